@@ -1,6 +1,6 @@
 //! Every interleaving of two or three threads on one budget, by shuttle's depth-first scheduler: a test that explores
-//! runs until no schedule is left, and fails if it was cut off. Two tests have too many schedules for that and try
-//! some. A thread that waits for ever is a deadlock to shuttle, and fails.
+//! runs until no schedule is left, and fails if it is cut off. Two tests have too many schedules for that and try some.
+//! A thread that waits for ever is a deadlock for shuttle, and fails.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::pin::pin;
@@ -11,7 +11,7 @@ use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::thread::{self, JoinHandle};
 use spinney::budget::{Amounts, Budget, BudgetHold, BudgetRefusal, Limits, Options, Resource, spend};
 
-/// More than any test here needs. One that does should be made smaller.
+/// More than any test here needs. A test that needs more should be smaller.
 const SCHEDULES_MAX: usize = 100_000;
 
 const SAMPLES: usize = 10_000;
@@ -24,7 +24,7 @@ fn explore(test: impl Fn() + Send + Sync + 'static) {
     assert!(schedules < SCHEDULES_MAX, "there are schedules that were not tried");
 }
 
-/// For what has more schedules than anyone waits for: some of them, the same ones every time.
+/// For tests with too many schedules: tries some of them, the same ones in every run.
 fn sample(test: impl Fn() + Send + Sync + 'static) {
     let scheduler = RandomScheduler::new_from_seed(SEED, SAMPLES);
     shuttle::Runner::new(scheduler, shuttle::Config::default()).run(test);
@@ -42,21 +42,21 @@ fn cents(amounts: &Amounts) -> u64 {
     amounts.of(Resource::Cost) / 10_000_000
 }
 
-/// What must hold at every moment.
+/// Invariants at every moment.
 fn within_ceiling(budget: &Budget) {
     let snapshot = budget.snapshot();
     let limit = snapshot.limits.of(Resource::Cost).unwrap() / 10_000_000;
     assert!(cents(&snapshot.spent) + cents(&snapshot.held) <= limit, "{snapshot:?}");
 }
 
-/// What must hold at the end.
+/// Invariants at the end.
 fn settled_at(budget: &Budget, expected_cents: u64) {
     let snapshot = budget.snapshot();
     assert_eq!((cents(&snapshot.spent), snapshot.held), (expected_cents, Amounts::ZERO));
     assert_eq!(budget.accounts_open(), 1);
 }
 
-/// Settles whatever it got; says how many cents that were.
+/// Settles what it was given, and returns the cents.
 fn use_up(answer: Result<BudgetHold, BudgetRefusal>) -> u64 {
     answer.map_or(0, |hold| {
         let held = *hold.amounts();
@@ -65,13 +65,13 @@ fn use_up(answer: Result<BudgetHold, BudgetRefusal>) -> u64 {
     })
 }
 
-/// Waits for its turn, then makes room for the next.
+/// Waits for its turn, then settles for the next one.
 fn in_turn(root: &Budget, text: &'static str) -> JoinHandle<()> {
     let root = root.clone();
     thread::spawn(move || root.hold_blocking(usd(text)).map(drop).unwrap())
 }
 
-/// Joins the line if it must, and goes away without looking again.
+/// Joins the line if needed, and is dropped without another poll.
 fn fickle(root: &Budget) -> JoinHandle<()> {
     let root = root.clone();
     thread::spawn(move || {
@@ -236,7 +236,7 @@ fn a_settlement_and_a_raise_meet_and_the_one_who_waits_gets_an_answer() {
         };
         running.settle(usd("0.80")).unwrap();
         raiser.join().unwrap();
-        // Refused if the settlement came first, served if the raise did; never left in line.
+        // Refused if the settlement came first, served if the raise did; never left in the line.
         let used = waiter.join().unwrap();
         assert!(used == 0 || used == 60, "{used}");
         settled_at(&root, 80 + used);

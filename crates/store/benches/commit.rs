@@ -1,5 +1,5 @@
-//! `cargo bench -p spinney-store`: what an append costs, against a bare insert into the same kind of file in the same
-//! run. Times alone say little on a machine that does other things too, so nothing here fails on a time.
+//! `cargo bench -p spinney-store`: the cost of an append, compared with a bare insert into the same kind of file in the
+//! same run. Absolute times mean little on a busy machine, so nothing here fails on a time.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run has nothing else to say")]
@@ -23,7 +23,7 @@ const STEPS: usize = 400;
 const TREES: usize = 100;
 
 fn main() {
-    // `cargo test --benches` only wants to know that it starts.
+    // `cargo test --benches` only checks that it starts.
     if std::env::args().any(|word| word == "--test") {
         return;
     }
@@ -60,7 +60,7 @@ impl Times {
     }
 }
 
-/// Measures several things in turns, so that noise hits all alike.
+/// Measures several things in turns, so that noise affects all alike.
 fn in_turns<const N: usize>(mut runs: [&mut dyn FnMut() -> Vec<f64>; N]) -> [Times; N] {
     let mut times = [const { Times(Vec::new()) }; N];
     for _ in 0..ROUNDS {
@@ -74,14 +74,14 @@ fn in_turns<const N: usize>(mut runs: [&mut dyn FnMut() -> Vec<f64>; N]) -> [Tim
     times
 }
 
-/// Does something and gives the nanoseconds that it took.
+/// Runs something and returns the nanoseconds.
 fn timed(run: impl FnOnce()) -> f64 {
     let start = Instant::now();
     run();
     start.elapsed().as_nanos() as f64
 }
 
-/// Does all of it and gives the nanoseconds per batch.
+/// Runs all of it and returns the nanoseconds per batch.
 fn timed_all(run: impl FnOnce()) -> Vec<f64> {
     vec![timed(run) / (TREES * 10) as f64]
 }
@@ -96,12 +96,12 @@ fn line(what: &str, times: &Times, against: Option<(&Times, f64)>) {
     println!("{what:<48} {median:>8.1} µs {p99:>6.0} µs   {}", ratio.unwrap_or_default());
 }
 
-/// A step's worth of events.
+/// The events of one step.
 fn batch() -> Batch {
     conformance::batches().swap_remove(3)
 }
 
-/// The least that any store must do: a row in a table like ours.
+/// The minimum that any store must do: a row in a table like ours.
 struct Raw {
     connection: Connection,
     body: String,
@@ -145,7 +145,7 @@ impl Raw {
     }
 }
 
-/// A journal, and where each of its trees stands.
+/// A journal, and the position of each of its trees.
 struct Ours {
     journal: Arc<SqliteJournal>,
     durability: Durability,
@@ -217,7 +217,7 @@ impl Ours {
     }
 }
 
-/// One after the other; gives the nanoseconds that each took.
+/// One after the other; returns the nanoseconds of each.
 async fn await_all(journal: Arc<SqliteJournal>, appends: Vec<Append>) -> Vec<f64> {
     let mut times = Vec::with_capacity(appends.len());
     for append in appends {

@@ -17,7 +17,7 @@ use crate::Play;
 /// Runs the whole suite; each check starts on an empty journal.
 ///
 /// # Panics
-/// At the first thing that is not as it must be.
+/// At the first violation.
 pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
     let checks: [fn(&dyn Journal); 20] = [
         what_was_appended_is_read_back,
@@ -49,7 +49,7 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
 /// Appends and waits for the answer.
 ///
 /// # Errors
-/// What the journal answered.
+/// The journal's fault.
 ///
 /// # Panics
 /// If the journal never answers.
@@ -59,7 +59,7 @@ pub fn append(journal: &dyn Journal, append: Append) -> Result<ChainHash, Journa
     answered.recv().unwrap_or_else(|_| panic!("the journal dropped an append without an answer"))
 }
 
-/// A journal's worth of batches, with one of every few kinds of event.
+/// A list of batches with several kinds of events.
 #[must_use]
 pub fn batches() -> Vec<Batch> {
     let mut play = Play::grow("root $9.00 / a $2.00 / b");
@@ -74,7 +74,7 @@ fn tree(number: u8) -> TreeId {
     TreeId::new([number; 16])
 }
 
-/// Writes the batches and gives the entries that must be read back.
+/// Writes the batches and returns the entries that must be read back.
 fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
     let mut after = Seq(0);
     let entry = |batch: &Batch| {
@@ -87,7 +87,7 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
     batches.iter().map(entry).collect()
 }
 
-/// One batch, with what it changes in the catalog.
+/// One batch, with its changes to the catalog.
 #[must_use]
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
     let (batch, catalog) = (batch.clone(), catalog_of(tree, after, batch));
@@ -95,7 +95,7 @@ pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
     Append { tree, after, base: None, before: None, batch, blobs: Vec::new(), catalog, state, durability }
 }
 
-/// An append whose batch changes these rows of the catalog and nothing else.
+/// An append that changes only these rows of the catalog.
 fn with_rows(tree: TreeId, rows: &[(&str, Option<&str>)]) -> Append {
     let row = |(key, value): &(&str, Option<&str>)| CatalogRow {
         kind: CatalogKind::Checkpoint,
@@ -128,7 +128,7 @@ fn pages_are_read_from_any_event(journal: &dyn Journal) {
         let page = journal.read(tree(1), entry.after, 2).wait().unwrap_or_else(|fault| panic!("{fault}"));
         let expected: Vec<Entry> = written.iter().skip(at).take(2).cloned().collect();
         assert_eq!(page, expected);
-        // From the middle of a batch, that batch is read again: it has more to tell.
+        // A read from the middle of a batch returns that batch again.
         for middle in entry.after.0..entry.end().0 {
             assert_eq!(journal.read(tree(1), Seq(middle), 2).wait().as_ref(), Ok(&expected));
         }
@@ -140,7 +140,7 @@ fn pages_are_read_from_any_event(journal: &dyn Journal) {
     }
 }
 
-/// Trees that are written in turns, long enough that no journal finds them in one piece.
+/// Trees that are written in turns, long enough that none is stored contiguously.
 fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
     let batch = &batches()[1];
     let events = batch.events.len() as u64;
@@ -173,7 +173,7 @@ fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
     assert!(verify_chain(journal, tree(2), None).wait().is_ok());
 }
 
-/// 20 MiB of journal: no page has more than 4 MiB of it, and together they are all of it.
+/// 20 MiB of journal: no page exceeds 4 MiB, and together they are complete.
 fn a_page_is_bounded_in_bytes(journal: &dyn Journal) {
     let mut play = Play::grow("root / a");
     play.run(&format!("send a {}", "x".repeat(limit::TEXT_BYTES_MAX)));
@@ -321,7 +321,7 @@ fn a_blob_is_read_only_by_its_own_reference(journal: &dyn Journal) {
     assert_eq!(journal.blob(&blob).wait(), Ok(Some(bytes)));
 }
 
-/// Quadratic work would show: there are as many blobs as a long run leaves, and two trees use them all.
+/// Detects quadratic work: as many blobs as a long run leaves, all used by two trees.
 fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
     let batch = &batches()[0];
     let blob = |number: usize| number.to_le_bytes().to_vec();
@@ -355,7 +355,7 @@ fn a_removed_tree_is_gone_and_may_come_again(journal: &dyn Journal) {
     assert_eq!(journal.read(tree(1), Seq(0), usize::MAX).wait(), Ok(written));
 }
 
-/// Many writers at once: each tree has exactly its own batches, in order.
+/// Concurrent writers: each tree has exactly its own batches, in order.
 fn trees_do_not_mix(journal: &dyn Journal) {
     let batches = batches();
     std::thread::scope(|scope| {

@@ -4,7 +4,7 @@ use spinney_kernel::context::{Contexts, Places};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::TreeId;
 
-/// Folds the events of a tree, all of which are at hand: what later ones go back to is kept on the way.
+/// Folds all events of a tree, and keeps what later rollbacks return to.
 #[must_use]
 pub fn contexts_of<'e>(tree: TreeId, events: impl Iterator<Item = &'e Event> + Clone) -> Contexts {
     let (mut contexts, mut places) = (Contexts::new(tree), Places::default());

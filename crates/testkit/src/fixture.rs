@@ -1,12 +1,14 @@
-//! Trees from text: `root $1.00 / a $0.60 / b` grows three agents, one below the other.
+//! Trees from text: `root $1.00 / a $0.60 / b` creates three agents, one below the other.
 //!
-//! One path per line; a name that was seen before is the same agent. Behind a name stand its terms, separated by
-//! spaces: `$0.60`, `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a timeout that never stands still), `active=5s` (how long it may work), `lend`, `reserve=20%` (none if it
-//! is left out, and what trees have by default with `reserve=default`), `wrap` (it gets a last call before it ends for
-//! want of room), `out=2000` (the output cap of its turns, 100 if left out),
-//! `shrink`, `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has so many tokens, and its model sums up what leaves it), `tools=look,read` (it may call these and no others), `later` (there is a role of that name, but nobody is spawned yet). Each
-//! agent has a role of its own name. The model `m` costs $0.001 per output token and nothing for input, so `$0.20` is a
-//! call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and `m` falls back to `cheap`.
+//! One path per line; a repeated name is the same agent. A name is followed by its terms, separated by spaces: `$0.60`,
+//! `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a wall-clock timeout), `active=5s`
+//! (active time), `lend`, `reserve=20%` (default: none; `reserve=default` is the default of tree files), `wrap` (it
+//! gets a last call before it ends for want of room), `out=2000` (the output cap of its turns, default 100), `shrink`,
+//! `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has this many
+//! tokens, and its model summarizes what leaves it), `tools=look,read` (it may call only these), `later` (the role
+//! exists, but no agent is spawned). Each agent has a role of its own name. The model `m` costs $0.001 per output token
+//! and nothing for input, so `$0.20` is a call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and
+//! `m` falls back to `cheap`.
 
 use std::sync::Arc;
 
@@ -24,9 +26,9 @@ pub const NANOS_PER_TOKEN: u64 = 1_000_000;
 /// One agent of a fixture.
 #[derive(Clone, Debug)]
 pub struct Plant {
-    /// Its name: id and role in one.
+    /// Its name: both id and role.
     pub name: String,
-    /// Its parent's name; none for the root.
+    /// Its parent's name; `None` for the root.
     pub parent: Option<String>,
     /// Its ceilings.
     pub budget: BudgetSpec,
@@ -34,15 +36,15 @@ pub struct Plant {
     pub collect: Collect,
     /// When it is spawned.
     pub birth: Birth,
-    /// How many turns it may take by itself, if it does.
+    /// How many turns it may take by itself, if any.
     pub turns: Option<u32>,
-    /// How long it may work, if that is not the default.
+    /// Its active time, if not the default.
     pub active_ms: Option<u64>,
     /// The most output tokens of one turn.
     pub output_cap: u64,
-    /// The size of its window, if its model sums up what leaves that.
+    /// The size of its window, if its model summarizes what leaves it.
     pub summed: Option<u64>,
-    /// The tools that it may call, if not all.
+    /// The tools that it may call; `None` is all.
     pub tools: Option<Vec<ToolName>>,
 }
 
@@ -51,14 +53,14 @@ pub struct Plant {
 pub enum Birth {
     /// With the tree.
     Now,
-    /// By a script, if at all.
+    /// By a script, or never.
     Later,
 }
 
 /// The agents of a fixture, parents before children.
 ///
 /// # Panics
-/// On text that is not a fixture; the message names the word.
+/// If the text is not a fixture; the message names the word.
 #[must_use]
 pub fn plants(text: &str) -> Vec<Plant> {
     let mut found: Vec<Plant> = Vec::new();
@@ -137,7 +139,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
     (budget, collect)
 }
 
-/// The definition that a fixture's agents live by: every role may do everything, limits are the defaults.
+/// The definition for a fixture's agents: every role may do everything, limits are the defaults.
 #[must_use]
 pub fn definition(plants: &[Plant]) -> Definition {
     let root = plants.first();
@@ -197,7 +199,7 @@ fn tool(lost: OnLost) -> ToolSpec {
     ToolSpec { lost, ..ToolSpec::default() }
 }
 
-/// The definition shared, as requests carry it.
+/// The same, shared as requests carry it.
 #[must_use]
 pub fn shared(plants: &[Plant]) -> Arc<Definition> {
     Arc::new(definition(plants))
@@ -224,7 +226,7 @@ pub(crate) fn millis(text: &str) -> u64 {
     }
 }
 
-/// An id or name that the fixture's author wrote.
+/// Parses an id or name of a fixture.
 pub(crate) fn parse<T: std::str::FromStr<Err = spinney_kernel::words::IdError>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }

@@ -15,7 +15,7 @@ use spinney_kernel::world::World;
 use crate::fixture::{self, Birth, Plant, parse};
 use crate::{render, script};
 
-/// A tree that is being played with.
+/// A tree that a test drives.
 #[derive(Clone, Debug)]
 pub struct Play {
     world: World,
@@ -25,8 +25,8 @@ pub struct Play {
     log: Vec<String>,
 }
 
-/// Plays a script on a fixture and gives what happened: one line per event or refusal, then the tree. This is the
-/// one check behind every snapshot of the kernel's rules.
+/// Runs a script on a fixture and returns what happened: one line per event or refusal, then the tree. This is the one
+/// check behind every snapshot of the kernel's rules.
 #[must_use]
 pub fn check(fixture: &str, script: &str) -> String {
     let mut play = Play::grow(fixture);
@@ -35,20 +35,20 @@ pub fn check(fixture: &str, script: &str) -> String {
 }
 
 impl Play {
-    /// Grows a tree from a fixture.
+    /// Creates a tree from a fixture.
     ///
     /// # Panics
-    /// If the fixture is not one, or its tree is refused.
+    /// If the text is not a fixture, or its tree is refused.
     #[must_use]
     pub fn grow(fixture: &str) -> Self {
         let plants = fixture::plants(fixture);
         Self::grow_with(&plants, fixture::shared(&plants))
     }
 
-    /// Grows a tree from a fixture whose definition was changed first.
+    /// Creates a tree from a fixture after changing its definition.
     ///
     /// # Panics
-    /// If the fixture is not one, or its tree is refused.
+    /// If the text is not a fixture, or its tree is refused.
     #[must_use]
     pub fn grow_as(fixture: &str, change: impl FnOnce(&mut Definition)) -> Self {
         let plants = fixture::plants(fixture);
@@ -57,10 +57,10 @@ impl Play {
         Self::grow_with(&plants, Arc::new(definition))
     }
 
-    /// Grows a tree from a fixture that is decided by an older version of the rules.
+    /// Creates a tree from a fixture under an older version of the rules.
     ///
     /// # Panics
-    /// If the fixture is not one, or its tree is refused.
+    /// If the text is not a fixture, or its tree is refused.
     #[must_use]
     pub fn grow_under(rules: u32, fixture: &str) -> Self {
         let plants = fixture::plants(fixture);
@@ -96,7 +96,7 @@ impl Play {
         Self { world, now: Time(1_000), draws: 0, batches: Vec::new(), log: Vec::new() }
     }
 
-    /// A request to spawn `role` under `parent` that gives nothing else.
+    /// A request to spawn `role` under `parent`, without options.
     #[must_use]
     pub fn spawn(parent: &str, role: &str) -> Spawn {
         Spawn {
@@ -115,10 +115,10 @@ impl Play {
         }
     }
 
-    /// Runs a script, one command per line; `script` says which there are.
+    /// Runs a script, one command per line; the module `script` lists them.
     ///
     /// # Panics
-    /// On a line that is no command.
+    /// On an unknown command.
     pub fn run(&mut self, script: &str) -> &mut Self {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
             script::run_line(self, line);
@@ -126,7 +126,7 @@ impl Play {
         self
     }
 
-    /// A person asks.
+    /// Decides a person's request.
     ///
     /// # Errors
     /// The refusal.
@@ -134,7 +134,7 @@ impl Play {
         self.ask_as(By::Person, verb)
     }
 
-    /// An agent asks.
+    /// Decides an agent's request.
     ///
     /// # Errors
     /// The refusal.
@@ -152,15 +152,15 @@ impl Play {
         }
     }
 
-    /// A person asks for what cannot be refused here.
+    /// Decides a person's request that must not be refused.
     ///
     /// # Panics
-    /// If it is.
+    /// If it is refused.
     pub fn must<V: Verb>(&mut self, verb: V) -> V::Reply {
         self.ask(verb).unwrap_or_else(|refusal| panic!("refused: {refusal}"))
     }
 
-    /// The outside reports.
+    /// Decides a report.
     ///
     /// # Panics
     /// Never: a report is not refused.
@@ -172,12 +172,12 @@ impl Play {
         }
     }
 
-    /// Moves the clock; nothing fires by itself.
+    /// Advances the clock; no timer fires by itself.
     pub fn pass(&mut self, ms: u64) {
         self.now = self.now.after_ms(ms);
     }
 
-    /// Decides one input, keeps it and writes down what happened.
+    /// Decides one input, and records it with its events.
     ///
     /// # Errors
     /// The refusal.
@@ -198,19 +198,19 @@ impl Play {
         decided
     }
 
-    /// What the clock says.
+    /// The current time.
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// The world as it is.
+    /// The current world.
     #[must_use]
     pub const fn world(&self) -> &World {
         &self.world
     }
 
-    /// Every input so far with what it decided: the journal.
+    /// Every input so far with its decision: the journal.
     #[must_use]
     pub fn batches(&self) -> &[Batch] {
         &self.batches
@@ -222,7 +222,7 @@ impl Play {
         self.log.join("\n")
     }
 
-    /// Forgets what happened so far; the tree stays.
+    /// Clears the log; the tree stays.
     pub fn clear_log(&mut self) -> &mut Self {
         self.log.clear();
         self

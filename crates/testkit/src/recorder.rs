@@ -9,14 +9,14 @@ use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttem
 use spinney_kernel::words::Part;
 use tokio::sync::watch;
 
-/// A model that keeps every attempt made at it.
+/// A model that records every attempt.
 pub struct Recorder<M> {
     model: M,
     attempts: Mutex<Vec<Arc<ModelAttempt>>>,
     out: watch::Sender<usize>,
 }
 
-/// One call that is out; gone when the call is, however it ended.
+/// One running call; dropped when the call ends for any reason.
 struct Out(watch::Sender<usize>);
 
 impl Drop for Out {
@@ -26,13 +26,13 @@ impl Drop for Out {
 }
 
 impl<M> Recorder<M> {
-    /// Stands before `model`.
+    /// Wraps `model`.
     #[must_use]
     pub fn new(model: M) -> Self {
         Self { model, attempts: Mutex::default(), out: watch::Sender::new(0) }
     }
 
-    /// The model behind it.
+    /// The wrapped model.
     pub const fn model(&self) -> &M {
         &self.model
     }
@@ -43,7 +43,7 @@ impl<M> Recorder<M> {
         self.kept().clone()
     }
 
-    /// How many calls are out at this moment.
+    /// How many calls are running now.
     #[must_use]
     pub fn out(&self) -> usize {
         *self.out.borrow()
@@ -51,7 +51,7 @@ impl<M> Recorder<M> {
 
     /// Waits until this many calls are running.
     pub async fn until_out(&self, count: usize) {
-        // The sender lives in here, so the wait ends with the count only.
+        // `self` holds the sender, so only the count ends the wait.
         let _ = self.out.subscribe().wait_for(|out| *out == count).await;
     }
 

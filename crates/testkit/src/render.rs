@@ -104,7 +104,7 @@ fn cut_text(agent: &AgentId, cut: &Cut, summary: Option<Summary>) -> String {
     format!("{agent} cut: {} messages{recorded}", places(&cut.drop))
 }
 
-/// One event, as short as it can be said.
+/// One event, as short as possible.
 pub(crate) fn event(event: &Event) -> String {
     match event {
         Event::TreeStarted { rules, definition } => {

@@ -57,7 +57,7 @@ pub(crate) fn run_line(play: &mut Play, line: &str) {
     }
 }
 
-/// Lets time go by and fires what is due, the earliest first.
+/// Advances time and fires due timers, the earliest first.
 fn pass(play: &mut Play, ms: u64) {
     play.pass(ms);
     while let Some(timer) = due(play) {
@@ -166,16 +166,7 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let used = used(play, call, rest);
     match verb {
-        "done" => Report::Done(Done {
-            call,
-            attempt,
-            used,
-            body: Body::text("ok"),
-            asks: Vec::new(),
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-        }),
+        "done" => Report::Done(Done::new(call, attempt, used, Body::text("ok"))),
         "lost" => Report::Lost(Lost { call, attempt }),
         _ => {
             let kind = fault_kind(rest.get(1).copied().unwrap_or("server"));
@@ -185,7 +176,7 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
     }
 }
 
-/// What a model says (`cut` if its output cap ends it), and after each `|` a tool that it asks for.
+/// A model's answer (`cut` if its output cap ends it), with a requested tool after each `|`.
 fn said(play: &Play, line: &str, stop: StopReason) -> Report {
     let mut parts = line.split('|').map(str::trim);
     let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();

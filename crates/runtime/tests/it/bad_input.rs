@@ -1,4 +1,4 @@
-//! Numbers and names that cannot be meant: a clear error, and nothing changes.
+//! Impossible numbers and names are clear errors, and change nothing.
 
 use std::time::Duration;
 

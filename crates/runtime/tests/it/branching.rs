@@ -1,4 +1,4 @@
-//! Branches: a new tree from a place in another, which goes its own way on its own money.
+//! Branches: a new tree from a position in another one, with its own events and budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,13 +35,13 @@ fn events(journal: &dyn Journal, tree: TreeId) -> Vec<Event> {
     all(journal, tree).into_iter().flat_map(|entry| entry.batch.events).collect()
 }
 
-/// Where a checkpoint stands.
+/// The position of a checkpoint.
 fn place(journal: &dyn Journal, name: &CheckpointName) -> Seq {
     let listed = checkpoints(journal, None).wait().unwrap();
     listed.into_iter().find(|listed| listed.name == *name).unwrap().known.seq
 }
 
-/// Branches off at a checkpoint that is made now.
+/// Branches from a checkpoint that is made now.
 async fn branch(stage: &Stage, home: &Home, tree: &Tree, budget: Ceilings) -> Result<TreeId, BranchError> {
     let name = tree.checkpoint(root(), None).await.unwrap();
     let (id, at) = (home.draw_id(), place(stage.journal().as_ref(), &name));
@@ -52,7 +52,7 @@ fn spent(look: &spinney::tree::Look) -> Amounts {
     look.agents[0].spent
 }
 
-/// P24: a new tree with its lineage, and changes in either do not show in the other.
+/// P24: a branch has its lineage, and changes in either tree do not show in the other.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     let stage = Stage::new(ASKS);
@@ -67,7 +67,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     assert_eq!((head.base, head.state), (Some(Base { tree: tree.id(), at }), TreeState::Suspended));
     let other = home.resume(id).await.unwrap();
     let look = settled(&other).await;
-    // Nothing was spent here so far, and there are two dollars.
+    // Nothing is spent yet, and there are two dollars.
     assert_eq!(
         (spent(&look), look.agents[0].limit.unwrap().of(Resource::Cost)),
         (Amounts::ZERO, Some(2_000_000_000))
@@ -83,7 +83,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
         [said(id, "blue"), said(id, "crimson"), said(tree.id(), "blue"), said(tree.id(), "crimson")],
         [true, false, false, true]
     );
-    // Both are what their journals say, decided again from the first event on.
+    // Both match their journals, decided again from the first event.
     for tree in [tree.id(), id] {
         let verified = verify(journal, tree, None).wait().unwrap();
         assert!(verified.decided, "{tree}");
@@ -91,7 +91,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
         assert_eq!(rebuild(journal, tree).wait(), Ok(()));
         assert_eq!(journal.catalog(CatalogKind::Checkpoint, "").wait().unwrap(), before);
     }
-    // Its model was asked once in the branch; that is all it paid for.
+    // Its model was called once in the branch; nothing else was paid.
     let look = other.look().await.unwrap();
     assert_eq!(spent(&look).of(Resource::Steps), 1);
     let kinds: Vec<CheckpointKind> =
@@ -99,7 +99,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     assert!(kinds.contains(&CheckpointKind::Manual) && kinds.contains(&CheckpointKind::Branch), "{kinds:?}");
 }
 
-/// P24: what ran in the origin does not run in the branch, is taken again there, and is paid for once.
+/// P24: a call that ran in the origin is started again in the branch, and paid once.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     let stage = Stage::new("lost: presumed\nrules: [{ think_ms: 1000, say: thought }]");

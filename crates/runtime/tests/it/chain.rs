@@ -1,4 +1,4 @@
-//! Spending counts at every account up the chain, and every ceiling up there binds.
+//! Spending counts at every ancestor's account, and every ancestor's ceiling binds.
 
 use spinney::budget::{Amounts, BudgetRefusal, Resource, RunError, Shortfall};
 
@@ -21,7 +21,7 @@ fn v1_what_the_leaf_spends_shows_once_at_every_ancestor() {
 
 #[test]
 fn v2_a_ceiling_reached_anywhere_above_refuses_before_the_call_runs() {
-    // The middle one is reached by what is spent; asking at any depth below names it.
+    // Spending reaches the ceiling in the middle; a request at any depth below names it.
     let a = root("1.00");
     let b = a.child(limit("0.50")).unwrap();
     let c = b.child(limit("0.40")).unwrap();
@@ -35,7 +35,7 @@ fn v2_a_ceiling_reached_anywhere_above_refuses_before_the_call_runs() {
         assert_eq!(&account, b.id());
         assert_eq!((short.spent, short.limit), (400_000_000, 500_000_000));
     }
-    // What runs in parallel counts too: spent + held reaches the ceiling, so nothing more starts now.
+    // Parallel calls count too: spent + held reaches the ceiling, so nothing else starts now.
     let _held = c.try_hold(usd("0.10")).unwrap();
     let busy = d.try_hold(usd("0.10")).unwrap_err();
     let short = Shortfall {
@@ -48,7 +48,7 @@ fn v2_a_ceiling_reached_anywhere_above_refuses_before_the_call_runs() {
         asked: 100_000_000,
     };
     assert_eq!(busy, BudgetRefusal::Busy { account: b.id().clone(), short });
-    // The neighbour of the exhausted branch still works.
+    // The sibling of the exhausted branch still works.
     spend_at(&a, "0.50");
 }
 
@@ -58,7 +58,7 @@ fn v4_a_child_without_a_ceiling_gets_what_is_left_and_a_larger_one_changes_nothi
     spend_at(&parent, "0.30");
     let heir = parent.child(spinney::Limits::none()).unwrap();
     assert_eq!(heir.snapshot().limits, limit("0.70"));
-    // At that moment: what the parent spends later does not change the child's number, only what it can do with it.
+    // Later spending of the parent does not change the child's ceiling, only what the child can use of it.
     spend_at(&parent, "0.20");
     assert_eq!(heir.snapshot().limits, limit("0.70"));
     assert_eq!(heir.remaining(), limit("0.50"));

@@ -1,4 +1,4 @@
-//! Outside spending booked by hand, and what a child is opened with.
+//! Outside spending that a program books, and the ceilings that a child starts with.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ fn v17_a_charge_goes_up_the_chain_is_never_refused_and_an_overrun_halts_new_work
     }
     let refused = child.try_hold(usd("0.01")).unwrap_err();
     assert!(matches!(refused, BudgetRefusal::Ceiling { account, .. } if account == *child.id()));
-    // Never refused: not over the ceiling, not after the end.
+    // Never refused: neither above the ceiling nor after the end.
     running.settle(usd("0.20")).unwrap();
     root.abort("stop");
     child.charge(usd("5.00")).unwrap();

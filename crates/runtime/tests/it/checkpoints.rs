@@ -1,4 +1,4 @@
-//! Checkpoints: names for places, in one index of the home.
+//! Checkpoints: named positions, in one index of the home.
 
 use spinney::Shutdown;
 use spinney::tree::{ApplyError, RequestError};
@@ -10,6 +10,8 @@ use spinney_kernel::words::limit::CHECKPOINT_EVERY_TURNS;
 use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, TreeId};
 use spinney_testkit::{Stage, recorded};
 
+use crate::name;
+
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
 
@@ -17,15 +19,11 @@ fn root() -> AgentId {
     "root".parse().unwrap()
 }
 
-fn name(text: &str) -> CheckpointName {
-    text.parse().unwrap()
-}
-
 fn all(journal: &dyn Journal) -> Vec<ListedCheckpoint> {
     checkpoints(journal, None).wait().unwrap()
 }
 
-/// P25: both agents appear, and the index is what the journals say.
+/// P25: both agents are listed, and the index matches the journals.
 #[tokio::test(start_paused = true)]
 async fn p25_one_index_lists_the_checkpoints_of_all_trees_by_agent() {
     let stage = Stage::new(ASKS);
@@ -55,7 +53,7 @@ async fn a_name_is_given_once_in_a_home() {
     let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
     one.settled().await;
     two.settled().await;
-    // Both are on their way at the same time: one of them comes second.
+    // Both are requested at the same time: one of them comes second.
     let (first, second) =
         tokio::join!(one.checkpoint(root(), Some(name("x"))), two.checkpoint(root(), Some(name("x"))));
     let taken = |tree| Err(RequestError::Refused(Refusal::NameTaken { name: name("x"), tree }));
@@ -70,7 +68,7 @@ async fn a_name_is_given_once_in_a_home() {
     }
     let unknown = RequestError::Refused(Refusal::UnknownAgent { agent: "nobody".parse().unwrap() });
     assert_eq!(one.checkpoint("nobody".parse().unwrap(), Some(name("y"))).await, Err(unknown));
-    // A name that was asked for in vain is free.
+    // A name whose request failed can be used again.
     assert_eq!(two.checkpoint(root(), Some(name("y"))).await, Ok(name("y")));
     assert!(one.status().stopped.is_none() && two.status().stopped.is_none());
 }
@@ -93,7 +91,7 @@ async fn a_tree_that_is_not_running_is_left_unchanged() {
     assert_eq!(home.apply(tree.id(), request("x")).await, Err(taken));
 }
 
-/// Every tenth turn, once the tools have answered: the next event behind such a turn, and none in between.
+/// Every tenth turn, after its tools have returned: the next event makes a checkpoint, and no event in between.
 #[tokio::test(start_paused = true)]
 async fn every_tenth_turn_leaves_an_automatic_checkpoint() {
     let stage = Stage::new(
@@ -115,6 +113,6 @@ async fn every_tenth_turn_leaves_an_automatic_checkpoint() {
         .filter(|(_, recorded)| matches!(recorded.event, Event::CheckpointMade { .. }))
         .map(|(turns, _)| turns)
         .collect();
-    // Each turn asks for a model and for a tool; the eleventh and the twenty-first have just asked.
+    // Each turn calls the model and a tool; the eleventh and the twenty-first were just requested.
     assert_eq!(at, [2 * CHECKPOINT_EVERY_TURNS + 1, 4 * CHECKPOINT_EVERY_TURNS + 1]);
 }

@@ -1,4 +1,4 @@
-//! A child is an agent of its own: what its model is asked is its own, and its time is up without anybody else.
+//! A child is an agent of its own: its model calls have its own settings, and its timeout ends only itself.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<ModelAttempt>> {
     stage.model().attempts().into_iter().filter(|attempt| attempt.origin.role.as_str() == role).collect()
 }
 
-/// L17: what the child's model is asked has the child's model, the child's system prompt and the child's tools.
+/// L17: a child's request has the child's model, system prompt and tools.
 #[tokio::test(start_paused = true)]
 async fn l17_the_request_of_a_child_has_its_own_model_prompt_and_tools() {
     let script = r#"
@@ -63,7 +63,7 @@ tools: { look: { say: a door }, hang: { hang: true } }
     assert!(tools.contains(&"spawn_agent".to_owned()));
 }
 
-/// A process of a tool, which dies with the call that started it.
+/// A process that a tool starts; it is killed with its call.
 struct Process(Child);
 
 impl Process {
@@ -76,7 +76,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -87,7 +87,7 @@ fn is_alive(process: u32) -> bool {
     asked.unwrap().success()
 }
 
-/// A tool that starts a process and never answers, and the ids of its processes.
+/// A tool that starts a process and never answers, and the process ids.
 fn hanging() -> (FunctionTool, mpsc::Receiver<u32>) {
     let (started, processes) = mpsc::channel(1);
     let tool = FunctionTool::new(move |_: Untyped| {
@@ -129,9 +129,9 @@ async fn life(tree: &Tree, id: &str) -> (Time, Time, Exit) {
     (born, ended, exit)
 }
 
-/// L13: a child whose time is up while a tool hangs ends with a timeout, its parent is told so within 400 ms, and the
-/// process that the tool had started is gone by then. Spawned by a parent with the limit of its role, and from outside
-/// with `timeout_ms`.
+/// L13: a child that times out while a tool hangs ends, its parent reads that within 400 ms, and the process that the
+/// tool started is gone by then. Tested for a child of an agent, with its role's limit, and for one spawned from
+/// outside with `timeout_ms`.
 #[tokio::test(start_paused = true)]
 async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     let (tool, mut processes) = hanging();
@@ -160,7 +160,7 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     for role in definition.roles.values_mut() {
         role.turns.iter_mut().for_each(|turns| turns.active_ms = None);
     }
-    // Led from outside, so that it is there to be asked.
+    // It takes no turns of its own, so it stays available for requests.
     definition.roles.get_mut("parent").unwrap().turns = None;
     let tree = stage.home().start(definition).await.unwrap();
     let parent: AgentId = "parent".parse().unwrap();

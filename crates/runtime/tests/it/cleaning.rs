@@ -1,4 +1,4 @@
-//! Cleaning a home of old checkpoints, while trees run and when the journal does not do as it should.
+//! Removing expired checkpoints, while trees run and when the journal fails.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::journal_wrapper::pass_on;
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 const LOOKS: &str = "rules: [{ when: { turn: 25 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 26 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { say: seen } }";
 
-/// A clock that is set by hand.
+/// A clock that the test sets.
 #[derive(Default)]
 struct Hand(AtomicU64);
 
@@ -28,7 +28,7 @@ impl Clock for Hand {
     }
 }
 
-/// A journal that does not replace the rows of some tree, for so many times.
+/// A journal that refuses to replace the rows of one tree, a given number of times.
 struct Stubborn {
     inner: Arc<dyn Journal>,
     about: Mutex<Option<(TreeId, JournalFault)>>,
@@ -52,7 +52,7 @@ impl Journal for Stubborn {
     }
 }
 
-/// Two trees that run and wait for a person, each with two automatic checkpoints and one of a person's.
+/// Two running trees that wait for a person, each with two automatic checkpoints and one made by a person.
 struct Scene {
     journal: Arc<Stubborn>,
     clock: Arc<Hand>,
@@ -83,15 +83,15 @@ impl Scene {
         checkpoints(self.journal.as_ref(), None).wait().unwrap()
     }
 
-    /// Of the second tree nothing can be removed, for so many times.
+    /// Fails for the second tree, a given number of times.
     fn keep_second(&self, fault: JournalFault, times: usize) {
         *self.journal.about.lock().unwrap() = Some((self.trees[1].id(), fault));
         self.journal.times.store(times, Ordering::Relaxed);
     }
 }
 
-/// P26: what has expired goes from the list of trees that run, with a true count; no event and no name of a tree goes,
-/// and what a rebuild brings back goes again.
+/// P26: expired checkpoints of running trees are removed and counted; no event and no tree name is removed, and what a
+/// rebuild restores is removed again.
 #[tokio::test(start_paused = true)]
 async fn p26_a_home_is_cleaned_while_its_trees_run() {
     let scene = Scene::new().await;
@@ -124,7 +124,7 @@ async fn p26_a_home_is_cleaned_while_its_trees_run() {
     }
 }
 
-/// P26: a fault while cleaning removes nothing of that tree; of the others what goes is gone and counted.
+/// P26: a fault removes nothing of that tree; in the others, what was removed is counted.
 #[tokio::test(start_paused = true)]
 async fn p26_a_fault_while_cleaning_removes_nothing_of_that_tree() {
     let scene = Scene::new().await;
@@ -143,7 +143,7 @@ async fn p26_a_fault_while_cleaning_removes_nothing_of_that_tree() {
     assert_eq!(scene.home.clean_checkpoints().await, Ok(rest));
 }
 
-/// P26: a tree that is written while it is cleaned is looked at again, but not for ever; the count stays true.
+/// P26: a tree that is written meanwhile is tried again, but not for ever; the count stays correct.
 #[tokio::test(start_paused = true)]
 async fn p26_a_tree_that_moves_on_meanwhile_is_looked_at_again() {
     for (times, removed) in [(1, 4), (CLEAN_TRIES_MAX - 1, 4), (CLEAN_TRIES_MAX, 2)] {

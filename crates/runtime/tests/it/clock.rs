@@ -1,4 +1,4 @@
-//! A clock that moves when it is told.
+//! A clock that tests set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! A clock that somebody sets back while no process runs.
+//! A clock that is set back while no process runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ impl Clock for SetBack {
     }
 }
 
-/// A deadline is a span of time: it does not grow by a day because the clock was set back by one.
+/// A deadline is a duration: it does not grow by a day because the clock was set back by one.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_was_set_back_moves_no_deadline_of_a_tree() {
     let stage = Stage::new("rules: [{ hang: true }]");

@@ -1,5 +1,5 @@
-//! Clocks on the real runtime, with time that only passes when nothing else is to do: active time, timeouts that stand
-//! still while only a person brings the tree on, timeouts by the wall, more time, and crashes.
+//! Clocks on the real runtime, with tokio's paused time: active time, timeouts that stop while only a person can
+//! continue the tree, wall-clock timeouts, added time, and crashes.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ rules:
   - say: "{{ last }}"
 "#;
 
-/// Works for two seconds, and for two more when it may go on.
+/// Works for two seconds, and for two more when it may continue.
 const WORKS: &str = r#"
 rules:
   - when: { turn: 1 }
@@ -32,7 +32,7 @@ tools:
   work: { think_ms: 2000, repeatable: true, say: worked }
 "#;
 
-/// A lead whose one child never comes to an end.
+/// A lead whose only child never ends.
 const HANGS: &str = r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -54,7 +54,7 @@ async fn pass(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-/// How long after its birth an agent ended, and how.
+/// How long an agent lived, and how it ended.
 fn life(recorded: &[RecordedEvent], agent: &str) -> (u64, Exit) {
     let born = recorded
         .iter()
@@ -74,7 +74,7 @@ fn message(exit: &Exit) -> (&str, &str) {
     (&error.code, &error.message)
 }
 
-/// Each start and stop of a clock: what is left, and whether it runs from there on.
+/// Each start and stop of a clock: what is left, and whether it runs afterwards.
 fn turns_of(recorded: &[RecordedEvent], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
     let set = |recorded: &RecordedEvent| match &recorded.event {
         Event::ClockSet { agent, clock, left_ms, alarm, .. } if *agent == id(whose) && *clock == which => {
@@ -94,8 +94,8 @@ async fn waiting(stage: &Stage, home: &Home, fixture: &str) -> Tree {
     tree
 }
 
-/// G19 (clocks part): while everybody waits for a person no deadline passes, however long that takes; what was left
-/// then is left afterwards.
+/// G19 (clocks part): while all agents wait for a person no deadline passes, however long that takes; afterwards the
+/// same time is left.
 #[tokio::test(start_paused = true)]
 async fn while_everybody_waits_for_a_person_no_deadline_passes() {
     let stage = Stage::new(ASKS);
@@ -111,7 +111,7 @@ async fn while_everybody_waits_for_a_person_no_deadline_passes() {
     assert!((299_000..=300_000).contains(left), "{left}");
 }
 
-/// G19 (clocks part): a timeout by the wall passes, whoever is awaited.
+/// G19 (clocks part): a wall-clock timeout passes, whoever the tree waits for.
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
     let stage = Stage::new(ASKS);
@@ -125,7 +125,7 @@ async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
     assert_eq!(turns_of(&recorded, "root", ClockKind::Timeout), []);
 }
 
-/// A question that nobody answers runs out of time although the tree's own timeout stands still.
+/// An unanswered question times out although the tree's own timeout stands still.
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_question_runs_while_the_tree_waits() {
     let stage =
@@ -136,7 +136,7 @@ async fn the_time_of_a_question_runs_while_the_tree_waits() {
     assert!(life(&recorded(&tree).await, "root").0 >= 10 * MINUTE_MS);
 }
 
-/// A paused tree has all the time in the world, and goes on with what was left.
+/// A paused tree does not time out, and continues with the time that was left.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_the_tree_is_paused() {
     let stage = Stage::new(WORKS);
@@ -152,7 +152,7 @@ async fn a_timeout_pauses_while_the_tree_is_paused() {
     assert_eq!(clock, [(8_000, false), (8_000, true)], "it worked for two of its ten seconds");
 }
 
-/// A tree that a person has to give more budget does not run out of time meanwhile.
+/// A tree that waits for a raised budget does not time out meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_the_tree_is_halted() {
     let stage = Stage::new("rules: [{ say: done }]");
@@ -167,7 +167,7 @@ async fn a_timeout_pauses_while_the_tree_is_halted() {
     assert_eq!(clock, [(10_000, false), (10_000, true)]);
 }
 
-/// A home that is put away in good order stops the clocks of its trees; a timeout by the wall goes on.
+/// A clean shutdown stops the clocks of its trees; a wall-clock timeout goes on.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_a_tree_is_stopped() {
     for (terms, state) in [("timeout=10s", "completed"), ("wall=10s", "failed")] {
@@ -183,7 +183,7 @@ async fn a_timeout_pauses_while_a_tree_is_stopped() {
     }
 }
 
-/// A sub-agent may work for ten minutes if nobody says otherwise. The root may work for as long as it likes.
+/// By default a sub-agent may work for ten minutes, and the root without limit.
 #[tokio::test(start_paused = true)]
 async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
     let stage = Stage::new(HANGS);
@@ -204,7 +204,7 @@ async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
     home.shutdown(Shutdown::Kill).await;
 }
 
-/// Active time is time in which a model or tool of the agent itself runs: not what its children take, nor a person.
+/// Active time counts while a model or tool of the agent itself runs, not its children or a person.
 #[tokio::test(start_paused = true)]
 async fn waiting_is_no_active_time() {
     let stage = Stage::new(
@@ -235,8 +235,8 @@ rules:
     }
 }
 
-/// Kill and resume: active time counts up to the last batch, however long nobody ran the tree, and however often that
-/// happens.
+/// Kill and resume: active time counts up to the last batch, however long no process ran the tree, and however often
+/// that happens.
 #[tokio::test(start_paused = true)]
 async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
     let stage = Stage::new(HANGS);
@@ -245,7 +245,7 @@ async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
     stage.model().until_out(1).await;
     for _ in 0..3 {
         pass(2 * MINUTE_MS).await;
-        // A batch that has nothing to do with it says how far the process came.
+        // An unrelated batch records how far the process came.
         tree.send(id("root"), "Still there?").await.unwrap();
         pass(30_000).await;
         home.shutdown(Shutdown::Kill).await;
@@ -266,7 +266,7 @@ async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
     assert_eq!(recorded.last().unwrap().at.0 - at(resumed).0, 4 * MINUTE_MS);
 }
 
-/// Kill and resume: the timeout of a tree that worked goes on, that of one that waited for a person does not.
+/// Kill and resume: the timeout of a working tree continues, that of a tree that waited for a person does not.
 #[tokio::test(start_paused = true)]
 async fn a_crash_stops_no_timeout_of_a_tree_that_worked() {
     for (script, state) in [(HANGS, "failed"), (ASKS, "completed")] {
@@ -278,13 +278,13 @@ async fn a_crash_stops_no_timeout_of_a_tree_that_worked() {
         pass(60 * MINUTE_MS).await;
         let home = stage.home();
         let tree = home.resume(tree.id()).await.unwrap();
-        // If its time was up meanwhile it is over before anybody can answer.
+        // If its time was up meanwhile, it ends before anybody can answer.
         let _ = tree.answer(CallId(2), "red").await;
         assert_eq!(tree.ended().await.state.word(), state);
     }
 }
 
-/// More time for an agent that works, for a tree that waits, and for one that nobody runs.
+/// Adds time to a working agent, to a waiting tree, and to one that no process runs.
 #[tokio::test(start_paused = true)]
 async fn a_person_gives_more_time() {
     let stage = Stage::new("rules: [{ hang: true }]");
@@ -315,7 +315,7 @@ async fn a_person_gives_more_time() {
     assert_eq!(life(&recorded(&tree).await, "c").0, 2 * MINUTE_MS);
 }
 
-/// Time is not given to whoever has no timeout, nor more than a year of it; a tree whose time was up is over.
+/// Time is not added without a timeout, nor more than a year of it; a tree whose time was up has ended.
 #[tokio::test(start_paused = true)]
 async fn more_time_is_refused_without_a_clock_to_extend() {
     let stage = Stage::new("rules: [{ hang: true }]");
@@ -337,7 +337,7 @@ async fn more_time_is_refused_without_a_clock_to_extend() {
     assert!(matches!(late, Err(ApplyError::Refused(_))), "{late:?}");
 }
 
-/// A tool that must not be repeated is lost with its process; the agent goes on, and its active time with it.
+/// A tool that must not be repeated is lost with its process; the agent and its active time continue.
 #[tokio::test(start_paused = true)]
 async fn a_lost_tool_costs_only_the_time_that_it_was_seen_to_run() {
     let script = r#"

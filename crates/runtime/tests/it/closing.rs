@@ -1,4 +1,4 @@
-//! An account that nothing refers to is closed, and nothing of it stays but its totals.
+//! An account that nothing refers to is closed, and only its totals are kept.
 
 use std::sync::{Arc, Weak};
 
@@ -7,7 +7,7 @@ use spinney::budget::{Hooks, Limits, Options};
 use crate::executor::Task;
 use crate::{limit, root, spend_at, usd};
 
-/// Something that lives as long as the account does.
+/// A value with the lifetime of the account.
 struct Canary(#[expect(dead_code, reason = "it is only watched from outside")] Arc<()>);
 
 impl Hooks for Canary {}

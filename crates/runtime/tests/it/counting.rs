@@ -1,4 +1,4 @@
-//! Counting tokens: each text once, where it comes in, by each tokenizer there is.
+//! Counting tokens: each text once, when it arrives, with each tokenizer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{By, Running};
 use spinney_testkit::{Play, Stage, definition, recorded};
 
-/// The goal of an agent that can be written to meanwhile.
+/// The goal of an agent that receives messages meanwhile.
 const SLOWLY: &str = "Slowly.";
 
-/// Counts a third of the bytes, and keeps every text that it was asked about.
+/// Counts a third of the bytes, and records every text.
 struct Counter {
     name: Option<&'static str>,
     counted: Mutex<Vec<String>>,
@@ -38,7 +38,7 @@ impl Counter {
 }
 
 impl Model for Counter {
-    /// Asks for a tool until the sixth turn, then answers.
+    /// Calls a tool until the sixth turn, then answers.
     fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let turn = attempt.turn;
         let goal = format!(r#"{{"agent":"helper","goal":"Goal \u00e9 {turn}."}}"#);
@@ -86,7 +86,7 @@ fn home(models: [&Arc<Counter>; 3]) -> Home {
     Home::open(Arc::clone(Stage::new("rules: [{ say: x }]").journal()), drivers)
 }
 
-/// A turn counts what is new in it, and nothing that was there before: counts stand in the journal.
+/// A turn counts only new texts: earlier counts are in the journal.
 #[tokio::test(start_paused = true)]
 async fn no_turn_counts_an_old_message_again() {
     let model = Counter::new(Some("thirds"));
@@ -114,7 +114,7 @@ async fn no_turn_counts_an_old_message_again() {
     assert_eq!(texts.map(|text| (text, counted.get(text).copied())), texts.map(|text| (text, Some(1))));
 }
 
-/// Resuming a tree reads counts back and makes none.
+/// Resuming a tree reads its counts back and makes none.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_resumed_counts_nothing_again() {
     let stage = Stage::new("rules: [{ say: x }]");
@@ -140,7 +140,7 @@ async fn a_tree_that_is_resumed_counts_nothing_again() {
     drop(tree);
 }
 
-/// Three models with one tokenizer count once; one with another counts beside them, and so does each without a name.
+/// Three models with the same tokenizer count once; another tokenizer counts separately, and so does each unnamed one.
 #[tokio::test(start_paused = true)]
 async fn each_tokenizer_counts_once_however_many_models_have_it() {
     for (names, counts) in [
@@ -160,7 +160,7 @@ async fn each_tokenizer_counts_once_however_many_models_have_it() {
     }
 }
 
-/// Whatever a person or an agent tells another is counted on its way in, whatever count it brought along.
+/// Every text from a person or another agent is counted when it arrives, even if it brings a count.
 #[tokio::test(start_paused = true)]
 async fn every_message_is_counted_on_its_way_in() {
     let model = Counter::new(Some("thirds"));

@@ -6,7 +6,7 @@ use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled};
 
-/// G3: the answer goes on in one more turn, and the two texts are one answer.
+/// G3: the answer continues in one more turn, and both texts are one answer.
 #[tokio::test]
 async fn g3_a_cut_answer_goes_on_and_its_texts_are_joined() {
     let stage = Stage::new(
@@ -26,7 +26,7 @@ async fn g3_a_cut_answer_goes_on_and_its_texts_are_joined() {
     assert!(last.starts_with("Your answer was cut at its output cap. Go on"), "{last}");
 }
 
-/// G3: an answer that is cut again is partial; what was said in both turns is its result.
+/// G3: an answer that is cut again is partial; its result has the text of both turns.
 #[tokio::test]
 async fn g3_an_answer_that_is_cut_twice_is_partial() {
     let stage = Stage::new("rules: [{ say: 'More. ', cut: output_cap }]");
@@ -38,7 +38,7 @@ async fn g3_an_answer_that_is_cut_twice_is_partial() {
     assert_eq!(stage.model().attempts().len(), 2);
 }
 
-/// The whole of a long answer is joined, not the beginning that its event shows.
+/// Long answers are joined whole, not only the beginning that the event has.
 #[tokio::test]
 async fn the_whole_of_a_long_answer_is_joined() {
     let long = "x".repeat(limit::TEXT_BYTES_MAX + 10);

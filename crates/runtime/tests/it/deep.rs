@@ -1,4 +1,4 @@
-//! Very deep and very wide: loops, no recursion.
+//! Very deep and very wide trees: loops, no recursion.
 
 use std::thread;
 
@@ -16,7 +16,7 @@ fn chain(depth: usize) -> Budget {
     leaf
 }
 
-/// The shortest time in which so many amounts are charged.
+/// The shortest time for this many charges.
 fn charging_ms(leaf: &Budget, times: u64) -> u64 {
     let clock = SystemClock::new();
     let time = |_| {
@@ -28,13 +28,13 @@ fn charging_ms(leaf: &Budget, times: u64) -> u64 {
 }
 
 /// V11, with the test below: a chain 10,000 deep is charged without overflow or deadlock. A tenth as many charges at
-/// ten times the depth take about as long; with the square of the depth they would take ten times as long.
+/// ten times the depth take about as long; with quadratic cost they would take ten times as long.
 #[test]
 fn v11_a_chain_ten_thousand_deep_is_charged_in_time_linear_in_its_depth() {
     let (leaf, shallow) = (chain(10_000), chain(1_000));
     let (deep_ms, shallow_ms) = (charging_ms(&leaf, 200), charging_ms(&shallow, 2_000));
     assert!(deep_ms <= 4 * shallow_ms.max(1), "{deep_ms} ms at 10,000, {shallow_ms} ms at 1,000");
-    // Whoever holds a lock and waits for another would never come back.
+    // A deadlock would never return.
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -47,7 +47,7 @@ fn v11_a_chain_ten_thousand_deep_is_charged_in_time_linear_in_its_depth() {
     });
     assert_eq!(leaf.snapshot().spent, Amounts::cost(600 + 200));
 
-    // Dropping the last handle closes the whole chain, in a loop too: in a small stack, to be sure.
+    // Dropping the last handle closes the whole chain, in a loop too: tested with a small stack.
     assert_eq!(leaf.accounts_open(), 10_000);
     thread::scope(|scope| {
         let small = thread::Builder::new().stack_size(64 * 1024);
@@ -59,7 +59,7 @@ fn v11_a_chain_ten_thousand_deep_is_charged_in_time_linear_in_its_depth() {
     });
 }
 
-/// V11, with the test above. Looking at every sibling would be ten thousand million steps.
+/// V11, with the test above. Visiting every sibling would be ten thousand million steps.
 #[test]
 fn v11_a_parent_of_a_hundred_thousand_children_charges_each_once() {
     const CHILDREN: u64 = 100_000;

@@ -1,4 +1,4 @@
-//! The page about embedding: the program that it explains runs, and what it shows of it is what stands there.
+//! The documentation of embedding: its program runs, and its excerpts match the program.
 
 #[path = "../../examples/embed.rs"]
 #[expect(dead_code, reason = "its main is for people")]
@@ -30,7 +30,7 @@ async fn the_example_program_comes_to_its_answer() {
     assert!(refused.ends_with("refused by a hook: whose call is this?"), "{refused}");
 }
 
-/// The shortest program uses nothing but `spinney`, and has at most 15 lines.
+/// The shortest program depends only on `spinney`, and has at most 15 lines.
 #[test]
 fn the_shortest_program_needs_one_dependency_and_15_lines() {
     let lines: Vec<&str> = HELLO.lines().skip_while(|line| !line.starts_with("use ")).collect();
@@ -40,7 +40,7 @@ fn the_shortest_program_needs_one_dependency_and_15_lines() {
     assert_eq!(used, ["spinney::prelude::*;", "std::{error::Error, sync::Arc};"]);
 }
 
-/// What a file says can be said in code, and comes to the same.
+/// A definition in code equals the same definition in a file.
 #[test]
 fn a_tree_in_code_is_the_one_from_a_file() {
     let text = include_str!("../../examples/hello.yaml");
@@ -53,7 +53,7 @@ fn a_tree_in_code_is_the_one_from_a_file() {
     assert_eq!(code, file.definition);
 }
 
-/// Every piece of Rust on the page stands in the program, line by line.
+/// Every Rust excerpt of the page is part of the program, line by line.
 #[test]
 fn the_page_shows_the_code_of_the_program() {
     let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
@@ -66,7 +66,7 @@ fn the_page_shows_the_code_of_the_program() {
     }
 }
 
-/// A misspelt tool would only show when a model calls it: it fails the start, as a missing model does.
+/// A misspelt tool would only show when a model calls it: it fails at the start, as a missing model does.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_not_registered_fails_the_start_as_a_model_does() {
     let definition = || TreeFile::parse("tree.yaml", TREE).unwrap().definition;

@@ -1,4 +1,4 @@
-//! Halted, aborted, timed out, closed: nothing below takes a new call, at once.
+//! Halted, aborted, timed out or closed: nothing below starts a new call, effective immediately.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::clock::ManualClock;
 use crate::executor::Task;
 use crate::{limit, root, spend_at, usd};
 
-/// A chain of seven below the root, and a call of the deepest that runs.
+/// A chain of seven below the root, and a running call of the deepest.
 fn family(top: &Budget) -> Vec<Budget> {
     let mut all = vec![top.clone()];
     for _ in 0..7 {

@@ -1,4 +1,4 @@
-//! Just enough of an executor: futures polled by hand, wakes counted.
+//! A minimal executor: futures are polled by hand, and wakes are counted.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl<'a, T> Task<'a, T> {
         Self { future: Some(Box::pin(future)), wakes: Arc::default() }
     }
 
-    /// Starts it: one poll, which must not end it.
+    /// Polls it once, which must not complete it.
     pub(crate) fn started(future: impl Future<Output = T> + Send + 'a) -> Self {
         let mut task = Self::new(future);
         assert!(task.poll().is_none(), "the future ended at once");
@@ -55,7 +55,7 @@ pub(crate) fn now<T>(future: impl Future<Output = T> + Send) -> T {
     Task::new(future).poll().unwrap()
 }
 
-/// Polls tasks in turn, those that were woken, until all have ended.
+/// Polls woken tasks in turn until all have completed.
 pub(crate) fn run_all<T>(mut tasks: Vec<Task<'_, T>>) -> Vec<T> {
     let mut outputs = Vec::new();
     let mut seen: Vec<Option<usize>> = vec![None; tasks.len()];
@@ -73,7 +73,7 @@ pub(crate) fn run_all<T>(mut tasks: Vec<Task<'_, T>>) -> Vec<T> {
     outputs
 }
 
-/// Gives the others a turn, once.
+/// Yields to the other tasks, once.
 pub(crate) async fn pause() {
     let mut paused = false;
     std::future::poll_fn(|context| {

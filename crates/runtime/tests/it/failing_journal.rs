@@ -1,4 +1,4 @@
-//! A journal that fails: nothing that is not durable is answered, shown or done.
+//! A journal that fails: nothing is answered, shown or executed before it is durable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use spinney_testkit::{Stage, definition};
 
 use crate::journal_wrapper::pass_on;
 
-/// Writes so many batches; the disk is full then.
+/// Writes this many batches; then the disk is full.
 pub(crate) struct Full {
     inner: Arc<dyn Journal>,
     room: AtomicI64,
@@ -36,7 +36,7 @@ impl Journal for Full {
 
 const SCRIPT: &str = "rules: [{ say: done, think_ms: 10 }]";
 
-/// A home whose disk has room for so many batches.
+/// A home whose disk has room for this many batches.
 fn home(room: i64) -> (Stage, Home) {
     let inner = Arc::clone(Stage::new(SCRIPT).journal());
     let stage = Stage::on(Arc::new(Full::new(inner, room)), SCRIPT);

@@ -1,4 +1,4 @@
-//! When a provider fails: another one is called, or the same one later, and whoever watches is told why.
+//! When a provider fails, another one is called, or the same one later, and watchers see why.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use spinney_kernel::world::TreeState;
 use spinney_testkit::scripted::{Script, ScriptedModel};
 use spinney_testkit::{Recorder, Stage, definition, recorded, settled};
 
-/// Two providers of their own, as `m` and `cheap`.
+/// Two separate providers, as `m` and `cheap`.
 struct Providers {
     stage: Stage,
     primary: Arc<Recorder<ScriptedModel>>,
@@ -50,7 +50,7 @@ fn name(text: &str) -> ModelName {
     text.parse().unwrap()
 }
 
-/// Every switch, as a watcher sees it: from, to, why.
+/// Every switch, as a watcher sees it: from, to, reason.
 async fn switches(tree: &Tree) -> Vec<(Switch, ModelName)> {
     let mut watcher = tree.watch(Watch { kind: Some("call_switched".to_owned()), ..Watch::default() });
     let mut seen = Vec::new();
@@ -62,7 +62,7 @@ async fn switches(tree: &Tree) -> Vec<(Switch, ModelName)> {
     seen
 }
 
-/// When attempts at the first call started, and when they failed.
+/// When the attempts of the first call started, and when they failed.
 async fn times(tree: &Tree) -> (Vec<Time>, Vec<Time>) {
     let (mut starts, mut faults) = (Vec::new(), Vec::new());
     for recorded in recorded(tree).await {
@@ -75,8 +75,8 @@ async fn times(tree: &Tree) -> (Vec<Time>, Vec<Time>) {
     (starts, faults)
 }
 
-/// L31: a provider that fails (503) is left at once for the fallback's own provider, and a watcher is told from where,
-/// to where and why. One that is only busy (429) is called again after the time that it asked for, to the millisecond.
+/// L31: after a failure (503) the fallback's own provider is called at once, and a watcher sees the two models and the
+/// reason. A provider that is only busy (429) is called again after the time that it asked for, to the millisecond.
 #[tokio::test(start_paused = true)]
 async fn l31_a_failing_provider_is_left_for_its_fallback_and_a_busy_one_is_given_its_time() {
     let providers = Providers::new("rules: [{ fail: { kind: server } }]");
@@ -161,7 +161,7 @@ rules:
     ");
 }
 
-/// A switch because of the budget says so, also after a fault that was mended.
+/// A switch because of the budget says so, even after a fault that was retried.
 #[tokio::test(start_paused = true)]
 async fn a_switch_for_want_of_money_says_budget() {
     let providers = Providers::new("rules: [{ say: x }]");
@@ -178,7 +178,7 @@ async fn a_switch_for_want_of_money_says_budget() {
     assert_eq!(tree.watch(Watch::default()).next_event().await.unwrap().unwrap().recorded.seq, Seq(1));
 }
 
-/// An answer that was held back or declined is no answer: the fallback is asked, and what it used is paid.
+/// A filtered or declined answer is not an answer: the fallback is called, and the usage is paid.
 #[tokio::test]
 async fn an_answer_that_was_held_back_is_asked_for_elsewhere() {
     for (stop, kind) in

@@ -1,5 +1,5 @@
-//! Models that do everything wrong, played on the real runtime: each tree comes to a typed end within its bounds, and
-//! what was wrong comes back as advice. `run_and_check.rs` checks what holds of all of them.
+//! Models that do everything wrong, on the real runtime: each tree ends with a typed result within its limits, and
+//! errors are returned as advice. `run_and_check.rs` checks what holds for all of them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ async fn tools_that_are_not_there_come_back_as_advice() {
     }
 }
 
-/// So many calls of one tool in one answer.
+/// This many calls of one tool in one answer.
 fn storm(count: usize, call: impl Fn(usize) -> String, rest: &str) -> String {
     let calls = (1..=count).map(|number| format!("      - {}\n", call(number)));
     first(&calls.collect::<String>(), rest)
@@ -102,7 +102,7 @@ fn look(number: usize) -> String {
 
 const LOOK: &str = "tools: { look: { think_ms: 5, say: 'seen {{ args.at }}' } }";
 
-/// As many as one answer may have: each is answered once, in order.
+/// The maximum of one answer: each is answered once, in order.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_tool_calls_in_one_answer_are_all_answered_in_order() {
     let played = Played::by(&format!("{}{LOOK}", storm(1_000, look, "")), "root $9000.00 turns=5").await;
@@ -113,7 +113,7 @@ async fn a_thousand_tool_calls_in_one_answer_are_all_answered_in_order() {
     assert_eq!(limit::ASKS_MAX, 1_000);
 }
 
-/// A model whose first answer has so many calls.
+/// A model whose first answer has this many calls.
 struct Storm(usize);
 
 impl Model for Storm {
@@ -130,7 +130,7 @@ impl Model for Storm {
     }
 }
 
-/// One more than that, and a hundred times that: what is beyond is not made, and nothing is answered twice.
+/// One more than the maximum, and a hundred times the maximum: the excess is not called, and nothing is answered twice.
 #[tokio::test(start_paused = true)]
 async fn of_more_than_a_thousand_tool_calls_the_first_thousand_are_made() {
     for count in [1_001, 100_000] {
@@ -146,7 +146,7 @@ async fn of_more_than_a_thousand_tool_calls_the_first_thousand_are_made() {
     }
 }
 
-/// A storm against a ceiling: what fits is done, each of the rest is refused by itself.
+/// Many calls against a ceiling: what fits is done, and each of the rest is refused by itself.
 #[tokio::test(start_paused = true)]
 async fn a_storm_of_tool_calls_stops_at_the_ceiling() {
     let script = format!("{}{LOOK}", storm(1_000, look, ""));
@@ -224,7 +224,7 @@ async fn a_tool_that_returns_five_megabytes_is_shown_in_part() {
     assert!(most.unwrap() < 10_000, "{most:?}");
 }
 
-/// Of an answer of 200 KB a parent, and whoever reads the tree's answer, gets a beginning and where the rest is.
+/// For an answer of 200 KB, the parent and readers of the tree's answer get its beginning and a reference to the rest.
 #[tokio::test(start_paused = true)]
 async fn an_answer_of_two_hundred_kilobytes_is_shown_in_part() {
     let rest = format!(

@@ -1,4 +1,4 @@
-//! Tools from closures: what a model is shown of them, what they take and give, and what is said of what is wrong.
+//! Tools from closures: what a model sees of them, their arguments and results, and their error texts.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -86,12 +86,12 @@ fn answered(text: &str, is_error: bool) -> ToolAnswer {
     ToolAnswer { text: text.to_owned(), is_error, parts: Vec::new(), used: Used::NOTHING }
 }
 
-async fn told(tool: &FunctionTool, args: &str) -> String {
+async fn result(tool: &FunctionTool, args: &str) -> String {
     let answer = tool.call(attempt(args)).await.unwrap();
     format!("{}{}", if answer.is_error { "error: " } else { "" }, answer.text)
 }
 
-/// What a model is shown is the type: names, descriptions, what may be left out, what may be chosen, and nothing else.
+/// The schema follows from the type: names, descriptions, optional fields, choices, and nothing else.
 #[test]
 fn the_schema_of_a_tool_is_that_of_its_type() {
     let Spec { description, schema, .. } = book().spec();
@@ -102,7 +102,7 @@ fn the_schema_of_a_tool_is_that_of_its_type() {
     insta::assert_snapshot!(schema, @r##"{"type":"object","additionalProperties":false,"properties":{"route":{"$ref":"#/$defs/Route","description":"From where to where."},"seats":{"type":"integer","description":"How many seats.","minimum":0,"maximum":255},"class":{"anyOf":[{"$ref":"#/$defs/Class"},{"type":"null"}],"description":"The class; any if left out."},"notes":{"type":"array","items":{"type":"string"},"description":"Words for the conductor.","default":[]},"pay":{"$ref":"#/$defs/Pay","description":"How the seats are paid."},"back":{"anyOf":[{"$ref":"#/$defs/Route"},{"type":"null"}],"description":"The way back."}},"required":["route","seats","pay"],"$defs":{"Route":{"type":"object","properties":{"from":{"type":"string"},"to":{"type":"string"}},"required":["from","to"],"additionalProperties":false},"Class":{"type":"string","enum":["first","second"]},"Pay":{"oneOf":[{"type":"object","properties":{"kind":{"type":"string","const":"cash"}},"required":["kind"],"additionalProperties":false},{"type":"object","properties":{"kind":{"type":"string","const":"card"},"number":{"type":"string"}},"required":["kind","number"],"additionalProperties":false}],"description":"Money."}}}"##);
 }
 
-/// What is made of several schemas is not closed: each of them would forbid the fields of the others.
+/// A combination of several schemas is not closed: each of them would forbid the fields of the others.
 #[test]
 fn a_type_that_is_put_together_stays_open() {
     #[derive(Deserialize, JsonSchema)]
@@ -128,24 +128,24 @@ fn a_type_that_is_put_together_stays_open() {
 async fn a_typed_closure_answers_with_json_or_complains() {
     let tool = book();
     let good = r#"{"route": {"from": "Bonn", "to": "Rome"}, "seats": 2, "pay": {"kind": "cash"}}"#;
-    assert_eq!(told(&tool, good).await, r#"{"seats":[1,2],"price":9.5}"#);
-    assert_eq!(told(&tool, &good.replace("Rome", "Bonn")).await, "error: Bonn is where you are");
+    assert_eq!(result(&tool, good).await, r#"{"seats":[1,2],"price":9.5}"#);
+    assert_eq!(result(&tool, &good.replace("Rome", "Bonn")).await, "error: Bonn is where you are");
     let tool = FunctionTool::sync(|book: Book| Ok::<_, String>(book.route.to));
-    assert_eq!(told(&tool, good).await, "Rome", "text is said as it is");
+    assert_eq!(result(&tool, good).await, "Rome", "text is said as it is");
     let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>(BTreeMap::from([([1, 2], 3)])));
-    insta::assert_snapshot!(told(&tool, "{}").await, @"error: the tool's result cannot be written as JSON: key must be a string");
+    insta::assert_snapshot!(result(&tool, "{}").await, @"error: the tool's result cannot be written as JSON: key must be a string");
 }
 
-/// Whatever is wrong is named, also inside another field, and the model reads what the tool takes.
+/// Errors name the field, even a nested one, and the model reads what the tool takes.
 #[tokio::test]
 async fn bad_arguments_name_the_field_and_what_the_tool_takes() {
     let tool = book();
     let good = r#"{"route": {"from": "Bonn", "to": "Rome"}, "seats": 2, "pay": {"kind": "cash"}}"#;
-    insta::assert_snapshot!(told(&tool, "{}").await, @r#"error: bad arguments: missing field `route`; this tool takes { route: { from: string, to: string }, seats: integer, class?: "first" | "second" | null, notes?: [string], pay: { kind: "cash" } | { kind: "card", number: string }, back?: { from: string, to: string } | null }"#);
+    insta::assert_snapshot!(result(&tool, "{}").await, @r#"error: bad arguments: missing field `route`; this tool takes { route: { from: string, to: string }, seats: integer, class?: "first" | "second" | null, notes?: [string], pay: { kind: "cash" } | { kind: "card", number: string }, back?: { from: string, to: string } | null }"#);
     let short = async |from: &str, to: &str| {
         assert_eq!(good.matches(from).count(), 1, "{from}");
-        let told = told(&tool, &good.replace(from, to)).await;
-        told.split("; this tool takes {").next().unwrap().to_owned()
+        let result = result(&tool, &good.replace(from, to)).await;
+        result.split("; this tool takes {").next().unwrap().to_owned()
     };
     insta::assert_snapshot!(short("2", "\"two\"").await, @r#"error: bad arguments: `seats`: invalid type: string "two", expected u8"#);
     insta::assert_snapshot!(short("2", "999").await, @"error: bad arguments: `seats`: invalid value: integer `999`, expected u8");
@@ -155,11 +155,11 @@ async fn bad_arguments_name_the_field_and_what_the_tool_takes() {
     insta::assert_snapshot!(short("cash", "gold").await, @"error: bad arguments: `pay.kind`: unknown variant `gold`, expected `cash` or `card`");
     insta::assert_snapshot!(short("2,", "2, \"notes\": [\"a\", 5],").await, @"error: bad arguments: `notes[1]`: invalid type: integer `5`, expected a string");
     insta::assert_snapshot!(short("}}", "}} {}").await, @"error: bad arguments: trailing characters");
-    let long = told(&tool, &good.replace("cash", &"x".repeat(9_000))).await;
+    let long = result(&tool, &good.replace("cash", &"x".repeat(9_000))).await;
     assert!(long.len() <= limit::NOTE_BYTES_MAX + "error: ".len(), "{}", long.len());
 }
 
-/// Who calls, and the key under which an effect can be made once.
+/// The calling agent, and the idempotency key of the effect.
 #[tokio::test]
 async fn a_closure_that_wants_it_is_given_the_attempt() {
     let tool = FunctionTool::new(async |call: ToolRequest<Route>| {
@@ -172,9 +172,9 @@ async fn a_closure_that_wants_it_is_given_the_attempt() {
             attempt.key
         ))
     });
-    assert_eq!(told(&tool, r#"{"from": "a", "to": "b"}"#).await, "a to b for a as k");
+    assert_eq!(result(&tool, r#"{"from": "a", "to": "b"}"#).await, "a to b for a as k");
     assert_eq!(tool.spec().schema, FunctionTool::sync(|_: Route| Ok::<_, String>("")).spec().schema);
-    assert!(told(&tool, "{}").await.starts_with("error: bad arguments: missing field `from`"));
+    assert!(result(&tool, "{}").await.starts_with("error: bad arguments: missing field `from`"));
 }
 
 #[tokio::test]
@@ -222,7 +222,7 @@ fn a_tool_is_described_by_what_it_is_given() {
     assert_eq!(book().described("Books.").spec().description, "Books.");
 }
 
-/// A tool that can cost something has cost the most that it can, unless it says what it was or was never called.
+/// A tool with a cost is charged its maximum, unless it reports its usage or was never called.
 #[tokio::test]
 async fn a_tool_that_costs_something_says_how_much_or_it_was_the_most() {
     let tool = FunctionTool::sync(|route: Route| match route.from.as_str() {
@@ -255,7 +255,7 @@ fn arguments_without_names_are_a_mistake_of_the_program() {
     let _ = FunctionTool::sync(|text: String| Ok::<_, String>(text));
 }
 
-/// A schema that no journal takes is refused when a tree starts, with both numbers.
+/// A schema that is too large for a journal is refused when a tree starts, with both numbers.
 #[tokio::test(start_paused = true)]
 async fn a_schema_that_is_too_large_is_refused_before_anything_runs() {
     let tool = book().schema(format!(r#"{{"description":"{}"}}"#, "x".repeat(limit::TEXT_BYTES_MAX)));
@@ -267,7 +267,7 @@ async fn a_schema_that_is_too_large_is_refused_before_anything_runs() {
     assert_eq!(refused, spinney::StartError::Refused(refusal));
 }
 
-/// In a tree: the definition has the schema, the model reads what it got wrong and mends it.
+/// In a tree: the definition has the schema, and the model reads its error and corrects it.
 #[tokio::test(start_paused = true)]
 async fn a_model_mends_what_it_got_wrong() {
     let script = r#"

@@ -1,4 +1,4 @@
-//! Hooks, breaker and tags: what guards the calls of one account.
+//! Hooks, breaker and tags of one account.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::clock::ManualClock;
 use crate::executor::Task;
 use crate::{limit, spend_at, usd};
 
-/// Writes down what it sees; says no to calls above $0.50 and to charges above $0.40.
+/// Records what it sees; refuses calls above $0.50 and charges above $0.40.
 #[derive(Clone, Default)]
 struct Watcher(Arc<Mutex<Vec<String>>>);
 
@@ -62,7 +62,7 @@ fn v15_hooks_act_before_the_call_before_the_charge_and_on_error_and_tags_are_sho
     root.charge(usd("0.05")).unwrap();
     assert_eq!(watcher.seen(), ["charge watched 5"]);
 
-    // A refused call does not run, holds nothing and charges nothing.
+    // A refused call does not run, and holds and charges nothing.
     let refused = root.run_blocking(usd("0.60"), |_| -> Result<(), ()> { panic!("the call ran") });
     let vetoed = BudgetRefusal::Vetoed { account: root.id().clone(), reason: "too dear".to_owned() };
     assert_eq!(refused, Err(RunError::Refused(vetoed)));
@@ -71,7 +71,7 @@ fn v15_hooks_act_before_the_call_before_the_charge_and_on_error_and_tags_are_sho
     drop(root.try_hold(usd("0.20")).unwrap());
     assert_eq!(watcher.seen(), ["call watched 20"]);
 
-    // A charge cannot be unspent: it is booked, its value comes back, and the account is stopped.
+    // A charge cannot be undone: it is booked, its value is returned, and the account is stopped.
     let value = root.run_blocking(usd("0.50"), |_| Ok::<_, ()>("value"));
     assert_eq!((value, root.snapshot().spent), (Ok("value"), usd("0.85")));
     assert_eq!(root.snapshot().state, AccountState::Aborted { reason: "somebody must look".to_owned() });
@@ -88,7 +88,7 @@ fn v15_five_errors_in_a_row_open_the_breaker_for_a_minute_and_one_probe_decides(
     let open = |until_ms, left_ms| {
         Err(RunError::Refused(BudgetRefusal::BreakerOpen { account: root.id().clone(), until_ms, left_ms }))
     };
-    // A success in between starts the count again.
+    // A success resets the count.
     (0..4).for_each(|_| assert_eq!(fail(), Err(RunError::Failed("down"))));
     work().unwrap();
     (0..5).for_each(|_| assert_eq!(fail(), Err(RunError::Failed("down"))));
@@ -126,7 +126,7 @@ fn v15_a_probe_that_is_halted_refused_or_dropped_gives_its_slot_back() {
     clock.advance(60_000);
     let call = |_| async { Ok::<_, ()>(()) };
 
-    // Refused by a hook, by a ceiling, and dropped while it runs, while it waits and in a panic.
+    // Refused by a hook and by a ceiling, and dropped while running, while waiting and in a panic.
     let refused = crate::executor::now(guarded.run(usd("0.60"), call));
     assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::Vetoed { .. }))), "{refused:?}");
     let refused = crate::executor::now(guarded.run(spend::steps(10), call));
@@ -144,7 +144,7 @@ fn v15_a_probe_that_is_halted_refused_or_dropped_gives_its_slot_back() {
     guarded.run_blocking(usd("0.01"), |_| Err::<(), _>(())).unwrap_err();
     let refused = guarded.run_blocking(usd("0.01"), |_| Ok::<_, ()>(()));
     assert!(matches!(refused, Err(RunError::Refused(BudgetRefusal::BreakerOpen { until_ms: 120_000, .. }))));
-    // Halted from above: the slot comes back too, and what refuses afterwards is the abort.
+    // Aborted from above: the slot is freed too, and further calls are refused because of the abort.
     clock.advance(60_000);
     root.abort("enough");
     for _ in 0..2 {
@@ -164,7 +164,7 @@ fn the_breaker_of_a_parent_does_not_guard_its_children() {
     child.run_blocking(usd("0.01"), |_| Ok::<_, ()>(())).unwrap();
 }
 
-/// Uses the budget from inside, which only works outside the lock.
+/// Uses the budget from inside a hook, which works only outside the lock.
 struct Curious(Arc<Mutex<Option<Budget>>>);
 
 impl Curious {

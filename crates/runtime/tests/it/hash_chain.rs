@@ -1,4 +1,4 @@
-//! A tree tells its journal what it knows of the chain, so that hashing holds nobody up.
+//! A tree passes what it knows of the hash chain to its journal, so that hashing delays nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use spinney_testkit::{Stage, settled};
 
 use crate::journal_wrapper::pass_on;
 
-/// Notes what each batch says of the chain before it, and the chain as it became.
+/// Records what each batch says of the chain before it, and the chain after it.
 struct Noting {
     inner: Arc<dyn Journal>,
     said: Mutex<Vec<Option<ChainHash>>>,
@@ -24,7 +24,7 @@ impl Journal for Noting {
     }
 }
 
-/// Each batch of a tree that does one thing after the other follows one that is durable; a resumed tree goes on so.
+/// In a sequential tree each batch follows a durable one; a resumed tree continues that way.
 #[tokio::test(start_paused = true)]
 async fn a_batch_says_the_hash_that_it_follows() {
     let script = "rules: [{ when: { turn: 2 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 4 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { think_ms: 5, say: seen } }";

@@ -1,4 +1,4 @@
-//! Hooks around the calls of trees: what they see, what they stop, and that none of it hurts a tree.
+//! Hooks around the calls of trees: what they see, what they can stop, and that they cannot harm a tree.
 
 use spinney_journal::Blocking;
 use std::sync::{Arc, Mutex, mpsc};
@@ -19,7 +19,7 @@ use spinney_testkit::{Stage, definition, recorded, settled};
 /// What a hook says.
 type Verdict = Result<(), String>;
 
-/// What a hook does about what it is shown; the default is nothing.
+/// What a hook does with each callback; the default is nothing.
 #[derive(Default)]
 struct Does {
     before_call: Option<fn(&Calling) -> Verdict>,
@@ -27,7 +27,7 @@ struct Does {
     after: Option<fn()>,
 }
 
-/// Writes down what it is shown.
+/// Records its callbacks.
 #[derive(Default)]
 struct Spy {
     seen: Mutex<Vec<String>>,
@@ -86,7 +86,7 @@ tools:
   look: { say: "three {{ args.at }}" }
 "#;
 
-/// A home on a stage, whose calls go by these hooks.
+/// A home whose calls pass through these hooks.
 fn home(stage: &Stage, hooks: &Arc<Spy>) -> Home {
     stage.home_with(|drivers: Drivers| drivers.with_hooks(Arc::<Spy>::clone(hooks)))
 }
@@ -99,7 +99,7 @@ fn tags() -> Tags {
     [("customer".to_owned(), "acme".to_owned())].into()
 }
 
-/// What the last request of the model shows of the tool.
+/// The tool's result in the model's last request.
 fn last_result(stage: &Stage) -> (String, bool) {
     let last = stage.model().attempts().pop().unwrap();
     match last.packet.messages.last().unwrap().as_ref() {
@@ -114,13 +114,13 @@ fn last_result(stage: &Stage) -> (String, bool) {
     }
 }
 
-/// What was booked for a call, of what is measured.
+/// What was charged for a call.
 fn spent(event: &Event) -> Option<Amounts> {
     if let Event::CallEnded { spent, .. } = event { Some(spent.only(ResourceSet::MEASURED)) } else { None }
 }
 
-/// Each call is shown before it leaves and after it has ended, with whom it is for, what is held, and the tags; what is
-/// about to be charged is what the journal books.
+/// A hook sees each call before it starts and after it has ended, with the agent, the hold and the tags; the charge it
+/// sees is what the journal books.
 #[tokio::test(start_paused = true)]
 async fn hooks_are_shown_every_call_before_it_leaves_and_before_it_is_booked() {
     let (stage, spy) = (Stage::new(SCRIPT), Arc::new(Spy::default()));
@@ -158,7 +158,7 @@ async fn hooks_are_shown_every_call_before_it_leaves_and_before_it_is_booked() {
     assert_eq!(calls[0].key, stage.model().attempts()[0].key);
 }
 
-/// A refused tool is not called, costs nothing, and its agent reads why.
+/// A refused tool is not called and costs nothing, and its agent reads why.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     let refuse = |call: &Calling| match &call.target {
@@ -192,12 +192,12 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     });
     let (call, fault, spent) = ended.unwrap();
     assert_eq!((call.0, fault.message.as_str()), (2, "refused by a hook: not on a Sunday"));
-    // That it was asked for counts, so that whoever asks for ever reaches a ceiling.
+    // The request itself counts, so that an agent that repeats it for ever reaches a ceiling.
     assert_eq!(spent, Amounts::ZERO.with(Resource::ToolCalls, 1));
     assert!(tree.look().await.unwrap().agents[0].held.is_zero());
 }
 
-/// A refused model is not called, and neither is another in its place; nothing is spent, and the agent fails with why.
+/// A refused model is not called, and neither is a fallback; nothing is spent, and the agent fails with the reason.
 #[tokio::test(start_paused = true)]
 async fn a_model_that_a_hook_refuses_is_not_called_and_its_agent_fails_with_why() {
     let (stage, spy) = (
@@ -216,8 +216,8 @@ async fn a_model_that_a_hook_refuses_is_not_called_and_its_agent_fails_with_why(
     assert_eq!(spy.seen(), ["call root #1.1 m"]);
 }
 
-/// A refused charge is booked all the same. The agent fails with the reason before it acts on what the call returned, and
-/// whoever spawned it is told.
+/// A refused charge is booked anyway. The agent fails with the reason before it acts on the result, and its parent is
+/// notified.
 #[tokio::test(start_paused = true)]
 async fn a_charge_that_a_hook_refuses_is_booked_and_fails_the_agent_before_it_acts() {
     let script = r#"
@@ -256,7 +256,7 @@ tools: { look: { say: seen } }
     assert_eq!(helper.status.to_string(), "failed");
 }
 
-/// A fault is shown with each attempt that meets it; a tool that says no has returned that.
+/// A fault is shown for each failed attempt; a tool's own error is a result.
 #[tokio::test(start_paused = true)]
 async fn errors_are_shown_once_for_each_attempt() {
     let script = r#"
@@ -291,7 +291,7 @@ tools:
     );
 }
 
-/// A hook that panics has failed: it refuses the call, or fails the agent; one that only looks changes nothing.
+/// A hook that panics counts as failed: it refuses the call or fails the agent; one that only observes changes nothing.
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_panics_is_an_error_and_hurts_no_tree() {
     let cases = [
@@ -322,7 +322,7 @@ async fn a_hook_that_panics_is_an_error_and_hurts_no_tree() {
     assert_eq!(settled(&tree).await.end.unwrap().shown.text, "seen: three trees");
 }
 
-/// A driver that panics is shown as the error that it is.
+/// A driver's panic is shown as an error.
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_panics_is_shown_as_an_error() {
     let tool = FunctionTool::sync(|_: Untyped| -> Result<String, String> { panic!("in the tool") });
@@ -334,7 +334,7 @@ async fn a_driver_that_panics_is_shown_as_an_error() {
     assert_eq!(last_result(&stage), ("failed (invalid): the driver panicked".to_owned(), true));
 }
 
-/// Waits until somebody lets it go, in a thread of its own.
+/// Blocks until it is released, on its own thread.
 struct Door {
     entered: tokio::sync::mpsc::Sender<&'static str>,
     open: Mutex<mpsc::Receiver<()>>,
@@ -363,7 +363,7 @@ impl TreeHooks for Door {
     }
 }
 
-/// A hook that takes its time holds up no tree: whoever cancels does not wait for it, the call ends and its hold returns.
+/// A slow hook does not block its tree: a cancel does not wait for it, the call ends and its hold returns.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
     for (at, calls) in [("call", 0), ("charge", 1)] {
@@ -410,7 +410,7 @@ async fn a_late_verdict_on_a_stopped_call_still_fails_its_agent() {
     drop(open);
 }
 
-/// Deciding everything again runs no hook, and neither does taking up a tree whose calls have ended.
+/// Neither a replay nor resuming a tree whose calls have ended runs a hook.
 #[tokio::test(start_paused = true)]
 async fn replay_and_recovery_of_what_ended_run_no_hook() {
     let script = r#"
@@ -439,7 +439,7 @@ tools: { look: { say: seen } }
     assert_eq!(spy.seen(), Vec::<String>::new());
 }
 
-/// What is started again after a crash leaves the process again, and is asked about again: under the same key.
+/// A call that is started again after a crash passes its hooks again, with the same key.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_started_again_is_asked_about_again() {
     let (stage, spy) = (Stage::new("rules: [{ hang: true }]"), Arc::new(Spy::default()));

@@ -1,5 +1,5 @@
-//! Models that meddle with their kin: waits that contradict each other, cancels and follow-ups of what is not theirs,
-//! children left behind, messages to itself. `run_and_check.rs` checks what holds of all of these trees.
+//! Models that interfere with related agents: contradicting waits, cancels and follow-ups of agents that are not
+//! theirs, abandoned children, messages to themselves. `run_and_check.rs` checks what holds for all of these trees.
 
 use insta::assert_snapshot;
 
@@ -22,7 +22,7 @@ const FAMILY: &str = r#"
   - { when: { agent: deep }, think_ms: 5000, say: dug }
 "#;
 
-/// The family, with what else its members do.
+/// The family, with further rules.
 async fn family(rules: &str) -> Played {
     let tools = "tools: { pause: { think_ms: 100, say: paused } }";
     Played::by(&format!("rules:\n{rules}{FAMILY}  - {{ say: done }}\n{tools}\n"), FIXTURE).await
@@ -76,7 +76,7 @@ async fn waits_for_what_is_no_child_come_back_as_advice() {
     ");
 }
 
-/// Each of several waits for the same children ends, and so does one for more than there are.
+/// Several waits for the same children all end, and so does one for more than exist.
 #[tokio::test(start_paused = true)]
 async fn waits_that_contradict_each_other_all_end() {
     let played = family(
@@ -207,7 +207,7 @@ async fn a_followup_of_what_cannot_have_one_comes_back_as_advice() {
     ");
 }
 
-/// What was detached and not waited for ends with its parent, at every level.
+/// Detached children that nobody waited for end with their parent, at every level.
 #[tokio::test(start_paused = true)]
 async fn children_left_behind_are_cancelled_with_their_parent() {
     let played = family("").await;
@@ -223,7 +223,7 @@ async fn children_left_behind_are_cancelled_with_their_parent() {
     assert_eq!((born, ended), (5, 5));
 }
 
-/// An agent that writes to itself reads it with its next turn, and one that never stops ends at its limit of turns.
+/// An agent that writes to itself reads it in its next turn; one that never stops ends at its turn limit.
 #[tokio::test(start_paused = true)]
 async fn messages_to_itself_end_at_the_limit_of_turns() {
     let script = r#"
@@ -243,7 +243,7 @@ rules:
     assert_eq!(notes, ["note 1", "note 2", "note 3", "note 4", "note 5"]);
 }
 
-/// A message to somebody who has ended, or was never there, changes nothing for anybody else.
+/// A message to an agent that has ended, or never existed, changes nothing for others.
 #[tokio::test(start_paused = true)]
 async fn messages_to_unknown_agents_return_advice() {
     let played = family(

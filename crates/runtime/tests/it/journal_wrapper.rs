@@ -1,6 +1,6 @@
-//! A journal around another: what a test does not change is passed on to the one inside.
+//! A journal around another one: passes on what a test does not change.
 
-/// Methods of a journal that only pass on what they are asked to `self.inner`.
+/// Methods of a journal that pass the call on to `self.inner`.
 macro_rules! pass_on {
     ($($method:ident),+) => { $($crate::journal_wrapper::pass_on!(@$method);)+ };
     (@append) => {

@@ -1,4 +1,4 @@
-//! What children use of what they were lent, and what comes back, on the real runtime.
+//! What children use of their lease, and what returns, on the real runtime.
 
 use spinney::Tree;
 use spinney::bus::Watch;
@@ -12,7 +12,7 @@ fn view<'a>(look: &'a Look, agent: &str) -> &'a AgentView {
     look.agents.iter().find(|view| view.agent.as_str() == agent).unwrap()
 }
 
-/// Tokens that an agent has spent, that it lends, and that it can still use.
+/// An agent's tokens: spent, lent, and still usable.
 fn tokens(look: &Look, agent: &str) -> (u64, u64, Option<u64>) {
     let view = view(look, agent);
     let left = view.remaining.and_then(|left| left.of(Resource::Tokens));
@@ -47,8 +47,8 @@ rules:
 tools: { quick: { say: seen }, never: { hang: true } }
 ";
 
-/// L24: a child that was lent 5,000 tokens fails, times out or is cancelled after 200. Its parent is debited 200, and
-/// the rest of the lease is the parent's again.
+/// L24: a child with a lease of 5,000 tokens fails, times out or is cancelled after 200. Its parent is debited 200, and
+/// the rest of the lease returns to the parent.
 #[tokio::test(start_paused = true)]
 async fn l24_a_child_that_ends_badly_has_used_what_it_used_and_returns_the_rest() {
     for (tool, is_cancelled, status, code) in [
@@ -98,7 +98,7 @@ rules:
     usage: { input: 100, output: 50 }
 ";
 
-/// L26: what a great-grandchild uses reduces what it, its parent, its grandparent and the root have left, exactly once
+/// L26: usage of a great-grandchild reduces what it, its parent, its grandparent and the root have left, exactly once
 /// each, whether its budget was lent or not.
 #[tokio::test(start_paused = true)]
 async fn l26_what_is_used_below_reduces_every_view_above_exactly_once() {

@@ -1,4 +1,4 @@
-//! Lend, reserve and remaining: what a parent promises, keeps and shows.
+//! Lend, reserve and remaining: what a parent lends, keeps and shows.
 
 use spinney::budget::{Amounts, Budget, BudgetRefusal, Limits, OpenError, Options};
 
@@ -24,7 +24,7 @@ fn what_is_lent_is_guaranteed_to_the_child_and_returns_when_it_closes() {
         "cost ceiling of `a1`: limit $1.00, spent $0.00, held $0.00, lent $0.60, asked $0.50: \
          ask for less, or raise the ceiling"
     );
-    // Others spend all the rest, and the child still gets its share, counted once.
+    // Others spend all the rest, and the child still has its share, counted once.
     spend_at(&root, "0.40");
     spend_at(&child, "0.50");
     assert_eq!((root.snapshot().spent, root.snapshot().lent), (usd("0.90"), usd("0.10")));

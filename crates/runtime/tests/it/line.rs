@@ -1,4 +1,4 @@
-//! The line: calls wait their turn while other holds are in the way, and only then.
+//! The line: calls wait only while other holds block them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,9 +18,9 @@ fn v18_a_call_waits_in_order_for_other_holds_and_is_refused_only_if_it_never_fit
     let running = a.try_hold(usd("0.80")).unwrap();
     let mut first = Task::started(b.hold(usd("0.60")));
     let mut second = Task::started(a.hold(usd("0.30")));
-    // It would fit beside the running hold, but takes what the first in line is owed.
+    // It would fit beside the running hold, but would use what the first in line needs.
     let mut third = Task::started(b.hold(usd("0.20")));
-    // What can never fit is refused at once, waiting or not.
+    // What can never fit is refused at once.
     assert!(matches!(Task::new(b.hold(usd("1.10"))).poll(), Some(Err(BudgetRefusal::Ceiling { .. }))));
 
     // Now 0.60 are spent: the first can never run, the second runs, the third still waits.
@@ -93,14 +93,14 @@ fn a_waiting_call_whose_deadline_passes_is_refused_when_polled() {
     let mut granted = Task::started(root.hold(usd("0.50")));
     clock.advance(1_000);
     assert!(matches!(waiting.poll(), Some(Err(BudgetRefusal::DeadlinePassed { .. }))));
-    // Its turn came, but too late: the hold goes back.
+    // Its turn came too late: the hold returns.
     drop(running);
     assert_eq!(granted.wakes(), 1);
     assert!(matches!(granted.poll(), Some(Err(BudgetRefusal::DeadlinePassed { .. }))));
     assert_eq!(root.snapshot().held, Amounts::ZERO);
 }
 
-/// Moves by a millisecond with every look.
+/// Advances by a millisecond with every read.
 struct RestlessClock(AtomicU64);
 
 impl Clock for RestlessClock {

@@ -1,4 +1,4 @@
-//! The budget handle and the tree file from outside: one module per topic, through the public face only.
+//! The budget handle, trees and the tree file from outside: one module per topic, through the public API only.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_input;
@@ -85,4 +85,9 @@ fn root(text: &str) -> Budget {
 /// Spends through a hold, as a call would.
 fn spend_at(budget: &Budget, text: &str) {
     budget.try_hold(usd(text)).unwrap().settle(usd(text)).unwrap();
+}
+
+/// Parses an id or a name.
+fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
 }

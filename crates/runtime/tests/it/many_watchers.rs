@@ -1,4 +1,4 @@
-//! Requests and replies by the thousand, and publishing beside very many watchers of something else.
+//! Thousands of requests and replies, and publishing beside very many watchers of other topics.
 
 use std::time::Duration;
 
@@ -8,8 +8,7 @@ use spinney::clock::{Clock, SystemClock};
 use spinney_kernel::words::{By, Envelope};
 use spinney_testkit::{Stage, settled};
 
-/// A root that waits for a person, so that its tree lives as long as the test.
-const WAITING: &str = "rules: [ { call: [ { tool: ask_human, args: { question: 'Which?' } } ] } ]";
+use crate::watching::WAITING;
 
 fn note(topic: &str) -> Note {
     let envelope = Envelope { topic: Some(topic.parse().unwrap()), ..Envelope::default() };
@@ -27,7 +26,7 @@ async fn serve(tree: Tree) {
     }
 }
 
-/// The shortest time that five hundred publishes take.
+/// The shortest time of five hundred publishes.
 async fn publishing_ms(tree: &Tree) -> u64 {
     let clock = SystemClock::new();
     let mut shortest = u64::MAX;
@@ -54,7 +53,7 @@ async fn l37_ten_thousand_replies_leave_nothing_and_fifty_thousand_watchers_cost
     while tree.call(By::Person, note("right"), Duration::from_millis(50)).await.is_err() {}
     let before = tree.watchers();
     for round in 0..500 {
-        // Each on a topic of its own, so that its reply comes on one of its own.
+        // Each has its own topic, so its reply has one too.
         let asked = (0..20).map(|number| {
             let topic = format!("right.t{round}-{number}");
             let tree = &tree;
@@ -72,11 +71,11 @@ async fn l37_ten_thousand_replies_leave_nothing_and_fifty_thousand_watchers_cost
         topic: Some(format!("other.t{number}").parse().unwrap()),
         ..Watch::default()
     };
-    let crowd: Vec<Watcher> = (0..50_000).map(|number| tree.watch(watch(number))).collect();
+    let others: Vec<Watcher> = (0..50_000).map(|number| tree.watch(watch(number))).collect();
     assert_eq!(tree.watchers().0, before.0 + 50_000);
     let among = publishing_ms(&tree).await;
     assert!(among <= 2 * alone.max(1), "{among} ms among 50,000 and {alone} ms alone");
-    drop(crowd);
+    drop(others);
     assert_eq!(tree.watchers(), before);
     tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
     server.await.unwrap();

@@ -1,4 +1,4 @@
-//! Drivers that misbehave and moments that are easily missed: each was a defect once.
+//! Drivers that misbehave, and rare timings: each was a bug once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -209,7 +209,7 @@ async fn a_long_fault_message_does_not_stop_the_tree() {
     assert_eq!(end.stopped, None);
 }
 
-/// A journal whose every second answer comes before the one before it, as SQLite's may.
+/// A journal that confirms every second batch before the previous one, as SQLite may.
 struct Swapped {
     inner: Arc<dyn Journal>,
     kept: Mutex<Option<(Appended, Result<ChainHash, JournalFault>)>>,
@@ -222,7 +222,7 @@ impl Journal for Swapped {
         let e = end.clone();
         self.inner.append(append, Box::new(move |r| *e.lock().unwrap() = Some(r)));
         let r = end.lock().unwrap().take().unwrap();
-        // batch 1 is kept until batch 2 was told
+        // Batch 1 is kept until batch 2 was confirmed.
         let before = self.kept.lock().unwrap().take();
         if at == 1 {
             *self.kept.lock().unwrap() = Some((done, r));
@@ -267,7 +267,7 @@ async fn an_interrupted_cancel_is_resumed() {
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     stage.model().until_out(1).await;
     home.shutdown(Shutdown::Kill).await;
-    // The disk takes one more batch: of the two that a cancel writes.
+    // The disk has room for one of the two batches that a cancel writes.
     let full = Arc::new(super::failing_journal::Full::new(inner.clone(), 1));
     let other = Stage::on(full, "rules: [{ hang: true }]");
     let cancel = Request::Cancel(Cancel { agent: "root".parse().unwrap(), reason: String::new() });

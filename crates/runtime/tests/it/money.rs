@@ -1,4 +1,4 @@
-//! Money in whole trees: what was used is paid, no more, and a lease binds the request itself.
+//! Money in whole trees: usage is paid exactly, and a lease limits the request itself.
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::record::{Event, Exit, ExitKind};
@@ -6,7 +6,7 @@ use spinney_kernel::words::FaultKind;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, recorded, settled};
 
-/// V7: attempts that failed or were cut off pay what they used and return the rest of their hold; stopped ones too.
+/// V7: failed, broken and stopped attempts pay what they used, and the rest of their hold returns.
 #[tokio::test(start_paused = true)]
 async fn v7_a_call_that_fails_or_is_cut_off_pays_what_it_used() {
     let stage = Stage::new(
@@ -26,7 +26,7 @@ rules:
     assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
     let paid: Vec<(Option<FaultKind>, u64)> =
         recorded(&tree).await.iter().filter_map(|recorded| paid(&recorded.event)).collect();
-    // Thirty tokens of the attempt that was cut, thirty at the cheap model it went to, ten of the answer.
+    // Thirty tokens of the broken attempt, thirty at the cheap model after it, ten of the answer.
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
     assert_eq!(paid, [(Some(FaultKind::Cut), 30 * nanos), (None, 3 * nanos), (None, 10 * nanos)]);
     assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 43 * nanos);
@@ -40,8 +40,8 @@ fn paid(event: &Event) -> Option<(Option<FaultKind>, u64)> {
     if let Event::CallEnded { spent, .. } = event { Some((None, spent.of(Resource::Cost))) } else { None }
 }
 
-/// L23: a child that exceeds its lease stops at its next call; what it said is returned and marked, and what it used
-/// is debited up the chain.
+/// L23: a child that exceeds its lease stops at its next call; its text is returned and marked, and its usage is
+/// debited at every ancestor.
 #[tokio::test(start_paused = true)]
 async fn l23_a_child_over_its_lease_returns_what_it_has_and_pays_what_it_used() {
     let stage = Stage::new(
@@ -72,7 +72,7 @@ rules:
     let exits: Vec<bool> =
         recorded(&tree).await.iter().filter_map(|recorded| exhausted(&recorded.event)).collect();
     assert_eq!(exits, [true, false]);
-    // The helper's second call was never made.
+    // The helper's second call never started.
     assert_eq!(stage.model().model().calls(), 3);
 }
 
@@ -84,7 +84,7 @@ fn exhausted(event: &Event) -> Option<bool> {
     }
 }
 
-/// L25: with 150 tokens left of its lease beside the input, a model is asked for at most so many.
+/// L25: with 150 tokens left of its lease beside the input, a model is asked for no more than that.
 #[tokio::test(start_paused = true)]
 async fn l25_the_request_asks_for_no_more_than_the_lease_has_left() {
     let stage = Stage::new("rules: [{ say: short, usage: { input: 0, output: 1 } }]");

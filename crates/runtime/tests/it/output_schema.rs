@@ -1,5 +1,5 @@
-//! Answers with a schema, in whole trees: checked where they come in, repaired as turns like any other, through a crash
-//! and a replay, and read as values by whoever asked.
+//! Answers with a schema, in whole trees: checked when they arrive, repaired in ordinary turns, through a crash and a
+//! replay, and returned as values.
 
 use serde::Deserialize;
 use spinney::StartError;
@@ -16,7 +16,7 @@ use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
 const SCHEMA: &str = r#"{"type":"object","required":["rings"],"properties":{"rings":{"type":"integer"}}}"#;
 
-/// A root that may say more than an event holds.
+/// A root whose answer may be longer than an event holds.
 const LONG: &str = "root turns=1";
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]
@@ -36,7 +36,7 @@ fn shaped(fixture: &str, role: &str, schema: &str) -> Definition {
     definition
 }
 
-/// In which way each answer did not fit.
+/// Why each answer did not match.
 fn mismatches(events: &[spinney::tree::RecordedEvent]) -> Vec<MismatchKind> {
     let kind = |event: &Event| {
         let Event::CallEnded { outcome: Outcome::Done { mismatch: Some(mismatch), .. }, .. } = event else {
@@ -58,14 +58,14 @@ async fn a_repaired_answer_is_read_as_a_value_and_replays() {
     assert_eq!((end.shown.text.as_str(), end.spent.of(Resource::Steps)), (r#"{"rings": 70}"#, 2));
     assert_eq!(mismatches(&recorded(&tree).await), [MismatchKind::NotJson]);
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
-    // The model saw what it had said and what was wrong with it, in this order.
+    // The model saw its answer and what was wrong with it, in this order.
     let packet = stage.model().attempts()[1].packet.messages.clone();
     let [_, said, wrong] = packet.as_slice() else { panic!("{packet:?}") };
     assert_eq!(said.text(), "Seventy rings.");
     assert!(matches!(wrong.as_ref(), Message::Mismatch(_)), "{wrong:?}");
 }
 
-/// A parent that waits is told of a failure with code and place, and what the child said, marked; it goes on from there.
+/// A waiting parent reads a failure with code and place, and the child's text, marked; it continues from there.
 #[tokio::test(start_paused = true)]
 async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     let stage = Stage::new(
@@ -84,7 +84,7 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
-/// More than an event holds is checked whole, kept as a blob and read back whole.
+/// An answer that is too long for an event is checked whole, stored as a blob and read back whole.
 #[tokio::test(start_paused = true)]
 async fn a_long_answer_is_checked_whole_and_read_whole() {
     let long = "x".repeat(limit::TEXT_BYTES_MAX);
@@ -123,7 +123,7 @@ async fn without_an_answer_there_is_no_value_but_a_reason() {
     assert!(matches!(tree.output::<Count>().await, Err(OutputError::OtherValue { .. })));
 }
 
-/// At the root's ceiling a repair halts the tree like any other turn, and it goes on when that is raised.
+/// At the root's ceiling a repair halts the tree like any other turn, and it continues after a raise.
 #[tokio::test(start_paused = true)]
 async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
     let stage = Stage::new("rules:\n  - { when: { turn: 1 }, say: many }\n  - say: '{\"rings\": 2}'");
@@ -135,7 +135,7 @@ async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 2 }));
 }
 
-/// What is no schema is refused where it is asked for; one that only a model gave fails its child with the reason.
+/// An invalid schema is refused when it is set; one that a model supplied fails its child with the reason.
 #[tokio::test(start_paused = true)]
 async fn an_invalid_schema_is_refused_or_reported() {
     let stage = Stage::new(
@@ -160,9 +160,9 @@ async fn an_invalid_schema_is_refused_or_reported() {
     "#);
 }
 
-/// O9: a child with a declared schema answers in another shape. It fails as a mismatch, with code and place; what was to
-/// come next on its answer does not start: a follow-up is refused and spawns nobody, and a wait for one that completed is
-/// not met by it. With an answer that fits, both go on.
+/// O9: a child with a declared schema answers in another shape. It fails as a mismatch, with code and place, and
+/// nothing that depends on its answer starts: a follow-up is refused and spawns nobody, and a wait for a completed
+/// child is not met by it. With an answer that matches, both continue.
 #[tokio::test(start_paused = true)]
 async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_start() {
     let script = |answer: &str| {

@@ -1,4 +1,4 @@
-//! Many at once: whatever runs in parallel, no ceiling is passed.
+//! Parallel calls never exceed a ceiling.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use spinney::budget::{BudgetRefusal, Resource, RunError, Shortfall};
 use crate::executor::{Task, pause, run_all};
 use crate::{limit, root, usd};
 
-const CROWDS: [usize; 4] = [2, 8, 32, 256];
+const COUNTS: [usize; 4] = [2, 8, 32, 256];
 
-/// Exactly one ran, and each of the others has the root's numbers.
+/// Exactly one ran, and the refusals of all others have the root's numbers.
 fn check(root: &Budget, answers: &[Result<(), RunError<()>>], ran: usize) {
     let short = Shortfall {
         resource: Resource::Cost,
@@ -38,9 +38,9 @@ fn within_ceiling(root: &Budget) {
 
 #[test]
 fn v3_of_parallel_threads_that_each_want_nine_tenths_exactly_one_runs() {
-    for crowd in CROWDS {
+    for count in COUNTS {
         let root = root("1.00");
-        let (ran, barrier) = (AtomicUsize::new(0), Barrier::new(crowd));
+        let (ran, barrier) = (AtomicUsize::new(0), Barrier::new(count));
         let call = |_| {
             ran.fetch_add(1, Ordering::SeqCst);
             within_ceiling(&root);
@@ -52,7 +52,7 @@ fn v3_of_parallel_threads_that_each_want_nine_tenths_exactly_one_runs() {
             child.run_blocking(usd("0.90"), call)
         };
         let answers: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..crowd).map(|_| scope.spawn(child)).collect();
+            let threads: Vec<_> = (0..count).map(|_| scope.spawn(child)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         check(&root, &answers, ran.load(Ordering::SeqCst));
@@ -61,10 +61,10 @@ fn v3_of_parallel_threads_that_each_want_nine_tenths_exactly_one_runs() {
 
 #[test]
 fn v3_of_parallel_tasks_that_each_want_nine_tenths_exactly_one_runs() {
-    for crowd in CROWDS {
+    for count in COUNTS {
         let root = root("1.00");
         let ran = AtomicUsize::new(0);
-        let tasks = (0..crowd)
+        let tasks = (0..count)
             .map(|_| {
                 let child = root.child(limit("0.95")).unwrap();
                 let (root, ran) = (&root, &ran);
@@ -72,7 +72,7 @@ fn v3_of_parallel_tasks_that_each_want_nine_tenths_exactly_one_runs() {
                     let call = |_| async move {
                         ran.fetch_add(1, Ordering::SeqCst);
                         within_ceiling(root);
-                        // Everyone else asks while this one holds.
+                        // All others ask while this one holds.
                         pause().await;
                         Ok(())
                     };

@@ -19,8 +19,8 @@ rules:
 tools: { look: { think_ms: 1000, say: seen } }
 ";
 
-/// P21: a paused child starts no further step, however long the pause is, and goes on when it is resumed. A cancelled
-/// one stops, resuming does not start it again, and its task given again is a new agent with a new id.
+/// P21: a paused child starts no further step, however long the pause is, and continues when it is resumed. A cancelled
+/// one stops, resuming does not restart it, and giving its task again creates a new agent with a new id.
 #[tokio::test(start_paused = true)]
 async fn p21_a_paused_child_starts_nothing_and_a_cancelled_one_never_comes_back() {
     let stage = Stage::new(WORKS);
@@ -48,7 +48,7 @@ async fn p21_a_paused_child_starts_nothing_and_a_cancelled_one_never_comes_back(
     let first = spawn(Some("first")).await.unwrap();
     pass(500).await;
     tree.pause(first.clone()).await.unwrap();
-    // The turn that runs ends; the tool that it asks for does not start.
+    // The running turn ends; the tool that it requests does not start.
     pass(3_600_000).await;
     assert_eq!((turns_of(&first), stage.model().out()), (1, 0));
     assert_eq!(status(&first).await, "paused");

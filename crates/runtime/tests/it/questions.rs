@@ -1,5 +1,5 @@
-//! Questions to people on the real runtime: they survive restarts, and after their timeout the policy they were asked
-//! with applies, whoever looks and whether or not anybody runs the tree.
+//! Questions to people on the real runtime: they survive restarts, and after their timeout their policy applies,
+//! whether or not a process runs the tree.
 
 use spinney_journal::Blocking;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use spinney_testkit::{Stage, recorded, settled};
 
 const TREE: &str = "root turns=5 tools=ask_human";
 
-/// A root that asks once, with these arguments beside the question, and then repeats what it read.
+/// A root that asks once, with these further arguments, and then repeats what it read.
 fn asks(args: &str) -> Stage {
     Stage::new(&format!(
         r#"
@@ -31,7 +31,7 @@ fn answer(question: u64) -> Request {
     Request::Answer(Answer { question: CallId(question), answer: Body::text("red") })
 }
 
-/// What the model read as the result of its last tool.
+/// The result of the last tool, as the model read it.
 fn read_by(stage: &Stage) -> String {
     let attempts = stage.model().attempts();
     let last = attempts.last().unwrap().packet.messages.last().unwrap();
@@ -39,14 +39,14 @@ fn read_by(stage: &Stage) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The end of a question as the journal holds it.
+/// The end of a question in the journal.
 fn question_end(recorded: &[RecordedEvent], question: u64) -> serde_json::Value {
     let ended = |event: &Event| matches!(event, Event::CallEnded { call, .. } if *call == CallId(question));
     let end = recorded.iter().find(|recorded| ended(&recorded.event)).unwrap();
     serde_json::to_value(&end.event).unwrap()["outcome"].clone()
 }
 
-/// Starts it and kills the process while the question is open.
+/// Starts the tree and kills the process while the question is open.
 async fn killed(stage: &Stage) -> Tree {
     let home = stage.home();
     let tree = stage.start(&home, TREE).await;
@@ -76,8 +76,8 @@ async fn a_pending_question_is_answerable_after_a_restart() {
     assert_eq!((&end["answer"]["text"], end.get("is_default")), (&serde_json::json!("red"), None));
 }
 
-/// O14 (policies): after the timeout the policy of the question applies: it fails, its default counts and is told as a
-/// default, or the agent is cancelled. The timeout passed while no process ran.
+/// O14 (policies): after the timeout the question's policy applies: it fails, its default counts and is marked as a
+/// default, or the agent is cancelled. The timeout passes while no process runs.
 #[tokio::test(start_paused = true)]
 async fn after_its_timeout_a_question_ends_by_its_policy() {
     for (args, state, reads) in [
@@ -112,7 +112,7 @@ async fn after_its_timeout_a_question_ends_by_its_policy() {
     }
 }
 
-/// A default that has no text, and one that the policy does not use, are refused to the model with the reason.
+/// An empty default, and one that the policy does not use, are refused to the model with the reason.
 #[tokio::test(start_paused = true)]
 async fn a_policy_and_a_default_that_contradict_each_other_are_refused() {
     for (args, reason) in [
@@ -127,8 +127,8 @@ async fn a_policy_and_a_default_that_contradict_each_other_are_refused() {
     }
 }
 
-/// O14 (late answers): an answer after the timeout is refused although nobody runs the tree, and what the question said
-/// about its timeout is what counts when somebody does.
+/// O14 (late answers): an answer after the timeout is refused although no process runs the tree, and the question's
+/// policy applies when one does.
 #[tokio::test(start_paused = true)]
 async fn an_answer_after_the_timeout_is_refused_when_the_tree_is_not_running() {
     let stage = asks(", default: blue");
@@ -147,8 +147,8 @@ async fn an_answer_after_the_timeout_is_refused_when_the_tree_is_not_running() {
     assert_eq!(question_end(&recorded(&tree).await, 2)["is_default"], true);
 }
 
-/// Timers that are due come before any request to a tree that nobody runs, and are kept even if it is refused: a tree
-/// whose question cancels it is cancelled by that and not by whoever comes later.
+/// Expired timers come before any request to a tree that is not running, and count even if the request is refused: a
+/// tree whose question cancels it is cancelled by that, not by a later request.
 #[tokio::test(start_paused = true)]
 async fn due_timers_are_decided_before_a_request_to_a_tree_that_is_not_running() {
     let stage = asks(", on_timeout: cancel");

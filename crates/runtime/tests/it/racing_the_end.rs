@@ -1,4 +1,4 @@
-//! Requests that race with the end of their tree: each is answered, whoever wins.
+//! Requests that race with the end of their tree are always answered.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use spinney_testkit::{Stage, definition};
 use tokio::runtime::{Builder, Runtime};
 
 const ROUNDS: usize = 100_000;
-/// More threads than a small machine has cores: the race is lost where one is put aside in the middle of it.
+/// More threads than a small machine has cores: the race needs one to be preempted in the middle.
 const CALLERS: usize = 4;
-/// Trees of one home: a journal in memory does not grow without end.
+/// Trees per home, because a journal in memory keeps growing.
 const ROUNDS_OF_A_HOME: usize = 500;
-/// Longest time that an answer may take on a busy machine.
+/// The longest time for an answer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const CANCELLED: TreeState = TreeState::Ended(ExitKind::Cancelled);
 
-/// A tree that somebody else ends, and whoever waited for that asks for something at once.
+/// Another task ends the tree, and the waiting caller sends a request at once.
 async fn round(home: &Home, definition: Definition, number: usize) {
     let tree = home.start(definition).await.unwrap();
     let ending = tree.clone();
@@ -46,7 +46,7 @@ fn root() -> AgentId {
     "root".parse().unwrap()
 }
 
-/// A thread of its own, beside those that run trees.
+/// A thread beside those that run trees.
 fn call(runtime: &Runtime, caller: usize) {
     let definition = definition("root");
     for part in 0..ROUNDS / CALLERS / ROUNDS_OF_A_HOME {

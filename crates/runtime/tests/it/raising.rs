@@ -5,7 +5,7 @@ use spinney::budget::{AccountState, Amounts, BudgetRefusal, Limits, Options, Res
 use crate::executor::Task;
 use crate::{limit, root, spend_at, usd};
 
-/// X3 (the budget handle): what is exhausted goes on once its ceiling is raised.
+/// X3 (the budget handle): an exhausted account continues once its ceiling is raised.
 #[test]
 fn an_exhausted_tree_continues_once_its_ceiling_is_raised() {
     let root = root("1.00");
@@ -18,7 +18,7 @@ fn an_exhausted_tree_continues_once_its_ceiling_is_raised() {
     assert!(matches!(heir.try_hold(usd("0.10")), Err(BudgetRefusal::Ceiling { .. })));
 
     root.raise(usd("0.50")).unwrap();
-    // Who took the ceiling over goes on with it; who was given a ceiling keeps that one.
+    // An inherited ceiling rises with it; a ceiling of its own does not.
     assert_eq!((root.snapshot().limits, root.snapshot().state), (limit("1.50"), AccountState::Open));
     assert_eq!((heir.snapshot().limits, heir.snapshot().state), (limit("1.50"), AccountState::Open));
     assert_eq!((fixed.snapshot().limits, fixed.snapshot().state), (limit("0.30"), exhausted));

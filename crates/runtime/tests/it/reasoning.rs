@@ -1,4 +1,4 @@
-//! What models think: it goes back to the same agent on the same model, byte for byte, and to nobody else.
+//! Reasoning of models: it is sent back to the same agent on the same model, byte for byte, and to nobody else.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,15 +13,15 @@ use spinney_kernel::words::{Fault, FaultKind, ModelName};
 use spinney_testkit::{Stage, definition, settled};
 use tokio::sync::Notify;
 
-/// What a provider hands out: no text, and with every byte there is.
+/// A provider's continuation data: not text, and with every byte value.
 fn signature() -> Vec<u8> {
     (0..=255).cycle().take(3_000).collect()
 }
 
-/// What was given back in each call: agent, model, bytes.
+/// What was sent back in each call: agent, model, bytes.
 type Given = Arc<Mutex<Vec<(String, String, Option<Vec<u8>>)>>>;
 
-/// A model that thinks before each answer and notes what it is given back for its first one.
+/// A model that reasons before each answer, and records what is sent back to it for its first one.
 fn thinking(given: &Given, answer: fn(&ModelAttempt) -> Result<ModelAnswer, Missed>) -> FunctionModel {
     let given = Arc::clone(given);
     FunctionModel::new(move |attempt| {
@@ -64,7 +64,7 @@ fn home(stage: &Stage, given: &Given) -> Home {
     stage.home_with(|drivers| with_model(drivers, "m", thinking(given, look_then_answer)))
 }
 
-/// A tool that says when it was called, and never ends.
+/// A tool that reports its call, and never ends.
 struct Hangs {
     started: Arc<Notify>,
 }
@@ -80,7 +80,7 @@ impl Tool for Hangs {
     }
 }
 
-/// G7: after a crash between the two turns, too. The context is made from the journal again.
+/// G7: also after a crash between the two turns, when the context is read from the journal.
 #[tokio::test]
 async fn g7_what_a_model_thought_goes_back_unchanged_also_after_a_crash() {
     for crashes in [false, true] {
@@ -105,7 +105,7 @@ async fn g7_what_a_model_thought_goes_back_unchanged_also_after_a_crash() {
     }
 }
 
-/// G7: a fallback gets the answer, and nothing of what the first model thought.
+/// G7: a fallback gets the answer, and no reasoning of the first model.
 #[tokio::test]
 async fn g7_another_model_gets_nothing_of_it() {
     fn fails_later(attempt: &ModelAttempt) -> Result<ModelAnswer, Missed> {
@@ -127,7 +127,7 @@ async fn g7_another_model_gets_nothing_of_it() {
     assert_eq!(back, expected.map(|(model, is_back)| (model.to_owned(), is_back)));
 }
 
-/// G7: a child that has a copy of its parent's turns has what was said in them, not what was thought.
+/// G7: a child with a copy of its parent's turns has their texts, but not their reasoning.
 #[tokio::test]
 async fn g7_a_forked_child_gets_nothing_of_it() {
     fn forks(attempt: &ModelAttempt) -> Result<ModelAnswer, Missed> {

@@ -1,4 +1,4 @@
-//! Removing a tree that others use.
+//! Removing a tree that branches use.
 
 use spinney_kernel::world::TreeState;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::journal_wrapper::pass_on;
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
 
-/// A journal that may fail to list trees.
+/// A journal that can fail to list trees.
 struct Blind {
     inner: Arc<dyn Journal>,
     blind: AtomicBool,
@@ -37,7 +37,7 @@ impl Journal for Blind {
     }
 }
 
-/// A branch as the store knows it, of a tree that stands still.
+/// A branch as the store knows it, of a tree that is not running.
 fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: TreeState) -> TreeId {
     let tree = TreeId::new([number; 16]);
     let agent: spinney_kernel::words::AgentId = "root".parse().unwrap();
@@ -68,8 +68,8 @@ async fn waiting(stage: &Stage) -> (Home, Tree) {
     (stage.home(), tree)
 }
 
-/// P27: used by two branches, one at work and one that has ended, a tree is not removed and both are named; by force it
-/// is, both keep all they had, and the one that still reads is told.
+/// P27: a tree with two branches, one running and one ended, is not removed, and the refusal names both. With force it
+/// is removed, both branches keep everything, and the running one is notified.
 #[tokio::test(start_paused = true)]
 async fn p27_a_tree_that_two_branches_use_is_removed_only_by_force_and_they_are_notified() {
     let stage = Stage::new(ASKS);
@@ -96,7 +96,7 @@ async fn p27_a_tree_that_two_branches_use_is_removed_only_by_force_and_they_are_
     assert!(message.is_some_and(|text| text.contains(&tree.id().to_string())));
 }
 
-/// P27: if nobody can say who uses a tree, it stays.
+/// P27: if the branches of a tree cannot be listed, it stays.
 #[tokio::test(start_paused = true)]
 async fn p27_nothing_is_removed_if_the_check_fails() {
     let inner = Arc::clone(Stage::new(ASKS).journal());

@@ -1,4 +1,4 @@
-//! What a lead keeps back for its own answer, and children that could never make a call, on the real runtime.
+//! The reserve of a lead for its own answer, and children that could never make a call, on the real runtime.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ async fn g4_a_child_that_could_never_make_its_first_call_is_not_spawned() {
     assert!(attempts.iter().all(|attempt| attempt.origin.role.as_str() == "root"), "{}", attempts.len());
 }
 
-/// What the first tool that was called returned.
+/// The result of the first tool call.
 async fn first_result(tree: &Tree, home: Home) -> String {
     home.shutdown(spinney::Shutdown::Stop).await;
     let answered = |event: Event| match event {
@@ -48,8 +48,8 @@ async fn first_result(tree: &Tree, home: Home) -> String {
     recorded(tree).await.into_iter().find_map(|recorded| answered(recorded.event)).unwrap()
 }
 
-/// L20: with nothing left at all, and with less than a first call needs, a child is refused because of the ceiling, and
-/// no model is called for it. What is kept back for the lead's own answer is not the child's.
+/// L20: with nothing left, or less than a first call needs, a child is refused because of the ceiling, and no model is
+/// called for it. The reserve for the lead's own answer is not available to the child.
 #[tokio::test(start_paused = true)]
 async fn l20_with_nothing_left_no_child_is_spawned_and_no_model_is_called() {
     for (fixture, output, left) in [
@@ -71,7 +71,7 @@ async fn l20_with_nothing_left_no_child_is_spawned_and_no_model_is_called() {
     }
 }
 
-/// G4: a ceiling of its own that is too small refuses a child, too.
+/// G4: a child whose own ceiling is too small is refused too.
 #[tokio::test(start_paused = true)]
 async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
     let stage = Stage::new(&SPAWNS.replace("goal: Help.", "goal: Help., budget: { tokens: 300 }"));
@@ -83,8 +83,8 @@ async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
     insta::assert_snapshot!(look.end.unwrap().shown.text, @"its first call needs 2474 tokens and 300 tokens are left (tokens ceiling of `child`: limit 300, spent 0, held 0, asked 2474): do this part yourself, or ask for less");
 }
 
-/// Which agents keep something back, and how much: those with turns that may hand work down, the larger of a tenth and
-/// one call, at most half; and a step.
+/// Which agents have a reserve, and how much: those with turns that may delegate, the larger of a tenth and one call,
+/// at most half; and a step.
 #[tokio::test(start_paused = true)]
 async fn only_those_who_may_hand_work_down_keep_something_back() {
     let reserve_of = async |fixture: &str| {
@@ -102,13 +102,13 @@ async fn only_those_who_may_hand_work_down_keep_something_back() {
     let lead = "turns=9 reserve=default tools=spawn_agent";
     // A tenth is more than a call.
     assert_eq!(reserve_of(&format!("root $100 steps=7 {lead}")).await, [10_000_000_000, 0, 1]);
-    // A call: 1,024 output tokens, and of tokens the first packet and 2,048 more.
+    // A call: 1,024 output tokens; in tokens, the first packet and 2,048 more.
     let [cost, tokens, steps] = reserve_of(&format!("root $4 tokens=20000 {lead}")).await;
     assert_eq!((cost, steps), (1_024_000_000, 0));
     assert!((3_072 + 200..3_072 + 900).contains(&tokens), "{tokens}");
-    // Half of it, where that is less than a call.
+    // Half, if that is less than a call.
     assert_eq!(reserve_of(&format!("root $1 tokens=2000 {lead}")).await, [500_000_000, 1_000, 0]);
-    // What the file says stays, and nobody else keeps anything.
+    // The file's own value stays, and no other agent has a reserve.
     assert_eq!(reserve_of("root $1 tokens=2000 steps=5 turns=9 reserve=20%").await, [200_000_000, 400, 0]);
     assert_eq!(
         reserve_of("root $1 tokens=2000 steps=5 turns=9 reserve=default tools=list_agents").await,
@@ -116,7 +116,7 @@ async fn only_those_who_may_hand_work_down_keep_something_back() {
     );
 }
 
-/// X3 (told): a lead that lost a child to a ceiling and was topped up is told that the task may be given again.
+/// X3 (told): a lead that lost a child to a ceiling reads after a raise that it may give the task again.
 #[tokio::test(start_paused = true)]
 async fn a_raised_lead_is_notified_which_tasks_it_may_assign_again() {
     let stage = Stage::new(
@@ -141,10 +141,10 @@ rules:
     insta::assert_snapshot!(look.end.unwrap().shown.text, @"The budget was raised. What you answered last is kept as the output so far: go on. A ceiling stopped child: such a task may be given again.");
 }
 
-/// Leads hand everything down and then answer; workers use all that they are given, for ever.
+/// Leads delegate everything and then answer; workers use all that they get, for ever.
 struct Greedy {
     seed: u64,
-    /// The tokens of the first packet of each agent.
+    /// The tokens of each agent's first packet.
     first: Arc<Mutex<BTreeMap<AgentId, u64>>>,
 }
 
@@ -197,8 +197,8 @@ impl Model for Greedy {
     }
 }
 
-/// What the smallest last call of a lead takes, at most: its first message, what was left out in short, that it is the
-/// last, and the least answer.
+/// The most that a lead's smallest last call can take: its first message, the digest of what was left out, the notice
+/// that it is the last call, and the least answer.
 fn least(short: &Shortfall, first_packet: u64) -> u64 {
     match short.resource {
         Resource::Tokens => {
@@ -210,7 +210,7 @@ fn least(short: &Shortfall, first_packet: u64) -> u64 {
     }
 }
 
-/// G1 (the property): over 1,000 random trees with the default reserve whose children use all they can, every lead with
+/// G1 (the property): in 1,000 random trees with the default reserve whose children use all they can, every lead with
 /// room for its smallest call answers.
 #[tokio::test(start_paused = true)]
 async fn every_lead_with_room_for_its_smallest_call_answers() {
@@ -229,7 +229,7 @@ async fn every_lead_with_room_for_its_smallest_call_answers() {
             format!("${}.{:02}", 1 + draw("usd") % 30, draw("cents") % 100),
             format!("steps={}", 3 + draw("steps") % 30),
         ];
-        // One for each tree: what an agent lacked is then what its end says.
+        // One ceiling per tree, so that an agent's end says what it lacked.
         let ceiling = &ceilings[(seed % 3) as usize];
         let terms = format!("turns=30 wrap reserve=default out={}", 300 + draw("out") % 3_000);
         let tools = "tools=spawn_agent,list_agents";

@@ -1,4 +1,4 @@
-//! Trees that are resumed after one of their timers came due: that is decided before anybody sees the tree.
+//! Trees that are resumed after a timer expired: the expiry is decided before anybody sees the tree.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const ASKS: &str = "rules:
     call: [{ tool: ask_human, args: { question: Which?, timeout: 20s, default: blue } }]
   - { say: '{{ last }} it is' }";
 
-/// A tree that nobody runs, resumed so many seconds later.
+/// A tree that no process runs, resumed this many seconds later.
 async fn resumed_after(stage: &Stage, tree: &Tree, seconds: u64) -> Tree {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     stage.home().resume(tree.id()).await.unwrap()
@@ -39,7 +39,7 @@ async fn outcome(tree: &Tree, question: CallId) -> String {
     }
 }
 
-/// O14: a question outlives its process and can be answered; once its time is over, its own policy applies.
+/// O14: a question survives its process and can be answered; once it has expired, its own policy applies.
 #[tokio::test(start_paused = true)]
 async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_its_policy_then() {
     let policies = [
@@ -72,7 +72,7 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
     }
 }
 
-/// However the process ended: whoever was stopped in good order waits as before, and whoever was killed too.
+/// After a clean stop and after a kill alike, the tree waits as before.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_first() {
     for how in [Shutdown::Stop, Shutdown::Kill] {
@@ -88,7 +88,7 @@ async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_first() {
     }
 }
 
-/// A tree that was stopped while its model was asked is paused until it is resumed. Its deadline passes meanwhile: it
+/// A tree that was stopped during a model call stays stopped until it is resumed. If its deadline passes meanwhile, it
 /// ends without another call.
 #[tokio::test(start_paused = true)]
 async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed() {
@@ -103,7 +103,7 @@ async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed()
     assert_eq!(stage.model().model().calls(), 1);
 }
 
-/// What a question's default sets free goes on, and the tree ends as if somebody had answered.
+/// After a question's default the tree continues and ends as if somebody had answered.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_resumed_late_continues_with_the_default_answer() {
     let stage = Stage::new(ASKS);

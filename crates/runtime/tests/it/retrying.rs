@@ -1,4 +1,4 @@
-//! Counts besides money, and one retry budget for the whole tree.
+//! Counts other than money, and one retry budget for the whole tree.
 
 use std::cell::Cell;
 
@@ -25,7 +25,7 @@ fn v5_every_resource_is_counted_at_every_ancestor_and_one_retry_budget_stops_a_s
         assert_eq!((&account, short.resource, short.asked), (root.id(), resource, amount));
     }
 
-    // Four agents whose calls always fail, each ready to try ten times: the tree allows three retries in all.
+    // Four agents whose calls always fail, each with up to ten tries: the tree allows three retries in all.
     let attempts = Cell::new(0);
     let mut stopped = 0;
     for leaf in &leaves {

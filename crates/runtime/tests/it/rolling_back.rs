@@ -1,4 +1,4 @@
-//! Rolling back: an agent knows what it knew at a checkpoint, and goes on from there.
+//! Rollback: an agent's context becomes what it was at a checkpoint, and it continues from there.
 
 use std::sync::Arc;
 
@@ -12,19 +12,17 @@ use spinney_kernel::definition::{Refusal, WindowSpec};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Refresh, Request, Rollback, RollbackReply, Send};
 use spinney_kernel::words::{
-    AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Seq,
+    AgentId, Body, By, CallId, Category, CheckpointKind, Envelope, Seq,
 };
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled};
+
+use crate::name;
 
 /// Asks a person in each turn.
 const ASKS: &str = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
 
 fn agent(text: &str) -> AgentId {
-    text.parse().unwrap()
-}
-
-fn name(text: &str) -> CheckpointName {
     text.parse().unwrap()
 }
 
@@ -39,7 +37,7 @@ fn contexts(stage: &Stage, tree: &Tree) -> Contexts {
     contexts
 }
 
-/// What an agent knows, from the journal alone.
+/// An agent's context, from the journal alone.
 fn texts(stage: &Stage, tree: &Tree, who: &str) -> Vec<String> {
     let (contexts, who) = (contexts(stage, tree), agent(who));
     let read = contexts.messages(&who).unwrap().iter().map(AsRef::as_ref);
@@ -51,7 +49,7 @@ fn shown(message: &Message) -> String {
     format!("{}: {}", message.category().word(), text.lines().next().unwrap_or_default())
 }
 
-/// The journal is what it says, decided anew and with what it goes back to.
+/// The journal verifies, including everything that rollbacks return to.
 fn check(stage: &Stage, tree: &Tree) {
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
@@ -60,7 +58,7 @@ fn question(look: &spinney::tree::Look) -> CallId {
     look.questions[0].question
 }
 
-/// Waits until so many calls have started after an event.
+/// Waits until this many calls have started after an event.
 async fn started(tree: &Tree, after: Seq, calls: usize) {
     let mut seen = tree.watch(Watch::after(after));
     for _ in 0..calls {
@@ -76,15 +74,15 @@ async fn restart(stage: &Stage, home: Home, tree: &Tree) -> (Home, Tree) {
     (home, tree)
 }
 
-/// P23: exactly as many messages remain, with what stands on them, after a restart too; and what was before can be
-/// gone back to.
+/// P23: exactly the same messages with the same texts remain, after a restart too; and the state before can be
+/// restored.
 #[tokio::test(start_paused = true)]
 async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     let look = settled(&tree).await;
-    // Its next turn waits until the pause is over: nothing is under way.
+    // Its next turn waits for the end of the pause, so nothing is running.
     tree.pause(agent("root")).await.unwrap();
     tree.answer(question(&look), "blue").await.unwrap();
     let envelope = Envelope {
@@ -114,14 +112,14 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
     assert_eq!(texts(&stage, &tree, "root"), then);
     tree.unpause(agent("root")).await.unwrap();
     settled(&tree).await;
-    // What its model is asked about is what it knew then.
+    // Its model sees what it knew then.
     let last = stage.model().attempts().pop().unwrap();
     let asked: Vec<String> = last.packet.messages.iter().map(|message| shown(message)).collect();
     assert_eq!(asked, then);
     assert_eq!(last.turn, 2);
     check(&stage, &tree);
 
-    // The rollback can be rolled back: what was before is there again.
+    // The rollback can be rolled back: the earlier state returns.
     tree.pause(agent("root")).await.unwrap();
     let again = tree.roll_back(&prior, None).await.unwrap();
     assert_eq!(again.messages, 7);
@@ -131,7 +129,7 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
     check(&stage, &tree);
 }
 
-/// P25: another agent gets what one knew only if that is asked for.
+/// P25: another agent gets a checkpoint's context only if that is requested.
 #[tokio::test(start_paused = true)]
 async fn p25_a_checkpoint_goes_into_another_agent_only_when_asked() {
     let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: a, goal: One., id: a } }, { tool: spawn_agent, args: { agent: b, goal: Two., id: b } }] }, { call: [{ tool: ask_human, args: { question: \"{{ goal }}\" } }] }]";
@@ -152,7 +150,7 @@ async fn p25_a_checkpoint_goes_into_another_agent_only_when_asked() {
     settled(&tree).await;
     let known = texts(&stage, &tree, "b");
     assert!(known.iter().any(|text| text.contains("only for a")), "{known:?}");
-    // What it is and has to do is still its own.
+    // Its own system message and goal stay.
     let first = contexts(&stage, &tree).messages(&agent("b")).unwrap()[0].text().into_owned();
     assert!(first.contains("Two.") && !first.contains("One."), "{first}");
     check(&stage, &tree);
@@ -160,7 +158,7 @@ async fn p25_a_checkpoint_goes_into_another_agent_only_when_asked() {
     assert_eq!(texts(&stage, &tree, "b")[..known.len()], known);
 }
 
-/// What a full window had let go comes back with its texts.
+/// Messages that a full window had dropped return with their texts.
 #[tokio::test(start_paused = true)]
 async fn what_a_window_let_go_comes_back() {
     let words = "word ".repeat(80);
@@ -186,7 +184,7 @@ async fn what_a_window_let_go_comes_back() {
     let (fourth, last) = (&attempts[3], attempts.last().unwrap());
     assert_eq!((fourth.turn, last.turn), (4, 15));
     let (answered, asked) = (&fourth.packet.messages, &last.packet.messages);
-    // All but the answer that never came in this life is the same to the letter.
+    // Everything except the missing answer is the same, to the letter.
     let behind = then.len();
     assert_eq!(asked[..behind], answered[..behind]);
     assert_eq!(asked.len(), behind + 1);
@@ -197,7 +195,7 @@ async fn what_a_window_let_go_comes_back() {
     assert_eq!(texts(&stage, &tree, "root")[..behind], then);
 }
 
-/// What was under way is stopped, and what it still brings is in no context.
+/// Running calls are stopped, and their late results reach no context.
 #[tokio::test(start_paused = true)]
 async fn what_runs_is_stopped_and_never_lands() {
     let script = "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 2 }, call: [{ tool: slow }, { tool: slow }] }, { when: { turn: 3 }, call: [{ tool: ask_human, args: { question: Again? } }] }, { think_ms: 60000, say: too late }]\ntools: { slow: { think_ms: 30000, say: too late } }";
@@ -208,7 +206,7 @@ async fn what_runs_is_stopped_and_never_lands() {
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let then = texts(&stage, &tree, "root");
     tree.answer(question(&look), "blue").await.unwrap();
-    // Two tools are out.
+    // Two tools are running.
     started(&tree, look.seq, 3).await;
     tree.checkpoint(agent("root"), Some(name("tools"))).await.unwrap();
     let tools = texts(&stage, &tree, "root");
@@ -224,7 +222,7 @@ async fn what_runs_is_stopped_and_never_lands() {
     assert!(!known.iter().any(|text| text.contains("too late")), "{known:?}");
     assert_eq!(stage.model().attempts().last().unwrap().turn, 3);
 
-    // A model is out: it thinks for a minute, and is not waited for.
+    // A model is running: it takes a minute, and is not waited for.
     tree.answer(question(&look), "green").await.unwrap();
     started(&tree, look.seq, 1).await;
     let seq = tree.status().seq;
@@ -237,14 +235,14 @@ async fn what_runs_is_stopped_and_never_lands() {
     let spent = tree.look().await.unwrap().agents[0].spent;
     assert_eq!(spent.of(Resource::Steps), 3, "turns stay taken and money stays spent");
     check(&stage, &tree);
-    // A restart takes it up there.
+    // A restart resumes it there.
     let (_home, tree) = restart(&stage, home, &tree).await;
     assert_eq!(texts(&stage, &tree, "root"), known);
     check(&stage, &tree);
 }
 
-/// Children that came later are cancelled with all below them, and nobody hears of it; those that were there stay, and
-/// what they have to show is read.
+/// Children spawned later are cancelled with all below them, without notice; earlier ones stay, and their results are
+/// read.
 #[tokio::test(start_paused = true)]
 async fn later_children_go_and_earlier_ones_stay() {
     let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: One., id: early, detach: true } }, { tool: ask_human, args: { question: Which? } }] }, { when: { agent: root, turn: 2 }, call: [{ tool: spawn_agent, args: { agent: new, goal: Two., id: late } }, { tool: spawn_agent, args: { agent: old, goal: Three., id: later, detach: true } }] }, { when: { agent: root, turn: 3 }, call: [{ tool: wait_agent, args: { agents: [early] } }] }, { when: { agent: root }, say: \"{{ last }}\" }, { when: { agent: new, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: Four., id: below } }] }, { when: { agent: old }, call: [{ tool: ask_human, args: { question: \"{{ goal }}\" } }] }]";
@@ -268,7 +266,7 @@ async fn later_children_go_and_earlier_ones_stay() {
     assert!(!state("early").contains("cancelled"), "{}", state("early"));
     let known = texts(&stage, &tree, "root");
     assert_eq!(known[..then.len()], then);
-    // The question that had no answer and what it says now: not a word of children that it does not know.
+    // The unanswered question and its new text: nothing about children that it does not know.
     assert_eq!(known.len(), then.len() + 2, "{known:?}");
     let all = events(&stage, &tree);
     let is_gone = |event: &Event| {
@@ -280,7 +278,7 @@ async fn later_children_go_and_earlier_ones_stay() {
     assert!(all.iter().any(is_gone));
     check(&stage, &tree);
     let (_home, tree) = restart(&stage, home, &tree).await;
-    // The child that stayed is read.
+    // The result of the child that stayed is read.
     let look = settled(&tree).await;
     let asked = look.questions.iter().find(|question| question.text == "One.").unwrap().question;
     tree.answer(asked, "seven").await.unwrap();
@@ -292,7 +290,7 @@ async fn later_children_go_and_earlier_ones_stay() {
     assert!(end.shown.text.contains("early cancelled"), "{}", end.shown.text);
 }
 
-/// An attached child that was there and lives answers the call that spawned it, as if nothing had been.
+/// An attached child that existed at the checkpoint still answers the call that spawned it.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_is_waited_for_stays_so() {
     let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: One., id: early } }, { tool: slow }] }, { when: { agent: root }, say: \"{{ last }}\" }, { when: { agent: old, turn: 1 }, call: [{ tool: ask_human, args: { question: One? } }] }, { say: seven }]\ntools: { slow: { think_ms: 30, say: at last } }";
@@ -317,12 +315,12 @@ async fn a_child_that_is_waited_for_stays_so() {
             Some((*is_error, text.chars().take(6).collect()))
         })
         .collect();
-    // The tool had returned, but not yet at the checkpoint.
+    // The tool had returned, but after the checkpoint.
     assert_eq!(results, [(false, "seven".to_owned()), (true, "nobody".to_owned())]);
     check(&stage, &tree);
 }
 
-/// A tree that nobody runs is rolled back where it lies, goes on when it is resumed, and can be branched where it was.
+/// A tree that is not running is rolled back in its journal, continues when it is resumed, and can be branched.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
     let stage = Stage::new(ASKS);
@@ -349,7 +347,7 @@ async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
     let other = home.resume(branch).await.unwrap();
     settled(&other).await;
     assert_eq!(texts(&stage, &other, "root").len(), 4);
-    // A branch of a tree that was rolled back knows what that knows, and is rolled back itself.
+    // A branch of a rolled-back tree knows the same, and can be rolled back itself.
     let name = other.checkpoint(agent("root"), None).await.unwrap();
     other.roll_back(&name, None).await.unwrap();
     settled(&other).await;
@@ -359,7 +357,7 @@ async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
     assert_eq!(of_branch.filter(|listed| listed.known.kind == CheckpointKind::Rollback).count(), 1);
 }
 
-/// Each rollback reads what earlier ones went back to: many in a row cost as much as one.
+/// Each rollback reads what earlier ones returned to: many in a row cost as much as one.
 #[tokio::test(start_paused = true)]
 async fn many_rollbacks_in_a_row_are_read_back_in_one_go() {
     let stage = Stage::new(ASKS);
@@ -400,7 +398,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     let unknown = Refusal::UnknownAgent { agent: agent("nobody") };
     assert_eq!(one.roll_back(&name("then"), Some(agent("nobody"))).await, refused(unknown));
     let ask = async |by: By, rollback: Rollback| one.request(by, rollback).await;
-    // No event of a checkpoint, and one that is not there yet.
+    // An event that is not a checkpoint, and one that does not exist yet.
     for at in [1, 2, 9_999] {
         let none = Refusal::NoCheckpoint { agent: agent("root"), at };
         assert_eq!(
@@ -411,9 +409,9 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     let at = find(stage.journal().as_ref(), &name("then")).wait().unwrap().unwrap().known.seq;
     let by_itself = ask(By::Agent(agent("root")), Rollback::to(agent("root"), at, None)).await;
     assert!(matches!(by_itself, Err(RequestError::Refused(Refusal::PersonOnly { .. }))), "{by_itself:?}");
-    // Nothing of it left a trace.
+    // The refusals changed nothing.
     assert_eq!(one.status().seq, at);
-    // Whatever a caller says the past was is read anew.
+    // The past that a caller supplies is not trusted, but read again.
     let mut forged = Rollback::to(agent("root"), at, None);
     forged.prior = Some(name("forged"));
     let Ok(RollbackReply { prior, .. }) = ask(By::Person, forged).await else { panic!() };
@@ -427,7 +425,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     assert_eq!(all.iter().filter(|attempt| attempt.origin.tree == one.id()).count(), 2);
 }
 
-/// A rollback gives no turn back: who has taken all of them is not rolled back, because that would end it.
+/// A rollback returns no turns: an agent that has used all of them is not rolled back, because it would end.
 #[tokio::test(start_paused = true)]
 async fn a_rollback_is_no_way_around_the_last_turn() {
     let stage = Stage::new(ASKS);
@@ -443,8 +441,8 @@ async fn a_rollback_is_no_way_around_the_last_turn() {
     assert_eq!(tree.status().seq, seq);
 }
 
-/// P13: refreshed twice, a child has each new item once. With replace, a refresh takes from it what its parent does not
-/// know any more, and nothing else: not what the parent still knows, nor what others told the child, nor its dialog.
+/// P13: refreshed twice, a child has each new item once. With replace, a refresh removes what its parent no longer
+/// knows, and nothing else: not what the parent still knows, nor what other agents sent the child, nor its dialog.
 #[tokio::test(start_paused = true)]
 async fn p13_a_refresh_with_replace_removes_what_the_parent_lost() {
     let stage = Stage::new(

@@ -1,4 +1,4 @@
-//! A tree that is played to its end on a stage, and what must hold of it however its models behave.
+//! Runs a tree to its end on a stage, and checks what holds for every tree, however its models behave.
 
 use spinney_journal::Blocking;
 use std::collections::BTreeMap;
@@ -15,18 +15,18 @@ use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded};
 
-/// Longer than any wait, question and retry of these trees together: what takes longer hangs.
+/// Longer than any wait, question and retry of these trees together: anything longer hangs.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// A tree at its end.
+/// A tree that has ended.
 pub(crate) struct Played {
-    /// Every model call that was made, in order.
+    /// Every model call, in order.
     pub(crate) attempts: Vec<Arc<ModelAttempt>>,
     pub(crate) look: Look,
     pub(crate) recorded: Vec<RecordedEvent>,
 }
 
-/// What a tool call came to, as the model reads it.
+/// A tool call's result, as the model reads it.
 #[derive(Debug)]
 pub(crate) struct Returned {
     pub(crate) id: String,
@@ -34,7 +34,7 @@ pub(crate) struct Returned {
     pub(crate) is_error: bool,
 }
 
-/// The tree of a fixture whose models may say as much in one turn as they like.
+/// The tree of a fixture without a limit on the output of a turn.
 pub(crate) fn wordy(fixture: &str) -> Definition {
     let mut wordy = definition(fixture);
     for (_, role) in &mut wordy.roles {
@@ -46,13 +46,13 @@ pub(crate) fn wordy(fixture: &str) -> Definition {
 }
 
 impl Played {
-    /// Plays the tree of a fixture by a script.
+    /// Runs the tree of a fixture with a script.
     pub(crate) async fn by(script: &str, fixture: &str) -> Self {
         Self::on(Stage::new(script), wordy(fixture)).await
     }
 
-    /// Plays a tree on a stage, and checks what holds of every one: it ends, nothing is left running, no ceiling and
-    /// no limit was passed, and deciding everything again gives the same.
+    /// Runs a tree on a stage, and checks what holds for all: it ends, nothing is left running, no ceiling or limit was
+    /// exceeded, and deciding everything again gives the same.
     pub(crate) async fn on(stage: Stage, definition: Definition) -> Self {
         let (home, model) = (stage.home(), stage.model());
         let played = Self::at(&home, definition, || model.attempts()).await;
@@ -60,7 +60,7 @@ impl Played {
         played
     }
 
-    /// The same in a home, with a model of the caller's own.
+    /// The same in a home, with the caller's own model.
     pub(crate) async fn at(
         home: &Home,
         definition: Definition,
@@ -96,7 +96,7 @@ impl Played {
             ));
             ended += usize::from(matches!(recorded.event, Event::CallEnded { .. }));
         }
-        // A child that is waited for is a call too; it is asked for by being spawned.
+        // A spawned child that is waited for is a call too.
         let attached = self
             .spawned()
             .filter(|spawned| matches!(spawned.attachment, spinney_kernel::record::Attachment::Call { .. }));
@@ -138,7 +138,7 @@ impl Played {
         })
     }
 
-    /// How many model calls, agents and how it ended, in one line.
+    /// The number of model calls and agents, and the exit, as one line.
     pub(crate) fn sum(&self) -> String {
         let (calls, agents) = (self.attempts.len(), self.look.agents.len());
         let TreeState::Ended(word) = self.look.state else { panic!("{:?}", self.look.state) };
@@ -149,7 +149,7 @@ impl Played {
         format!("{word}{code}, {calls} model calls, {agents} agents")
     }
 
-    /// Every tool result that an agent's last packet holds, in order.
+    /// Every tool result in an agent's last packet, in order.
     pub(crate) fn returned(&self, agent: &str) -> Vec<Returned> {
         let last = self.attempts.iter().rev().find(|attempt| attempt.origin.agent().as_str() == agent);
         let last = last.unwrap_or_else(|| panic!("{agent} was never asked"));
@@ -160,7 +160,7 @@ impl Played {
         last.packet.messages.iter().filter_map(|message| result(message)).collect()
     }
 
-    /// The same as text: a line for each, with `!` before those that are errors.
+    /// The same as text: one line each, with `!` before errors.
     pub(crate) fn results(&self, agent: &str) -> String {
         let line = |Returned { id, text, is_error }: &Returned| {
             let mark = if *is_error { "!" } else { " " };

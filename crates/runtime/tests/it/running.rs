@@ -1,4 +1,4 @@
-//! Calls made through the budget: their value or error comes back, and their hold ends however they do.
+//! Calls through the budget: their value or error is returned, and their hold always ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

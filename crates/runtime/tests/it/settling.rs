@@ -1,4 +1,4 @@
-//! How a call ends: at its true usage, below or above what was held.
+//! How a call ends: at its true usage, below or above its hold.
 
 use spinney::budget::{AccountState, Amounts, BudgetRefusal, Resource, RunError, Settled, spend};
 
@@ -26,7 +26,7 @@ fn v7_a_call_that_fails_or_is_cut_off_is_charged_what_it_used_and_the_rest_retur
         Ok::<_, ()>(())
     }));
     assert_eq!(child.snapshot().held, estimate);
-    // The caller goes away in the middle of the stream.
+    // The caller is dropped in the middle of the stream.
     drop(streaming);
     for budget in [&child, &root] {
         assert_eq!((budget.snapshot().spent, budget.snapshot().held), (used.plus(&used), Amounts::ZERO));
@@ -56,12 +56,12 @@ fn v8_usage_above_the_hold_is_recorded_as_overrun_and_the_account_refuses_new_wo
         assert_eq!((snapshot.spent, snapshot.overrun), (usd("0.60"), usd("0.50")));
     }
     assert_eq!(child.snapshot().state, AccountState::Exhausted { resource: Resource::Cost });
-    // No new work, not even work that asks for no money.
+    // Nothing new starts, not even calls that cost nothing.
     for ask in [usd("0.01"), Amounts::ZERO, spend::steps(1)] {
         let refused = child.try_hold(ask).unwrap_err();
         assert!(matches!(refused, BudgetRefusal::Ceiling { account, .. } if account == *child.id()));
     }
-    // The parent is below its own ceiling and goes on.
+    // The parent is below its own ceiling and continues.
     drop(root.try_hold(usd("0.40")).unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! Homes that are put away in good order, and crashes in the middle of it.
+//! Clean shutdowns, and crashes in the middle of one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const SCRIPT: &str = "rules:
   - { say: done }";
 const ROOT: &str = "root turns=3";
 
-/// Puts a home away, and gives up after a moment.
+/// Shuts a home down, and gives up after a moment.
 async fn give_up_stopping(home: &spinney::Home) {
     let stopping = home.shutdown(Shutdown::Stop);
     assert!(tokio::time::timeout(Duration::from_millis(5), stopping).await.is_err());
@@ -35,8 +35,8 @@ async fn a_home_whose_stop_was_given_up_can_still_be_killed() {
     assert_eq!(stage.journal().head(tree.id()).wait().unwrap().unwrap().seq, seq, "it went on");
 }
 
-/// Who is stopped in good order pauses its root. A process that dies on its way back, after the lost call was taken up
-/// and before the pause was over, must not leave it paused.
+/// A clean stop suspends the root. A process that dies while it resumes, after the lost call was taken up and before
+/// the suspension ended, must not leave it suspended.
 #[tokio::test(start_paused = true)]
 async fn a_crash_while_a_stopped_tree_comes_back_does_not_leave_it_paused() {
     let disk = Stage::new(SCRIPT);

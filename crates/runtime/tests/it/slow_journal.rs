@@ -1,5 +1,5 @@
-//! A journal that takes its time: what was decided and then rolled back before it was durable is never done, and a tree
-//! that is read back slowly holds up no other.
+//! A slow journal: a decision that is rolled back before it was durable is never executed, and a tree that is read
+//! slowly blocks no other.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::journal_wrapper::pass_on;
 
-/// Keeps what is appended until it is let go.
+/// Holds appends back until they are released.
 struct Slow {
     inner: Arc<dyn Journal>,
     kept: Mutex<Option<Vec<(Append, Appended)>>>,
@@ -28,7 +28,7 @@ impl Slow {
         kept.into_iter().flatten().for_each(|(append, done)| self.inner.append(append, done));
     }
 
-    /// Waits until so many batches are kept.
+    /// Waits until this many batches are held back.
     async fn until(&self, batches: usize) {
         while self.kept.lock().unwrap().as_ref().is_none_or(|kept| kept.len() < batches) {
             tokio::task::yield_now().await;
@@ -47,8 +47,8 @@ impl Journal for Slow {
     }
 }
 
-/// A model call that was decided, and rolled back before anybody could make it, is not made: it would be asked about
-/// another context than the one it is held for.
+/// A model call that was decided, and rolled back before it could start, is not made: it would see another context than
+/// the one it holds budget for.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
@@ -66,7 +66,7 @@ async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     slow.until(1).await;
     let (rolling, to) = (tree.clone(), then.clone());
     let rolled = tokio::spawn(async move { rolling.roll_back(&to, None).await });
-    // The checkpoint of what was, and the rollback.
+    // The automatic checkpoint, and the rollback.
     slow.until(3).await;
     slow.let_go();
     answered.await.unwrap().unwrap();
@@ -74,12 +74,12 @@ async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     settled(&tree).await;
     let keys: Vec<String> = stage.model().attempts().iter().map(|attempt| attempt.key.clone()).collect();
     let calls: Vec<&str> = keys.iter().map(|key| key.split_once('/').unwrap().1).collect();
-    // The second turn was asked for by call 3, which was rolled back, and is taken by call 4.
+    // The second turn was requested by call 3, which was rolled back, and is taken by call 4.
     assert_eq!(calls, ["1/1", "4/1"]);
     assert!(spinney::tree::verify(slow.as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
-/// Reads one tree only when it is let go.
+/// Reads one tree only when it is released.
 struct Stuck {
     inner: Arc<dyn Journal>,
     tree: TreeId,
@@ -101,7 +101,7 @@ impl Journal for Stuck {
     }
 }
 
-/// G20 (resuming): a tree whose journal takes long to read keeps no other from being resumed, started or listed.
+/// G20 (resuming): a tree whose journal takes long to read does not delay resuming, starting or listing others.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_read_back_slowly_holds_up_no_other() {
     let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
@@ -119,7 +119,7 @@ async fn a_tree_that_is_read_back_slowly_holds_up_no_other() {
     assert!((&mut resuming).now_or_never().is_none());
     assert_eq!(home.resume(fast.id()).await.unwrap().id(), fast.id());
     stage.start(&home, "root turns=9").await;
-    // Whoever else wants the same tree waits for it, and finds it running.
+    // A second caller waits for the same tree, and gets it running.
     let mut again = Box::pin(home.resume(slow.id()));
     assert!((&mut again).now_or_never().is_none());
     stuck.free.send_replace(true);

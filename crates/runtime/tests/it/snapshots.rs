@@ -1,4 +1,4 @@
-//! Snapshots: what they show and what they cost.
+//! Snapshots: their content and their cost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state_however_many_calls_were_made(
     assert_eq!((child.id().to_string(), lent.id().to_string()), ("a2".to_owned(), "a3".to_owned()));
     assert_eq!(root.snapshot().parent, None);
 
-    // A snapshot that looked at every call ever made would not end in time; `make bench` has the figures.
+    // A snapshot that visited every call ever made would time out; `make bench` has the figures.
     let busy = crate::root("1000.00");
     for _ in 0..100_000 {
         busy.try_hold(Amounts::cost(2)).unwrap().settle(Amounts::cost(1)).unwrap();

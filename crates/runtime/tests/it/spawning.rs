@@ -1,4 +1,4 @@
-//! Spawns that are refused, and what a child with nothing but a goal reads, on the real runtime.
+//! Refused spawns, and what a child with only a goal reads, on the real runtime.
 
 use std::sync::Arc;
 
@@ -11,11 +11,9 @@ use spinney_kernel::words::{Body, By, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, definition, settled};
 
-fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
-    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
-}
+use crate::name;
 
-/// What a model reads as results of its tools: whether each is an error, and its text.
+/// The tool results that a model reads: whether each is an error, and its text.
 fn results(attempt: &ModelAttempt) -> Vec<(bool, String)> {
     let result = |message: &Arc<Message>| match message.as_ref() {
         Message::Result { is_error, text, .. } => Some((*is_error, text.clone())),
@@ -24,7 +22,7 @@ fn results(attempt: &ModelAttempt) -> Vec<(bool, String)> {
     attempt.packet.messages.iter().filter_map(result).collect()
 }
 
-/// A lead that may spawn `a` and look; `a` and `b` may dig, too.
+/// A lead that may spawn `a` and look; `a` and `b` may dig too.
 fn family() -> Definition {
     let mut family = definition(
         "root $90.00 turns=9 tools=spawn_agent,ask_human,look / a later turns=3 tools=look,dig / b later turns=3 tools=look",
@@ -46,7 +44,7 @@ tools: { look: { say: seen }, dig: { say: dug } }
 ";
 
 /// L18: an unknown agent, one outside `subagents` and a tool that the parent lacks are typed refusals. The model reads
-/// each as an error, nobody is spawned, and the run goes on to its end.
+/// each as an error, nobody is spawned, and the run continues to its end.
 #[tokio::test(start_paused = true)]
 async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     let stage = Stage::new(REFUSED);
@@ -87,8 +85,8 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
 }
 
-/// L42: an empty and an oversized goal are refused and spawn nobody. A child that is given a goal and nothing else
-/// reads exactly the template: its role's prompt, its task, its tools, and the request for a summary.
+/// L42: an empty and an oversized goal are refused and spawn nobody. A child with only a goal reads exactly the
+/// template: its role's prompt, its task, its tools, and the request for a summary.
 #[tokio::test(start_paused = true)]
 async fn l42_bad_goals_are_refused_and_a_good_one_fills_the_template() {
     let long = "x".repeat(limit::TEXT_BYTES_MAX + 1);

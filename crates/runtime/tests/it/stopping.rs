@@ -1,4 +1,4 @@
-//! Stopping: cancel reaches the bottom at once, nothing follows the root's end, and shutting down loses nothing.
+//! Stopping: cancel reaches the lowest level at once, no event follows the root's end, and a shutdown loses nothing.
 
 use spinney::bus::Watch;
 use spinney::clock::{Clock, SystemClock};
@@ -12,7 +12,7 @@ use spinney_kernel::words::{AgentId, Running};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, recorded, settled};
 
-/// Three levels: the root spawns three, each of those two; the last ones never answer.
+/// Three levels: the root spawns three, each of those two; the lowest never answer.
 const THREE_LEVELS: &str = r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -33,7 +33,7 @@ tools:
 "#;
 const THREE: &str = "root $9.00 turns=5 / lead later turns=5 / worker later turns=5";
 
-/// A tree whose every agent is out.
+/// A tree whose agents all have a running call.
 async fn busy(stage: &Stage, home: &spinney::Home, out: usize) -> Tree {
     let tree = stage.start(home, THREE).await;
     stage.model().until_out(out).await;
@@ -44,9 +44,9 @@ fn root() -> AgentId {
     "root".parse().unwrap()
 }
 
-/// L30: cancelling the root stops three levels that run in less than 500 ms of real time: one last event each, every
-/// hold and every lease returned, and nobody left.
-/// O15 (what runs in this process): all descendants end cancelled and no event follows the root's end.
+/// L30: cancelling the root stops three running levels in less than 500 ms of real time: one last event each, every
+/// hold and every lease returned, and no agent left. O15 (what runs in this process): all descendants end cancelled and
+/// no event follows the root's end.
 #[tokio::test]
 async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end() {
     let lease = "budget: { cost_usd: 2, lend: true }, goal:";
@@ -137,7 +137,7 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
     assert_eq!((cancelled, after, below.len()), (true, 0, 2));
     home.shutdown(Shutdown::Kill).await;
 
-    // A root that timed out, and leads that did: below them nothing is left running, and above them it goes on.
+    // A root that timed out, and leads that did: nothing below them is left running, and agents above them continue.
     let slow = THREE_LEVELS.replace("  slow: { hang: true }", "  slow: { think_ms: 3000, say: ok }");
     let short =
         slow.replace("goal: One.", "timeout: 2, goal: One.").replace("goal: Two.", "timeout: 2, goal: Two.");
@@ -164,7 +164,7 @@ async fn look_below(tree: &Tree, parent: &str) -> std::collections::BTreeSet<Age
     look.agents.iter().filter(below).map(|view| view.agent.clone()).collect()
 }
 
-/// V6 (halted), X3: the root's ceiling stops everyone; raised, the tree goes on from there to its answer.
+/// V6 (halted), X3: the root's ceiling stops all agents; after a raise the tree continues to its answer.
 #[tokio::test(start_paused = true)]
 async fn x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
     let stage = Stage::new(
@@ -212,7 +212,7 @@ async fn a_drain_lets_every_tree_come_to_its_end() {
     assert_eq!(refused, spinney::tree::RequestError::Refused(Refusal::TreeEnded));
 }
 
-/// A stop lets what runs end and starts nothing; resumed, the tree goes on as if nothing had happened.
+/// A stop lets running calls end and starts nothing; resumed, the tree continues as if nothing had happened.
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
     let stage = Stage::new(

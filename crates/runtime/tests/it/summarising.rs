@@ -1,4 +1,4 @@
-//! Windows that an agent's own model sums up, in whole trees: paid like every call, and through a crash.
+//! Windows that an agent's own model summarizes, in whole trees: paid like every call, and through a crash.
 
 use spinney::Tree;
 use spinney::tree::verify;
@@ -11,7 +11,7 @@ use spinney_kernel::words::Running;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded, settled};
 
-/// An agent that looks twelve times and then answers, and sums up what leaves its window; `summary` is that rule.
+/// An agent that looks twelve times, then answers, and summarizes what leaves its window; `summary` is that rule.
 fn script(summary: &str) -> String {
     let words = "word ".repeat(80);
     format!(
@@ -19,13 +19,13 @@ fn script(summary: &str) -> String {
     )
 }
 
-/// How every cut of a tree is told.
+/// How each cut of a tree is described.
 async fn cuts(tree: &Tree) -> Vec<Summary> {
     let cut = |event: &Event| if let Event::ContextCut { summary, .. } = event { *summary } else { None };
     recorded(tree).await.iter().filter_map(|recorded| cut(&recorded.event)).collect()
 }
 
-/// The calls of a tree that were to bring summaries.
+/// The summary calls of a tree.
 async fn asked(tree: &Tree) -> usize {
     let is_it = |event: &Event| matches!(event, Event::CallAsked { work: Work::Model(model), .. } if model.summary.is_some());
     recorded(tree).await.iter().filter(|recorded| is_it(&recorded.event)).count()
@@ -45,7 +45,7 @@ async fn a_tree_continues_from_its_own_summaries_and_replays() {
     assert!(
         summaries.clone().all(|attempt| attempt.packet.tools.is_empty() && attempt.packet.tokens <= 1_300)
     );
-    // The turn behind each summary reads it, and the next summary does.
+    // The turn after each summary reads it, and so does the next summary.
     for (place, attempt) in
         attempts.iter().enumerate().filter(|(_, attempt)| attempt.purpose == Purpose::Summary)
     {
@@ -66,7 +66,7 @@ async fn a_tree_continues_from_its_own_summaries_and_replays() {
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
-/// What summaries cost is spent by the agent and by all above it, no steps among it, and the ceiling holds.
+/// Summaries are spent by the agent and all its ancestors, without steps, and the ceiling holds.
 #[tokio::test(start_paused = true)]
 async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     let free = Stage::new(&script("say: Looked."));
@@ -97,7 +97,7 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     }
 }
 
-/// Lines tell what no summary does, whatever the reason, and every run ends as it would have.
+/// Without a summary, for whatever reason, lines describe what was cut, and every run ends normally.
 #[tokio::test(start_paused = true)]
 async fn without_summaries_every_run_comes_to_its_end() {
     let rules = [
@@ -117,8 +117,8 @@ async fn without_summaries_every_run_comes_to_its_end() {
     }
 }
 
-/// The process dies while a summary is written: a model that bills is asked again and paid twice, one that can repeat
-/// gets the same key and is paid once. What is read afterwards is the same.
+/// The process dies during a summary: a model that bills is called again and paid twice, a repeatable one gets the same
+/// key and is paid once. The contexts afterwards are the same.
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
     for (lost, attempts) in [("presumed", [1, 2]), ("repeatable", [1, 1])] {
@@ -143,7 +143,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
     }
 }
 
-/// A redirect that stops what runs stops a summary: the agent reads the new instruction at once.
+/// A redirect that stops running calls also stops a summary: the agent reads the new instruction at once.
 #[tokio::test(start_paused = true)]
 async fn a_redirect_stops_a_summary_and_the_agent_continues() {
     let stage = Stage::new(&script("hang: true"));

@@ -1,4 +1,4 @@
-//! Stopping a tree is a state of its own, which nobody takes for a person's pause.
+//! A stopped tree has a state of its own, different from a person's pause.
 
 use spinney::tree::{BranchOff, verify};
 use spinney::{Home, Shutdown, Tree};
@@ -10,22 +10,20 @@ use spinney_kernel::words::{AgentId, Body, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, conformance, settled};
 
-/// Two turns that take time, and an answer.
+use crate::name;
+
+/// Two slow turns, and an answer.
 const WORKS: &str = "rules: [{ when: { turn: 3 }, say: done }, { think_ms: 100, say: more, call: [{ tool: list_agents }] }]\nlost: presumed";
 
 fn root() -> AgentId {
     "root".parse().unwrap()
 }
 
-fn name(text: &str) -> CheckpointName {
-    text.parse().unwrap()
-}
-
 fn state(stage: &Stage, tree: TreeId) -> TreeState {
     stage.journal().head(tree).wait().unwrap().unwrap().state
 }
 
-/// A journal of a tree that version 0.1.0 stopped: it paused the root, and only the head says that no person did.
+/// A journal of a tree that version 0.1.0 stopped: it paused the root, and only the head shows that no person did.
 fn stopped_by_an_older_version(stage: &Stage) -> TreeId {
     let (tree, mut after) = ("01a1e378a448910abeeb8da1658eec67".parse().unwrap(), Seq(0));
     for line in include_str!("stopped_under_rules_3.jsonl").lines() {
@@ -46,7 +44,7 @@ async fn stopped(stage: &Stage) -> (Home, Tree) {
     (stage.home(), tree)
 }
 
-/// Branches off at a checkpoint.
+/// Branches from a checkpoint.
 async fn branch(stage: &Stage, home: &Home, from: TreeId, at: &CheckpointName) -> TreeId {
     let at = find(stage.journal().as_ref(), at).wait().unwrap().unwrap().known.seq;
     let (id, budget) = (home.draw_id(), Ceilings::NONE.with(Resource::Cost, 1_000_000_000));
@@ -54,7 +52,7 @@ async fn branch(stage: &Stage, home: &Home, from: TreeId, at: &CheckpointName) -
     id
 }
 
-/// Resumes a tree, which goes on by itself to its end.
+/// Resumes a tree, which then runs to its end.
 async fn completes(stage: &Stage, home: &Home, tree: TreeId) {
     let tree = home.resume(tree).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
@@ -75,7 +73,7 @@ async fn a_stop_pauses_no_agent() {
     assert!(!events(&stage, tree.id()).iter().any(|event| matches!(event, Event::AgentPaused { .. })));
 }
 
-/// P24: a branch of a tree that is stopped is ready to run.
+/// P24: a branch of a stopped tree is ready to run.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_of_a_stopped_tree_continues_when_resumed() {
     let stage = Stage::new(WORKS);
@@ -87,7 +85,7 @@ async fn p24_a_branch_of_a_stopped_tree_continues_when_resumed() {
     completes(&stage, &home, tree.id()).await;
 }
 
-/// P24: the same at the checkpoint that a rollback makes of what was before, while nobody runs the tree.
+/// P24: the same from the checkpoint that a rollback makes automatically, while no process runs the tree.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_at_a_rollbacks_checkpoint_continues_when_resumed() {
     let stage = Stage::new(
@@ -111,7 +109,7 @@ async fn p24_a_branch_at_a_rollbacks_checkpoint_continues_when_resumed() {
     assert!(verify(stage.journal().as_ref(), id, None).wait().unwrap().decided);
 }
 
-/// P24: whoever paused a tree finds its branches paused.
+/// P24: branches of a paused tree are paused.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_of_a_tree_that_a_person_paused_is_paused() {
     let stage = Stage::new(WORKS);
@@ -128,7 +126,7 @@ async fn p24_a_branch_of_a_tree_that_a_person_paused_is_paused() {
     assert_eq!(other.ended().await.state, TreeState::Ended(ExitKind::Completed));
 }
 
-/// A person's pause and a stop are two things: neither ends the other.
+/// A person's pause and a stop are independent: neither ends the other.
 #[tokio::test(start_paused = true)]
 async fn a_stopped_tree_can_be_paused_and_unpaused() {
     let stage = Stage::new(WORKS);
@@ -144,7 +142,7 @@ async fn a_stopped_tree_can_be_paused_and_unpaused() {
     completes(&stage, &home, tree.id()).await;
 }
 
-/// G20: a tree that an older version stopped goes on, and needs no unpausing.
+/// G20: a tree that an older version stopped continues without being unpaused.
 #[tokio::test(start_paused = true)]
 async fn g20_a_tree_that_an_older_version_stopped_continues_when_resumed() {
     let stage = Stage::new(WORKS);
@@ -152,7 +150,7 @@ async fn g20_a_tree_that_an_older_version_stopped_continues_when_resumed() {
     completes(&stage, &stage.home(), tree).await;
 }
 
-/// G20: it stays stopped while people ask for something that resumes nothing, and a branch of it is stopped as well.
+/// G20: it stays stopped after requests that resume nothing, and so does a branch of it.
 #[tokio::test(start_paused = true)]
 async fn g20_a_tree_that_an_older_version_stopped_can_be_steered_and_paused() {
     let stage = Stage::new(WORKS);

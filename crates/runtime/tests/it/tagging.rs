@@ -1,4 +1,4 @@
-//! Tags: words of whoever starts a tree, on every event that is shown.
+//! Tags: labels that the starter of a tree chooses, on every event that is shown.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn customer() -> Tags {
     [("customer".to_owned(), "acme".to_owned())].into()
 }
 
-/// Everything that a watcher of the whole story sees until the tree waits or is over.
+/// Everything that a watcher without a filter sees until the tree waits or has ended.
 async fn traced_events(tree: &Tree) -> Vec<Arc<TracedEvent>> {
     let mut watcher = tree.watch(Watch::default());
     let mut seen = Vec::new();
@@ -33,7 +33,7 @@ async fn traced_events(tree: &Tree) -> Vec<Arc<TracedEvent>> {
     seen
 }
 
-/// Live, from the past, and after a restart: each event has the tags, and all of them the same ones.
+/// Live, from the past, and after a restart: each event has the same tags.
 #[tokio::test(start_paused = true)]
 async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
     let stage = Stage::new(SCRIPT);
@@ -56,7 +56,7 @@ async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
     assert!(all.len() > seen.len() && all.iter().all(|traced| *traced.context.tags == customer()), "{all:?}");
 }
 
-/// Only the definition knows them: a tree without tags is written as before, and no agent reads any.
+/// Only the definition has them: the journal of a tree without tags is unchanged, and no agent reads any.
 #[tokio::test(start_paused = true)]
 async fn tags_are_in_the_definition_and_nowhere_else() {
     let stage = Stage::new("rules: [{ say: done }]");
@@ -77,7 +77,7 @@ async fn tags_are_in_the_definition_and_nowhere_else() {
     assert!(!read.contains("acme"), "{read}");
 }
 
-/// Too many, too long or without a name: refused with the numbers, and nothing starts.
+/// Too many, too long or unnamed tags are refused with the numbers, and nothing starts.
 #[tokio::test(start_paused = true)]
 async fn tags_are_bounded() {
     let stage = Stage::new(SCRIPT);

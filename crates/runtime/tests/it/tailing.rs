@@ -1,4 +1,4 @@
-//! Following a tree by its journal alone, as a process does that does not run it.
+//! Following a tree by its journal alone, from a process that does not run it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use spinney::bus::{Tail, TracedEvent, Watch};
 use spinney::{Shutdown, Tree};
 use spinney_testkit::{Stage, settled};
 
-/// A root that asks a person, so that a test decides when the tree ends.
+/// A root that asks a person, so that the test decides when the tree ends.
 const ASKS: &str = "
 rules:
   - { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Which? } } ] }
@@ -35,7 +35,7 @@ async fn a_tail_sees_what_a_watcher_sees_and_waits_until_the_tree_has_ended() {
     }
     assert_eq!(seen.last().unwrap().recorded.seq, look.seq, "everything that is stored, and no waiting");
 
-    // The process that runs the tree goes away and another one takes over, while somebody follows the journal.
+    // The process that runs the tree ends and another one resumes it, while the journal is followed.
     home.shutdown(Shutdown::Kill).await;
     let (journal, id) = (Arc::clone(stage.journal()), tree.id());
     let rest = tokio::spawn(async move {

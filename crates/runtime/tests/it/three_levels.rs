@@ -1,5 +1,5 @@
-//! Three levels of real spawns: what is known above stays above, and of what happens below only answers come up. Every
-//! text of every request is searched.
+//! Three levels of real spawns: children do not see what their ancestors know, and parents see only answers. Every text
+//! of every request is searched.
 
 use spinney_journal::Blocking;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use spinney_testkit::{Stage, definition, recorded};
 
 const FIXTURE: &str = "root $90.00 turns=9 / helper later turns=9 / deep later turns=9 / last later turns=9 / sib later turns=9";
 
-/// Each agent has secrets of its own: in its prompt, what it says, its arguments and the results of its tools, a short
-/// one, a long one that is kept as a file, and a failure. Each says one thing that its parent is to know.
+/// Each agent has its own secrets: in its prompt, its text, its arguments and its tool results (a short one, a long one
+/// that is stored as a file, and a failure). Each answers with one thing that its parent should know.
 const SCRIPT: &str = r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -82,7 +82,7 @@ fn planted() -> Definition {
     planted
 }
 
-/// Plays the tree; gives every request that was made, and every event.
+/// Runs the tree, and returns all requests and events.
 async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<RecordedEvent>) {
     let stage = Stage::new(SCRIPT);
     let home = stage.home();
@@ -97,8 +97,8 @@ async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<RecordedEvent>) {
     (stage.model().attempts(), recorded(&tree).await)
 }
 
-/// Everything that a model can read of one request: each message with what stands behind it and the calls in it, and
-/// each tool with its description and schema.
+/// Everything that a model can read in one request: each message with its facts and calls, and each tool with its
+/// description and schema.
 fn texts(attempt: &ModelAttempt) -> Vec<String> {
     let mut texts = vec![attempt.origin.goal.to_string(), format!("{:?}", attempt.packet)];
     for message in attempt.packet.messages.iter() {
@@ -128,8 +128,8 @@ fn secrets(attempts: &[Arc<ModelAttempt>], agent: &str) -> String {
     found.iter().map(|secret| secret.trim_start_matches("SECRET-")).collect::<Vec<_>>().join(" ")
 }
 
-/// L2: over three levels nobody reads what its parent, a sibling or anybody above knows but its goal; going up, nobody
-/// reads of a child but its answer, and of a grandchild nothing.
+/// L2: over three levels an agent reads nothing of its parent, siblings or ancestors except its goal; upwards, it reads
+/// only the answers of its children, and nothing of its grandchildren.
 #[tokio::test(start_paused = true)]
 async fn l2_over_three_levels_only_goals_go_down_and_only_answers_come_up() {
     let (attempts, _) = played().await;
@@ -150,7 +150,7 @@ fn result(message: &Message) -> Option<(&str, &str)> {
     if let Message::Result { id, text, .. } = message { Some((id, text)) } else { None }
 }
 
-/// What an agent's model said last.
+/// The last text of an agent's model.
 fn answer(recorded: &[RecordedEvent], agent: &str) -> String {
     let (mut calls, mut said) = (Vec::new(), None);
     for recorded in recorded {
@@ -168,7 +168,7 @@ fn answer(recorded: &[RecordedEvent], agent: &str) -> String {
     said.unwrap_or_else(|| panic!("{agent} said nothing"))
 }
 
-/// What an agent and everything below it used, as its end says.
+/// What an agent and everything below it used, according to its end.
 fn spent(recorded: &[RecordedEvent], agent: &str) -> Amounts {
     let ended = |recorded: &RecordedEvent| {
         let Event::AgentEnded { agent: who, spent, .. } = &recorded.event else { return None };
@@ -177,7 +177,7 @@ fn spent(recorded: &[RecordedEvent], agent: &str) -> Amounts {
     recorded.iter().find_map(ended).unwrap_or_else(|| panic!("{agent} has not ended"))
 }
 
-/// What the ledger had for the root just before each of its turns, from the events alone.
+/// The root's ledger just before each of its turns, from the events alone.
 fn left_before_turns(recorded: &[RecordedEvent], seed: TreeId) -> Vec<Ceilings> {
     let (mut world, mut left) = (World::new(seed), Vec::new());
     for recorded in recorded {
@@ -192,7 +192,7 @@ fn left_before_turns(recorded: &[RecordedEvent], seed: TreeId) -> Vec<Ceilings> 
 }
 
 /// L27: the result of a spawn is the child's last answer, byte for byte and under the id of the call; two spawns in one
-/// turn are one message with two calls and two messages with results.
+/// turn are one message with two calls, and two result messages.
 #[tokio::test(start_paused = true)]
 async fn l27_the_result_of_a_spawn_is_the_answer_of_the_child_under_the_same_id() {
     let script = r#"
@@ -225,8 +225,8 @@ rules:
     assert_eq!(result(other), Some(("and/another", fast.as_str())));
 }
 
-/// L21: each result of a turn says what is left at the moment at which it is read, and that of a child what the child
-/// used: of one that was waited for, of one that was detached, and of plain tools.
+/// L21: each result of a turn shows what is left when it is read, and a child's result shows what the child used: for a
+/// child that was waited for, a detached one, and plain tools.
 #[tokio::test(start_paused = true)]
 async fn l21_every_result_says_what_was_used_and_what_is_left() {
     let script = r#"

@@ -1,4 +1,4 @@
-//! A tree file is read whole: every key lands where it belongs, in all three formats, and no text makes it panic.
+//! A tree file is read whole: every key has its effect, in all three formats, and no text causes a panic.
 
 use std::sync::Arc;
 
@@ -19,11 +19,13 @@ use spinney_kernel::world::World;
 
 use spinney_kernel::words::limit;
 
-/// Every key there is, one to a line.
+use crate::name;
+
+/// Every key, one per line.
 const EVERY_KEY: &str = "\
 name: research
 goal: Compare three frameworks.
-thread: desk/7
+thread: team/7
 entry: lead
 durability: full
 unpriced: allow
@@ -91,7 +93,7 @@ agents:
 ";
 
 const EVERY_KEY_JSON: &str = r#"{
-  "name": "research", "goal": "Compare three frameworks.", "thread": "desk/7", "entry": "lead",
+  "name": "research", "goal": "Compare three frameworks.", "thread": "team/7", "entry": "lead",
   "durability": "full", "unpriced": "allow", "tags": { "customer": "acme" },
   "budget": {
     "cost_usd": 0.50, "tokens": 200000, "steps": 60, "tool_calls": 40, "retries": 10, "timeout": "5m",
@@ -127,7 +129,7 @@ const EVERY_KEY_JSON: &str = r#"{
 const EVERY_KEY_TOML: &str = r#"
 name = "research"
 goal = "Compare three frameworks."
-thread = "desk/7"
+thread = "team/7"
 entry = "lead"
 durability = "full"
 unpriced = "allow"
@@ -186,7 +188,7 @@ wrap_up = "off"
 model = "small"
 "#;
 
-/// What all three files say.
+/// What all three files mean.
 fn every_key() -> Definition {
     let limits = |amounts: [u64; 5]| {
         Resource::ALL
@@ -244,7 +246,7 @@ fn every_key() -> Definition {
         name: "research".to_owned(),
         goal: "Compare three frameworks.".to_owned(),
         entry: name("lead"),
-        thread: Some(name("desk/7")),
+        thread: Some(name("team/7")),
         budget: BudgetSpec {
             limit: limits([500_000_000, 200_000, 60, 40, 10]),
             timeout_ms: Some(300_000),
@@ -264,7 +266,7 @@ fn every_key() -> Definition {
     }
 }
 
-/// A role of which only the model was written.
+/// A role with only its model written.
 fn plain(model: &str, depth_max: u32) -> Role {
     Role {
         model: name(model),
@@ -282,15 +284,11 @@ fn plain(model: &str, depth_max: u32) -> Role {
     }
 }
 
-fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
-    text.parse().unwrap()
-}
-
 fn read(file: &str, text: &str) -> TreeFile {
     TreeFile::parse(file, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Everything that a file says.
+/// Everything that a file defines.
 #[derive(Debug, PartialEq)]
 struct Said {
     definition: Definition,
@@ -302,7 +300,7 @@ fn said(text: &str) -> Option<Said> {
     Some(Said { definition, models })
 }
 
-/// Asks the kernel to start the tree.
+/// Starts the tree in the kernel.
 fn started(definition: &Definition) -> Result<(), Refusal> {
     let mut world = World::new(TreeId::new([7; 16]));
     let request = Request::Start(Start { definition: Arc::new(definition.clone()), goal_tokens: None });
@@ -334,7 +332,7 @@ fn every_key_lands_in_the_definition() {
     }
 }
 
-/// A line without which the file says the same would be a key without effect.
+/// A line whose removal changes nothing would be a key without effect.
 #[test]
 fn no_key_is_without_effect() {
     let whole = said(EVERY_KEY);
@@ -350,7 +348,7 @@ fn no_key_is_without_effect() {
     assert_eq!(optional, 46, "keys that may be left out");
 }
 
-/// The page that people read shows a file that works and names every key.
+/// The documentation shows a file that works and names every key.
 #[test]
 fn the_documentation_names_every_key() {
     let page = include_str!("../../../../docs/tree-file.md");
@@ -383,8 +381,8 @@ impl ModelCatalog for Table {
     }
 }
 
-/// L32 (models): every key of a provider's model lands in what its driver is made of, and nothing of it in the definition,
-/// which the journal keeps, but its price and its size.
+/// L32 (models): every key of a provider's model reaches its driver, and only its price and size reach the definition,
+/// which the journal stores.
 #[test]
 fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
     let text = |keys: &str| format!("name: n\nmodels: {{m: {{{keys}}}}}\nagents: {{solo: {{model: m}}}}\n");
@@ -412,7 +410,7 @@ fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
     };
     assert_eq!(file.models.get(&name::<ModelName>("m")), Some(&ModelSource::Provider(Box::new(expected))));
     assert_eq!(file.definition.models.get(&name::<ModelName>("m")), Some(&ModelSpec::default()));
-    // At its provider's own place it has the table's price and size, unless the file writes them.
+    // With the provider's own URL it has the table's price and size, unless the file sets them.
     let file = TreeFile::parse_with("tree.yaml", &text("provider: gemini, model: big"), &Table).unwrap();
     let known = file.definition.models.get(&name::<ModelName>("m")).unwrap();
     assert_eq!((&known.price, known.context), (&Some(Price::flat(1, 2)), Some(1_000_000)));
@@ -424,7 +422,7 @@ fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
     assert_eq!((&known.price, known.context), (&Some(Price::flat(0, 0)), Some(9_000)));
 }
 
-/// A file may name a model that costs the same, and whoever reads the file brings the table.
+/// A file may name a model with the same price, and the reader of the file supplies the table.
 #[test]
 fn a_price_by_name_is_looked_up_in_the_table_that_the_caller_brings() {
     let text = |price: &str| {
@@ -438,10 +436,10 @@ fn a_price_by_name_is_looked_up_in_the_table_that_the_caller_brings() {
     assert!(error.to_string().starts_with("tree.yaml:2:57: no mini of acme: "), "{error}");
 }
 
-/// V19 (unpriced): a model without a price that is to be used under a ceiling on cost is refused before anything starts.
+/// V19 (unpriced): a model without a price under a cost ceiling is refused before anything starts.
 #[test]
 fn v19_a_model_without_a_price_is_refused_where_cost_has_a_ceiling() {
-    let told = |tree: &str, agent: &str| {
+    let checked = |tree: &str, agent: &str| {
         let text = format!(
             "name: n\n{tree}\nmodels:\n  free: {{provider: scripted, script: s.yaml}}\n  other: {{provider: scripted, script: s.yaml}}\n\
              agents: {{solo: {{model: free{agent}}}}}\n"
@@ -450,10 +448,10 @@ fn v19_a_model_without_a_price_is_refused_where_cost_has_a_ceiling() {
         file.check_prices(&file.definition).map_err(|error| error.to_string())
     };
     let refused = "tree.yaml:4:9: model `free` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`";
-    assert_eq!(told("budget: {cost_usd: 1}", ""), Err(refused.to_owned()));
-    assert_eq!(told("durability: full", ", budget: {cost_usd: 1}"), Err(refused.to_owned()));
-    assert_eq!(told("budget: {tokens: 1000}", ""), Ok(()));
-    assert_eq!(told("budget: {cost_usd: 1}\nunpriced: allow", ""), Ok(()));
+    assert_eq!(checked("budget: {cost_usd: 1}", ""), Err(refused.to_owned()));
+    assert_eq!(checked("durability: full", ", budget: {cost_usd: 1}"), Err(refused.to_owned()));
+    assert_eq!(checked("budget: {tokens: 1000}", ""), Ok(()));
+    assert_eq!(checked("budget: {cost_usd: 1}\nunpriced: allow", ""), Ok(()));
 }
 
 #[test]
@@ -559,7 +557,7 @@ fn a_file_has_a_largest_size() {
     assert_eq!(error.to_string(), "tree.yaml:1:1: the file has 1048577 bytes, more than 1048576");
 }
 
-/// Aliases of aliases of aliases: a few hundred bytes that would become a billion values.
+/// Aliases of aliases of aliases: a few hundred bytes that would expand to a billion values.
 #[test]
 fn an_alias_bomb_is_refused_before_it_grows() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -606,7 +604,7 @@ fn deep_nesting_is_refused_in_every_format() {
     }
 }
 
-/// One long line with a value every other byte must not take the square of its length.
+/// One long line with a value every other byte must not take quadratic time.
 #[test]
 fn a_file_of_one_long_line_is_read_in_no_time() {
     let zeros = ["0"; 49_000].join(",");
@@ -617,7 +615,7 @@ fn a_file_of_one_long_line_is_read_in_no_time() {
     assert_eq!(error.message, "expected text, found a list");
 }
 
-/// What a mutation puts into a file.
+/// What a mutation inserts into a file.
 fn splinter() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),

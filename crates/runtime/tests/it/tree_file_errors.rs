@@ -1,5 +1,5 @@
-//! What people are told about a tree file that cannot be read: the place, the reason and what to write instead. This is
-//! the whole list, in the exact words.
+//! The errors for a tree file that cannot be read: place, reason and what to write instead. This is the complete list,
+//! word for word.
 
 use spinney::tree_file::{FileError, ModelCatalog, TreeFile};
 use spinney_kernel::budget::Price;
@@ -25,8 +25,8 @@ agents:
 entry: lead
 ";
 
-/// What is said about a text.
-fn told(text: &str) -> String {
+/// The error for a text.
+fn error(text: &str) -> String {
     told_of("tree.yaml", text)
 }
 
@@ -37,10 +37,10 @@ fn told_of(file: &str, text: &str) -> String {
     }
 }
 
-/// What is said about the good file with one thing replaced.
+/// The error for the good file with one replacement.
 fn edited(from: &str, to: &str) -> String {
     assert_eq!(GOOD.matches(from).count(), 1, "`{from}` is there once");
-    told(&GOOD.replacen(from, to, 1))
+    error(&GOOD.replacen(from, to, 1))
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn an_error_has_its_parts() {
     assert_eq!(error.to_string(), "tree.yaml:3:1: unknown key `buget`: did you mean `budget`?");
 }
 
-/// People come with the words of other systems: each is an error that names ours.
+/// Words of other systems are errors that name ours.
 #[test]
 fn a_key_of_another_system_names_ours() {
     insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { max_subagent_depth: 3 }"), @"tree.yaml:4:11: unknown key `max_subagent_depth`: here that is `limits.depth`");
@@ -108,9 +108,9 @@ fn a_wrong_type_says_what_was_expected_and_found() {
     insta::assert_snapshot!(edited("entry: lead", "entry: [lead]"), @"tree.yaml:18:8: expected text, found a list");
     insta::assert_snapshot!(edited("entry: lead", "durability: { full: 1 }"), @"tree.yaml:18:21: `full` takes no value");
     insta::assert_snapshot!(edited("entry: lead", "durability: 1"), @"tree.yaml:18:13: expected one of off, normal, full, found the number 1");
-    insta::assert_snapshot!(told("just text"), @"tree.yaml:1:1: expected the keys of a tree, found text `just text`");
-    insta::assert_snapshot!(told("- a\n- b\n"), @"tree.yaml:1:1: expected the keys of a tree, found a list");
-    insta::assert_snapshot!(told("42"), @"tree.yaml:1:1: expected the keys of a tree, found the number 42");
+    insta::assert_snapshot!(error("just text"), @"tree.yaml:1:1: expected the keys of a tree, found text `just text`");
+    insta::assert_snapshot!(error("- a\n- b\n"), @"tree.yaml:1:1: expected the keys of a tree, found a list");
+    insta::assert_snapshot!(error("42"), @"tree.yaml:1:1: expected the keys of a tree, found the number 42");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_number_out_of_bounds_says_the_bounds() {
 
 #[test]
 fn no_role_may_have_a_reserved_name() {
-    insta::assert_snapshot!(told(&GOOD.replace("writer", "person")), @"tree.yaml:17:5: no agent can be called `person`, which names somebody else: choose another name than person, system, tree, user");
+    insta::assert_snapshot!(error(&GOOD.replace("writer", "person")), @"tree.yaml:17:5: no agent can be called `person`, which names somebody else: choose another name than person, system, tree, user");
 }
 
 #[test]
@@ -210,14 +210,14 @@ fn what_is_missing_is_named() {
     insta::assert_snapshot!(edited("name: research", "name: ' '"), @"tree.yaml:1:7: `name` is empty: write something");
     insta::assert_snapshot!(edited("goal: Compare.", "goal: ''"), @"tree.yaml:2:7: `goal` is empty: write something");
     insta::assert_snapshot!(edited("models:\n  fast:", "models: {}\nbudget2:\n  fast:"), @"tree.yaml:6:1: unknown key `budget2`: did you mean `budget`?");
-    insta::assert_snapshot!(told("name: n\nmodels: {}\nagents: {a: {model: m}}\n"), @"tree.yaml:2:9: `models` is empty: write at least one");
-    insta::assert_snapshot!(told("name: n\nmodels: {m: {provider: scripted, script: s}}\nagents: {}\n"), @"tree.yaml:3:9: `agents` is empty: write at least one");
-    insta::assert_snapshot!(told("name: n\nagents: {a: {model: m}}\n"), @"tree.yaml:1:1: `models` is missing");
-    insta::assert_snapshot!(told("name: n\nmodels: {m: {provider: scripted, script: s}}\n"), @"tree.yaml:1:1: `agents` is missing");
-    insta::assert_snapshot!(told(""), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
-    insta::assert_snapshot!(told(" \n\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
-    insta::assert_snapshot!(told("# only a comment\n"), @"tree.yaml:2:1: the file is empty: a tree needs a name, models and agents");
-    insta::assert_snapshot!(told("~\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(error("name: n\nmodels: {}\nagents: {a: {model: m}}\n"), @"tree.yaml:2:9: `models` is empty: write at least one");
+    insta::assert_snapshot!(error("name: n\nmodels: {m: {provider: scripted, script: s}}\nagents: {}\n"), @"tree.yaml:3:9: `agents` is empty: write at least one");
+    insta::assert_snapshot!(error("name: n\nagents: {a: {model: m}}\n"), @"tree.yaml:1:1: `models` is missing");
+    insta::assert_snapshot!(error("name: n\nmodels: {m: {provider: scripted, script: s}}\n"), @"tree.yaml:1:1: `agents` is missing");
+    insta::assert_snapshot!(error(""), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(error(" \n\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(error("# only a comment\n"), @"tree.yaml:2:1: the file is empty: a tree needs a name, models and agents");
+    insta::assert_snapshot!(error("~\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
 }
 
 #[test]
@@ -311,10 +311,10 @@ agents:
   two: {model: m, budget: *small}
 entry: two
 ";
-    insta::assert_snapshot!(told(text), @"tree.yaml:4:48: unknown key `tokns`: did you mean `tokens`?");
+    insta::assert_snapshot!(error(text), @"tree.yaml:4:48: unknown key `tokns`: did you mean `tokens`?");
 }
 
-/// A schema that is none, or leads out of itself, is told where that stands.
+/// An invalid schema, or one that refers outside itself, is an error with its place.
 #[test]
 fn a_bad_schema_is_reported_at_its_place() {
     let edited = |schema: &str| edited("prompt: You lead.", &format!("output_schema: {schema}"));
@@ -330,7 +330,7 @@ fn a_bad_schema_is_reported_at_its_place() {
     insta::assert_snapshot!(edited(&format!("{{ title: {} }}", "x".repeat(20_000))), @"tree.yaml:13:20: the output_schema has 20012 bytes and the limit is 16384: shorten it or pass a reference");
 }
 
-/// A window in which nothing has room, and turns that nobody took, are named with the numbers that make sense.
+/// A window that is too small, and impossible turn limits, are named with the numbers that make sense.
 #[test]
 fn a_window_reports_its_content_and_limits() {
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:21: `size` of 5 is out of bounds: write a number from 256 to 4294967295");
@@ -381,8 +381,7 @@ fn model(keys: &str) -> String {
     }
 }
 
-/// L32 (models): what is wrong with a model of a provider is told at its place, and a key that stands in the file is not
-/// repeated.
+/// L32 (models): errors in a provider's model name the place, and do not repeat an API key that is in the file.
 #[test]
 fn l32_keys_of_a_providers_model_are_checked() {
     insta::assert_snapshot!(model("provider: openai"), @"tree.yaml:3:18: `model` of model `m` is missing: write the provider's name of it");

@@ -41,7 +41,7 @@ async fn a_tree_runs_to_its_answer() {
     assert_eq!(stage.model().model().calls(), 3);
 }
 
-/// Results stand in the order they were asked for, whichever came first: the same packet in every run.
+/// Results are in request order, whichever came first: the same packet in every run.
 #[tokio::test(start_paused = true)]
 async fn results_are_read_in_the_order_they_were_asked_for() {
     let stage = Stage::new(SCRIPT);
@@ -66,7 +66,7 @@ fn result(message: &Message) -> Option<String> {
     }
 }
 
-/// L11: the twenty-first turn is not made, and the error says which limit it was.
+/// L11: the twenty-first turn is not made, and the error names the limit.
 #[tokio::test(start_paused = true)]
 async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
     let stage = Stage::new("rules: [{ say: Again., call: [{ tool: list_agents }] }]");
@@ -81,7 +81,7 @@ async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
     assert_eq!(limit::TURNS_MAX, 20);
 }
 
-/// L28: an unknown tool and malformed arguments are results that say so, and the run goes on to its end.
+/// L28: an unknown tool and malformed arguments are error results, and the run continues to its end.
 #[tokio::test(start_paused = true)]
 async fn l28_what_the_model_got_wrong_comes_back_as_an_error_result() {
     let stage = Stage::new(
@@ -150,7 +150,7 @@ async fn l41_the_directory_lists_every_agent_of_its_own_tree_only() {
     assert_eq!(end.shown.text, "root role=root parent=- depth=0 idle\n");
 }
 
-/// X12: with one slot for the whole tree, four levels of parents that wait still come to their end.
+/// X12: with one slot for the whole tree, four levels of waiting parents still complete.
 #[tokio::test(start_paused = true)]
 async fn x12_parents_that_wait_hold_no_slot_at_any_depth() {
     let stage = Stage::new(
@@ -174,7 +174,7 @@ rules:
     assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 11));
 }
 
-/// What is read back from a journal is what the tree looked like when it ended, and nothing is called for it.
+/// A tree read back from its journal looks as it did when it ended, and nothing is called for it.
 #[tokio::test(start_paused = true)]
 async fn a_stored_tree_looks_as_it_did_at_its_end() {
     let stage = Stage::new("rules: [{ say: done }]");

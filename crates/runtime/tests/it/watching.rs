@@ -1,4 +1,4 @@
-//! Watching: everybody sees what they asked for, once and in order, and nobody harms another by being slow.
+//! Watching: every watcher sees what it asked for, once and in order, and a slow one does not affect others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,9 @@ use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded, settled};
 
-/// A root that spawns two children, each of which looks twice.
+use crate::name;
+
+/// A root that spawns two children, each of which calls `look` twice.
 const SCRIPT: &str = "
 rules:
   - when: { agent: root, turn: 1 }
@@ -36,17 +38,13 @@ tools: { look: { say: something } }
 const TREE: &str = "root $9.00 turns=9 / a later turns=9 / b later turns=9";
 
 /// A root that waits for a person, so that a tree lives as long as a test needs it.
-const WAITING: &str = "
+pub(crate) const WAITING: &str = "
 rules:
   - when: { turn: 1 }
     say: Hm.
     call: [ { tool: ask_human, args: { question: Which? } } ]
   - say: Thank you.
 ";
-
-fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
-    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
-}
 
 fn to(topic: &str, text: &str) -> Note {
     let envelope = Envelope { topic: Some(name(topic)), ..Envelope::default() };
@@ -71,7 +69,7 @@ fn seqs(traced_events: &[Arc<TracedEvent>]) -> Vec<u64> {
     traced_events.iter().map(|traced| traced.recorded.seq.0).collect()
 }
 
-/// O16: from any event on, whether the tree runs or has ended, a watcher sees exactly what is left.
+/// O16: from any event on, whether the tree runs or has ended, a watcher sees exactly the rest.
 #[tokio::test(start_paused = true)]
 async fn o16_a_watcher_that_comes_back_sees_exactly_what_it_missed() {
     let stage = Stage::new(SCRIPT);
@@ -87,7 +85,7 @@ async fn o16_a_watcher_that_comes_back_sees_exactly_what_it_missed() {
     }
 }
 
-/// A watcher sees what it asked for and nothing else, by agent, topic and type alike.
+/// A watcher sees what it asked for and nothing else, by agent, topic and type.
 #[tokio::test(start_paused = true)]
 async fn a_watcher_sees_only_what_it_asked_for() {
     let stage = Stage::new(SCRIPT);
@@ -121,7 +119,7 @@ async fn a_watcher_sees_only_what_it_asked_for() {
     }
 }
 
-/// P19: with two agents at once, whatever a watcher sees says whose it is, in every interleaving.
+/// P19: with two concurrent agents, every event names its agent, in every interleaving.
 #[tokio::test(start_paused = true)]
 async fn p19_nothing_is_mistagged_while_two_agents_run_at_once() {
     for seed in 0..50 {
@@ -152,7 +150,7 @@ async fn p19_nothing_is_mistagged_while_two_agents_run_at_once() {
     }
 }
 
-/// O17, S26: what a deep agent says reaches whoever watches the root before that agent ends, with its path.
+/// O17, S26: a deep agent's output reaches watchers of the root before that agent ends, with its path.
 #[tokio::test(start_paused = true)]
 async fn o17_s26_a_deep_agents_text_is_seen_before_it_ends() {
     let stage = Stage::new(SCRIPT);
@@ -185,7 +183,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_before_it_ends() {
     }
 }
 
-/// A delta is never seen before the start of its call, nor after its end, also by one that fell behind.
+/// A delta is never seen before its call's start nor after its end, even by a watcher that fell behind.
 #[tokio::test(start_paused = true)]
 async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
     let stage = Stage::new(SCRIPT);
@@ -222,7 +220,7 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
     }
 }
 
-/// A tree that waits for a person, and a flood of notes on it.
+/// A tree that waits for a person, with this many published messages.
 async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
@@ -240,7 +238,7 @@ async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
     (tree, watcher)
 }
 
-/// L36: one that stalls holds nobody up, and finds the rest in the journal when it goes on.
+/// L36: a stalled watcher blocks nobody, and reads the rest from the journal when it continues.
 #[tokio::test(start_paused = true)]
 async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
     let stage = Stage::new(WAITING);
@@ -256,7 +254,7 @@ async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
     }
     assert_eq!(seen.len(), 100);
     assert!(seen.is_sorted());
-    // What came, what was taken, what waits: the numbers are true.
+    // The counters are correct: sent, taken, queued.
     assert_eq!((slow.count().events, slow.count().dropped, slow.waiting()), (101, 0, 0));
 }
 
@@ -275,7 +273,7 @@ async fn l36_a_watcher_that_wants_it_is_disconnected_when_it_is_too_slow() {
     };
     assert_eq!((seen, fault), (11, WatchFault::TooSlow { seen: slow.seen() }));
     assert_eq!(slow.next().await.map(drop_ok), None);
-    // Whoever watches again after what it saw misses nothing.
+    // Watching again after the last seen event misses nothing.
     let again = tree.watch(Watch { after: slow.seen(), topic: Some(name("flood")), ..Watch::default() });
     tree.cancel(name("root"), "enough").await.unwrap();
     assert_eq!(traced_events(&all(again).await).len(), 90);
@@ -285,7 +283,7 @@ fn drop_ok(next: Result<Seen, WatchFault>) -> Option<WatchFault> {
     next.err()
 }
 
-/// L36: a tree waits for a watcher only as long as that watcher said.
+/// L36: a tree waits for a watcher only as long as that watcher asked for.
 #[tokio::test(start_paused = true)]
 async fn l36_a_tree_waits_for_a_watcher_up_to_its_limit() {
     let stage = Stage::new(WAITING);
@@ -300,7 +298,7 @@ async fn l36_a_tree_waits_for_a_watcher_up_to_its_limit() {
         seen += 1;
     }
     assert_eq!(seen, 11);
-    // One that keeps up is never disconnected.
+    // A watcher that keeps up is never disconnected.
     let watch = Watch {
         after: slow.seen(),
         topic: Some(name("flood")),
@@ -317,9 +315,9 @@ async fn l36_a_tree_waits_for_a_watcher_up_to_its_limit() {
     }
 }
 
-/// L39: of deltas that come too fast the oldest are dropped, and what was dropped and what was seen is all there was.
-/// The depth of a watcher's queue is the number of events that wait. A message with `ttl: 1` is handled once, and
-/// whoever would pass it on does not.
+/// L39: if deltas come too fast the oldest are dropped, and dropped plus seen is all there were. The depth of a
+/// watcher's queue is the number of queued events. A message with `ttl: 1` is handled once, and forwarding it is
+/// refused.
 #[tokio::test(start_paused = true)]
 async fn l39_overflow_is_counted_queues_are_true_and_a_ttl_of_one_goes_no_further() {
     dropped_deltas_are_counted().await;
@@ -338,7 +336,7 @@ async fn the_depth_of_a_queue_is_true() {
     assert_eq!(slow.waiting(), 0);
 }
 
-/// Somebody who passes on every message of a topic to another one, until the tree refuses that.
+/// Forwards every message of a topic to another one, until the tree refuses.
 async fn pass_on(tree: Tree, from: &'static str, to: &'static str) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
@@ -371,7 +369,7 @@ async fn messages_are_passed_on_as_often_as_their_ttl_says() {
         let envelope = Envelope { topic: Some(name("left")), ttl: Some(ttl), ..Envelope::default() };
         let note = Note { to: None, envelope, text: "Pass it on.".to_owned() };
         tree.publish(By::Person, note).await.unwrap();
-        // Time passes only when nobody has anything to do.
+        // With paused time, the clock advances only when all tasks are idle.
         tokio::time::sleep(Duration::from_secs(1)).await;
         tree.cancel(name("root"), "enough").await.unwrap();
         for relay in circle {
@@ -423,7 +421,7 @@ async fn dropped_deltas_are_counted() {
     assert!(matches!(ended, Some(WatchFault::TooSlow { .. })), "{ended:?}");
 }
 
-/// Someone who answers every request on a topic, and asks another one first.
+/// Answers every request on a topic, and sends a request to another one first.
 async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(topic)), ..Watch::default() });
@@ -441,8 +439,8 @@ async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>)
     }
 }
 
-/// L37 (300 of them), L38: requests find their replies, also from one who asks somebody else meanwhile, and leave
-/// nothing behind.
+/// L37 (300 of them), L38: requests get their replies, even from an agent that sends a request itself meanwhile, and
+/// leave nothing behind.
 #[tokio::test(start_paused = true)]
 async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     let stage = Stage::new(WAITING);
@@ -480,7 +478,7 @@ async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     assert_eq!(tree.watchers(), (0, 0));
 }
 
-/// L34: of those who reply twice one reply counts; a majority is more than half with the same answer.
+/// L34: only the first of two replies counts; a majority is more than half with the same answer.
 #[tokio::test(start_paused = true)]
 async fn l34_replies_are_counted_once_per_sender() {
     let stage = Stage::new(

@@ -1,5 +1,5 @@
-//! A thousand watchers over a hundred trees that crash: each sees exactly what it asked for, once and in order, whoever
-//! stalls, leaves or comes back.
+//! A thousand watchers over a hundred trees that crash: each sees exactly what it asked for, once and in order, even if
+//! others stall, leave or return.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,8 @@ use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Stage;
 use tokio::sync::watch;
+
+use crate::name;
 
 const TREES: usize = 100;
 const WATCHERS: usize = 10;
@@ -33,18 +35,14 @@ rules:
 tools: { look: { repeatable: true, think_ms: 7, say: something } }
 ";
 
-/// Draws that repeat.
-struct Dice(u64);
+/// A reproducible random generator.
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
+    pub(crate) fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
-}
-
-fn name<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
-    text.parse().unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 fn a_watch(dice: &mut Dice) -> Watch {
@@ -60,7 +58,7 @@ fn a_watch(dice: &mut Dice) -> Watch {
     Watch { agent, topic, deltas, overflow, room: Some(1 + dice.below(20) as usize), ..Watch::default() }
 }
 
-/// Watches a tree through all its lives, and gives what it saw.
+/// Watches a tree through all its processes, and returns what it saw.
 async fn follow(mut lives: watch::Receiver<Tree>, watch: Watch, mut dice: Dice) -> Vec<u64> {
     let mut seen: Vec<u64> = Vec::new();
     loop {
@@ -100,7 +98,7 @@ async fn follow(mut lives: watch::Receiver<Tree>, watch: Watch, mut dice: Dice) 
     }
 }
 
-/// What a watcher must have seen of a tree that has ended.
+/// What a watcher of an ended tree must have seen.
 fn expected(journal: &dyn Journal, tree: TreeId, watch: &Watch) -> Vec<u64> {
     let mut trace = Trace::default();
     let mut expected = Vec::new();

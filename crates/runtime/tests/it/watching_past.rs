@@ -1,5 +1,5 @@
-//! Beginning in the past: whoever begins among what the hub remembers reads no journal, one page is read for all who
-//! wait for it, and whatever becomes of those who asked for it, nobody misses anything or hangs.
+//! Watching from the past: a watcher that starts within the hub's memory reads no journal, a page is read once for all
+//! that wait for it, and whatever becomes of them, no watcher misses anything or hangs.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,17 +14,10 @@ use spinney_testkit::{Stage, settled};
 use tokio::sync::watch;
 
 use crate::journal_wrapper::pass_on;
+use crate::watching::WAITING;
+use crate::watching_by_many::Dice;
 
-/// A root that waits for a person, so that a tree lives as long as a test needs it.
-const WAITING: &str = "
-rules:
-  - when: { turn: 1 }
-    say: Hm.
-    call: [ { tool: ask_human, args: { question: Which? } } ]
-  - say: Thank you.
-";
-
-/// A journal whose reads are counted, wait while it is shut, and fail as often as they are told to.
+/// A journal whose reads are counted, block while it is shut, and fail a given number of times.
 struct Gate {
     inner: Arc<dyn Journal>,
     reads: AtomicUsize,
@@ -70,7 +63,7 @@ impl Journal for Gate {
     }
 }
 
-/// A tree that waits for a person, with so many notes.
+/// A tree that waits for a person, with this many published messages.
 async fn noted(gate: &Arc<Gate>, notes: usize) -> Tree {
     let stage = Stage::on(Arc::<Gate>::clone(gate), WAITING);
     let home = stage.home();
@@ -106,7 +99,7 @@ fn after(seq: u64) -> Watch {
     Watch { after: Seq(seq), ..Watch::default() }
 }
 
-/// Looks once, as a `select!` does that is decided by another branch.
+/// Polls once, like a `select!` that another branch wins.
 fn glance<T>(future: impl Future<Output = T>) -> Option<T> {
     future.now_or_never()
 }
@@ -122,7 +115,7 @@ async fn a_watcher_that_starts_in_the_recent_events_reads_no_journal() {
     let reads = gate.reads();
     for place in 0..end.0 {
         let mut watcher = tree.watch(after(place));
-        // Even what must not be waited for is there.
+        // Even a watcher that must not wait has everything.
         let at_once = glance(watcher.next());
         assert!(matches!(at_once, Some(Some(Ok(Seen::Event(traced)))) if traced.recorded.seq.0 == place + 1));
         if place + 1 < end.0 {
@@ -131,7 +124,7 @@ async fn a_watcher_that_starts_in_the_recent_events_reads_no_journal() {
     }
     let right = Watch { topic: Some("right".parse().unwrap()), ..Watch::default() };
     assert_eq!(until(&mut tree.watch(right), end).await.len(), 150);
-    // It is the same for one with little room, and for what is still to come.
+    // The same for a watcher with a small queue, and for events to come.
     let mut narrow = tree.watch(Watch { room: Some(3), overflow: Overflow::Disconnect, ..after(0) });
     publish(&tree, 20).await;
     let end = tree.status().seq;
@@ -170,15 +163,15 @@ async fn one_page_is_read_for_all_who_wait_for_it() {
     let tree = noted(&gate, 100).await;
     let end = tree.status().seq;
     let reads = gate.reads();
-    let mut crowd: Vec<Watcher> = (0..100).map(|place| tree.watch(after(place))).collect();
-    let seen = crowd.iter_mut().map(|watcher| until(watcher, end));
+    let mut watchers: Vec<Watcher> = (0..100).map(|place| tree.watch(after(place))).collect();
+    let seen = watchers.iter_mut().map(|watcher| until(watcher, end));
     for (place, seen) in futures::future::join_all(seen).await.into_iter().enumerate() {
         assert_eq!(seen, (place as u64 + 1..=end.0).collect::<Vec<u64>>());
     }
     assert_eq!(gate.reads(), reads + 1);
 }
 
-/// Whoever asked for a page may be gone, or never look again: the others get it.
+/// The watcher that asked for a page may be dropped or never polled again: the others get it.
 #[tokio::test(start_paused = true)]
 async fn a_page_is_read_even_if_its_caller_is_dropped() {
     for is_dropped in [true, false] {
@@ -198,7 +191,7 @@ async fn a_page_is_read_even_if_its_caller_is_dropped() {
         } else {
             gate.open();
             assert_eq!(until(&mut waits, end).await.len() as u64, end.0);
-            // It goes on where it stood.
+            // It continues where it stopped.
             assert!(matches!(asking.await, Some(Ok(Seen::Event(traced))) if traced.recorded.seq == Seq(1)));
         }
     }
@@ -222,7 +215,7 @@ async fn a_page_that_cannot_be_read_is_tried_again_by_the_next() {
     assert_eq!(first.next().await, None);
 }
 
-/// Of a tree that has ended, nothing is kept once nobody looks; whoever comes then sees all of it all the same.
+/// Nothing of an ended tree is kept once nobody watches it; a later watcher still sees everything.
 #[tokio::test(start_paused = true)]
 async fn an_ended_tree_can_still_be_watched() {
     let gate = Gate::new();
@@ -240,17 +233,7 @@ async fn an_ended_tree_can_still_be_watched() {
     assert_eq!(tree.watchers(), (0, 0));
 }
 
-/// Draws that repeat.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
-
-/// Follows a tree from a random place with random patience until it ends, and says what it saw of what it asked for.
+/// Follows a tree from a random event with random patience until it ends, and returns what it saw.
 async fn follow(tree: Tree, watch: Watch, mut dice: Dice) -> Vec<u64> {
     let mut seen = Vec::new();
     let mut watcher = tree.watch(watch.clone());

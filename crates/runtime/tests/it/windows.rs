@@ -1,5 +1,5 @@
-//! What one call sees of what an agent knows, and how large the windows of children are, on the real runtime: every
-//! packet that a model got is looked at.
+//! What one call sees of an agent's context, and the window sizes of children, on the real runtime: every packet of a
+//! model is checked.
 
 use spinney_journal::Blocking;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use spinney_kernel::words::{Body, By, Category, Envelope};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
-/// Asks a person each turn, so that a test decides what comes between two packets.
+/// Asks a person each turn, so that the test decides what comes between two packets.
 const ASKS: &str = "rules: [ { call: [ { tool: ask_human, args: { question: 'Which?' } } ] } ]";
 
 /// A definition whose roles have windows of these sizes.
@@ -27,7 +27,7 @@ fn with_windows(fixture: &str, sizes: &[(&str, u64)]) -> Definition {
     definition
 }
 
-/// A text of so many tokens that begins with a mark.
+/// A text of this many tokens that begins with a marker.
 fn long(mark: &str, tokens: usize) -> String {
     format!("{mark} {}", "word".repeat(tokens))
 }
@@ -51,7 +51,7 @@ fn packets_of(stage: &Stage, agent: &str) -> Vec<Arc<ModelAttempt>> {
     attempts.into_iter().filter(|attempt| attempt.origin.agent().as_str() == agent).collect()
 }
 
-/// Whether a message that begins with this mark is in a packet as a whole.
+/// Whether a packet contains the whole message that begins with this marker.
 fn has(attempt: &ModelAttempt, mark: &str) -> bool {
     let whole = |message: &Arc<Message>| {
         !matches!(message.as_ref(), Message::Folded(_)) && message.text().contains(&format!("{mark} word"))
@@ -67,9 +67,9 @@ async fn cuts(tree: &Tree, stage: &Stage) -> usize {
     events.filter(|event| matches!(event, Event::ContextCut { .. })).count()
 }
 
-/// P2: SYSTEM has 70 % of the window and everything else keeps to its share. Once all of it is too much, the outputs go
-/// first, then dialog, then context, the oldest of each first, until it fits; SYSTEM stays whole. SYSTEM that alone is
-/// too much is a typed error with both numbers, and no model is called.
+/// P2: SYSTEM has 70 % of the window and everything else keeps to its share. When it becomes too much, outputs are
+/// dropped first, then dialog, then context, the oldest of each first, until it fits; SYSTEM stays whole. If SYSTEM
+/// alone is too large, that is a typed error with both numbers, and no model is called.
 #[tokio::test(start_paused = true)]
 async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     let stage = Stage::new(ASKS);
@@ -78,7 +78,7 @@ async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     let prompt = long("PROMPT", 6_950);
     let turns = plan.roles.get_mut("root").unwrap().turns.as_mut().unwrap();
     turns.prompt = Body::text(prompt.clone());
-    // One line for all that went, so that there is room for the rest.
+    // One line for everything that was dropped, so that the rest has room.
     turns.window.as_mut().unwrap().compact = Compact::Count;
     let tree = home.start(plan.clone()).await.unwrap();
     settled(&tree).await;
@@ -102,7 +102,7 @@ async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     assert!(packets.iter().all(|attempt| attempt.packet.tokens <= 10_000));
     let system_and_tools = packets[0].packet.tokens;
 
-    // What came last is new to the model and stays; all of it before is in the order in which it goes.
+    // The newest message is unread and stays; everything before is in the order in which it is dropped.
     let order = ["O", "D", "C"].map(|kind| (0..rounds - 1).map(move |round| format!("{kind}{round}")));
     let order: Vec<String> = order.into_iter().flatten().collect();
     assert!(order.iter().all(|mark| has(before, mark)), "nothing went before the first cut");
@@ -126,8 +126,8 @@ async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     assert_eq!(stage.model().model().calls(), calls, "no model was called");
 }
 
-/// P4: in no packet is a call without its results or a result without its call, and what a person wrote last is in
-/// every packet, although it alone is more than the whole share of dialog.
+/// P4: no packet has a call without its results or a result without its call, and a person's last message is in every
+/// packet, although it alone exceeds the whole share of dialog.
 #[tokio::test(start_paused = true)]
 async fn p4_no_pair_is_split_and_the_newest_word_of_a_person_stays() {
     let result = "seen".repeat(300);
@@ -142,7 +142,7 @@ tools: {{ look: {{ say: {result} }} }}
     );
     let stage = Stage::new(&script);
     let home = stage.home();
-    // 40 % are the share of dialog.
+    // The share of dialog is 40 %.
     let tree =
         home.start(with_windows("root turns=30 tools=ask_human,look", &[("root", 4_000)])).await.unwrap();
     let look = settled(&tree).await;
@@ -172,9 +172,9 @@ tools: {{ look: {{ say: {result} }} }}
     }
 }
 
-/// P6: context has more than twice its share while dialog is idle, and requests hold all of it. The next one, for which
-/// dialog wants what is its own, begins with the preset's shares: context gives back, although dialog is less important,
-/// and no dialog goes.
+/// P6: context has more than twice its share while dialog is idle, and packets hold all of it. The next packet, in
+/// which dialog needs its own share, returns to the preset's shares: context shrinks, although dialog is less
+/// important, and no dialog is dropped.
 #[tokio::test(start_paused = true)]
 async fn p6_what_was_borrowed_for_one_request_is_given_back_for_the_next() {
     let stage = Stage::new(ASKS);
@@ -197,13 +197,13 @@ async fn p6_what_was_borrowed_for_one_request_is_given_back_for_the_next() {
     let next = packets_of(&stage, "root").pop().unwrap();
     assert!((0..4).all(|number| has(&next, &format!("D{number}"))));
     let kept = (0..7).filter(|number| has(&next, &format!("C{number}"))).collect::<Vec<_>>();
-    // What tells of those that went is context, too, and has a tenth of the window.
+    // The digest of dropped messages counts as context too, and has a tenth of the window.
     assert!(matches!(kept.as_slice(), [5, 6] | [4, 5, 6]), "{kept:?}");
     assert!(next.packet.tokens <= 10_000);
 }
 
-/// P9 (the same beginning): from one packet to the next everything stays as it was, and only the end is new, until the
-/// window is full; then a fifth of it is free again.
+/// P9 (the same beginning): from one packet to the next only the end is new, until the window is full; then a fifth of
+/// it is freed.
 #[tokio::test(start_paused = true)]
 async fn consecutive_packets_begin_with_the_same_bytes_until_the_window_is_full() {
     let result = "seen".repeat(200);
@@ -245,8 +245,8 @@ fn spawn(role: &str, id: &str, share: Share, window: Option<u64>) -> Request {
 }
 
 /// P10, P11: A has 100,000 tokens. B's own limit is 8,000 and its spawner's cap 16,000: B has 8,000, no packet of B has
-/// more, and A still has 100,000. A reads one note with the 8,000. A child whose cap is not below A's window brings
-/// none.
+/// more, and A still has 100,000. A reads one note with the 8,000. A child whose cap is not below A's window causes no
+/// note.
 #[tokio::test(start_paused = true)]
 async fn p10_p11_a_child_has_the_smallest_window_and_its_parent_one_note_of_it() {
     let result = "seen".repeat(450);
@@ -312,8 +312,8 @@ tools: {{ look: {{ say: {result} }} }}
     );
 }
 
-/// P14: whenever somebody joins or leaves a shared thread, the bound on its context is the least share of all members,
-/// with one event for each change; no packet holds more of the thread than that, and nobody's own window changes.
+/// P14: whenever an agent joins or leaves a shared thread, the limit on its context is the smallest share of all
+/// members, with one event for each change; no packet holds more of the thread than that, and no own window changes.
 #[tokio::test(start_paused = true)]
 async fn p14_the_bound_of_a_thread_is_the_least_of_its_members_at_every_change() {
     let stage = Stage::new(ASKS);
@@ -348,7 +348,7 @@ async fn p14_the_bound_of_a_thread_is_the_least_of_its_members_at_every_change()
     let without_c = tell_more(&["root", "b1"]).await;
     tree.cancel("b1".parse().unwrap(), "enough").await.unwrap();
     let alone = tell_more(&["root"]).await;
-    // A fact has 250 tokens and some more: at most nine fit in 2,400 and four in 1,200.
+    // A fact has slightly more than 250 tokens: at most nine fit in 2,400 and four in 1,200.
     assert!(with_b.iter().all(|held| (4..=9).contains(held)), "{with_b:?}");
     assert!(with_c.iter().all(|held| (2..=4).contains(held)), "{with_c:?}");
     assert!(without_c.iter().all(|held| (4..=9).contains(held)), "{without_c:?}");

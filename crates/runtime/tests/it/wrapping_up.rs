@@ -29,8 +29,8 @@ fn last_calls(attempts: &[Arc<ModelAttempt>]) -> Vec<&Arc<ModelAttempt>> {
     attempts.iter().filter(|attempt| attempt.purpose == Purpose::WrapUp).collect()
 }
 
-/// G1 (last turn), L11: of 20 turns that an agent may take the twentieth is its last call: without tools, told so, and
-/// its answer is the partial result. No 21st is made.
+/// G1 (last turn), L11: the twentieth of 20 turns is the last call: without tools, announced as such, and its answer is
+/// the partial result. No 21st is made.
 #[tokio::test(start_paused = true)]
 async fn l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
     let stage = Stage::new(LOOKS);
@@ -47,7 +47,7 @@ async fn l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
     insta::assert_snapshot!(note, @"This is your last call, and no tool can be used: answer now with what you have, and say what is missing.");
 }
 
-/// L11 (without a last call): with `wrap_up: off`, and where only one turn is allowed, every turn is an ordinary one.
+/// L11 (without a last call): with `wrap_up: off`, or if only one turn is allowed, every turn is an ordinary one.
 #[tokio::test(start_paused = true)]
 async fn without_a_last_call_every_turn_is_an_ordinary_one() {
     for (fixture, calls) in [("root $90 turns=20", 20), ("root $90 turns=1 wrap", 1)] {
@@ -61,8 +61,8 @@ async fn without_a_last_call_every_turn_is_an_ordinary_one() {
     }
 }
 
-/// G1 (steps ceiling), X3: the last step of the root's ceiling is its last call. What it answers is the output so far,
-/// the tree halts, and a raise brings ordinary turns back: the root is told, and goes on from there.
+/// G1 (steps ceiling), X3: the last step of the root's ceiling is its last call. Its answer is the output so far, the
+/// tree halts, and a raise returns to ordinary turns: the root reads that, and continues from there.
 #[tokio::test(start_paused = true)]
 async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_continue() {
     let stage = Stage::new(LOOKS);
@@ -92,10 +92,9 @@ rules:
 tools: { look: { say: seen }, never: { hang: true } }
 ";
 
-/// G1: an agent whose last turn has come, whose next call can never fit or whose deadline is near gets one last call
-/// without tools, inside its turns, its ceiling and its time, and its answer is the partial result that its parent
-/// reads. That every lead with room for its smallest call answers, over 1,000 random trees, is a test in
-/// `reserving.rs`.
+/// G1: an agent in its last turn, whose next call can never fit or whose deadline is near, gets one last call without
+/// tools, within its turns, ceiling and time, and its answer is the partial result that its parent reads. That every
+/// lead with room for its smallest call answers, over 1,000 random trees, is a test in `reserving.rs`.
 #[tokio::test(start_paused = true)]
 async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
     for (args, tool, reason) in [
@@ -145,7 +144,7 @@ tools: { look: { say: seen } }
 ";
 
 /// G1 (never fits), X5 (ceiling): a child whose next call can never fit is shrunk first, then has its last call, and
-/// its parent reads how it ended and how far it got.
+/// its parent reads how it ended and its progress.
 #[tokio::test(start_paused = true)]
 async fn a_child_at_its_ceiling_answers_with_what_is_left() {
     let stage = Stage::new(HOGS);
@@ -185,8 +184,8 @@ async fn a_child_at_its_ceiling_answers_with_what_is_left() {
     ");
 }
 
-/// G1 (its packet): the last call sees what there is room for: the first message and what was left out in short, if
-/// need be.
+/// G1 (its packet): the last call sees what there is room for: the first message and a digest of what was left out, if
+/// necessary.
 #[tokio::test(start_paused = true)]
 async fn the_packet_of_a_last_call_is_cut_to_what_is_left() {
     let long = "seen ".repeat(380);
@@ -224,8 +223,8 @@ async fn the_packet_of_a_last_call_is_cut_to_what_is_left() {
     assert!(last.output_cap >= 256, "{room}");
 }
 
-/// A lead with thousands of tokens left halted its tree, because its call asked for a few more (2,650 were left and 3,040
-/// asked). Its turn is shrunk to what fits.
+/// A lead with thousands of tokens left halted its tree, because its call needed a few more (2,650 were left and 3,040
+/// asked). Now its turn is shrunk to what fits.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_does_not_fit_whole_is_shrunk_to_what_is_left() {
     let script = format!(
@@ -299,7 +298,7 @@ async fn shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
     assert_eq!(begun, 1);
 }
 
-/// G1 (deadline): a turn that runs is let end. Its answer counts; the tools that it asks for are not called any more.
+/// G1 (deadline): a running turn may end. Its answer counts; the tools that it requests are not called any more.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_when_time_is_short_is_let_end() {
     for (rest, state, shown, calls) in [
@@ -319,7 +318,7 @@ async fn a_turn_that_runs_when_time_is_short_is_let_end() {
     }
 }
 
-/// Where the whole time is below 10 seconds there is no last call.
+/// With less than 10 seconds in all there is no last call.
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_little_time_has_no_last_call() {
     let stage = Stage::new(WAITS);
@@ -330,7 +329,7 @@ async fn an_agent_with_little_time_has_no_last_call() {
     assert!(last_calls(&stage.model().attempts()).is_empty());
 }
 
-/// G1 (deadline): active time that is nearly up stops the tool that runs, and the agent has its last call.
+/// G1 (deadline): when active time is nearly used up the running tool is stopped, and the agent has its last call.
 #[tokio::test(start_paused = true)]
 async fn shortly_before_its_active_time_is_up_an_agent_answers_with_what_it_has() {
     let script = "
@@ -357,7 +356,7 @@ tools: { never: { hang: true } }
     assert_eq!(last_calls(&stage.model().attempts()).len(), 1);
 }
 
-/// Time that a person adds before the last call brings ordinary turns back, with a wrap-up of its own at the end.
+/// Time that a person adds before the last call returns to ordinary turns, with a wrap-up at the end.
 #[tokio::test(start_paused = true)]
 async fn more_time_before_the_last_call_takes_the_wrap_up_back() {
     let script = "
@@ -383,7 +382,7 @@ tools: { look: { say: seen } }
     assert!(last_calls(&stage.model().attempts()).is_empty());
 }
 
-/// Time that comes while the last call is out: its answer is not the end, and the agent is told to go on.
+/// If time is added during the last call, its answer is not the end, and the agent is asked to continue.
 #[tokio::test(start_paused = true)]
 async fn more_time_during_the_last_call_is_followed_by_an_ordinary_turn() {
     let script = "

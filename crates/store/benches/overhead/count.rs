@@ -1,12 +1,12 @@
-//! Counting instructions, and the others whose instructions are counted: rig's agents, a crate of its own outside the
-//! workspace (`bench/rig`), built here where it can be fetched.
+//! Counts instructions, and builds the programs to compare with: rig's agents, a crate outside the workspace
+//! (`bench/rig`), if it can be fetched.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::peer;
 
-/// Instructions of a program that is told how many turns to take, from its start to its end.
+/// Instructions of a program that takes this many turns, from its start to its end.
 pub(crate) fn instructions(program: &Path, words: &[&str], turns: u32) -> Result<f64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--log-fd=1"]);
@@ -17,7 +17,7 @@ pub(crate) fn instructions(program: &Path, words: &[&str], turns: u32) -> Result
     counted.trim().parse().map_err(|error| format!("{counted}: {error}"))
 }
 
-/// Builds rig's loops and gives the folder that they are in; says why if that is not possible.
+/// Builds rig's loops and returns their folder, or says why that is not possible.
 pub(crate) fn rig() -> Result<PathBuf, String> {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("rig");
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/rig/Cargo.toml");

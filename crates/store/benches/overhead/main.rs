@@ -1,10 +1,10 @@
-//! `make bench`: what a turn costs in instructions, ours against rig's loop. Instructions do not care what else the
-//! machine does: the same build gives the same count within a thousandth or so. valgrind counts them, in a process of
-//! its own for every count; what stands before and after the turns is the same for any number of them and goes away in
-//! the difference of two. `docs/bench.md` keeps the figures.
+//! `make bench`: the cost of a turn in instructions, ours compared with rig's loop. Instructions do not depend on other
+//! load: the same build gives the same count within about a thousandth. valgrind counts them, in a separate process for
+//! every count; start and end are the same for any number of turns and cancel out in the
+//! difference of two counts. `docs/bench.md` has the figures.
 //!
 //! Both are built alike and use the system's allocator and one thread. `overhead turns 100` is the process that is
-//! counted: one agent that calls a tool in each of so many turns, then answers.
+//! counted: one agent that calls a tool in each of 100 turns, then answers.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 
@@ -32,18 +32,18 @@ use tokio::runtime::Builder;
 use crate::measure::{at_most, row};
 use crate::tree::Plan;
 
-/// So many turns in one process and in the other: what is between them is measured. The first span has little to send
-/// to the model, the second has what fifty turns said.
+/// The numbers of turns whose difference is measured. The first span has little to send to the model, the second has the
+/// texts of fifty turns.
 const SPANS: [(u32, u32); 2] = [(1, 11), (50, 100)];
 
-/// The others by their names, and the programs that `bench/rig` makes of them.
+/// The peers by name, and their programs in `bench/rig`.
 const OTHERS: [(&str, &str); 2] = [("rig 0.44", "rig-0-44"), ("rig 0.40", "rig-0-40")];
 /// A ceiling that no tree here comes near.
 const FAR: u64 = 1_000_000_000_000;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only wants to know that it starts.
+    // `cargo test --benches` only checks that it starts.
     if words.iter().any(|word| word == "--test") {
         return;
     }
@@ -91,7 +91,7 @@ fn thousands(instructions: f64) -> String {
     format!("{:.1} k", instructions / 1_000.0)
 }
 
-/// Grows the tree that is counted. Every resource has a ceiling that is far away, so that each is checked.
+/// Starts the tree that is counted. Every resource has a distant ceiling, so that each is checked.
 fn grow(turns: u32) {
     let mut definition = tree::roomy(Durability::Normal);
     let resources =

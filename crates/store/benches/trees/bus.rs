@@ -1,5 +1,5 @@
-//! The bus: what it costs to publish beside watchers who want something else, how fast deltas go, and what watchers cost
-//! the trees they watch.
+//! The bus: the cost of publishing beside watchers of something else, the throughput of deltas, and the cost of watchers
+//! for the trees they watch.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::tree::{self, Plan, Scripted};
 
 const ROUNDS: usize = 7;
 const NOTES: u32 = 2_000;
-const CROWD: usize = 50_000;
+const OTHER_WATCHERS: usize = 50_000;
 const DELTAS: usize = 500_000;
 const WATCHERS: usize = 10;
 const ASKS: usize = 10_000;
@@ -66,15 +66,15 @@ async fn publish(tree: &Tree) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(NOTES)
 }
 
-/// What a note costs while so many watch for something else, and while nobody does.
+/// The cost of a publish with this many watchers of something else, and with none.
 fn beside_many() {
     let runtime = tree::runtime();
     let (mut with, mut without) = (Vec::new(), Vec::new());
     runtime.block_on(async {
         let ((_quiet_home, quiet), (_loud_home, loud)) = (still().await, still().await);
         let others: Vec<JoinHandle<()>> =
-            (0..CROWD).map(|number| tokio::spawn(drain(watch(&loud, number)))).collect();
-        while loud.watchers().1 < CROWD {
+            (0..OTHER_WATCHERS).map(|number| tokio::spawn(drain(watch(&loud, number)))).collect();
+        while loud.watchers().1 < OTHER_WATCHERS {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         for _ in 0..ROUNDS {
@@ -107,10 +107,10 @@ async fn drain(mut watcher: Watcher) {
     while let Some(Ok(_)) = watcher.next().await {}
 }
 
-/// A model that says very much in very small pieces.
+/// A model that streams very much in very small chunks.
 struct Talker;
 
-/// How many pieces are said before others get their turn.
+/// How many chunks it sends before it yields.
 const BREATH: usize = 256;
 
 impl Model for Talker {
@@ -131,7 +131,7 @@ impl Model for Talker {
     }
 }
 
-/// Deltas to ten watchers, and the same through a bare channel of tokio's.
+/// Deltas to ten watchers, and the same through a bare tokio channel.
 fn deltas() {
     let (mut ours, mut bare, mut seen) = (Vec::new(), Vec::new(), 0);
     for _ in 0..ROUNDS {
@@ -204,7 +204,7 @@ fn through_a_channel() -> f64 {
     })
 }
 
-/// A model that thinks for a while, and asks for a tool in each of some turns.
+/// A model that takes some time, and calls a tool in each of its turns.
 struct Thinker(Arc<Scripted>, Duration);
 
 impl Model for Thinker {
@@ -223,7 +223,7 @@ impl Model for Thinker {
     }
 }
 
-/// How long a hundred trees of fifty turns take with ten watchers each, some of which stall, and with none.
+/// The time of a hundred trees of fifty turns with ten watchers each, some of which stall, and with none.
 fn watched_trees(think: Duration) -> (f64, f64) {
     let runtime = tree::runtime();
     let (mut with, mut without) = (Vec::new(), Vec::new());
@@ -258,7 +258,7 @@ fn a_tenth(number: usize) -> Watch {
     if number < 2 { Watch::default() } else { Watch { topic: Some(self::topic(topic)), ..Watch::default() } }
 }
 
-/// Takes what comes; one in five stalls after a while, and stays.
+/// Takes what comes; one in five stalls after a while, and stays subscribed.
 async fn some(mut watcher: Watcher, number: usize) {
     let mut taken = 0;
     while let Some(Ok(_)) = watcher.next().await {
@@ -269,7 +269,7 @@ async fn some(mut watcher: Watcher, number: usize) {
     }
 }
 
-/// Requests that are answered, and what they leave.
+/// Requests with replies, and what they leave behind.
 fn requests() {
     let runtime = tree::runtime();
     let (took, left) = runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Cancel of a thousand agents that all have a model call out: from the request to the end of the tree.
+//! Cancelling a thousand agents that all have a running model call: from the request to the end of the tree.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Durable steps: what a commit of a whole tree costs against a bare insert into the same kind of file, and what it
-//! leaves on the disk.
+//! Durable steps: the cost of a commit of a whole tree, compared with a bare insert into the same kind of file, and the
+//! bytes on disk.
 
 use std::path::Path;
 use std::time::Instant;
@@ -36,8 +36,8 @@ pub(crate) fn run() {
     on_disk(langgraph.ok().as_ref());
 }
 
-/// A line below ours: what another's step costs. Both are counted in bare inserts of their own moment, because a disk
-/// may be forty times slower a minute later and the two are not measured at once.
+/// A peer's row below ours. Both are measured in bare inserts of their own moment, because a disk may be forty times
+/// slower a minute later and the two are not measured at once.
 fn against(name: &str, peer: &Result<Peer, String>, level: &str, ours: f64) {
     match peer {
         Ok(peer) => {
@@ -51,8 +51,8 @@ fn against(name: &str, peer: &Result<Peer, String>, level: &str, ours: f64) {
     }
 }
 
-/// Nanoseconds per commit of a tree's turns, per bare insert of as many bytes, and the one by the other. Each round compares
-/// the two of one moment.
+/// Nanoseconds per commit of a tree's turns, per bare insert of as many bytes, and their ratio. Each round compares
+/// the two at one moment.
 fn one_tree(durability: Durability, turns: u32) -> (f64, f64, f64) {
     let runtime = tree::runtime();
     let home = tree::folder();
@@ -71,14 +71,14 @@ fn one_tree(durability: Durability, turns: u32) -> (f64, f64, f64) {
     (median(ours), median(other), ratio)
 }
 
-/// What steps leave on the disk, and whether later ones leave more.
+/// The bytes that steps leave on disk, and whether later ones leave more.
 fn on_disk(langgraph: Option<&Peer>) {
     let runtime = tree::runtime();
     let bytes = |turns: u32| {
         let home = tree::folder();
         let spinney = tree::home(tree::sqlite(home.path()), Plan::Turns(turns));
         runtime.block_on(tree::run(&spinney, Durability::Normal));
-        // Only a home whose last task is gone has closed its file.
+        // The file is closed only when the last task of the home has ended.
         runtime.block_on(spinney.shutdown(Shutdown::Drain));
         drop(spinney);
         size(home.path()) as f64

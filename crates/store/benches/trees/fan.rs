@@ -14,7 +14,7 @@ use crate::{LANGGRAPH_PACKAGES, OPENAI_PACKAGES};
 const CHILDREN: u32 = 1_000;
 const ROUNDS: usize = 25;
 
-/// Each with its name and how many times faster we have to be.
+/// Each peer by name, and how many times faster we must be.
 const OTHERS: [(&str, Script, f64); 2] = [
     (
         "LangGraph",
@@ -28,7 +28,7 @@ const OTHERS: [(&str, Script, f64); 2] = [
     ),
 ];
 
-/// Prints the table. We are measured anew beside each of the others, because the machine is not the same each time.
+/// Prints the table. Ours is measured again beside each peer, because conditions change.
 pub(crate) fn run() {
     for (name, script, bound) in OTHERS {
         let before = per_child();
@@ -42,7 +42,7 @@ pub(crate) fn run() {
     }
 }
 
-/// Nanoseconds per child, the least of many trees, as the other's is the least of its rounds.
+/// Nanoseconds per child, the minimum of many trees, like the peers' minimum of their rounds.
 fn per_child() -> f64 {
     let runtime = tree::runtime();
     let one = |_| {

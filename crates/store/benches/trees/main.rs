@@ -1,5 +1,5 @@
-//! `make bench`: whole trees on a journal, as ratios against references in the same run. Times alone say little on a
-//! machine that does other things too, so nothing here fails on a time; `docs/bench.md` keeps the figures.
+//! `make bench`: whole trees on a journal, as ratios against references in the same run. Absolute times mean little on a
+//! busy machine, so nothing here fails on a time; `docs/bench.md` has the figures.
 //! `cargo bench -p spinney-store --bench trees -- fan` prints one table only.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
@@ -23,7 +23,7 @@ mod replay;
 mod tree;
 mod turns;
 
-/// Each by its name, with its heading. What counts bytes or polls comes last: counting takes time.
+/// Each table by name, with its heading. Those that count bytes or polls come last, because counting takes time.
 const TABLES: [(&str, &str, fn()); 9] = [
     ("turns", "turns, in memory", turns::run),
     ("fan", "fan-out, in memory", fan::run),
@@ -42,7 +42,7 @@ const OPENAI_PACKAGES: &[&str] = &["openai-agents==0.24.0"];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only wants to know that it starts.
+    // `cargo test --benches` only checks that it starts.
     if words.iter().any(|word| word == "--test") {
         return;
     }

@@ -1,4 +1,4 @@
-//! Many trees at once on one journal: what a batch costs against rows that are written a thousand at a time.
+//! Many concurrent trees on one journal: the cost of a batch, compared with rows written in transactions of a thousand.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::tree::{self, Plan};
 
 const ROUNDS: usize = 15;
 const TREES: usize = 100;
-/// About as many pages as SQLite moves to their places four times, so that each round has its share of that.
+/// About four WAL checkpoints, so that each round has its share of them.
 const RAW_TRANSACTIONS: usize = 20;
 const RAW_ROWS: usize = 1_000;
 
@@ -23,8 +23,8 @@ pub(crate) fn run() {
     row("100 trees at once, per batch", &time(ours), &format!("{} (bare, batched)", time(raw)), &relation);
 }
 
-/// Nanoseconds per batch of a hundred trees that start and run at once, per row of bare inserts in transactions of 1,000,
-/// and the share of the rate that ours have. Each round compares the two of one moment.
+/// Nanoseconds per batch of a hundred concurrent trees, per row of bare inserts in transactions of 1,000, and our share
+/// of that rate. Each round compares the two at one moment.
 fn many_trees() -> (f64, f64, f64) {
     let runtime = tree::runtime();
     let home = tree::folder();
@@ -45,7 +45,7 @@ fn many_trees() -> (f64, f64, f64) {
     (median(ours), median(other), share)
 }
 
-/// A hundred trees at once, to their ends.
+/// A hundred concurrent trees, to their ends.
 pub(crate) async fn run_all(spinney: &Arc<Home>, durability: Durability) {
     let one = async |spinney: Arc<Home>, durability| tree::start(&spinney, durability).await.ended().await;
     let all: Vec<_> = (0..TREES).map(|_| tokio::spawn(one(Arc::clone(spinney), durability))).collect();

@@ -1,4 +1,4 @@
-//! How long one poll of a tree's task takes while a hundred durable trees run: nothing that blocks a worker hides here.
+//! How long one poll of a tree's task takes while a hundred durable trees run: shows anything that blocks a worker.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub(crate) fn run() {
     row("the same, the longest", &time(at(1_000)), "", "");
 }
 
-/// A subscriber that takes the time between entering and leaving the span of a tree's task.
+/// A subscriber that measures the time between entering and leaving the span of a tree's task.
 #[derive(Clone, Default)]
 struct Polls {
     took: Arc<Mutex<Vec<f64>>>,

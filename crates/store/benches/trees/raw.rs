@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::tree;
 
-/// The least that any store must do: a row like ours in a table like ours.
+/// The minimum that any store must do: a row like ours in a table like ours.
 pub(crate) struct Raw {
     connection: Connection,
     body: String,
@@ -41,7 +41,7 @@ impl Raw {
         self.next += 1;
     }
 
-    /// So many rows in each of so many transactions.
+    /// This many rows in each of this many transactions.
     pub(crate) fn batched(&mut self, transactions: usize, rows: usize) {
         for _ in 0..transactions {
             assert_eq!(self.connection.execute_batch("BEGIN IMMEDIATE"), Ok(()));

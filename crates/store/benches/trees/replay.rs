@@ -1,4 +1,4 @@
-//! Replay: a journal decided anew, against only reading it, which is the bytes, the chain and the JSON.
+//! Replay: deciding a journal again, compared with only reading it: bytes, hash chain and JSON.
 
 use std::sync::Arc;
 use std::time::Instant;

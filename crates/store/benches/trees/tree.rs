@@ -1,4 +1,4 @@
-//! Trees for measuring: models and tools that take no time, so that what is left is ours.
+//! Trees to measure: models and tools take no time, so that only our own time is left.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,30 +21,30 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-/// What a step says and what a tool returns: 200 bytes.
+/// The text of a step and of a tool result: 200 bytes.
 pub(crate) const STEP_BYTES: usize = 200;
 
-/// Children of each lead of a crowd: the most that one answer may ask for.
+/// Children of each lead: the maximum of one answer.
 pub(crate) const EACH: u32 = ASKS_MAX as u32;
 
 /// What the agents of a tree do, each by its depth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
-    /// The root asks for one tool in each of so many turns, then answers.
+    /// The root calls one tool in each of this many turns, then answers.
     Turns(u32),
-    /// The root spawns so many children in its first turn; each answers at once.
+    /// The root spawns this many children in its first turn; each answers at once.
     Children(u32),
-    /// So many children, none of which ever answers.
+    /// This many children, which never answer.
     Stuck(u32),
     /// The root never answers.
     Still,
-    /// So many leads below the root, each with as many children as one answer may ask for, which all do this.
-    Crowd(u32, Pastime),
+    /// This many leads below the root, each with the maximum of children, which all do this.
+    Leads(u32, Idle),
 }
 
-/// What those at the bottom of a crowd do for ever.
+/// What the agents below the leads do for ever.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Pastime {
+pub(crate) enum Idle {
     /// Their model never answers.
     Calling,
     /// They wait for a person.
@@ -54,7 +54,7 @@ pub(crate) enum Pastime {
 /// A model that follows a plan and takes no time.
 pub(crate) struct Scripted {
     plan: Plan,
-    /// How many calls are out that never end.
+    /// The number of calls that never end.
     stuck: watch::Sender<usize>,
 }
 
@@ -70,7 +70,7 @@ impl Scripted {
         Arc::new(Self { plan, stuck: watch::Sender::new(0) })
     }
 
-    /// Waits until so many calls are out that never end.
+    /// Waits for this many calls that never end.
     pub(crate) async fn stuck(&self, count: usize) {
         let waited = self.stuck.subscribe().wait_for(|stuck| *stuck >= count).await.map(drop);
         assert!(waited.is_ok(), "whoever waits holds the model");
@@ -80,15 +80,15 @@ impl Scripted {
         match (self.plan, depth, turn) {
             (Plan::Turns(turns), _, _) if turn <= turns => Move::Ask(vec![ask("noop", "{}", turn)]),
             (Plan::Children(count) | Plan::Stuck(count), 0, 1) => spawn("child", count),
-            (Plan::Crowd(leads, _), 0, 1) => spawn("lead", leads),
-            (Plan::Crowd(..), 1, 1) => spawn("child", EACH),
-            (Plan::Crowd(_, Pastime::Asking), 2, 1) => {
+            (Plan::Leads(leads, _), 0, 1) => spawn("lead", leads),
+            (Plan::Leads(..), 1, 1) => spawn("child", EACH),
+            (Plan::Leads(_, Idle::Asking), 2, 1) => {
                 Move::Ask(vec![ask("ask_human", r#"{"question":"Which?"}"#, turn)])
             }
-            (Plan::Still, _, _) | (Plan::Stuck(_), 1, _) | (Plan::Crowd(_, Pastime::Calling), 2, _) => {
+            (Plan::Still, _, _) | (Plan::Stuck(_), 1, _) | (Plan::Leads(_, Idle::Calling), 2, _) => {
                 Move::Never
             }
-            (Plan::Turns(_) | Plan::Children(_) | Plan::Stuck(_) | Plan::Crowd(..), _, _) => Move::Answer,
+            (Plan::Turns(_) | Plan::Children(_) | Plan::Stuck(_) | Plan::Leads(..), _, _) => Move::Answer,
         }
     }
 }
@@ -157,7 +157,7 @@ impl Tool for Noop {
     }
 }
 
-/// A runtime as people have it.
+/// A multi-threaded runtime, as people use it.
 pub(crate) fn runtime() -> Runtime {
     match Builder::new_multi_thread().worker_threads(2).enable_time().build() {
         Ok(runtime) => runtime,
@@ -165,12 +165,12 @@ pub(crate) fn runtime() -> Runtime {
     }
 }
 
-/// A home that follows a plan.
+/// A home whose model follows a plan.
 pub(crate) fn home(journal: Arc<dyn Journal>, plan: Plan) -> Home {
     home_with(journal, &Scripted::new(plan))
 }
 
-/// A home with a model of its own.
+/// A home with this model.
 pub(crate) fn home_with<M: Model + 'static>(journal: Arc<dyn Journal>, model: &Arc<M>) -> Home {
     let mut drivers =
         Drivers::new().with_tool("noop".parse().unwrap_or_else(|error| panic!("{error}")), Arc::new(Noop));
@@ -186,12 +186,12 @@ pub(crate) fn sqlite(home: &Path) -> Arc<SqliteJournal> {
     Arc::new(SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}")))
 }
 
-/// A folder that goes when it is dropped.
+/// A folder that is removed when it is dropped.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A tree that has room for everything.
+/// A tree with room for everything.
 pub(crate) fn roomy(durability: Durability) -> Definition {
     let mut definition = definition("root turns=1000000 / lead later turns=9 / child later turns=9");
     definition.durability = durability;
@@ -201,7 +201,6 @@ pub(crate) fn roomy(durability: Durability) -> Definition {
     definition
 }
 
-/// Starts a tree.
 pub(crate) async fn start(home: &Home, durability: Durability) -> Tree {
     home.start(roomy(durability)).await.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,4 +1,4 @@
-//! Turns in memory: whether a late one costs what an early one costs, and what another's cost.
+//! Turns in memory: whether a late one costs as much as an early one, compared with peers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -41,8 +41,8 @@ pub(crate) fn run() {
     }
 }
 
-/// Nanoseconds per turn at the beginning of a tree and late in it, the least of many trees. A median would not do: on a
-/// busy machine the first turns fit into a fresh slice of time and only the late ones are interrupted.
+/// Nanoseconds per turn at the beginning of a tree and late in it, the minimum of many trees. A median would not do: on a
+/// busy machine the first turns fit into a fresh time slice and only the late ones are interrupted.
 fn early_and_late() -> (f64, f64) {
     let runtime = tree::runtime();
     let (mut early, mut late) = (f64::INFINITY, f64::INFINITY);
@@ -68,7 +68,7 @@ fn per_turn(turns: u32) -> f64 {
     median((0..ROUNDS).map(one).collect())
 }
 
-/// A model that remembers when it was called.
+/// A model that records when it was called.
 struct Timed {
     inner: Arc<Scripted>,
     calls: Mutex<Vec<Instant>>,
@@ -82,7 +82,7 @@ impl Timed {
         }
     }
 
-    /// Nanoseconds per turn of those after so many.
+    /// Nanoseconds per turn of those after this many.
     fn per_turn(&self, after: usize) -> f64 {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls[after + SPAN].duration_since(calls[after]).as_nanos() as f64 / SPAN as f64

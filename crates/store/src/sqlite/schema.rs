@@ -25,7 +25,7 @@ const STATEMENTS_MAX: usize = 64;
 /// SQLite's maximum number of pages.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 8] = [FIRST, CATALOG, ARRIVAL, BRANCHES, LATELY, LAST, COMMITS, HEADS];
+const STEPS: [&str; 8] = [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS];
 /// Before this step, recent heads are read from their single row.
 const HEADS_STEP: u32 = 8;
 
@@ -120,7 +120,7 @@ DROP INDEX IF EXISTS catalog_by_tree;
 ";
 
 /// The heads of recently written trees, packed into one row (schema 7 and older).
-const LATELY: &str = "
+const RECENT: &str = "
 CREATE TABLE lately (
     stands BLOB NOT NULL
 );

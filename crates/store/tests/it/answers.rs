@@ -1,4 +1,4 @@
-//! Whoever appends is answered exactly once, outside any lock, by the writer thread.
+//! Every append is answered exactly once, outside any lock, by the writer thread.
 
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -12,7 +12,7 @@ use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
 
-/// Appends the rest of the batches, each from the answer to the one before it.
+/// Appends the rest of the batches, each from the answer to the previous one.
 fn go_on(journal: &Arc<dyn Journal>, mut rest: Vec<Batch>, after: u64, finished: SyncSender<u64>) {
     let Some(batch) = rest.pop() else { return finished.send(after).unwrap_or_default() };
     let append = conformance::of(TREE, Seq(after), &batch);
@@ -39,7 +39,7 @@ fn a_callback_may_use_the_journal() {
     }
 }
 
-/// Batches of one tree that are sent without waiting arrive in their order, however each is written.
+/// Batches of one tree that are sent without waiting are stored in order.
 #[test]
 fn batches_sent_without_waiting_do_not_overtake_each_other() {
     let home = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn batches_sent_without_waiting_do_not_overtake_each_other() {
     assert_eq!(answers.iter().filter(Result::is_ok).count(), 2_000);
 }
 
-/// Appends to a few trees while another program holds the file, so that they are committed as one group.
+/// Appends to a few trees while another program locks the file, so that they are committed as one group.
 fn in_one_group(journal: &SqliteJournal, home: &Path, done: &dyn Fn(u8) -> Appended) {
     let holder = Connection::open(file(home)).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -69,7 +69,7 @@ fn in_one_group(journal: &SqliteJournal, home: &Path, done: &dyn Fn(u8) -> Appen
     holder.execute_batch("COMMIT").unwrap();
 }
 
-/// No append waits for the disk: it returns while another program holds the file.
+/// No append waits for the disk: it returns while another program locks the file.
 #[test]
 fn a_callback_that_panics_stops_no_other() {
     let home = tempfile::tempdir().unwrap();
@@ -85,14 +85,14 @@ fn a_callback_that_panics_stops_no_other() {
         })
     });
     assert_eq!(answers.iter().take(4).collect::<Vec<_>>(), [true; 4]);
-    // The thread lives.
+    // The thread is still running.
     assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     for number in 2..6 {
         assert!(journal.head(TreeId::new([number; 16])).wait().unwrap().is_some());
     }
 }
 
-/// The journal may go while its own thread answers somebody; what was queued is written all the same.
+/// The journal may be dropped while its own thread answers; queued batches are written anyway.
 #[test]
 fn a_callback_may_drop_the_last_handle_of_the_journal() {
     let home = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ fn a_callback_may_drop_the_last_handle_of_the_journal() {
     in_one_group(&journal, home.path(), &|_| {
         let (kept, answer, gone) = (Arc::clone(&journal), answer.clone(), Arc::clone(&gone));
         Box::new(move |end| {
-            // Until nobody else holds it.
+            // Until this is the only handle.
             assert!(gone.lock().is_ok_and(|gone| gone.recv().is_err()));
             drop(kept);
             answer.send(end.is_ok()).unwrap_or_default();
@@ -113,7 +113,7 @@ fn a_callback_may_drop_the_last_handle_of_the_journal() {
     assert_eq!(answers.iter().take(4).collect::<Vec<_>>(), [true; 4]);
 }
 
-/// So much is written at once that the write-ahead file is moved into the database meanwhile.
+/// So much is written at once that a WAL checkpoint runs meanwhile.
 #[test]
 fn appends_during_a_checkpoint_of_the_write_ahead_file_are_written() {
     let home = tempfile::tempdir().unwrap();

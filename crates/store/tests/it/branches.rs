@@ -1,4 +1,4 @@
-//! What a branch costs on the disk, and that a crash leaves a whole one or none.
+//! The disk usage of a branch, and that a crash leaves a complete one or none.
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, Journal, verify_chain};
@@ -8,12 +8,12 @@ use spinney_testkit::conformance;
 use super::{TREE, file, open};
 
 const BRANCH: TreeId = TreeId::new([2; 16]);
-/// What a frame of the write-ahead file has beside its page, and the file before its first frame.
+/// The header sizes of a WAL frame and of the WAL file.
 const FRAME_BYTES: u64 = 24;
 const HEAD_BYTES: u64 = 32;
 const PAGE_BYTES: u64 = 4_096;
 
-/// Writes a tree of so many batches, branches it off at its end, and counts the pages that were written for that.
+/// Writes a tree of this many batches, branches from its end, and counts the pages written for that.
 fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Error>> {
     let home = tempfile::tempdir()?;
     let batch = conformance::batches().swap_remove(1);
@@ -26,12 +26,12 @@ fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Err
         conformance::append(&journal, conformance::of(TREE, Seq(end), &batch))?;
         end += events;
     }
-    let mover = Connection::open(file(home.path()))?;
+    let checkpointer = Connection::open(file(home.path()))?;
     // The writer may be at a WAL checkpoint, and only one can run.
-    while mover.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))? != 0 {
+    while checkpointer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))? != 0 {
         std::thread::yield_now();
     }
-    // A row of the catalog goes with it, as with every tree that is new.
+    // A catalog row is written with it, as with every new tree.
     let catalog = conformance::of(BRANCH, Seq(0), &start).catalog;
     let first = Append { base: Some(TREE), catalog, ..conformance::of(BRANCH, Seq(end), &batch) };
     conformance::append(&journal, first)?;
@@ -42,8 +42,8 @@ fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Err
     Ok((written - HEAD_BYTES) / (PAGE_BYTES + FRAME_BYTES))
 }
 
-/// P24: to branch off a tree of ten thousand batches writes what it writes for one of ten: its row and
-/// its head, an index for each, its first batch, its name and the count of commits.
+/// P24: branching from a tree of ten thousand batches writes as much as from one of ten: its row and its head, an index
+/// for each, its first batch, its name and the count of commits.
 #[test]
 fn p24_a_branch_writes_seven_pages_however_long_its_origin_is() {
     let pages = [10, 100, 10_000].map(|batches| pages_for_a_branch_after(batches).unwrap());

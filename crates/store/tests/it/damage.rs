@@ -1,4 +1,4 @@
-//! Damage: what is stored is not what was written. It is found wherever it is, and named.
+//! Damage: stored data differs from what was written. It is always detected and named.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
 
-/// What is changed behind the journal's back; the number of the last batch that is whole; what is said of it.
+/// The change to the file, the number of the last intact batch, and the reported fault.
 const CHANGES: [(&str, usize, &str); 11] = [
     (
         "UPDATE batches SET body = replace(body, 'all done', 'all dine') WHERE body LIKE '%all done%'",
@@ -63,7 +63,7 @@ fn every_change_of_a_chain_is_found_and_named() {
     }
 }
 
-/// Whoever cuts a tail off and mends the head leaves a chain that is whole in itself: only who knows its hash sees it.
+/// A truncated tree with a corrected head has a valid chain: only a reader with its hash detects it.
 #[test]
 fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     let home = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ fn a_tail_that_was_cut_off_with_its_head_is_found_by_the_hash() {
     assert!(matches!(found, Err(JournalFault::Damaged { .. })), "{found:?}");
 }
 
-/// What only helps to find batches may be wrong: they are found all the same.
+/// Data that only helps to find batches may be wrong: they are found anyway.
 #[test]
 fn a_broken_way_to_a_batch_loses_none() {
     for change in [
@@ -139,13 +139,13 @@ fn a_file_that_is_no_journal_is_named() {
     }
 }
 
-/// Opens, lists and reads; gives what was read.
+/// Opens, lists and reads everything.
 fn all(home: &std::path::Path) -> Result<Vec<Batch>, JournalFault> {
     let journal = SqliteJournal::open(home, Access::Write)?;
     journal.heads(&[]).wait()?;
     journal.catalog(spinney_journal::CatalogKind::Tree, "").wait()?;
     let entries = journal.read(TREE, Seq(0), usize::MAX).wait()?;
-    // A page may end early where the table is torn; the chain's head tells.
+    // A page may end early at torn data; the chain's head shows it.
     verify_chain(&journal, TREE, None).wait()?;
     Ok(entries.into_iter().map(|entry| entry.batch).collect())
 }
@@ -164,7 +164,7 @@ fn a_file_that_was_cut_is_named() {
     }
 }
 
-/// A bit that flips somewhere in the file is either found or concerns nothing that is read.
+/// A flipped bit anywhere in the file is detected, or concerns nothing that is read.
 #[test]
 fn a_flipped_bit_never_gives_another_journal() {
     let home = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What the disk and the file system may do to a journal: no room, no permission, something else in the way. Each is
-//! a typed fault that says what to do, and nothing that was confirmed is lost.
+//! Disk and file system faults: no space, no permission, something else in the way. Each is a typed fault that says
+//! what to do, and nothing confirmed is lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::{TREE, file, filled, open};
 
 const ROOM: u64 = 512 * 1024;
 
-/// Appends 100,000 bytes at a time until something is wrong; gives what was confirmed, and what was wrong.
+/// Appends 100,000 bytes at a time until a fault; returns what was confirmed, and the fault.
 fn fill(journal: &dyn Journal, tree: TreeId) -> (Vec<ChainHash>, JournalFault) {
     let batch = conformance::batches().swap_remove(0);
     let mut confirmed: Vec<ChainHash> = Vec::new();
@@ -48,12 +48,12 @@ fn on_a_full_disk_nothing_confirmed_is_lost_and_freed_room_is_used() {
     let (none, fault) = fill(&journal, other);
     assert_eq!((none.len(), fault), (0, JournalFault::DiskFull));
     assert_eq!(journal.head(other).wait(), Ok(None));
-    // Room comes from a tree that goes …
+    // Removing a tree frees space …
     assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     let (second, fault) = fill(&journal, other);
     assert_eq!((second.len(), fault), (first.len(), JournalFault::DiskFull));
     drop(journal);
-    // … or from a disk that grows.
+    // … and so does a larger limit.
     let journal = SqliteJournal::open_bounded(home.path(), 2 * ROOM).unwrap();
     assert_eq!(hashes(journal.read(other, Seq(0), usize::MAX).wait()), second);
     let (third, fault) = fill(&journal, TREE);
@@ -61,7 +61,7 @@ fn on_a_full_disk_nothing_confirmed_is_lost_and_freed_room_is_used() {
     assert!(third.len() > 1, "{}", third.len());
 }
 
-/// Those who share a transaction with the one that does not fit hear it too, and may try again.
+/// Appends in the same transaction as one that does not fit fail too, and may be tried again.
 #[test]
 fn on_a_full_disk_everyone_hears_exactly_once() {
     let home = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ fn on_a_full_disk_everyone_hears_exactly_once() {
     }
 }
 
-/// Somewhere that nobody may write, not even those whom permissions do not bind.
+/// A folder that nobody may write, not even root.
 fn forbidden(folder: &Path) -> Option<PathBuf> {
     let closed = folder.join("closed");
     fs::create_dir(&closed).ok()?;

@@ -1,4 +1,4 @@
-//! What a tree leaves on the disk grows with what is new in it, and with nothing else.
+//! A tree's disk usage grows only with what is new.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use spinney_testkit::{Stage, conformance};
 
 use super::{TREE, file, open};
 
-/// X9: a turn in the thousands takes as much room as the first ones, although the whole context goes into each call.
+/// X9: a turn in the thousands takes as much space as the first ones, although the whole context goes into each call.
 #[tokio::test(start_paused = true)]
 async fn x9_a_late_turn_takes_no_more_room_than_an_early_one() {
     let home = tempfile::tempdir().unwrap();
@@ -32,8 +32,8 @@ async fn x9_a_late_turn_takes_no_more_room_than_an_early_one() {
     assert!(late * 10 <= early * 11, "{early} bytes for the first ten turns, {late} for the last ten");
 }
 
-/// A write-ahead file that is written all the time begins anew all the same: one that grew with every commit would make
-/// every commit that waits for the disk slower, and fill the disk.
+/// A WAL file that is written all the time is still reset: if it grew with every commit, it would slow down every
+/// commit and fill the disk.
 #[test]
 fn a_busy_wal_file_is_reset() {
     const STEPS: usize = 6_000;

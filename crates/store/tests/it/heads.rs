@@ -1,4 +1,4 @@
-//! Heads: where trees stand, also in a home that was never closed, as one that crashed.
+//! Heads: the position of each tree, also in a home that crashed.
 
 use spinney_kernel::world::TreeState;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::{file, open};
 const TREES: u64 = 400;
 const ROUNDS: u64 = 12;
 
-type Told = BTreeMap<TreeId, (Seq, ChainHash, TreeState)>;
+type Confirmed = BTreeMap<TreeId, (Seq, ChainHash, TreeState)>;
 
 fn tree(number: u64) -> TreeId {
     let mut bytes = [3; 16];
@@ -27,12 +27,12 @@ fn tree(number: u64) -> TreeId {
     TreeId::new(bytes)
 }
 
-/// A batch that names nothing, so that every tree may have it as often as it likes.
+/// A batch without references, so that every tree may have it repeatedly.
 fn batch() -> Batch {
     conformance::batches().swap_remove(3)
 }
 
-/// What the disk holds of a home that is still open: the files as a crash would leave them.
+/// The files of an open home as a crash would leave them.
 pub(crate) fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
     let copy = tempfile::tempdir()?;
     let log = |home: &Path| file(home).with_extension("sqlite3-wal");
@@ -46,33 +46,33 @@ pub(crate) fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
     Ok(copy)
 }
 
-/// Appends another batch to a tree and notes what was said.
-fn write(journal: &SqliteJournal, told: &mut Told, number: u64, state: TreeState) {
+/// Appends another batch to a tree and records the confirmation.
+fn write(journal: &SqliteJournal, confirmed: &mut Confirmed, number: u64, state: TreeState) {
     let (tree, batch) = (tree(number), batch());
-    let after = told.get(&tree).map_or(Seq(0), |(seq, ..)| *seq);
+    let after = confirmed.get(&tree).map_or(Seq(0), |(seq, ..)| *seq);
     let append = Append { state, ..conformance::of(tree, after, &batch) };
     let hash = conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
-    told.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state));
+    confirmed.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state));
 }
 
 fn stand(head: &Head) -> (TreeId, (Seq, ChainHash, TreeState)) {
     (head.tree, (head.seq, head.hash, head.state))
 }
 
-/// Everything that says where trees stand says what was confirmed.
-fn check(journal: &SqliteJournal, told: &Told) {
+/// All reads of heads agree with the confirmations.
+fn check(journal: &SqliteJournal, confirmed: &Confirmed) {
     let all = journal.heads(&[]).wait().unwrap_or_else(|fault| panic!("{fault}"));
-    assert_eq!(&all.iter().map(stand).collect::<Told>(), told);
+    assert_eq!(&all.iter().map(stand).collect::<Confirmed>(), confirmed);
     for state in [TreeState::Running, TreeState::Waiting] {
         let found = journal.heads(&[state]).wait().unwrap_or_else(|fault| panic!("{fault}"));
-        let of_state = told.iter().filter(|(_, (.., told))| *told == state);
+        let of_state = confirmed.iter().filter(|(_, (.., confirmed))| *confirmed == state);
         let of_state = of_state.map(|(tree, stand)| (*tree, *stand));
-        assert_eq!(found.iter().map(stand).collect::<Told>(), of_state.collect::<Told>());
+        assert_eq!(found.iter().map(stand).collect::<Confirmed>(), of_state.collect::<Confirmed>());
     }
-    for tree in told.keys().step_by(37) {
+    for tree in confirmed.keys().step_by(37) {
         let head = journal.head(*tree).wait().unwrap_or_else(|fault| panic!("{fault}"));
-        assert_eq!(head.as_ref().map(stand).as_ref().map(|(_, stand)| stand), told.get(tree));
-        assert_eq!(verify_chain(journal, *tree, None).wait(), Ok(told[tree].1));
+        assert_eq!(head.as_ref().map(stand).as_ref().map(|(_, stand)| stand), confirmed.get(tree));
+        assert_eq!(verify_chain(journal, *tree, None).wait(), Ok(confirmed[tree].1));
     }
 }
 
@@ -85,57 +85,59 @@ fn bare(home: &Path) -> rusqlite::Result<BTreeMap<TreeId, [u8; 32]>> {
     last.query_map([], |row| Ok((TreeId::new(row.get(0)?), row.get(1)?)))?.collect()
 }
 
-/// Trees stand where their last batch is, in a home that crashed at any moment: for whoever looks, whoever writes on,
-/// and in the lists by state.
+/// Each head is at its tree's last batch, in a home that crashed at any moment: for readers, for the next writer, and
+/// in the lists by state.
 #[test]
 fn a_home_that_was_never_closed_has_every_trees_head() {
     let home = tempfile::tempdir().unwrap();
     let journal = open(home.path());
-    let mut told = Told::new();
+    let mut confirmed = Confirmed::new();
     for round in 0..ROUNDS {
-        // Fewer and fewer write, and now and then one waits.
+        // Fewer and fewer trees write, and some of them wait.
         for number in (0..TREES).filter(|number| number % (round + 1) == 0) {
             let state = if (number + round) % 7 == 3 { TreeState::Waiting } else { TreeState::Running };
-            write(&journal, &mut told, number, state);
+            write(&journal, &mut confirmed, number, state);
         }
         let copy = crashed(home.path()).unwrap();
-        let hashes = told.iter().map(|(tree, (_, hash, _))| (*tree, *hash.bytes()));
+        let hashes = confirmed.iter().map(|(tree, (_, hash, _))| (*tree, *hash.bytes()));
         assert_eq!(bare(copy.path()).unwrap(), hashes.collect());
-        check(&SqliteJournal::open(copy.path(), Access::Look).unwrap(), &told);
-        check(&journal, &told);
-        let (next, mut told) = (open(copy.path()), told.clone());
-        check(&next, &told);
-        (0..TREES).step_by(61).for_each(|number| write(&next, &mut told, number, TreeState::Running));
-        check(&next, &told);
+        check(&SqliteJournal::open(copy.path(), Access::Look).unwrap(), &confirmed);
+        check(&journal, &confirmed);
+        let (next, mut confirmed) = (open(copy.path()), confirmed.clone());
+        check(&next, &confirmed);
+        (0..TREES).step_by(61).for_each(|number| write(&next, &mut confirmed, number, TreeState::Running));
+        check(&next, &confirmed);
     }
 }
 
-/// A tree may get the number of one that was removed: what was said of that one is not said of it.
+/// A tree may reuse the row id of a removed one, but not its head.
 #[test]
 fn a_new_tree_does_not_inherit_a_removed_trees_head() {
     let home = tempfile::tempdir().unwrap();
-    let (journal, mut told) = (open(home.path()), Told::new());
-    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, TreeState::Running)));
+    let (journal, mut confirmed) = (open(home.path()), Confirmed::new());
+    (0..5)
+        .for_each(|_| (0..3).for_each(|number| write(&journal, &mut confirmed, number, TreeState::Running)));
     assert_eq!(journal.remove(tree(2), Shared::Refuse).wait(), Ok(()));
-    told.remove(&tree(2));
-    check(&journal, &told);
-    write(&journal, &mut told, 3, TreeState::Running);
-    check(&journal, &told);
+    confirmed.remove(&tree(2));
+    check(&journal, &confirmed);
+    write(&journal, &mut confirmed, 3, TreeState::Running);
+    check(&journal, &confirmed);
     let copy = crashed(home.path()).unwrap();
     let numbers: i64 = Connection::open(file(copy.path()))
         .and_then(|file| file.query_row("SELECT max(id) FROM trees", [], |row| row.get(0)))
         .unwrap();
     assert_eq!(numbers, 3);
-    check(&open(copy.path()), &told);
+    check(&open(copy.path()), &confirmed);
 }
 
-/// What is changed in a home that crashed is found as in one that was closed: a tail that was cut off, a last batch with
-/// another hash.
+/// Changes to a home that crashed are detected as in one that was closed: a truncated tree, a last batch with another
+/// hash.
 #[test]
 fn damage_to_a_home_that_was_never_closed_is_found() {
     let home = tempfile::tempdir().unwrap();
-    let (journal, mut told) = (open(home.path()), Told::new());
-    (0..5).for_each(|_| (0..3).for_each(|number| write(&journal, &mut told, number, TreeState::Running)));
+    let (journal, mut confirmed) = (open(home.path()), Confirmed::new());
+    (0..5)
+        .for_each(|_| (0..3).for_each(|number| write(&journal, &mut confirmed, number, TreeState::Running)));
     let changes = [
         ("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", "its head is at event"),
         ("UPDATE batches SET hash = zeroblob(32) WHERE id = (SELECT max(id) FROM batches)", "their hash"),
@@ -148,13 +150,13 @@ fn damage_to_a_home_that_was_never_closed_is_found() {
         let next = open(copy.path());
         let found = verify_chain(&next, tree(2), None).wait().err();
         assert!(found.as_ref().is_some_and(|fault| fault.to_string().contains(said)), "{change}: {found:?}");
-        let append = conformance::of(tree(2), told[&tree(2)].0, &batch());
+        let append = conformance::of(tree(2), confirmed[&tree(2)].0, &batch());
         let refused = conformance::append(&next, append);
         let is_damage =
             matches!(refused, Err(JournalFault::Damaged { .. } | JournalFault::DamagedFile { .. }));
         assert!(is_damage, "{change}: {refused:?}");
         drop(next);
-        // Closing the home does not cover it up.
+        // Closing the home does not hide it.
         let found = verify_chain(&open(copy.path()), tree(2), None).wait().err();
         assert!(found.is_some(), "{change}");
     }

@@ -1,5 +1,5 @@
-//! What is taken for a home, where it takes a database to tell: those of other programs are refused, and no byte of
-//! their folders changes.
+//! What counts as a home, as far as its database decides: other programs' databases are refused, and no byte of their
+//! folders changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ fn refused(home: &Path, application_id: i32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// G14 (foreign database): also one that says nothing of whose it is, or has the number of a version of ours.
+/// G14 (foreign database): also one without an application id, or with one of our schema versions.
 #[test]
 fn databases_of_other_programs_are_refused_and_left_alone() {
     let plain = "CREATE TABLE cookies (name, value); INSERT INTO cookies VALUES ('a', 'b');";
@@ -56,7 +56,7 @@ fn databases_of_other_programs_are_refused_and_left_alone() {
     }
 }
 
-/// G14 (foreign database): one that was not closed, so that its tables stand in its write-ahead file alone.
+/// G14 (foreign database): one that was not closed, so that only its WAL file has its tables.
 #[test]
 fn a_foreign_database_that_was_not_closed_is_left_alone() {
     let elsewhere = tempfile::tempdir().unwrap();
@@ -67,7 +67,7 @@ fn a_foreign_database_that_was_not_closed_is_left_alone() {
     refused(home.path(), 0).unwrap();
 }
 
-/// The room that is set aside is given up to remove something, and set aside again.
+/// The reserved space is given up to remove something, and reserved again.
 #[test]
 fn room_is_kept_for_removing_trees() {
     let home = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Confirmed commits that are missing: a write-ahead file that was damaged, cut or deleted is found and named before
-//! anything runs, and a process that was merely killed is never taken for that.
+//! Missing confirmed commits: a damaged, truncated or deleted WAL file is detected and named before anything runs, and
+//! a process that was only killed is never mistaken for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn count_file(home: &Path) -> PathBuf {
     home.join("journal.head")
 }
 
-/// A batch that names nothing, so that a tree may have it as often as it likes.
+/// A batch without references, so that a tree may have it repeatedly.
 fn append(journal: &SqliteJournal, number: u64, durability: Durability) {
     let batch = conformance::batches().swap_remove(3);
     let after = Seq(number * batch.events.len() as u64);
@@ -34,8 +34,8 @@ fn append(journal: &SqliteJournal, number: u64, durability: Durability) {
     conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
 }
 
-/// The files of a home whose process was killed: all of its commits are still in the write-ahead file, or all of them
-/// in the database as well.
+/// The files of a home whose process was killed: all commits are still in the WAL file, or all of them in the database
+/// as well.
 fn killed(is_moved: bool) -> TempDir {
     let home = tempfile::tempdir().unwrap();
     let journal = open(home.path());
@@ -57,13 +57,12 @@ fn copy(home: &Path) -> TempDir {
     copy
 }
 
-/// The bytes of everything that a home has of its journal, without what SQLite makes anew: an empty write-ahead file is
-/// as good as none.
+/// The bytes of all journal files of a home, without those that SQLite recreates: an empty WAL file equals none.
 fn bytes(home: &Path) -> [Vec<u8>; 3] {
     [file(home), wal(home), count_file(home)].map(|path| fs::read(path).unwrap_or_default())
 }
 
-/// What is said when such a home is opened, to write and to look; nothing of it may change by that.
+/// The fault when such a home is opened, for writing and for reading; the files must not change.
 fn refused(home: &Path) -> Option<JournalFault> {
     let before = bytes(home);
     let faults = [Access::Write, Access::Look].map(|access| SqliteJournal::open(home, access).err());
@@ -80,7 +79,7 @@ fn refused(home: &Path) -> Option<JournalFault> {
     fault
 }
 
-/// Gives up what is missing; says how many commits are left. What is left must be whole.
+/// Accepts the loss, and returns how many commits are left. The rest must be valid.
 fn given_up(home: &Path) -> u64 {
     let found = fs::read(wal(home)).unwrap_or_default();
     let loss = SqliteJournal::accept_loss(home).unwrap().unwrap();
@@ -99,7 +98,7 @@ fn given_up(home: &Path) -> u64 {
     left
 }
 
-/// G13 (the store's part): a flipped bit anywhere in the write-ahead file is found, and named where it can be.
+/// G13 (the store's part): a flipped bit anywhere in the WAL file is detected, and named where possible.
 #[test]
 fn g13_a_flipped_bit_in_the_write_ahead_file_is_named_and_nothing_is_run() {
     let whole = killed(false);
@@ -136,7 +135,7 @@ fn g13_a_flipped_bit_in_the_write_ahead_file_is_named_and_nothing_is_run() {
     }
 }
 
-/// G13 (the store's part): what was cut off or deleted leaves nothing to find; the count of commits shows it.
+/// G13 (the store's part): truncation or deletion leaves no trace in the database; the count of commits shows it.
 #[test]
 fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
     let whole = killed(false);
@@ -155,7 +154,7 @@ fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
     };
     assert_eq!(place, "there is no write-ahead file");
     assert_eq!(given_up(home.path()), 0);
-    // All files of the database gone, and only the count is left.
+    // All files of the database are gone, and only the count is left.
     let home = copy(whole.path());
     fs::remove_file(wal(home.path())).unwrap();
     fs::remove_file(file(home.path())).unwrap();
@@ -180,8 +179,8 @@ fn without_the_count_of_commits_nothing_is_run() {
     }
 }
 
-/// Pages are moved to their places long before the write-ahead file begins anew. If it is damaged then, the database
-/// has more than the part of the file that SQLite would still believe.
+/// WAL checkpoints copy pages long before the WAL file is reset. If it is damaged then, the database has more commits
+/// than SQLite would still accept from the file.
 #[test]
 fn a_damaged_wal_file_after_a_full_checkpoint_loses_nothing() {
     let home = killed(true);
@@ -223,7 +222,7 @@ fn what_is_missing_names_the_trees_that_can_have_lost_events() {
     );
 }
 
-/// SQLite deletes the write-ahead file of an empty database as soon as anybody reads it.
+/// SQLite deletes the WAL file of an empty database as soon as anything reads it.
 #[test]
 fn an_emptied_or_deleted_database_does_not_take_its_write_ahead_file_along() {
     for is_deleted in [false, true] {

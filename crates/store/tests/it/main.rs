@@ -1,4 +1,4 @@
-//! Both journals, by the one suite; and in the files beside this one, what is SQLite's own.
+//! The conformance suite over both journals; the other files test what is specific to SQLite.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -32,7 +32,7 @@ fn open(home: &Path) -> SqliteJournal {
     SqliteJournal::open(home, Access::Write).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// Writes the suite's batches and gives how many events they have.
+/// Writes the suite's batches and returns their number of events.
 fn filled(home: &Path, durability: Durability) -> u64 {
     let journal = open(home);
     let mut after = 0;

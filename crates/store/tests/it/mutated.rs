@@ -1,4 +1,4 @@
-//! Bytes that nobody wrote: stored batches, mutated at random, are a typed fault or the same batch, and never a panic.
+//! Randomly mutated batches are a typed fault or the same batch, and never a panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
     }
 }
 
-/// A journal of one batch, which anybody may change.
+/// A journal of one batch that the test can change.
 struct Shelf {
     journal: spinney_store::SqliteJournal,
     back: Connection,
@@ -74,7 +74,7 @@ impl Shelf {
         Ok(Self { journal, back, _home: home })
     }
 
-    /// Puts these bytes in the batch's place and reads it.
+    /// Replaces the batch's bytes and reads it.
     fn read(&self, bytes: &[u8], hash: ChainHash) -> Result<Batch, JournalFault> {
         let change = "UPDATE batches SET hash = ?1, body = CAST(?2 AS TEXT) WHERE tree > 0";
         let changed = self.back.execute(change, params![hash.bytes(), bytes]);
@@ -100,12 +100,12 @@ fn mutated_bytes_are_a_typed_fault_or_the_same_batch() {
         let mut bytes = right.clone();
         mutations.iter().for_each(|mutation| mutate(&mut bytes, mutation));
         let is_damaged = |read: &Result<Batch, JournalFault>| matches!(read, Err(JournalFault::Damaged { .. }));
-        // Who changes only the bytes is found, always.
+        // A change to the bytes alone is always detected.
         let read = shelf.read(&bytes, start.then(Seq(0), &right));
         let as_expected =
             if bytes == right { read == Ok(batches[number].clone()) } else { is_damaged(&read) };
         prop_assert!(as_expected);
-        // Who forges the hash too gives a batch, or a fault; and a batch that was read is written and read alike.
+        // With a forged hash the result is a batch or a fault; a batch that was read survives writing and reading.
         match shelf.read(&bytes, start.then(Seq(0), &bytes)) {
             Ok(batch) => {
                 let again = encoded(batch.clone());

@@ -1,4 +1,4 @@
-//! Files that an older version wrote are brought up to date, with nothing lost.
+//! Files from older versions are migrated without loss.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
 
-/// The tables as version 1 made them.
+/// The tables of version 1.
 const FIRST: &str = "
 CREATE TABLE trees (
     id INTEGER PRIMARY KEY,
@@ -43,7 +43,7 @@ PRAGMA user_version = 1;
 PRAGMA journal_mode = WAL;
 ";
 
-/// A home of version 1 with one tree in it, and one whose only batch is not JSON.
+/// A home of version 1 with one tree, and another whose only batch is not JSON.
 fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let connection = Connection::open(file(home))?;
     connection.execute_batch(FIRST)?;
@@ -64,8 +64,8 @@ fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Brings a file back to version 7, which had heads in the rows of the trees, and in the last row of the batches those
-/// that were written recently: of each tree four numbers, seven bits to a byte, and the beginning of the hash.
+/// Downgrades a file to version 7, which had heads in the rows of the trees and those of recently written trees in the
+/// last row of the batches: four numbers per tree, seven bits per byte, and the beginning of the hash.
 fn back_to_version_7(connection: &Connection, recent: &[u8]) -> rusqlite::Result<()> {
     let back = "
         ALTER TABLE trees ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
@@ -83,7 +83,7 @@ fn back_to_version_7(connection: &Connection, recent: &[u8]) -> rusqlite::Result
     Ok(())
 }
 
-/// The page that people read names the version that a new file has.
+/// The documentation names the version of a new file.
 #[test]
 fn the_documents_name_the_version_of_the_file() {
     let home = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
 }
 
-/// Version 4 wrote where a tree stands into its row only.
+/// Version 4 stored a tree's head only in its row.
 #[test]
 fn a_file_of_version_4_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
@@ -132,8 +132,8 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     assert_eq!((journal.heads(&[]).wait(), journal.read(TREE, Seq(0), usize::MAX).wait()), before);
 }
 
-/// A home with one tree of two batches that was not closed in version 7: its own row says where it stood after the first.
-/// Gives what a reader must find.
+/// A home with one tree of two batches that was not closed in version 7: its own row has the head after the first.
+/// Returns what a reader must find.
 fn never_closed(home: &Path, recent_hash: &[u8]) -> (Option<Head>, Vec<Entry>) {
     let (journal, batch) = (open(home), &conformance::batches()[3]);
     let first = conformance::append(&journal, conformance::of(TREE, Seq(0), batch)).unwrap();
@@ -173,7 +173,7 @@ fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
     assert!(conformance::append(&journal, next).is_ok());
 }
 
-/// Version 5 had a table of its own for the heads that were written recently.
+/// Version 5 had a separate table for the recently written heads.
 #[test]
 fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
@@ -192,7 +192,7 @@ fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
     assert_eq!(journal.read(TREE, Seq(0), usize::MAX).wait().unwrap(), entries);
 }
 
-/// What was damaged in a file of version 7 is found after it was brought up to date, or keeps it from that.
+/// Damage in a file of version 7 is detected after its migration, or prevents it.
 #[test]
 fn bringing_a_file_up_to_date_covers_up_no_damage() {
     let home = tempfile::tempdir().unwrap();
@@ -210,7 +210,7 @@ fn bringing_a_file_up_to_date_covers_up_no_damage() {
     }
 }
 
-/// Running trees are found by an index, so that ended ones cost nothing.
+/// An index finds running trees, so that ended ones cost nothing.
 #[test]
 fn running_trees_are_found_by_an_index() {
     let home = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Two processes and one home: one writes, the other is refused by name and may look. The other process is this test
-//! binary, started again for one test.
+//! Two processes and one home: one writes, the other is refused with its id and may read. The other process is this
+//! test binary, started again for one test.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use spinney_testkit::conformance;
 
 use super::{TREE, open};
 
-/// Where the other process finds its home. In any other run it is not set.
+/// The variable with the home of the other process. Unset in any other run.
 const HOME: &str = "SPINNEY_TEST_HOME";
 
 struct Other {
@@ -37,7 +37,7 @@ impl Other {
         Ok(other)
     }
 
-    /// Waits for a line that ends so; the test harness may have begun it.
+    /// Waits for a line with this end; the test harness may have written its beginning.
     fn hear(&mut self, word: &str) -> std::io::Result<()> {
         for line in self.answers.by_ref() {
             if line?.ends_with(word) {
@@ -47,7 +47,7 @@ impl Other {
         Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
     }
 
-    /// Has it append one batch, and waits until that is confirmed.
+    /// Makes it append one batch, and waits for the confirmation.
     fn append(&mut self) -> std::io::Result<()> {
         writeln!(self.ask, "append")?;
         self.hear("appended")
@@ -84,7 +84,7 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
         assert_eq!(looker.read(TREE, Seq(0), usize::MAX).wait().unwrap().len(), count);
         assert_eq!(refused(), Some(JournalFault::Locked { pid }));
     }
-    // A process that is killed lets go, and what it confirmed is there.
+    // A killed process releases the lock, and what it confirmed is there.
     other.child.kill().unwrap();
     other.child.wait().unwrap();
     let read = open(home.path()).read(TREE, Seq(0), usize::MAX).wait().unwrap();
@@ -92,10 +92,10 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
     assert_eq!(batches, conformance::batches()[..5]);
 }
 
-/// Where the child of the next test finds its home. In any other run it is not set.
+/// The variable with the home for the child of the next test. Unset in any other run.
 const KILLED_HOME: &str = "SPINNEY_TEST_KILLED_HOME";
 
-/// Appends for ever, now and then more than SQLite keeps in memory, and says how many are confirmed.
+/// Appends for ever, sometimes more than SQLite keeps in memory, and prints how many are confirmed.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process that starts itself again has to tell itself so")]
 fn what_the_killed_process_does() {
@@ -114,7 +114,7 @@ fn what_the_killed_process_does() {
     }
 }
 
-/// G13 (the store's part): a kill at any moment loses nothing that was confirmed and is never called damage.
+/// G13 (the store's part): a kill at any moment loses nothing confirmed and is never reported as damage.
 #[test]
 fn g13_two_hundred_plain_kills_are_never_called_damage() {
     let home = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn g13_two_hundred_plain_kills_are_never_called_damage() {
         child.kill().unwrap();
         confirmed = lines.last().unwrap_or(confirmed);
         child.wait().unwrap();
-        // Every other time the next process is the first to look.
+        // Every other time the next process is the first to read.
         if kill % 2 == 0 {
             let journal = SqliteJournal::open(home.path(), Access::Look);
             let journal = journal.unwrap_or_else(|fault| panic!("kill {kill}: {fault}"));

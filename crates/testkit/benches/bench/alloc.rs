@@ -1,5 +1,5 @@
-//! Counts the bytes that are allocated, so that memory per agent is a fact and not a guess. Times are taken without
-//! it: two threads that count in one place would measure that place.
+//! Counts allocated bytes, to measure memory per agent. Times are measured without it, because threads would contend
+//! for the counter.
 #![expect(unsafe_code, reason = "an allocator that counts can only be written so")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -15,7 +15,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: every call goes to the binary's allocator unchanged; only a counter is kept beside it.
+// SAFETY: every call is passed to the binary's allocator unchanged; only a counter is kept beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         changed(layout.size(), 0);
@@ -48,13 +48,13 @@ fn changed(taken: usize, freed: usize) {
     }
 }
 
-/// Counts from now on.
+/// Starts counting.
 pub(crate) fn count() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Bytes allocated since counting began, less those freed. What was there before may be freed too, so only the
-/// difference of two of these, taken with `wrapping_sub`, says something.
+/// Bytes allocated since counting began, less those freed. Earlier allocations may be freed too, so only the difference
+/// of two values, computed with `wrapping_sub`, is meaningful.
 pub(crate) fn live_bytes() -> usize {
     LIVE.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! What a packet costs when a context is long: the window bounds it, not the context.
+//! The cost of a packet in a long context: it depends on the window, not on the context.
 
 use std::time::Instant;
 
@@ -48,14 +48,14 @@ pub(crate) fn run() {
     row("messages in the window", &held.to_string(), "", "");
 }
 
-/// Bytes that a context has grown by for each message, from a short one to a long one.
+/// Growth in bytes per message, from a short context to a long one.
 fn grown() -> f64 {
     count();
     let mut talk = Talk::new();
     talk.until(SHORT);
     let before = live_bytes();
     talk.until(LONG);
-    // The window holds a little more or less from turn to turn.
+    // The size of the window varies slightly from turn to turn.
     live_bytes().saturating_sub(before) as f64 / (LONG - SHORT) as f64
 }
 
@@ -117,7 +117,7 @@ impl Talk {
         self.messages += 1;
     }
 
-    /// A turn: the model asks for a tool, it returns, and the next packet is there.
+    /// A turn: the model calls a tool, the tool returns, and the next packet is ready.
     fn turn(&mut self) {
         let (id, tool, args) = ("c1".to_owned(), "read".to_owned(), "{}".to_owned());
         self.done(vec![ToolAsk { id, tool, args, tokens: Some(4), told_tokens: None }]);
@@ -132,7 +132,7 @@ impl Talk {
         }
     }
 
-    /// Nanoseconds of a turn, the median of some.
+    /// The median time of a turn, in nanoseconds.
     fn measured(&mut self) -> f64 {
         let once = |talk: &mut Self| {
             let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Hold + settle through the handle, against a chain of plain mutexes and against the original.
+//! Hold and settle through the handle, compared with a chain of plain mutexes and with the original.
 
 use std::hint::black_box;
 use std::sync::{Barrier, Mutex};
@@ -39,7 +39,7 @@ pub(crate) fn run(peer: Option<&Peer>) {
     }
 }
 
-/// Cost per level must not grow with the depth.
+/// The cost per level must not grow with the depth.
 fn deep() {
     let per_level = |depth: usize| {
         let chain = chain(depth);
@@ -54,7 +54,7 @@ fn deep() {
     );
 }
 
-/// A snapshot must not look at the calls that were made.
+/// A snapshot must not visit past calls.
 fn snapshot() {
     let (few, many) = (chain(1), chain(1));
     (0..1_000_000).for_each(|_| hold_and_settle(many.last()));
@@ -107,7 +107,7 @@ fn hold_and_settle(budget: Option<&Budget>) {
     }
 }
 
-/// What people would write first: a mutex per account, five integers in each.
+/// The obvious implementation: a mutex per account, five integers in each.
 struct Reference(Vec<Mutex<[u64; 5]>>);
 
 impl Reference {

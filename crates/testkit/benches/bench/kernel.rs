@@ -1,7 +1,6 @@
-//! What one child's life costs in the kernel: spawn, one model call held and settled, exit.
+//! The cost of one child in the kernel: spawn, one model call held and settled, exit.
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{
     Collect, Finish, Hold, HoldFor, HoldReply, Request, Spawn, SpawnReply, Start,
@@ -15,7 +14,7 @@ use spinney_testkit::{Play, fixture};
 use crate::measure::{at_least, least_on, row, time};
 use crate::peer::Peer;
 
-/// Children of one tree, one after the other: as many agents as a tree may have by default.
+/// Children of one tree in sequence: the default maximum of agents.
 const LIVES: u32 = 999;
 
 /// Nanoseconds for one child's life.
@@ -32,7 +31,7 @@ pub(crate) fn run(lives: &[f64], peer: Option<&Peer>) {
     row("spawn + 1 call + exit", &time(ours), &other, &relation);
 }
 
-/// A root that raises one child after the other.
+/// A root that spawns one child after the other.
 pub(crate) struct Nursery {
     world: World,
     born: u32,
@@ -59,7 +58,7 @@ impl Nursery {
         }
     }
 
-    /// A child that has nothing to do yet.
+    /// An idle child.
     pub(crate) fn spawn(&mut self) -> AgentId {
         self.born += 1;
         let reply = self.ask(&Request::Spawn(self.spawn.clone()));
@@ -76,16 +75,7 @@ impl Nursery {
 
     pub(crate) fn settle(&mut self, call: CallId) {
         let used = Used::Tokens(Usage { input: 100, output: 50, ..Usage::default() });
-        let done = Report::Done(Done {
-            call,
-            attempt: 1,
-            used,
-            body: Body::default(),
-            asks: Vec::new(),
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-        });
+        let done = Report::Done(Done::new(call, 1, used, Body::default()));
         decide_report(&mut self.world, Time(1), u64::from(self.born), &done);
     }
 

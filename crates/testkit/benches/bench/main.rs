@@ -1,5 +1,5 @@
-//! `make bench`: what a decision costs, as ratios against references in the same run. Times alone say little on a
-//! machine that does other things too, so nothing here fails on a time; `docs/bench.md` keeps the figures.
+//! `make bench`: the cost of a decision, as ratios against references in the same run. Absolute times mean little on a
+//! busy machine, so nothing here fails on a time; `docs/bench.md` has the figures.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 
@@ -12,7 +12,7 @@ mod measure;
 mod memory;
 mod peer;
 
-/// The original of the parent-linked budget.
+/// The original parent-linked budget.
 const VERONICA: peer::Script = peer::Script {
     home: "veronica",
     packages: &["veronica-core==3.10.0"],
@@ -20,11 +20,11 @@ const VERONICA: peer::Script = peer::Script {
 };
 
 fn main() {
-    // `cargo test --benches` only wants to know that it starts.
+    // `cargo test --benches` only checks that it starts.
     if std::env::args().any(|word| word == "--test") {
         return;
     }
-    // The two are not measured at the same moment: each is taken at several, and the least of them counts.
+    // The two are measured at different moments, so each is measured several times, and the minimum counts.
     let mut lives = vec![kernel::life_ns()];
     let peer = peer::measure(&VERONICA).map_err(|why| println!("veronica-core is not measured: {why}")).ok();
     lives.push(kernel::life_ns());

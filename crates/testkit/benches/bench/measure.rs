@@ -1,15 +1,15 @@
-//! Taking times: two things in turns, the least of many rounds, so that noise hits both alike.
+//! Measuring times: two things in turns, the minimum of many rounds, so that noise affects both alike.
 
 use std::time::Instant;
 
 const ROUNDS: usize = 25;
 
-/// Nanoseconds per operation of one thing, the least of many rounds.
+/// Nanoseconds per operation, the minimum of many rounds.
 pub(crate) fn least(count: u32, mut run: impl FnMut()) -> f64 {
     (0..ROUNDS).map(|_| round(count, &mut run)).fold(f64::INFINITY, f64::min)
 }
 
-/// Nanoseconds per operation on something made anew for each round; making it is not counted.
+/// Nanoseconds per operation on a value that is created for each round; creating it is not counted.
 pub(crate) fn least_on<T>(count: u32, make: impl Fn() -> T, run: impl Fn(&mut T)) -> f64 {
     let fresh = |_| {
         let mut thing = make();
@@ -41,28 +41,28 @@ pub(crate) fn title(text: &str) {
     println!("\n{text}\n{}", "-".repeat(text.len()));
 }
 
-/// A line of a table: what, ours, the other, and how they relate.
+/// A row of a table: what, ours, the other, and their ratio.
 pub(crate) fn row(what: &str, ours: &str, other: &str, relation: &str) {
     println!("{what:<44} {ours:>16} {other:>28}   {relation}");
 }
 
-/// The value that half of them do not exceed.
+/// The median.
 pub(crate) fn median(values: Vec<f64>) -> f64 {
     at_percent(values, 50)
 }
 
-/// How one relates to the other in the middle of rounds that each had both: what slows a moment slows the two alike.
+/// The median ratio of rounds that measured both: noise at one moment affects both alike.
 pub(crate) fn paired(one: &[f64], other: &[f64]) -> f64 {
     median(one.iter().zip(other).map(|(one, other)| one / other).collect())
 }
 
-/// The value that so many percent of them do not exceed.
+/// A percentile.
 pub(crate) fn at_percent(mut values: Vec<f64>, percent: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(values.len() * percent).div_ceil(100) - 1]
 }
 
-/// A time that people can read.
+/// A readable time.
 pub(crate) fn time(ns: f64) -> String {
     if ns < 10_000.0 {
         format!("{ns:.1} ns")
@@ -73,7 +73,7 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
-/// `123x better`, and a small one with its fraction.
+/// `123x better`; small ratios have a fraction.
 pub(crate) fn better(ratio: f64) -> String {
     if ratio < 10.0 { format!("{ratio:.1}x better") } else { format!("{ratio:.0}x better") }
 }

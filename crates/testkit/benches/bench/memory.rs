@@ -1,4 +1,4 @@
-//! What an agent takes in the world: while it idles, and when only its totals are left.
+//! Memory of an agent in the world: while idle, and after its end.
 
 use crate::alloc::{count, live_bytes};
 use crate::kernel::Nursery;

@@ -1,16 +1,16 @@
-//! Others that do the same, from PyPI, measured in the same run where Python is present. Each is a script beside the
-//! bench that prints one JSON object, run in an environment of its own below the build's temporary folder.
+//! Comparable libraries from PyPI, measured in the same run if Python is present. Each is a script beside the bench
+//! that prints one JSON object, run in its own virtual environment below the build's temporary folder.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Another's script and what it needs.
+/// A peer's script and its requirements.
 pub(crate) struct Script {
     /// The environment; scripts with the same packages share one.
     pub(crate) home: &'static str,
-    /// What is installed there, with versions.
+    /// Packages to install, with versions.
     pub(crate) packages: &'static [&'static str],
-    /// Where the script is, from the crate's folder.
+    /// The script's path, from the crate's folder.
     pub(crate) path: &'static str,
 }
 
@@ -24,7 +24,7 @@ impl Peer {
     }
 }
 
-/// Installs and measures another; says why if that is not possible.
+/// Installs and measures a peer, or says why that is not possible.
 pub(crate) fn measure(script: &Script) -> Result<Peer, String> {
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(script.home);
     let python = home.join("bin/python");
@@ -37,7 +37,7 @@ pub(crate) fn measure(script: &Script) -> Result<Peer, String> {
     serde_json::from_str(&printed).map(Peer).map_err(|error| error.to_string())
 }
 
-/// Runs a command and gives what it printed; why it failed is the last line that it calls an error, or the last.
+/// Runs a command and returns its output; on failure, its last line with an error, or its last line.
 pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let named = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{named}: {error}"))?;

@@ -1,8 +1,8 @@
-//! One process of the kill campaign: it starts or takes up a tree of fifty agents in a home, says a line for every
-//! durable event, and is killed by whoever started it, at any moment.
+//! One process of the kill campaign: starts or resumes a tree of fifty agents in a home, prints a line for every
+//! durable event, and is killed by its parent process at any moment.
 //!
-//! `campaign HOME OUTSIDE SEED`: effects are kept in the folder `OUTSIDE`, as an outside world would keep them. The
-//! file `starts` gets a line for every tool call that began; a keyed effect is a file named after its key, made once.
+//! `campaign HOME OUTSIDE SEED`: effects are recorded in the folder `OUTSIDE`, as an outside world would do. The file
+//! `starts` gets a line for every tool call that began; a keyed effect is a file named after its key, created once.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -35,7 +35,7 @@ use spinney_store::{Access, SqliteJournal};
 /// One lead, its workers and their helpers: fifty agents.
 const WORKERS: u64 = 7;
 const HELPERS: u64 = 6;
-/// Effects at the same time: few enough that each of them gets somewhere between two kills.
+/// Concurrent effects: few enough that each makes progress between two kills.
 const PARALLEL_MAX: u32 = 8;
 
 fn main() -> ExitCode {
@@ -86,7 +86,7 @@ async fn run(folder: &Path, outside: &Path, seed: u64) -> Result<(), String> {
     follow(&tree).await
 }
 
-/// Says a line for every durable event and answers every question.
+/// Prints a line for every durable event and answers every question.
 async fn follow(tree: &Tree) -> Result<(), String> {
     let look = tree.look().await.map_err(|error| error.to_string())?;
     println!("up");
@@ -113,7 +113,7 @@ async fn follow(tree: &Tree) -> Result<(), String> {
 }
 
 async fn answer(tree: &Tree, question: id::CallId) {
-    // Whoever was answered before the last kill needs no second answer.
+    // A question that was answered before the last kill needs no second answer.
     let _ = tree.answer(question, "yes").await;
 }
 
@@ -275,7 +275,7 @@ impl Tool for Actor {
     }
 }
 
-/// Acts on the outside world, which knows a key that it has seen.
+/// Acts on the outside world, which recognises known keys.
 fn act(outside: &Path, attempt: &tool::ToolAttempt) -> std::io::Result<()> {
     let mut starts = OpenOptions::new().create(true).append(true).open(outside.join("starts"))?;
     starts.write_all(format!("{} {}\n", attempt.tool, attempt.key).as_bytes())?;

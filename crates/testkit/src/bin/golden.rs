@@ -1,4 +1,4 @@
-//! `make golden`: plays every scene and writes its journal into a folder, for later versions to read.
+//! `make golden`: runs every scene and writes its journal into a folder, for later versions to read.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
 
 use std::fs;

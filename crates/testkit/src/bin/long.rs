@@ -1,4 +1,4 @@
-//! A journal of very many events: builds one, opens it, replays it, and prints the peak memory.
+//! A journal of very many events: builds, opens or replays one, and prints the peak memory.
 //!
 //! `long build HOME EVENTS` · `long resume HOME` · `long verify HOME`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
@@ -12,7 +12,6 @@ use spinney::tree::verify;
 use spinney_journal::{Append, Batch, Blocking, Journal};
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::record::StopReason;
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, HoldReply, Request, Start};
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One agent that is charged and calls a tool, again and again: its world stays as small as it was.
+/// One agent that is charged and calls a tool, again and again: its world does not grow.
 fn build(home: &Path, events: u64) -> Result<u64, String> {
     let journal = SqliteJournal::open(home, Access::Write).map_err(|fault| fault.to_string())?;
     let mut builder = Builder { world: World::new(TreeId::new([9; 16])), journal, now: 0 };
@@ -94,16 +93,7 @@ impl Builder {
 
     fn done(&mut self, call: CallId) -> Result<InputReply, String> {
         let (used, body) = (Used::CostNanos(2), Body::text("kept"));
-        let done = Done {
-            call,
-            attempt: 1,
-            used,
-            body,
-            asks: Vec::new(),
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-        };
+        let done = Done::new(call, 1, used, body);
         self.input(What::Report(Report::Done(done)))
     }
 
@@ -123,13 +113,13 @@ impl Builder {
             state: self.world.state(),
             durability: Durability::Off,
         };
-        // One that fails makes the next one stale, and the count at the end says so.
+        // If an append fails, the next one is stale, and the final count shows it.
         self.journal.append(append, Box::new(|_| {}));
         Ok(decision.reply)
     }
 }
 
-/// Opens a home and takes its tree up.
+/// Opens a home and resumes its tree.
 fn resume(home: &Path) -> Result<u64, String> {
     let journal = SqliteJournal::open(home, Access::Write).map_err(|fault| fault.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -160,7 +150,7 @@ fn replay(home: &Path) -> Result<u64, String> {
     if verified.decided { Ok(verified.events) } else { Err("it was not decided again".to_owned()) }
 }
 
-/// The most memory that this process ever had, as the system counts it; 0 where it does not.
+/// The peak resident memory of this process, or 0 if the system does not report it.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

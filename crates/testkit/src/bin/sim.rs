@@ -1,5 +1,5 @@
-//! `make sim SEED=… STEPS=…`: runs the simulator of decisions, then the one over the real runtime, and prints
-//! coverage, or the law that broke.
+//! `make sim SEED=… STEPS=…`: runs the simulator of decisions, then the one over the real runtime, and prints coverage,
+//! or the law that was broken.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program for people")]
 
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ fn decisions(seed: u64, steps: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A batch of a whole tree takes as long as some dozens of decisions, and SQLite is slower again.
+/// A batch of a whole tree takes as long as dozens of decisions, and SQLite is slower still.
 fn whole_trees(seed: u64, steps: u64) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("spinney-sim-{}", std::process::id()));
     for (name, place, batches) in

@@ -1,5 +1,4 @@
-//! Branches: a tree that begins with another's batches reads like any other tree, and neither sees the other's
-//! changes.
+//! Branches: a tree that begins with another's batches reads like any other tree, and neither sees the other's changes.
 
 use spinney_journal::{
     Append, Base, Batch, Blocking, Entry, Journal, JournalFault, Shared, pages, verify_chain,
@@ -32,7 +31,7 @@ fn must(journal: &dyn Journal, append: Append) -> Entry {
     Entry { after, batch, hash }
 }
 
-/// Everything, page by page, as a small reader would.
+/// Reads everything in small pages.
 fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
     let mut read: Vec<Entry> = Vec::new();
     loop {
@@ -51,7 +50,7 @@ fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
     read
 }
 
-/// A tree of many batches, and where each ends.
+/// A tree of many batches, and the end of each.
 fn long(journal: &dyn Journal, number: u8) -> Vec<Entry> {
     let mut many = batches();
     while many.len() < 200 {
@@ -97,7 +96,7 @@ fn a_branch_of_a_branch_reads_all_the_way_down(journal: &dyn Journal) {
     second.push(must(journal, own(tree(2), after, batch)));
     let mut third = second[..5].to_vec();
     third.push(must(journal, branch(tree(2), tree(3), second[4].end(), &batches()[3])));
-    // One that begins before its origin does is a branch of what that was branched from.
+    // A branch from before its origin began is a branch of the origin's own origin.
     let mut fourth = first[..2].to_vec();
     fourth.push(must(journal, branch(tree(3), tree(4), first[1].end(), batch)));
     for (number, expected) in [(1, &first), (2, &second), (3, &third), (4, &fourth)] {
@@ -121,7 +120,7 @@ fn a_branch_begins_where_a_batch_ends(journal: &dyn Journal) {
     let unknown = append(journal, branch(tree(9), tree(2), end, batch));
     assert_eq!(unknown, Err(JournalFault::UnknownTree { tree: tree(9) }));
     must(journal, branch(tree(1), tree(2), end, batch));
-    // What is there is no branch to be.
+    // An existing tree cannot become a branch.
     for at in [end, Seq(end.0 + batch.events.len() as u64)] {
         let again = append(journal, branch(tree(1), tree(2), at, batch));
         assert!(matches!(again, Err(JournalFault::Stale { .. })), "{again:?}");
@@ -147,7 +146,7 @@ fn a_tree_with_branches_is_removed_only_by_force(journal: &dyn Journal) {
     for number in [2, 3, 4] {
         assert!(verify_chain(journal, tree(number), None).wait().is_ok(), "tree {number}");
     }
-    // They go on, and the one that has it all now is guarded in its turn.
+    // They continue, and the one that now stores the batches is protected in turn.
     for (number, entry) in [(2, &short), (3, &long), (4, &below)] {
         must(journal, own(tree(number), entry.end(), batch));
         assert!(verify_chain(journal, tree(number), None).wait().is_ok(), "tree {number}");

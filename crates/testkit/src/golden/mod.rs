@@ -1,5 +1,5 @@
-//! Golden journals: journals written by released versions, kept as files, with the state that they lead to. Every
-//! later version must read them, apply them, and decide them again if it implements their rules.
+//! Golden journals: journals of released versions, stored as files with the state that they lead to. Every later
+//! version must read them, apply them, and decide them again if it implements their rules.
 //!
 //! A journal is a file `NAME.jsonl` with one batch per line, byte for byte as a store keeps it; `NAME.json` beside it
 //! names the tree and its end.
@@ -22,7 +22,7 @@ use spinney_kernel::record::Exit;
 use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::World;
 
-/// What a golden journal leads to.
+/// The state that a golden journal leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// Which tree.
@@ -37,9 +37,9 @@ pub struct Ending {
     pub state: String,
     /// Each agent's state, and what it and everything below it used.
     pub agents: BTreeMap<AgentId, (String, Amounts)>,
-    /// What people are asked.
+    /// Open questions.
     pub questions: Vec<String>,
-    /// How it ended, and what there is to show.
+    /// How it ended, and its answer.
     pub end: Option<(Exit, String)>,
 }
 

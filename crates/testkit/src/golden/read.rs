@@ -8,7 +8,7 @@ use spinney_kernel::world::World;
 
 use super::Ending;
 
-/// Where a golden journal is not what it was.
+/// How a golden journal differs from what was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unlike {
     /// A line cannot be read.
@@ -19,7 +19,7 @@ pub enum Unlike {
         /// What is wrong.
         reason: String,
     },
-    /// The same input decides something else now.
+    /// The same input now decides something else.
     #[error("the batch after event {after} is decided otherwise now: {decided}")]
     Decided {
         /// The last event before it.
@@ -27,20 +27,20 @@ pub enum Unlike {
         /// What is decided now.
         decided: String,
     },
-    /// It leads elsewhere.
+    /// It leads to another state.
     #[error("it leads to {found:?}, not {expected:?}")]
     Leads {
         /// What was recorded.
         expected: Box<Ending>,
-        /// Where it leads now.
+        /// The state now.
         found: Box<Ending>,
     },
 }
 
-/// Replays a golden journal and compares where it leads with what was recorded.
+/// Replays a golden journal and compares its state with the recorded one.
 ///
 /// # Errors
-/// The first place where it is not what it was.
+/// The first difference.
 pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
     let unreadable =
         |line: usize| move |error: serde_json::Error| Unlike::Unreadable { line, reason: error.to_string() };

@@ -1,4 +1,4 @@
-//! Writes golden journals: the real runtime plays each scene while its time is paused.
+//! Writes golden journals: the real runtime runs each scene with paused time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ use crate::{Stage, definition};
 pub struct Golden {
     /// One batch per line, as it is stored.
     pub lines: String,
-    /// Where it ends, as JSON.
+    /// Its final state, as JSON.
     pub ending: String,
 }
 
-/// Plays a scene and writes its journal. The runtime's time must be paused.
+/// Runs a scene and writes its journal. Tokio's time must be paused.
 ///
 /// # Errors
-/// Why the scene could not be played.
+/// Why the scene could not be run.
 pub async fn write(scene: &Scene) -> Result<Golden, String> {
     let stage = Stage::new(scene.script);
     let clock: Arc<dyn Clock> = Arc::new(SteadyClock::new());
@@ -122,7 +122,7 @@ fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
     Ok(Golden { lines, ending })
 }
 
-/// The next hash of the chain, if the line is what the store keeps.
+/// The next hash of the chain, if the line equals what the store holds.
 fn next(hash: ChainHash, after: Seq, line: &str, stored: ChainHash) -> Result<ChainHash, String> {
     let next = hash.then(after, line.as_bytes());
     if next == stored {

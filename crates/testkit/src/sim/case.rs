@@ -26,10 +26,10 @@ use crate::fixture::parse;
 /// Longest life of one simulated tree, in operations.
 const OPERATIONS_MAX: u64 = 140;
 
-/// Every simulated tree, as it begins.
+/// The id of every simulated tree; a branch has another one.
 const TREE: TreeId = TreeId::new([1; 16]);
 
-/// How much was tried.
+/// Coverage counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Trees.
@@ -48,7 +48,7 @@ pub struct Tally {
     pub waits: u64,
     /// Agents that were rolled back.
     pub rollbacks: u64,
-    /// Trees that were branched off.
+    /// Branches that were made.
     pub branches: u64,
     /// Cuts that made placeholders of images.
     pub blanks: u64,
@@ -56,11 +56,11 @@ pub struct Tally {
     pub summaries: u64,
     /// Timeouts that stood still for a while.
     pub stood_still: u64,
-    /// Agents whose time was up.
+    /// Agents that timed out.
     pub times_up: u64,
-    /// Questions whose default answer counted.
+    /// Questions answered by their default.
     pub defaults: u64,
-    /// Answers that came too late and were refused.
+    /// Late answers that were refused.
     pub late_answers: u64,
     /// Last calls of agents.
     pub wrap_ups: u64,
@@ -108,7 +108,7 @@ struct Case {
     world: World,
     now: Time,
     batches: Vec<Batch>,
-    /// How many batches no crash takes away.
+    /// How many batches no crash removes.
     shared: usize,
     witness: Witness,
     alarms: Alarms,
@@ -148,7 +148,7 @@ impl Case {
         Ok(())
     }
 
-    /// Lives to the end, and gives a branch of itself, if one was made.
+    /// Runs to the end, and returns a branch of itself, if one was made.
     fn go_on(&mut self) -> Result<Option<Box<Self>>, String> {
         let mut branch = None;
         for _ in 0..self.dice.between(5, OPERATIONS_MAX) {
@@ -181,7 +181,7 @@ impl Case {
         Ok(branch)
     }
 
-    /// A timer fires when its time has come, never before.
+    /// A timer fires at its time, never before.
     fn wait_for(&mut self, what: &What) {
         if let What::Report(Report::Timer(Timer { timer })) = what {
             let alarm = self.world.alarms().find(|alarm| alarm.timer == *timer);
@@ -261,7 +261,8 @@ impl Case {
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
 
-    /// The process dies and only a prefix of the journal is left. Recovery applies it and reports what ran as lost.
+    /// The process dies and only a prefix of the journal is left. Recovery applies it and reports running calls as
+    /// lost.
     fn crash(&mut self) -> Law {
         self.tally.crashes += 1;
         let kept = self.dice.between(self.shared as u64, self.batches.len() as u64);
@@ -318,7 +319,7 @@ impl Case {
         Ok(())
     }
 
-    /// The root is cancelled, what still runs reports, and the tree must be over.
+    /// Cancels the root, reports all running calls, and checks that the tree has ended.
     fn wind_up(&mut self) -> Law {
         let agent: AgentId = parse("lead");
         if !self.world.is_over() {
@@ -326,7 +327,7 @@ impl Case {
         }
         self.settle_all()?;
         self.witness.check_over(&self.world)?;
-        // Whatever comes now finds the tree over.
+        // Everything later is refused.
         for _ in 0..3 {
             let what = moves::next(&mut self.dice, &self.world, self.now);
             self.input(what)?;
@@ -366,7 +367,7 @@ impl Case {
     }
 }
 
-/// What an agent was allowed to ask concerns itself, or is a signal to one below it, or a message.
+/// An allowed request of an agent concerns itself, or is a signal to a descendant, or a message.
 fn may_act(before: &World, what: &What) -> Law {
     let What::Request { by: By::Agent(by), request } = what else { return Ok(()) };
     let own = |agent: &AgentId| if agent == by { Ok(()) } else { Err(format!("{by} acted for {agent}")) };

@@ -1,5 +1,5 @@
-//! The laws of clocks: an alarm exists exactly while a clock runs or a call waits for time, no clock ends early, and
-//! an answer after its question's timeout does not count.
+//! The laws of clocks: an alarm exists exactly while a clock runs or a call waits for time, no clock ends early, and an
+//! answer after its question's timeout does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use spinney_kernel::world::{AgentClock, AgentIx, AgentState, TreeState, World};
 
 use super::law::{Law, hold};
 
-/// When an agent's time is up as things are: by its own clocks that run, or a timeout above it.
+/// When an agent's time is up: by its own running clocks, or a timeout above it.
 #[must_use]
 pub fn deadline(world: &World, ix: AgentIx) -> Option<Time> {
     let at = |ix, kind| world.clock(ix, kind).and_then(AgentClock::end);
@@ -23,11 +23,11 @@ pub fn deadline(world: &World, ix: AgentIx) -> Option<Time> {
 pub(super) struct Alarms {
     calls: BTreeMap<CallId, Alarm>,
     clocks: BTreeMap<(AgentId, ClockKind), Running>,
-    /// Whose time is nearly up.
+    /// Agents whose time is nearly up.
     short: BTreeSet<AgentId>,
 }
 
-/// A clock that runs: its alarm, and how long before its end that comes.
+/// A running clock: its alarm, and how long before its end that fires.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     alarm: Alarm,
@@ -90,7 +90,7 @@ impl Alarms {
         };
     }
 
-    /// Whose time is nearly up has a clock whose early alarm has come.
+    /// An agent is short of time only if the early alarm of one of its clocks has fired.
     fn is_short(&mut self, agent: &AgentId, now: Time) -> Law {
         let has_come = |clock: &Running| clock.early_ms > 0 && clock.alarm.at <= now;
         let own = |kind: &ClockKind| self.clocks.get(&(agent.clone(), *kind)).is_some_and(has_come);
@@ -99,9 +99,9 @@ impl Alarms {
         Ok(())
     }
 
-    /// Whoever ends because its time is up had a clock that ran and was up, or had its last call before that.
+    /// An agent that ends because of time had an expired running clock, or had its last call before.
     fn ended(&mut self, agent: &AgentId, exit: &Exit, now: Time) -> Law {
-        // An ancestor's counts as well.
+        // An ancestor's clock counts too.
         let is_up = self.short.contains(agent)
             || self.clocks.values().any(|clock| clock.alarm.at.after_ms(clock.early_ms) <= now);
         let by_clock = matches!(exit, Exit::Failed { error } if error.code == "timeout");
@@ -113,7 +113,7 @@ impl Alarms {
         Ok(())
     }
 
-    /// A person's answer came in time, and a default did not come too early.
+    /// A person's answer was in time, and a default was not too early.
     fn answered(&self, call: CallId, outcome: &Outcome, now: Time) -> Law {
         let is_up = self.calls.get(&call).is_some_and(|alarm| alarm.at <= now);
         match outcome {

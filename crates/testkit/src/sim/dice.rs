@@ -1,6 +1,6 @@
 //! Randomness from a seed: the same seed gives the same numbers on every machine (SplitMix64).
 
-/// Dice that a seed decides.
+/// A random generator with a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(u64);
 
@@ -27,7 +27,7 @@ impl Dice {
         least + self.below(most - least + 1)
     }
 
-    /// True once in `n` throws.
+    /// True once in `n` calls on average.
     pub(super) fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

@@ -1,5 +1,5 @@
-//! The laws that must hold after every decision. Each is computed the slow and obvious way, from events and open
-//! calls, and compared with the world.
+//! The laws that must hold after every decision. Each is computed the slow and obvious way, from events and open calls,
+//! and compared with the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,16 +37,16 @@ pub(super) struct Witness {
     holding: BTreeSet<CallId>,
     waiting: BTreeMap<CallId, (Why, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
-    /// Who asked for a summary and has not cut its window since.
+    /// Agents that asked for a summary and have not cut their window since.
     summarising: BTreeSet<AgentId>,
-    /// Everything that was ever booked.
+    /// The sum of everything booked.
     pub(super) booked: Amounts,
-    /// Whether anything was used beyond its hold, or charged.
+    /// Whether anything exceeded its hold, or was charged from outside.
     pub(super) overrun_possible: bool,
     over: bool,
 }
 
-/// Whether a law held, or else what was seen.
+/// A broken law with what was seen.
 pub(super) type Law = Result<(), String>;
 
 impl Witness {
@@ -123,13 +123,13 @@ impl Witness {
         }
     }
 
-    /// A summary that was asked for has come to its end.
+    /// A requested summary has ended.
     fn cut(&mut self, agent: &AgentId) -> Law {
         self.summarising.remove(agent);
         Ok(())
     }
 
-    /// There is one summary for each cut at most.
+    /// There is at most one summary for each cut.
     fn asked(&mut self, agent: &AgentId, work: &Work) -> Law {
         if work.is_turn() {
             self.summarising.remove(agent);
@@ -170,8 +170,8 @@ impl Witness {
         Ok(())
     }
 
-    /// No call waits that could start: not for available budget, a free slot, an end or a message that has arrived.
-    /// So none waits forever.
+    /// No call waits that could start: not for available budget, a free slot, an end or a message that has arrived. So
+    /// none waits forever.
     pub(super) fn check_nobody_stuck(world: &World) -> Law {
         for ix in world.agents().all() {
             let Some(agent) = world.agents().living(ix) else { continue };
@@ -222,7 +222,7 @@ impl Witness {
         Ok(())
     }
 
-    /// When the tree is over nothing is left of it but totals.
+    /// Only totals are left of a tree that has ended.
     pub(super) fn check_over(&self, world: &World) -> Law {
         hold(world.is_over(), || "the tree did not end".to_owned())?;
         hold(self.holding.is_empty(), || format!("holds left: {:?}", self.holding))?;
@@ -288,7 +288,8 @@ impl Witness {
         Ok(())
     }
 
-    /// What accounts with `lends` keep lent above: what they have not spent, and never less than what runs below them.
+    /// What accounts with `lends` hold at their parents: what they have not spent, and never less than what runs below
+    /// them.
     fn lent(&self, world: &World, held: &BTreeMap<AgentId, Amounts>) -> BTreeMap<AgentId, Amounts> {
         let mut lent: BTreeMap<AgentId, Amounts> = BTreeMap::new();
         let mut living: Vec<AgentIx> =

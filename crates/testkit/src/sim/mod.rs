@@ -1,4 +1,4 @@
-//! The simulator: a seed grows a random tree and loads it with spawns, calls, failures, cancels and crashes. The laws
+//! The simulator: a seed creates a random tree and its load of spawns, calls, failures, cancels and crashes. The laws
 //! are checked after every decision; a broken one names the seed that reproduces it.
 
 mod case;
@@ -19,7 +19,7 @@ pub use case::{Tally, run_case};
 pub use clocks::deadline;
 pub use law::is_within;
 
-/// A law that did not hold, and how to see it again.
+/// A broken law, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The seed of the case.
@@ -41,10 +41,10 @@ impl std::fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Runs cases from `seed` on until `steps` operations were made.
+/// Runs cases from `seed` on until `steps` operations are done.
 ///
 /// # Errors
-/// The first law that did not hold.
+/// The first broken law.
 pub fn run(seed: u64, steps: u64) -> Result<Tally, Broken> {
     let mut tally = Tally::default();
     let mut next = seed;

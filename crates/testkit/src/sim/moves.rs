@@ -26,7 +26,7 @@ use super::random_parts;
 use super::random_tool_calls::asks;
 use crate::fixture::parse;
 
-/// The next thing that happens to a tree.
+/// The next input of a tree.
 pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
     if world.halted().is_some() && dice.once_in(3) {
         return What::Request { by: By::Person, request: Box::new(raise(dice, parse("lead"))) };
@@ -48,23 +48,14 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
     }
 }
 
-/// A report that ends the given running call well.
+/// A report that ends the given running call successfully.
 pub(super) fn end_well(dice: &mut Dice, world: &World, id: CallId) -> Option<Report> {
     let call = world.call(id)?;
-    Some(Report::Done(Done {
-        call: id,
-        attempt: call.attempt,
-        used: used(dice, &call.work),
-        body: random_parts::body(dice, ""),
-        asks: Vec::new(),
-        is_error: false,
-        mismatch: None,
-        stop: StopReason::End,
-    }))
+    Some(Report::Done(Done::new(id, call.attempt, used(dice, &call.work), random_parts::body(dice, ""))))
 }
 
 fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
-    // A root that ends takes everything with it, so it lives longer than the others.
+    // The end of the root ends everything, so it is rarer.
     let verbs = if agent.as_str() == "lead" && !dice.once_in(25) { 45 } else { 60 };
     match dice.below(verbs) {
         0..17 => Request::Spawn(spawn(dice, agent)),
@@ -105,7 +96,7 @@ fn raise(dice: &mut Dice, agent: AgentId) -> Request {
     Request::Raise(Raise { agent, add, add_ms })
 }
 
-/// A message, or what another agent knows.
+/// A message, or sharing a context.
 fn tell(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
     match dice.below(6) {
         0 => Request::Refresh(Refresh { agent, replace: dice.once_in(2) }),
@@ -186,19 +177,10 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
     let id = dice.pick(&running).unwrap_or_else(|| CallId(dice.below(200)));
     let Some(call) = world.call(id) else {
         let used = Used::Unknown;
-        return What::Report(Report::Done(Done {
-            call: id,
-            attempt: 1,
-            used,
-            body: Body::default(),
-            asks: Vec::new(),
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-        }));
+        return What::Report(Report::Done(Done::new(id, 1, used, Body::default())));
     };
     let text = said(dice);
-    // Once in a while an attempt that is long over reports again.
+    // Sometimes an attempt that ended long ago reports again.
     let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
     if world.leads(id) && dice.once_in(2) {
         return What::Report(Report::FirstToken(FirstToken { call: id, attempt }));
@@ -221,7 +203,7 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
     })
 }
 
-/// What a model thought, once in a while.
+/// Sometimes a model's reasoning.
 fn thought(dice: &mut Dice) -> Option<Thought> {
     let blob = |number: u64| BlobRef { hash: BlobHash::of(&number.to_le_bytes()), bytes: 8 };
     dice.once_in(5).then(|| Thought {
@@ -232,7 +214,7 @@ fn thought(dice: &mut Dice) -> Option<Thought> {
     })
 }
 
-/// An answer that does not fit, told in a word or at length.
+/// A mismatch, with a short or a long explanation.
 fn mismatch(dice: &mut Dice) -> Mismatch {
     let kinds = [MismatchKind::NotJson, MismatchKind::Value, MismatchKind::TooMuch, MismatchKind::Schema];
     let kind = dice.pick(&kinds).unwrap_or(MismatchKind::Value);
@@ -240,7 +222,7 @@ fn mismatch(dice: &mut Dice) -> Mismatch {
     Mismatch { kind, wrong: vec![wrong; dice.below(5) as usize], more: dice.below(3) as u32 }
 }
 
-/// Nothing, a word or more than a window has room for.
+/// Empty, short, or larger than a window.
 fn said(dice: &mut Dice) -> String {
     match dice.below(4) {
         0 => String::new(),
@@ -249,7 +231,7 @@ fn said(dice: &mut Dice) -> String {
     }
 }
 
-/// Mostly within what was held, sometimes beyond, sometimes unknown.
+/// Mostly within the hold, sometimes beyond, sometimes unknown.
 fn used(dice: &mut Dice, work: &Work) -> Used {
     if dice.once_in(8) {
         return Used::Unknown;
@@ -356,7 +338,7 @@ fn some_amounts(dice: &mut Dice) -> Amounts {
     }
 }
 
-/// Mostly one that lives; sometimes one that ended or never was.
+/// Mostly a living agent; sometimes one that ended or never existed.
 pub(super) fn an_agent(dice: &mut Dice, world: &World) -> AgentId {
     let all: Vec<AgentId> = world.agents().all().map(|ix| world.agents().id(ix).clone()).collect();
     let living: Vec<AgentId> = world
@@ -375,7 +357,7 @@ fn a_call(dice: &mut Dice, world: &World) -> CallId {
 }
 
 fn a_timer(dice: &mut Dice, world: &World) -> TimerId {
-    // Mostly the one that is due first, as a process fires them; one that is late comes after later ones.
+    // Mostly the earliest, as a process fires them; a late one comes after later ones.
     if let Some(first) = world.alarms().min_by_key(|alarm| alarm.at).filter(|_| !dice.once_in(6)) {
         return first.timer;
     }

@@ -19,7 +19,7 @@ pub(super) const TOOLS: [&str; 3] = ["read", "write", "run"];
 /// The roles of every simulated tree.
 pub(super) const ROLES: [&str; 4] = ["lead", "worker", "helper", "critic"];
 
-/// A definition that the dice decide.
+/// A random definition.
 pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     let roles: Vec<(RoleName, Role)> = ROLES.iter().map(|name| (parse(name), role(dice))).collect();
     let mut definition = Definition {
@@ -51,7 +51,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     Arc::new(definition)
 }
 
-/// Everybody may talk for long in a window that is full early: so there are summaries.
+/// Agents talk much in small windows, so that there are summaries.
 fn talkative(dice: &mut Dice, definition: &mut Definition) {
     if dice.once_in(2) {
         definition.budget = BudgetSpec::default();
@@ -183,7 +183,7 @@ fn approvals(dice: &mut Dice) -> ByName<ToolName, Approval> {
     tools.filter_map(policy).collect()
 }
 
-/// What a child is given at its start.
+/// A child's ceilings at its start.
 pub(super) fn share(dice: &mut Dice) -> Share {
     match dice.below(6) {
         0 => Share::Briefing,

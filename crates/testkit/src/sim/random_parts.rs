@@ -5,7 +5,7 @@ use spinney_kernel::words::{BlobHash, BlobRef, Body, Part, PartKind, limit};
 use super::dice::Dice;
 use crate::fixture::parse;
 
-/// A text that comes with images and files once in a while, and sometimes with too many.
+/// A text that sometimes has images and files, and sometimes too many.
 pub(super) fn body(dice: &mut Dice, text: &str) -> Body {
     let count = match dice.below(12) {
         0..4 => 0,

@@ -1,4 +1,4 @@
-//! What a simulated model asks for: existing tools, missing tools, invalid arguments.
+//! The tool calls of a simulated model: existing tools, missing tools, invalid arguments.
 
 use spinney_kernel::definition::Compact;
 use spinney_kernel::record::{ToolAsk, Work};
@@ -21,7 +21,7 @@ pub(super) fn asks(dice: &mut Dice, world: &World, call: &Call) -> Vec<ToolAsk> 
     (0..count).map(|number| ask(dice, world, number)).collect()
 }
 
-/// Somebody who has ended, if there is one.
+/// An agent that has ended, if there is one.
 fn a_finished(dice: &mut Dice, world: &World, other: &AgentId) -> AgentId {
     let ended = world.agents().all().filter(|ix| world.agents().ended(*ix).is_some());
     let ended: Vec<AgentId> = ended.map(|ix| world.agents().id(ix).clone()).collect();

@@ -9,8 +9,8 @@ use spinney_kernel::world::{Agent, AgentIx, Call, World};
 use super::clocks::deadline;
 use super::law::{Law, hold};
 
-/// The most that a call can cost, reckoned by its definition alone: of the rates for short inputs and of each tier that its
-/// input can reach, the dearest kind of input and of output. Prices of the simulator have no dates.
+/// The most that a call can cost, from its definition alone: the dearest kind of input and of output among the rates
+/// for short inputs and each tier that its input can reach. Prices of the simulator have no dates.
 fn dearest(price: &Price, input_tokens: u64, output_cap: u64) -> u64 {
     let tiers = price.tiers.iter().filter(|tier| input_tokens > tier.input_above).map(|tier| tier.rates);
     let costs = std::iter::once(price.rates_at(Time(0), 0)).chain(tiers).map(|rates| {
@@ -25,18 +25,18 @@ fn dearest(price: &Price, input_tokens: u64, output_cap: u64) -> u64 {
     costs.max().unwrap_or_default()
 }
 
-/// What was true just before an event.
+/// The state just before an event.
 pub(super) struct Before<'w> {
     /// The world.
     pub(super) world: &'w World,
     /// When it happened.
     pub(super) now: Time,
-    /// Whether nothing was ever used beyond its hold or charged from outside.
+    /// Whether nothing ever exceeded its hold or was charged from outside.
     pub(super) exact: bool,
 }
 
 impl Before<'_> {
-    /// Looks at an event; only starts and births are judged.
+    /// Checks an event; only starts and spawns matter.
     pub(super) fn judge(&self, event: &Event) -> Law {
         if let Event::AgentSpawned(spawned) = event {
             return self.birth(spawned);
@@ -52,7 +52,7 @@ impl Before<'_> {
         if self.exact { self.room(call.agent, held) } else { Ok(()) }
     }
 
-    /// An agent is born within the bounds of its tree, in time, and as no copy of an ancestor.
+    /// An agent is spawned within the limits of its tree, in time, and not as a copy of an ancestor.
     fn birth(&self, spawned: &Spawned) -> Law {
         let agents = self.world.agents();
         let Some(parent) = spawned.parent.as_ref().and_then(|id| agents.find(id)) else { return Ok(()) };
@@ -75,7 +75,7 @@ impl Before<'_> {
         deadline(self.world, ix).is_none_or(|at| at > self.now)
     }
 
-    /// Nothing that keeps calls from starting is in force.
+    /// Nothing that blocks calls is in force.
     fn allowed(&self, id: CallId, call: &Call) -> Law {
         let world = self.world;
         let line: Vec<AgentIx> =
@@ -94,7 +94,7 @@ impl Before<'_> {
         hold(!limited, || format!("{id} started on a limited model"))
     }
 
-    /// The agent may use what it calls, and what has no price is not called while money is limited.
+    /// The agent may use what it calls, and nothing unpriced is called while money is limited.
     fn rights(&self, id: CallId, agent: &Agent, call: &Call) -> Law {
         let caps = &agent.charter.caps;
         match &call.work {
@@ -119,7 +119,7 @@ impl Before<'_> {
                 let price = self.world.definition().price(&work.model);
                 let nanos = price.map_or(0, |price| dearest(price, work.input_tokens, work.output_cap));
                 let tokens = work.input_tokens + work.output_cap;
-                // A summary is no step.
+                // A summary is not a step.
                 let steps = u64::from(work.summary.is_none());
                 Amounts::cost(nanos).with(Resource::Tokens, tokens).with(Resource::Steps, steps)
             }

@@ -34,7 +34,7 @@ pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
                 return Err(format!("{listed} images are listed of {} at {place}", header.images));
             }
         }
-        // Nobody counted tokens, so what tells the rest in short has as many as it has bytes.
+        // Tokens are not counted here, so the digest has as many as it has bytes.
         let headers = window.headers().iter().filter(|header| header.tie == Tie::Folded);
         let room = headers.map(|header| u64::from(header.tokens)).sum::<u64>();
         let recorded = folded(contexts, &view.agent)
@@ -46,13 +46,13 @@ pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
     Ok(())
 }
 
-/// What tells an agent in short what was left out of its window.
+/// The digest of what was left out of an agent's window.
 fn folded<'c>(contexts: &'c Contexts, agent: &AgentId) -> Option<&'c Folded> {
     let messages = contexts.messages(agent)?;
     if let Message::Folded(folded) = messages.get(1)?.as_ref() { Some(folded) } else { None }
 }
 
-/// What a cut names as its replacement is what replaces it.
+/// A cut's stated replacement is its actual one.
 pub(super) fn check_shared(contexts: &Contexts, event: &Event) -> Law {
     let Event::ContextCut { agent, summary: Some(Summary::By(_)), .. } = event else { return Ok(()) };
     match folded(contexts, agent).and_then(Folded::summary) {
@@ -74,7 +74,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
         Message::Result { .. } => tie == Tie::Answers,
         Message::Heard { .. } => tie == Tie::Letter,
         Message::Folded(_) => tie == Tie::Folded,
-        // A fork has messages that were shared with another agent as its own.
+        // A fork has messages as its own that were shared with another agent.
         Message::Shared { .. } => matches!(tie, Tie::Shared(_) | Tie::Free),
         Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Mismatch(_) => {
             tie == Tie::Free

@@ -20,15 +20,16 @@ use super::law::{Law, hold};
 /// What the events say about last calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastCalls {
-    /// Who was asked for one and took no ordinary turn since.
+    /// Agents that were asked for one and took no ordinary turn since.
     had: BTreeSet<AgentId>,
-    /// Which one of them started, and did not end without an answer: that may be asked for again with less.
+    /// Those of them whose last call started, and did not end without an answer: then it may be asked for again with
+    /// less.
     started: BTreeMap<AgentId, CallId>,
-    /// Whose turns are open, and with which model.
+    /// Agents with an open turn, and its model.
     turns: BTreeMap<CallId, (AgentId, ModelName, bool)>,
-    /// The model that each agent was to ask last.
+    /// The model of each agent's latest turn.
     models: BTreeMap<AgentId, ModelName>,
-    /// Whether no model is called from outside for agents that take turns: such a call has no last call after it.
+    /// Whether the simulator calls no models for agents that take turns: such a call has no last call after it.
     orderly: bool,
 }
 
@@ -108,7 +109,7 @@ impl LastCalls {
         }
     }
 
-    /// Whoever stops for want of room had its last call, or there was no room for the smallest one.
+    /// An agent that ends for want of room had its last call, or there was no room for the smallest one.
     fn no_room(&self, world: &World, ix: AgentIx, how: &str) -> Law {
         let (id, agent) = (world.agents().id(ix), world.agents().agent(ix));
         let role = world.definition().roles.get(&agent.charter.role);
@@ -118,7 +119,7 @@ impl LastCalls {
         if !self.orderly || agent.charter.wrap_up == WrapUp::Off || self.had.contains(id) {
             return Ok(());
         }
-        // Whoever has something open that was asked for from outside does not end with its own turn alone.
+        // An agent with an open call that the simulator made does not end with its own turn alone.
         if agent.open.len() > 1 {
             return Ok(());
         }
@@ -140,8 +141,8 @@ const fn is_done(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Done { .. })
 }
 
-/// The most tokens of the smallest packet that a last call can have: the first message, the newest letter, what was left
-/// out in short, and that it is the last.
+/// The most tokens of the smallest packet of a last call: the first message, the newest message, the digest of what was
+/// left out, and the notice that it is the last.
 fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
     let agent = world.agents().agent(ix);
     let role = world.definition().roles.get(&agent.charter.role);
@@ -154,7 +155,7 @@ fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
         Ok(_) => window.tokens(),
         Err(too_small) => too_small.tokens,
     };
-    // Without a bound what was ever read counts, also what came from outside and is in no window.
+    // Without a limit everything ever read counts, including what came from outside and is in no window.
     let beside = match window.size() {
         Some(_) => 0,
         None => agent.progress.tokens.saturating_sub(window.tokens()),

@@ -1,4 +1,4 @@
-//! Tools that need a person's leave: allowed, asked for, denied.
+//! Tools with an approval policy: allow, ask, deny.
 
 use insta::assert_snapshot;
 use spinney_kernel::definition::{Approval, Definition};
@@ -79,7 +79,7 @@ fn a_denied_tool_is_refused_without_a_question() {
     ");
 }
 
-/// What a role may not do by itself it cannot have done by a child either.
+/// A role cannot get around its policy through a child.
 #[test]
 fn a_policy_holds_for_everything_below_its_role() {
     let fixture = "root $9.00 turns=20 / helper later turns=3";

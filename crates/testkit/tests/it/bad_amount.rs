@@ -1,11 +1,11 @@
-//! Absurd numbers, wherever they come from: a clear error, and nothing changes.
+//! Absurd numbers from any source are clear errors, and change nothing.
 
 use spinney_kernel::budget::{
     AMOUNT_MAX, AmountError, Amounts, Ceilings, Price, PriceActive, PriceChange, PriceTier, Rates, Resource,
     Usage, Used, nanos_from_usd, usd,
 };
 use spinney_kernel::definition::{BudgetSpec, Definition, Refusal, TreeLimits};
-use spinney_kernel::record::{Event, StopReason};
+use spinney_kernel::record::Event;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Raise, Request, Spawn, Start, Wait};
 use spinney_kernel::words::{Body, CallId, Time, limit};
@@ -14,7 +14,7 @@ use spinney_testkit::{Play, fixture};
 
 use crate::observed::{events, name, person, refused, turn};
 
-/// Numbers that are none, negative, broken or beyond every integer, as JSON would bring them.
+/// Values that are not numbers, negative, fractional or too large for any integer, as JSON would have them.
 const NO_AMOUNTS: [&str; 14] = [
     "NaN",
     "Infinity",
@@ -32,7 +32,7 @@ const NO_AMOUNTS: [&str; 14] = [
     "18446744073709551616",
 ];
 
-/// V10 (kernel side): dollars are read exactly or not at all.
+/// V10 (kernel side): dollars are parsed exactly or not at all.
 #[test]
 fn dollars_are_read_exactly_or_not_at_all() {
     for (text, nanos) in [
@@ -89,7 +89,7 @@ fn dollars_are_read_exactly_or_not_at_all() {
     assert!(long.len() < 200, "an error shows no more than a line of what was wrong");
 }
 
-/// V10 (kernel side): what is shown as dollars is read back as the same amount.
+/// V10 (kernel side): an amount shown as dollars parses back to the same amount.
 #[test]
 fn dollars_are_shown_exactly() {
     for nanos in [0, 1, 10, 999_999_999, 1_000_000_000, 1_100_000_000, AMOUNT_MAX] {
@@ -98,7 +98,7 @@ fn dollars_are_shown_exactly() {
     assert_eq!([usd(0), usd(250_000_000), usd(1)], ["$0.00", "$0.25", "$0.000000001"]);
 }
 
-/// V10 (kernel side): JSON that holds anything but a plain integer where an amount belongs is no input.
+/// V10 (kernel side): JSON with anything but a plain integer as an amount is not an input.
 #[test]
 fn no_amount_is_read_from_anything_but_a_plain_integer() {
     for bad in NO_AMOUNTS {
@@ -137,13 +137,13 @@ fn no_amount_is_read_from_anything_but_a_plain_integer() {
     assert!(serde_json::from_str::<Amounts>(r#"{"cost_usd": 1}"#).is_err(), "an unknown resource is none");
 }
 
-/// V10 (kernel side): a ceiling too large to mean anything is an error; it never becomes "no ceiling".
+/// V10 (kernel side): a ceiling too large to make sense is an error; it never becomes "no ceiling".
 #[test]
 fn an_absurd_ceiling_never_becomes_no_ceiling() {
     for amount in [AMOUNT_MAX + 1, 1 << 61, (1 << 61) + 1, 1 << 62, (1 << 62) + 1, u64::MAX] {
         let limit = Ceilings::NONE.with(Resource::Cost, amount);
         let too_large = AmountError::TooLarge { what: "cost".to_owned(), amount };
-        // One number stands for "none"; as JSON it is refused like the others.
+        // One number stands for "none"; in JSON it is refused like the others.
         if limit != Ceilings::NONE {
             assert_eq!(limit.checked(), Err(too_large.clone()), "{amount}");
         }
@@ -158,7 +158,7 @@ fn an_absurd_ceiling_never_becomes_no_ceiling() {
     }
 }
 
-/// Every request that carries amounts, with one that is too large.
+/// Every request that carries amounts, each with one that is too large.
 fn absurd_requests(amount: u64) -> Vec<Request> {
     let amounts = |resource| Amounts::ZERO.with(resource, amount);
     let model = |input_tokens, output_cap| HoldFor::Model { model: None, input_tokens, output_cap };
@@ -184,8 +184,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
     requests
 }
 
-/// V10 (kernel side): a request with an absurd amount is refused with the number and the largest one, and changes
-/// nothing.
+/// V10 (kernel side): a request with an absurd amount is refused with that number and the maximum, and changes nothing.
 #[test]
 fn a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
     for fixture in ["root $1.00 tokens=1000 / a", "root / a"] {
@@ -200,7 +199,7 @@ fn a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
     }
 }
 
-/// V10 (kernel side): a call whose price makes it absurd is refused, too, also where money has no ceiling.
+/// V10 (kernel side): a call with an absurd price is refused, even without a cost ceiling.
 #[test]
 fn a_call_whose_price_makes_it_absurd_is_refused() {
     let mut play = Play::grow("root / a");
@@ -210,7 +209,7 @@ fn a_call_whose_price_makes_it_absurd_is_refused() {
     assert_eq!(refusal, Refusal::Amount(error));
 }
 
-/// V10 (kernel side): times without sense are refused, too.
+/// V10 (kernel side): absurd times are refused too.
 #[test]
 fn timeouts_of_nothing_or_for_ever_are_refused() {
     let mut play = Play::grow("root / a");
@@ -297,8 +296,8 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
     ");
 }
 
-/// V10 (kernel side): a report with an absurd amount is no report; one that a driver made all the same is settled at
-/// its hold.
+/// V10 (kernel side): a report with an absurd amount cannot be decoded; one that a driver constructs is settled at its
+/// hold.
 #[test]
 fn an_absurd_report_never_reaches_an_account() {
     for amount in [AMOUNT_MAX + 1, u64::MAX] {
@@ -313,22 +312,13 @@ fn an_absurd_report_never_reaches_an_account() {
             assert!(used.checked().is_err());
             let mut play = Play::grow("root $1.00 / a");
             play.run("call a $0.30");
-            play.report(Report::Done(Done {
-                call: CallId(1),
-                attempt: 1,
-                used,
-                body: Body::default(),
-                asks: Vec::new(),
-                is_error: false,
-                mismatch: None,
-                stop: StopReason::End,
-            }));
+            play.report(Report::Done(Done::new(CallId(1), 1, used, Body::default())));
             assert_eq!(play.view("root").spent, turn(300), "nobody believes it: the hold is the upper bound");
         }
     }
 }
 
-/// V10 (kernel side): sums of large but honest amounts stay exact, and the journal that holds them can be read again.
+/// V10 (kernel side): sums of large valid amounts stay exact, and their journal can be read again.
 #[test]
 fn sums_above_the_largest_single_amount_can_be_read_again() {
     let mut play = Play::grow("root tokens=1000000000000000 $1.00 / a");

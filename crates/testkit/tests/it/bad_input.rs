@@ -1,9 +1,9 @@
-//! Input that makes no sense: a refusal that names the thing and the remedy, and the world stays as it was.
+//! Invalid input is refused with its name and a remedy, and the world does not change.
 
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::{BudgetSpec, OnLow, Refusal};
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed,
+    BreakerState as Gate, Failure, OnTimeout, Question, Sources, WaitFor, WaitNeed,
 };
 use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
 use spinney_kernel::rules::request::{
@@ -20,7 +20,7 @@ use spinney_testkit::{Play, fixture};
 
 use crate::observed::{agent, events, ignored, model_call, name, person, refused, turn};
 
-/// Texts that are no id: empty, too long, paths, other letters.
+/// Texts that are not ids: empty, too long, paths, other letters.
 fn no_ids() -> Vec<String> {
     let bad = [
         "",
@@ -56,7 +56,7 @@ fn no_ids() -> Vec<String> {
     all
 }
 
-/// Ids that could leave a folder, or be confused with another, do not exist: they fail to parse and to decode.
+/// Ids that could leave a folder, or be confused with another, neither parse nor decode.
 #[test]
 fn an_id_that_is_no_plain_name_cannot_exist() {
     for text in no_ids() {
@@ -115,7 +115,7 @@ fn children(agents: &[&str]) -> WaitFor {
     }
 }
 
-/// Requests about agents that never were, have ended or are ending.
+/// Requests about agents that never existed, have ended or are ending.
 fn about_nobody() -> Vec<What> {
     let mut all = Vec::new();
     for id in ["ghost", "dead", "dying"] {
@@ -140,7 +140,7 @@ fn about_nobody() -> Vec<What> {
             Request::Raise(Raise { agent: name(id), add: turn(1), add_ms: 0 }),
         ]);
     }
-    // A message waits for who never was.
+    // A message waits for an agent that does not exist yet.
     all.extend(["dead", "dying"].map(|id| Request::Send(Send::plain(name(id), Body::text("hello")))));
     all.push(Request::Charge(Charge { agent: name("ghost"), amounts: turn(1), note: String::new() }));
     all.into_iter().map(person).collect()
@@ -182,12 +182,12 @@ fn by_the_wrong_one() -> Vec<What> {
     all
 }
 
-/// What stands on a message that was forwarded too often.
+/// The envelope of a message that was forwarded too often.
 fn spent() -> Envelope {
     Envelope { topic: Some(name("news")), ttl: Some(0), ..Envelope::default() }
 }
 
-/// Requests whose texts, numbers or names are wrong.
+/// Requests with wrong texts, numbers or names.
 fn malformed() -> Vec<What> {
     let (note, long) = (text(limit::NOTE_BYTES_MAX + 1), text(limit::TEXT_BYTES_MAX + 1));
     let failure = |code: &str| Failure { code: code.to_owned(), message: "why".to_owned() };
@@ -229,14 +229,14 @@ fn malformed() -> Vec<What> {
     all.into_iter().map(person).collect()
 }
 
-/// A tree with somebody of every kind: at work, waiting, asking, ending and ended.
+/// A tree with agents of every kind: working, waiting, asking, ending and ended.
 fn village() -> Play {
     let mut play = Play::grow("root $9.00 tokens=90000 / a / b\nroot / dying / deep\nroot / dead");
     play.run("ask a Which?\ncall b $0.10\ncall deep $0.10\ncall b $9.00\nfinish dead ok\ncancel dying");
     play
 }
 
-/// Every refusal that bad requests meet, each of which must leave the world as it was.
+/// Every refusal of a bad request, each of which must not change the world.
 pub(crate) fn all_refusals() -> Vec<Refusal> {
     let mut play = village();
     let mut recorded: Vec<Refusal> = Vec::new();
@@ -246,7 +246,7 @@ pub(crate) fn all_refusals() -> Vec<Refusal> {
     recorded
 }
 
-/// Everything that makes no sense is refused with its own reason, and changes nothing.
+/// Every invalid request is refused with its own reason, and changes nothing.
 #[test]
 fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     let mut recorded: Vec<String> = all_refusals()
@@ -295,8 +295,8 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     ");
 }
 
-/// Nothing that can be asked or reported changes a tree that is not there: each request meets this refusal, or is
-/// not its asker's to make.
+/// No request or report changes a tree that does not exist: each request gets this refusal, or may not be made by its
+/// sender.
 fn nothing_happens(play: &mut Play, refusal: &Refusal) {
     let before = play.world().clone();
     for what in about_nobody().into_iter().chain(malformed()).chain(by_the_wrong_one()) {
@@ -312,7 +312,7 @@ fn nothing_happens(play: &mut Play, refusal: &Refusal) {
     assert_eq!(play.world(), &before);
 }
 
-/// Before the tree started there is nobody to ask, and nothing to report about.
+/// Before the tree starts no agent exists, and no report applies.
 #[test]
 fn before_the_start_everything_is_refused_or_ignored() {
     let mut play = Play::seed();
@@ -340,23 +340,14 @@ fn a_tree_starts_once() {
     assert_eq!(refused(&mut play, person(start)), Refusal::TreeStartedBefore);
 }
 
-/// Reports about calls, timers and models that are not there, or not any more.
+/// Reports about calls, timers and models that do not exist, or no longer do.
 fn all_reports() -> Vec<Report> {
     let (used, model) = (Used::Unknown, || name("ghost"));
     let mut reports = Vec::new();
     for (call, attempt) in [(0, 1), (1, 1), (2, 0), (2, 2), (4, 1), (99, 1), (u64::MAX, u32::MAX)] {
         let call = CallId(call);
         reports.extend([
-            Report::Done(Done {
-                call,
-                attempt,
-                used,
-                body: Body::default(),
-                asks: Vec::new(),
-                is_error: false,
-                mismatch: None,
-                stop: StopReason::End,
-            }),
+            Report::Done(Done::new(call, attempt, used, Body::default())),
             Report::Failed(Failed { call, attempt, used, fault: Fault::of(FaultKind::Server) }),
             Report::Lost(Lost { call, attempt }),
         ]);
@@ -368,30 +359,21 @@ fn all_reports() -> Vec<Report> {
     reports
 }
 
-/// A report about something that is over, never was, or is another attempt changes nothing.
+/// A report about something that ended, never existed, or is another attempt changes nothing.
 #[test]
 fn a_report_about_nothing_changes_nothing() {
     let mut play = village();
     all_reports().into_iter().for_each(|report| ignored(&mut play, report));
 }
 
-/// A call is settled once: whatever is reported about it again changes nothing.
+/// A call is settled once: further reports about it change nothing.
 #[test]
 fn a_call_is_settled_once() {
     let mut play = Play::grow("root $9.00 / a");
     play.run("call a $0.50\ncall a $0.50");
     let done = |output| {
         let used = Used::Tokens(spinney_kernel::budget::Usage { output, ..Default::default() });
-        Report::Done(Done {
-            call: CallId(1),
-            attempt: 1,
-            used,
-            body: Body::default(),
-            asks: Vec::new(),
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-        })
+        Report::Done(Done::new(CallId(1), 1, used, Body::default()))
     };
     assert_eq!(play.report(done(200)), Receipt::Applied);
     ignored(&mut play, done(200));
@@ -409,7 +391,7 @@ fn a_call_is_settled_once() {
     assert_eq!(play.world().call(CallId(2)).map(|call| call.attempt), Some(2), "the second attempt runs on");
 }
 
-/// A timer that is reported has fired, whatever our clock says, and it fires once.
+/// A reported timer has fired, whatever our clock says, and fires once.
 #[test]
 fn a_timer_fires_once_and_counts_even_if_its_clock_was_fast() {
     let mut play = Play::grow("root / a wall=5s");
@@ -423,7 +405,7 @@ fn a_timer_fires_once_and_counts_even_if_its_clock_was_fast() {
     assert_eq!(play.view("a").status.to_string(), "failed");
 }
 
-/// What an agent has open and what waits for it are bounded.
+/// An agent's open calls and its inbox are bounded.
 #[test]
 fn open_calls_and_messages_are_bounded() {
     let mut play = Play::grow("root / a\nroot / b");
@@ -445,13 +427,13 @@ fn open_calls_and_messages_are_bounded() {
     let more = Request::Send(Send::plain(name("b"), Body::text("one more")));
     let refusal = refused(&mut play, person(more));
     assert_eq!(refusal, Refusal::InboxFull { agent: name("b"), waiting: limit::INBOX_MAX });
-    // A flood of messages keeps no person from redirecting.
+    // A flood of messages does not prevent a person's redirect.
     let running = Running::Finishes;
     let redirect = Redirect { agent: name("b"), instruction: "on".to_owned(), tokens: None, running };
     assert_eq!(play.ask(redirect), Ok(Accepted {}));
 }
 
-/// A definition that names what does not exist starts no tree.
+/// A definition with unknown names starts no tree.
 #[test]
 fn a_definition_that_names_what_does_not_exist_starts_no_tree() {
     type Damage = fn(&mut spinney_kernel::definition::Definition);

@@ -1,4 +1,4 @@
-//! Hold, then settle: every amount counts at the agent and at every ancestor, and no ceiling is ever passed.
+//! Hold, then settle: every amount counts at the agent and at every ancestor, and no ceiling is ever exceeded.
 
 use spinney_kernel::budget::{Amounts, Resource, Shortfall};
 use spinney_kernel::definition::{Refusal, TreeLimits};
@@ -24,10 +24,10 @@ fn v1_what_a_grandchild_spends_shows_once_at_every_ancestor() {
     ");
 }
 
-/// V2: the account that is full refuses, whichever it is, and nothing runs.
+/// V2: the full account refuses, whichever it is, and nothing runs.
 #[test]
 fn v2_a_full_account_anywhere_up_the_chain_refuses_before_anything_runs() {
-    // The tree, who spends how much, who asks next, and whose account says no.
+    // The tree, who spends how much, who asks next, and whose account refuses.
     for (fixture, spender, spent, asker, account) in [
         ("root $9.00 / a $9.00 / b $0.50", "b", "$0.50", "b", "b"),
         ("root $9.00 / a $0.50 / b / c", "b", "$0.50", "c", "a"),
@@ -47,7 +47,7 @@ fn v2_a_full_account_anywhere_up_the_chain_refuses_before_anything_runs() {
     }
 }
 
-/// V2: a hold counts like money spent: what it leaves no room for does not start, at any depth.
+/// V2: a hold counts like spent money: what does not fit beside it does not start, at any depth.
 #[test]
 fn v2_what_is_held_keeps_calls_below_from_starting() {
     let script = "call a $0.30\ndone #1 $0.30\ncall b $0.60\ncall c $0.20\ncall a $0.80";
@@ -88,7 +88,7 @@ fn rush(n: usize, root: &str) -> Play {
     play
 }
 
-/// V3: with N children that would each take 90 %, one runs and the rest are refused with the numbers.
+/// V3: of N children that each need 90 %, one runs and the rest are refused with the numbers.
 #[test]
 fn v3_of_many_children_that_want_ninety_percent_exactly_one_runs() {
     for n in [2, 8, 32, 256] {
@@ -110,7 +110,7 @@ fn v3_of_many_children_that_want_ninety_percent_exactly_one_runs() {
     }
 }
 
-/// V3: a root that keeps nothing for an answer of its own halts with the same numbers, and still only one ran.
+/// V3: a root without a reserve halts with the same numbers, and still only one ran.
 #[test]
 fn v3_a_root_without_a_reserve_halts_with_the_numbers() {
     for n in [2, 8, 32, 256] {
@@ -162,7 +162,7 @@ fn v4_a_child_without_a_ceiling_gets_what_its_parent_has_left() {
     ");
 }
 
-/// V4: a ceiling above the parent's changes nothing, because the parent's binds too.
+/// V4: a ceiling above the parent's has no effect, because the parent's binds too.
 #[test]
 fn v4_a_child_with_a_larger_ceiling_is_bound_by_its_parents() {
     let script = "call a $0.80\ndone #1 $0.80\ncall a $0.30";
@@ -178,7 +178,7 @@ fn v4_a_child_with_a_larger_ceiling_is_bound_by_its_parents() {
     ");
 }
 
-/// V5: steps, retries, tokens and tool calls count at every ancestor, exactly like money.
+/// V5: steps, retries, tokens and tool calls count at every ancestor, like money.
 #[test]
 fn v5_every_resource_counts_at_every_ancestor() {
     let mut play = Play::grow("root / a / b / c");
@@ -193,7 +193,7 @@ fn v5_every_resource_counts_at_every_ancestor() {
     }
 }
 
-/// V5: a ceiling of any resource anywhere up the chain binds everyone below together.
+/// V5: a ceiling of any resource at any ancestor binds everything below together.
 #[test]
 fn v5_every_resource_has_a_ceiling_that_binds_the_whole_branch() {
     for (ceiling, first, second) in [
@@ -215,7 +215,7 @@ fn v5_every_resource_has_a_ceiling_that_binds_the_whole_branch() {
     }
 }
 
-/// V5: one retry budget for the whole tree: a storm of failing calls gets no more than that.
+/// V5: one retry budget for the whole tree limits a storm of failing calls.
 #[test]
 fn v5_one_retry_budget_stops_a_storm_in_the_whole_tree() {
     let mut play = Play::grow("root retries=3 / a / b\nroot / c / d\nroot / e\nroot / f");
@@ -248,7 +248,7 @@ fn v7_a_failed_call_pays_what_it_used_and_returns_the_rest() {
     ");
 }
 
-/// V7: a stream that was cut off without final usage settles at input and full output cap.
+/// V7: a broken stream without final usage settles at input and full output cap.
 #[test]
 fn v7_a_call_cut_off_without_final_usage_is_charged_in_full() {
     let script = "call a $0.50 model=cheap\nfailed #1 cut ?\ncall a $0.30\nlost #2";
@@ -278,7 +278,7 @@ fn v7_fifty_failing_calls_never_pass_the_ceiling() {
     assert_eq!(play.view("root").spent, failed);
 }
 
-/// V8: use beyond the hold is booked as overrun at every account, and a full account takes no new work.
+/// V8: usage beyond the hold is booked as overrun at every account, and a full account accepts no new work.
 #[test]
 fn v8_use_above_the_hold_is_an_overrun_and_stops_new_work() {
     let script = "call b $0.20\ndone #1 $0.70\ntool b read\ncall a $0.01\ncall root $0.20";
@@ -301,7 +301,7 @@ fn v8_use_above_the_hold_is_an_overrun_and_stops_new_work() {
     ");
 }
 
-/// V8: also a failed attempt may have used more than was held for it.
+/// V8: a failed attempt may also have used more than its hold.
 #[test]
 fn v8_a_failed_attempt_can_overrun_too() {
     let script = "call a $0.20\nfailed #1 auth $0.25\nfailed #1 auth $0.03";
@@ -344,8 +344,8 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
     assert_eq!(play.view("root").spent.of(Resource::Cost), DOLLAR);
 }
 
-/// V17 (decision part): what was spent outside is charged up the chain and never refused; what is not free is an
-/// overrun, and the full account takes no new work. Hooks belong to the library handle.
+/// V17 (decision part): outside spending is charged up the chain and never refused; what does not fit is an overrun,
+/// and the full account accepts no new work. Hooks belong to the library handle.
 #[test]
 fn v17_outside_spending_is_charged_up_the_chain_and_never_refused() {
     let script = "charge b $0.30\ncharge b $0.90 tokens=7\ncall b $0.01\ncharge b $0.05\ncharge root $0.10";
@@ -363,7 +363,7 @@ fn v17_outside_spending_is_charged_up_the_chain_and_never_refused() {
     ");
 }
 
-/// V17 (decision part): a bill for an agent that ended is booked at its nearest living ancestor.
+/// V17 (decision part): a charge for an ended agent is booked at its nearest living ancestor.
 #[test]
 fn v17_a_late_bill_goes_to_the_nearest_living_ancestor() {
     insta::assert_snapshot!(check("root $2.00 / a / b", "finish b ok\ncharge b $0.30"), @"

@@ -15,7 +15,7 @@ use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::sim::whole::{Audit, audit};
 
 const KILLS: u32 = 200;
-/// A call that is cut off again and again is given up after eight times, so every process is let to get somewhere.
+/// A call that is lost repeatedly is given up after eight times, so every process gets some time.
 const LINES_MAX: u64 = 140;
 
 /// A tree's home and the world outside it.
@@ -37,7 +37,7 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    /// Runs one process until the tree has ended, or until it has said so many lines and is killed. Whether it ended.
+    /// Runs one process until the tree has ended, or until it has printed this many lines and is killed.
     fn process(&self, kill: Option<Kill>) -> bool {
         let mut child = Command::new(env!("CARGO_BIN_EXE_campaign"))
             .args([self.path("home"), self.path("outside")])
@@ -52,7 +52,7 @@ impl Ground {
                 let ended = lines.by_ref().take(after).any(|line| line == "ended");
                 (0..spins).for_each(|_| std::hint::spin_loop());
                 child.kill().unwrap();
-                // What it said before it died is read to the end.
+                // Its output before it died is read completely.
                 ended || lines.any(|line| line == "ended")
             }
         };
@@ -61,7 +61,7 @@ impl Ground {
         ended
     }
 
-    /// Everything that must hold once the tree has ended.
+    /// Checks everything that must hold once the tree has ended.
     fn judge(&self) -> (End, Audit) {
         let journal = SqliteJournal::open(&self.path("home"), Access::Look).unwrap();
         let heads = journal.heads(&[]).wait().unwrap();
@@ -90,12 +90,12 @@ struct Kill {
 }
 
 fn random_kill(draws: &mut Draws) -> Kill {
-    // Once in a while it dies before it is up.
+    // Sometimes it dies during its start.
     let lines = if draws.next().is_multiple_of(12) { draws.next() % 2 } else { 1 + draws.next() % LINES_MAX };
     Kill { lines: usize::try_from(lines).unwrap(), spins: draws.next() % 200_000 }
 }
 
-/// Kills a tree's processes until it has ended; how many kills that took.
+/// Kills a tree's processes until it has ended, and returns the number of kills.
 fn campaign(ground: &Ground, draws: &mut Draws) -> u32 {
     let mut kills = 0;
     while !ground.process(Some(random_kill(draws))) {
@@ -104,7 +104,7 @@ fn campaign(ground: &Ground, draws: &mut Draws) -> u32 {
     kills
 }
 
-/// What kills left behind, added up.
+/// Totals over all kills.
 #[derive(Default)]
 struct Traces {
     kills: u32,
@@ -126,16 +126,16 @@ fn compare(ground: &Ground, whole_end: &End, whole_audit: &Audit) -> Audit {
     let (end, audit) = ground.judge();
     let seed = ground.seed;
     assert_eq!((&end.exit, &end.shown), (&whole_end.exit, &whole_end.shown), "seed {seed}");
-    // Nobody and nothing is lost.
+    // No agent, message or question is lost.
     let counts =
         |audit: &Audit| [audit.agents, audit.completed, audit.messages, audit.questions, audit.answers];
     assert_eq!(counts(&audit), counts(whole_audit), "seed {seed}");
     assert_eq!([audit.agents, audit.completed, audit.messages], [50, 50, 42], "seed {seed}");
     assert_eq!(audit.questions, audit.answers, "seed {seed}");
-    // Every call is paid once; what a kill cut off is presumed spent and stands apart.
+    // Every call is paid once; what a kill cut off is presumed spent and counted separately.
     let cost = |audit: &Audit| audit.spent.of(Resource::Cost) - audit.presumed.of(Resource::Cost);
     assert_eq!(cost(&audit), cost(whole_audit), "seed {seed}");
-    // A keyed effect begins again only where that was decided; an unkeyed one never does.
+    // A keyed effect starts again only if that was decided; an unkeyed one never does.
     for ((tool, key), starts) in ground.starts() {
         let call: u64 = key.rsplit('/').next().unwrap().parse().unwrap();
         let resumed = audit.resumed.get(&CallId(call)).copied().unwrap_or_default();
@@ -151,8 +151,8 @@ fn compare(ground: &Ground, whole_end: &End, whole_audit: &Audit) -> Audit {
     audit
 }
 
-/// X2: two hundred kills, and no agent, message or question is lost, no keyed effect is made twice, nothing
-/// is paid twice, and every tree comes to the result of a run that nobody killed.
+/// X2: two hundred kills, and no agent, message or question is lost, no keyed effect happens twice, nothing is paid
+/// twice, and every tree has the result of an undisturbed run.
 #[test]
 fn x2_two_hundred_kills_lose_nothing_and_repeat_nothing() {
     let run = |first: u64| {
@@ -177,7 +177,7 @@ fn x2_two_hundred_kills_lose_nothing_and_repeat_nothing() {
     });
     let sum = |of: fn(&Traces) -> u64| halves.iter().map(of).sum::<u64>();
     assert!(sum(|half| u64::from(half.kills)) >= u64::from(KILLS));
-    // The kills met calls of every kind.
+    // Calls of every kind were hit.
     assert!(
         sum(|half| half.resumed) > 100 && sum(|half| half.lost) > 0 && sum(|half| half.presumed_nanos) > 0
     );

@@ -47,7 +47,7 @@ fn not_yours(by: &str, agent: &str) -> Refusal {
     Refusal::NotYours { by: name(by), agent: name(agent) }
 }
 
-/// L15: no list and an empty list allow every model.
+/// L15: no list and an empty list both allow every model.
 #[test]
 fn l15_no_list_and_an_empty_list_allow_all() {
     assert_eq!(models([]), Allow::All);
@@ -80,7 +80,7 @@ fn lists_of_models_intersect_down_the_tree() {
 }
 
 /// L18 (decision part): an unknown role, one outside a list of roles, and a tool the parent lacks are typed refusals,
-/// and the agent that asked goes on.
+/// and the agent that asked continues.
 #[test]
 fn a_refused_spawn_is_typed_and_the_agent_continues() {
     let mut play = Play::grow_as("root / a\nroot / b\nroot / c", |tree| {
@@ -109,7 +109,7 @@ fn a_refused_spawn_is_typed_and_the_agent_continues() {
     ");
 }
 
-/// A role that names its tools gets those; asking for one that the role does not have is asking for more.
+/// A role that lists its tools gets those; asking for another one is asking for more.
 #[test]
 fn a_spawn_cannot_give_a_role_tools_it_does_not_have() {
     let mut play = Play::grow_as("root / a", |tree| tree.roles[1].caps.tools = Allow::only([name("read")]));
@@ -121,7 +121,7 @@ fn a_spawn_cannot_give_a_role_tools_it_does_not_have() {
     assert_eq!(caps_of(&play, "x").tools, Allow::only([]), "no tools is no tools");
 }
 
-/// Being within is being within in every right: one right more is too much.
+/// A set of rights is within another only if each right is.
 #[test]
 fn rights_with_one_more_of_anything_are_not_within() {
     let base = Caps {
@@ -173,7 +173,7 @@ fn prison(tree: &mut Definition) {
     tree.models[0].fallback = vec![name("cheap")];
 }
 
-/// What a spawn may try to get on top of what the role says.
+/// What a spawn may ask for beyond its role.
 fn wishes() -> Vec<Spawn> {
     let base = spawn_x("root", "a");
     let cost = |nanos| BudgetSpec::of(Ceilings::NONE.with(Resource::Cost, nanos));
@@ -224,7 +224,7 @@ fn x6_no_spawn_gets_more_than_its_parent_has() {
     assert!(tried > 100 && born > 10, "{tried} tried, {born} born");
 }
 
-/// What agent `x`, once it is born, still may not have or do.
+/// What agent `x`, once spawned, still may not have or do.
 fn escape(play: &mut Play, parent: &str) {
     let (own, above) = (caps_of(play, "x"), caps_of(play, parent));
     assert!(is_within(&own, &above), "{own:?} is more than {above:?}");

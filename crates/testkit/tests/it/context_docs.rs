@@ -1,4 +1,4 @@
-//! `docs/context.md` has one worked example, and its numbers are from here.
+//! The worked example of `docs/context.md`: its numbers are from here.
 
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use spinney_testkit::check;
 
-/// G3 (deciding): a tool call that was cut is dropped, and the answer goes on once. One that is cut again is partial.
+/// G3 (deciding): a tool call that was cut is dropped, and the answer continues once. One that is cut again is partial.
 #[test]
 fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
     assert_snapshot!(
@@ -42,7 +42,7 @@ fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
     );
 }
 
-/// G3 (without room): where a turn, a step or the money for another call is missing, what was said is the partial result.
+/// G3 (without room): without a turn, a step or money for another call, the text so far is the partial result.
 #[test]
 fn an_answer_that_was_cut_is_partial_where_no_other_turn_fits() {
     for fixture in ["root $9.00 turns=1", "root $9.00 steps=1 turns=5", "root $0.105 turns=5"] {
@@ -52,7 +52,7 @@ fn an_answer_that_was_cut_is_partial_where_no_other_turn_fits() {
     }
 }
 
-/// A tool call that is whole is made although the answer was cut behind it.
+/// A complete tool call is made although the answer was cut after it.
 #[test]
 fn whole_tool_calls_of_a_cut_answer_are_made() {
     let played = check("root $9.00 turns=5", "cut #1 Let me see. | read {\"path\":\"a\"}");

@@ -1,4 +1,4 @@
-//! Very deep and very wide trees: no walk recurses, and charging costs no more than the depth.
+//! Very deep and very wide trees: no walk recurses, and charging is linear in the depth.
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Definition, Recursion, TreeLimits};
@@ -27,8 +27,7 @@ fn child(parent: &str, number: u64) -> Request {
     })
 }
 
-/// V11 (decision part): a chain ten thousand deep holds, settles, is topped up and cancelled without overflowing
-/// anything.
+/// V11 (decision part): a chain ten thousand deep holds, settles, is topped up and cancelled without any overflow.
 #[test]
 fn a_chain_ten_thousand_deep_is_charged_at_every_level() {
     let mut play = Play::grow_as("root $9.00", boundless);

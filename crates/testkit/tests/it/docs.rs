@@ -1,4 +1,4 @@
-//! The docs say what the code does: every event and every field of one stands in `docs/journal.md`.
+//! The documentation matches the code: `docs/journal.md` lists every event and field.
 
 const EVENTS: &str = include_str!("../../../kernel/src/record/event.rs");
 const SPAWNED: &str = include_str!("../../../kernel/src/record/spawned.rs");
@@ -9,7 +9,7 @@ fn every_event_and_every_field_is_described() {
     let events = body_of(EVENTS, "pub enum Event {");
     let names = words_at(events, 4).filter(|word| word.starts_with(char::is_uppercase)).map(snake);
     let fields = words_at(events, 8).chain(words_at(body_of(SPAWNED, "pub struct Spawned {"), 4));
-    // What is in `due` stands beside the rest in a journal.
+    // The fields of `due` are flattened in a journal.
     let fields =
         fields.filter(|word| *word != "due").chain(words_at(body_of(SPAWNED, "pub struct Due {"), 4));
     let fields = fields.filter(|word| word.starts_with(char::is_lowercase)).map(str::to_owned);
@@ -24,7 +24,7 @@ fn body_of<'a>(source: &'a str, opening: &str) -> &'a str {
     body.map_or_else(|| panic!("`{opening}` is not in the source"), |(body, _)| body)
 }
 
-/// The first word of each line that is indented by exactly so many spaces and is neither comment nor attribute.
+/// The first word of each line with exactly this indentation that is neither a comment nor an attribute.
 fn words_at(body: &str, indent: usize) -> impl Iterator<Item = &str> {
     body.lines().filter_map(move |line| {
         let word = line.strip_prefix(&" ".repeat(indent))?;

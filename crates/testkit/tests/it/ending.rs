@@ -1,4 +1,4 @@
-//! How lives end: from the bottom up, once, and never as a success that it was not.
+//! How agents end: from the bottom up, once, and never as a false success.
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Effect, Event, Exit, Failure, Outcome, Why};
@@ -11,8 +11,8 @@ use crate::observed::{
     agent, attempts, effects, ends, events, model_call, name, outcomes, person, refused, running,
 };
 
-/// V6: whatever ends or stops a parent, nothing below it starts another call, at any depth, at once: neither a new
-/// one, nor one in line, nor a retry of one that runs.
+/// V6: whatever ends or stops a parent, nothing below it starts another call, at any depth, at once: neither a new one,
+/// nor one in line, nor a retry of a running one.
 #[test]
 fn v6_below_a_parent_that_is_stopped_nothing_starts_at_any_depth() {
     for stop in ["cancel a", "finish a ok", "fail a broken", "pass 5s", "call a $9.00"] {
@@ -31,7 +31,7 @@ fn v6_below_a_parent_that_is_stopped_nothing_starts_at_any_depth() {
     }
 }
 
-/// V6: a deadline that has passed stops calls below although its timer has not fired yet.
+/// V6: an expired deadline stops calls below although its timer has not fired yet.
 #[test]
 fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
     let mut play = Play::grow("root $9.00 / a timeout=5s / b / c");
@@ -45,7 +45,7 @@ fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
     assert_eq!(play.view("a").status.to_string(), "failed");
 }
 
-/// V6: a halted tree takes no new call at any depth, and what failed is not tried again.
+/// V6: a halted tree starts no call at any depth, and nothing that failed is tried again.
 #[test]
 fn v6_in_a_halted_tree_nothing_starts_at_any_depth() {
     let mut play = Play::grow("root $1.00 / a / b / c");
@@ -56,7 +56,7 @@ fn v6_in_a_halted_tree_nothing_starts_at_any_depth() {
     assert_eq!(refused(&mut play, person(Request::Spawn(Play::spawn("c", "x")))), Refusal::TreeHalted);
 }
 
-/// Cancelling stops everything below: each agent with running calls is told to stop, and ends once they have.
+/// Cancelling stops everything below: each agent with running calls is asked to stop, and ends once they have.
 #[test]
 fn a_cancelled_agent_ends_with_everything_below_it() {
     let mut play = Play::grow("root $9.00 / a / b / c\nroot / a / d\nroot / e");
@@ -95,7 +95,7 @@ fn a_cancelled_agent_ends_with_everything_below_it() {
     ");
 }
 
-/// What is reported about a call after its agent was cancelled is booked at its true usage.
+/// A report about a call whose agent was cancelled is booked at its true usage.
 #[test]
 fn a_call_that_ends_after_the_cancel_is_booked_at_its_true_usage() {
     let script = "call a $0.50\ncall b $0.50\ncancel root\ndone #1 $0.20\nfailed #2 server $0.30";
@@ -129,7 +129,7 @@ fn nothing_is_spawned_under_an_agent_that_is_ending() {
     }
 }
 
-/// Children end before their parents, everyone once, and nothing follows the root's end.
+/// Children end before their parents, each agent once, and no event follows the root's end.
 #[test]
 fn children_end_before_their_parents_and_nothing_follows_the_root() {
     for last in ["cancel root", "finish root ok", "fail root broken"] {
@@ -173,7 +173,7 @@ fn o12_only_a_completed_agent_is_a_success() {
     }
 }
 
-/// O12: a child that is cancelled, fails, is stopped by a ceiling or never ends is no success for the parent that
+/// O12: a child that is cancelled, fails, is stopped by a ceiling or never ends is not a success for the parent that
 /// waits for it.
 #[test]
 fn o12_a_parent_learns_how_its_child_really_ended() {
@@ -214,8 +214,7 @@ fn exit_at(play: &Play, seq: Seq) -> Exit {
     }
 }
 
-/// O12: the code of a failure reaches whoever waits for the child unchanged, by whichever way it hears of it, and so
-/// the root.
+/// O12: the code of a failure reaches the waiting parent unchanged, in whichever way, and so the root.
 #[test]
 fn o12_the_real_error_code_reaches_the_caller() {
     let mut play = Play::grow("root $9.00 / a attached / b attached\nroot / c");
@@ -236,14 +235,14 @@ fn o12_the_real_error_code_reaches_the_caller() {
     assert_eq!(exit_at(&play, play.world().seq()), failed("disk_full"), "the tree's last event");
 }
 
-/// The event that the directory names for the end of an agent.
+/// The event that the directory names for an agent's end.
 fn ended_at(play: &Play, agent: &str) -> Seq {
     let agents = play.world().agents();
     let ended = agents.find(&name(agent)).and_then(|ix| agents.ended(ix));
     ended.map_or_else(|| panic!("{agent} has not ended"), |ended| ended.at)
 }
 
-/// O12: a failure says why: without a code and a message it is refused.
+/// O12: a failure needs a code and a message, otherwise it is refused.
 #[test]
 fn o12_a_failure_without_an_error_is_refused() {
     let mut play = Play::grow("root / a");
@@ -278,7 +277,7 @@ fn o12_only_legal_transitions_happen_and_an_end_is_final() {
     }
 }
 
-/// A parent hears of each child once: through the wait that names it, or else by message.
+/// A parent learns of each child's end once: through the wait that names it, or else by message.
 #[test]
 fn a_parent_hears_of_each_child_exactly_once() {
     let script = "wait root for b\nfinish a first\nfinish b second\nwait root message\nfinish c third";

@@ -1,6 +1,6 @@
-//! The table of what an agent may try in order to get more than its parent has: what the try is after, and the calls.
+//! The table of attempts to get more rights than the parent has: the goal of each, and its calls.
 
-/// What a try is after.
+/// What an attempt tries to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum After {
     Files,
@@ -15,19 +15,19 @@ pub(crate) enum After {
     Others,
 }
 
-/// What must come of it.
+/// The expected outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comes {
     /// Each of its calls is refused.
     No,
-    /// A call may be answered, and nobody gets anything by it.
+    /// A call may be answered, but has no effect.
     ToNothing,
 }
 
 use After::{Budget, Children, Depth, Files, Knowledge, Models, Network, Others, Roles, Tools};
 use Comes::{No, ToNothing};
 
-/// One try: calls that are made in one answer, as YAML.
+/// One attempt: calls in one answer, as YAML.
 pub(crate) type Try = (After, Comes, &'static str);
 
 pub(crate) const TRIES: [Try; 92] = [

@@ -1,4 +1,4 @@
-//! What several agents found, for the one who asked them.
+//! Combined results of several agents, for their parent.
 
 use insta::assert_snapshot;
 use spinney_kernel::context::{Finding, Findings, Late, Message};
@@ -26,8 +26,8 @@ fn three() -> Findings {
     Findings::new(WaitNeed::All, &asked, vec![a, b])
 }
 
-/// L33 (the library's part): two complete and one missing, in the order in which they were spawned, marked partial,
-/// sources once with both who name them.
+/// L33 (the library's part): two complete and one missing, in spawn order, marked partial, with each source once and
+/// both agents that name it.
 #[test]
 fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     let findings = three();
@@ -42,7 +42,7 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     ");
 }
 
-/// What most agree on is an answer that more than half of those asked gave, however few have ended.
+/// The majority answer is given by more than half of all that were asked, however few have ended.
 #[test]
 fn what_most_agree_on_is_the_answer_of_more_than_half_of_those_asked() {
     let of = |asked: &[&str], answers: &[(&str, ExitKind, &str)]| {
@@ -68,7 +68,7 @@ fn a_list_of_sources_has_a_bound_and_says_so() {
     assert_eq!(Findings::new(WaitNeed::All, &[name("a")], vec![endless]).sources(), []);
 }
 
-/// Whether enough is there, for every need, as it comes in.
+/// Whether there is enough, for every need, as results arrive.
 #[test]
 fn a_majority_is_more_than_half_of_those_asked_and_not_of_those_who_answered() {
     let ballots = |answers: &[Option<&'static str>]| -> Vec<Ballot<&'static str>> {
@@ -103,7 +103,7 @@ fn spawned(names: &[&str]) -> String {
     names.iter().map(spawn).collect::<Vec<_>>().join(" | ")
 }
 
-/// What the last tool of the root returned, as its model reads it.
+/// The root's last tool result, as its model reads it.
 fn result(play: &Play) -> String {
     let contexts = spinney_testkit::contexts_of(
         play.world().tree(),
@@ -176,8 +176,8 @@ fn a_wait_ends_as_soon_as_most_agree() {
     ");
 }
 
-/// Votes are counted on the answers. A wait that names children whose answers were read before shows them in short, and
-/// still finds the majority.
+/// Votes count whole answers. A wait that names children whose answers were read before shows them in short, and still
+/// finds the majority.
 #[test]
 fn a_majority_counts_answers_that_were_read_before() {
     let mut play = Play::grow(FIXTURE);
@@ -220,7 +220,7 @@ fn a_majority_counts_answers_that_were_read_before() {
     ");
 }
 
-/// The same for children that were not detached: each answered the call that spawned it.
+/// The same for attached children: each answered the call that spawned it.
 #[test]
 fn a_majority_counts_answers_of_children_that_were_not_detached() {
     let spawn =
@@ -249,8 +249,8 @@ fn a_majority_counts_answers_of_children_that_were_not_detached() {
     ");
 }
 
-/// L33: three children of which one hangs; when time is up, two are complete and one is missing, in the order in which
-/// they were spawned, marked partial, and sources stand once with both who name them.
+/// L33: one of three children hangs; when time is up, two are complete and one is missing, in spawn order, marked
+/// partial, with each source once and both agents that name it.
 #[test]
 fn l33_a_wait_that_runs_out_of_time_brings_what_there_is_marked_as_partial() {
     let mut play = Play::grow(FIXTURE);

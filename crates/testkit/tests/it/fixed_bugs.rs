@@ -1,4 +1,4 @@
-//! Bugs that were found and fixed, each with the script that showed it.
+//! Fixed bugs, each with the script that showed it.
 
 use spinney_kernel::budget::{Amounts, Resource, nanos_from_usd};
 use spinney_kernel::rules::request::Accepted;
@@ -13,7 +13,7 @@ fn usd(text: &str) -> u64 {
     nanos_from_usd(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What runs below a borrower stays claimed above it, also when outside spending has eaten what it was lent.
+/// What runs below a borrower stays claimed above it, even after outside spending used up what it was lent.
 #[test]
 fn a_charge_on_a_borrower_does_not_free_what_runs_below_it() {
     let mut play = Play::grow("root $1.00 / l $0.50 lend\nroot / b");
@@ -30,7 +30,7 @@ fn an_overrun_of_a_borrower_does_not_free_what_runs_below_it() {
     assert!(play.log().contains("#3 ended: refused"), "{}", play.log());
 }
 
-/// Money that is only lent comes back: nobody ends and nothing halts because of it.
+/// Lent money returns: no agent ends and nothing halts because of it.
 #[test]
 fn what_is_only_lent_halts_no_tree_and_ends_no_agent() {
     insta::assert_snapshot!(check("root $1.00 / l $0.80 lend", "call root $0.25\ncall l $0.10\nfinish l ok\ncall root $0.25"), @"
@@ -55,7 +55,7 @@ fn what_is_only_lent_halts_no_tree_and_ends_no_agent() {
     ");
 }
 
-/// A long line at one account leaves its siblings alone.
+/// A long line at one account does not affect its siblings.
 #[test]
 fn a_flood_of_one_agent_does_not_starve_its_siblings() {
     let mut play = Play::grow("root $10.00 / a $0.50\nroot / b");
@@ -67,7 +67,7 @@ fn a_flood_of_one_agent_does_not_starve_its_siblings() {
     assert_eq!(play.view("root").status.to_string(), "running");
 }
 
-/// One that asks for more than there ever was ends alone.
+/// An agent that asks for more than there ever was ends alone.
 #[test]
 fn an_oversized_ask_does_not_freeze_the_tree() {
     let mut play = Play::grow("root $1.00 / a\nroot / b");
@@ -76,7 +76,7 @@ fn an_oversized_ask_does_not_freeze_the_tree() {
     assert_eq!(play.view("b").status.to_string(), "running");
 }
 
-/// A halt lasts no longer than the call that asked for more.
+/// A halt ends with the call that asked for more.
 #[test]
 fn a_tree_continues_when_the_call_that_halted_it_is_dropped() {
     insta::assert_snapshot!(
@@ -105,7 +105,7 @@ fn lost_attempts_do_not_count_as_faults() {
     assert_eq!(play.view("a").status.to_string(), "waiting: backoff");
 }
 
-/// A call that is lost again and again may be what kills the process.
+/// A call that is lost repeatedly may be what kills the process.
 #[test]
 fn a_call_that_is_always_lost_is_given_up() {
     let mut play = Play::grow("root / a");
@@ -117,7 +117,7 @@ fn a_call_that_is_always_lost_is_given_up() {
     assert_eq!(play.view("a").status.to_string(), "idle");
 }
 
-/// How often that is, a model may say.
+/// A model may set the number of losses.
 #[test]
 fn a_model_says_how_often_a_lost_call_is_started_again() {
     for (losses_max, lost) in [(Some(0), 1), (Some(3), 4), (None, 9)] {
@@ -134,7 +134,7 @@ fn a_model_says_how_often_a_lost_call_is_started_again() {
     }
 }
 
-/// A retry that does not fit ends the call with its fault, and not the agent.
+/// A retry that does not fit ends the call with its fault, but not the agent.
 #[test]
 fn a_retry_that_does_not_fit_ends_the_call_with_its_fault() {
     let mut play = Play::grow("root $1.00 / a $0.15");
@@ -143,7 +143,7 @@ fn a_retry_that_does_not_fit_ends_the_call_with_its_fault() {
     assert_eq!(play.view("a").status.to_string(), "idle");
 }
 
-/// Freed slots go to those who waited first.
+/// Freed slots go to the calls that waited longest.
 #[test]
 fn a_fallback_does_not_jump_the_queue_for_a_slot() {
     let mut play = Play::grow_as("root / a\nroot / b", |definition| definition.limits.parallel_max = 1);
@@ -153,7 +153,7 @@ fn a_fallback_does_not_jump_the_queue_for_a_slot() {
     assert_eq!(play.view("b").status.to_string(), "running");
 }
 
-/// A shortage of steps is none that a cheaper model mends.
+/// A cheaper model does not help against a shortage of steps.
 #[test]
 fn a_shortage_of_steps_switches_no_model() {
     let mut play = Play::grow("root / a steps=0 downgrade=cheap");
@@ -161,7 +161,7 @@ fn a_shortage_of_steps_switches_no_model() {
     assert!(!play.log().contains("switched"), "{}", play.log());
 }
 
-/// A reserve that the file states grows with the ceiling it is a share of.
+/// A reserve that the file sets as a share grows with its ceiling.
 #[test]
 fn a_raise_raises_the_reserve_too() {
     let mut play = Play::grow("root $1.00 reserve=10% / a");

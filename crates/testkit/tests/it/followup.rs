@@ -1,4 +1,4 @@
-//! A child that has completed takes one more task, and still knows what it did.
+//! A completed child takes one more task, and still knows what it did.
 
 use insta::assert_snapshot;
 use spinney_kernel::words::limit;
@@ -47,7 +47,7 @@ fn a_completed_child_continues_under_the_next_name() {
     ");
 }
 
-/// It reads what it read and said before, then its new task; nothing of its parent.
+/// It reads its earlier messages, then its new task; nothing of its parent.
 #[test]
 fn a_followup_knows_what_the_child_knew_and_its_new_task() {
     let mut play = Play::grow(FIXTURE);
@@ -98,7 +98,7 @@ fn a_followup_that_cannot_be_is_refused_as_advice() {
     ");
 }
 
-/// What is kept of the ended is bounded: the oldest goes first, and all of it with the parent.
+/// What is kept of ended children is bounded: the oldest is dropped first, and everything with the parent.
 #[test]
 fn only_the_last_few_who_completed_can_be_given_another_task() {
     let mut play = Play::grow(FIXTURE);

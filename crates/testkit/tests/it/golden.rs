@@ -1,11 +1,11 @@
-//! Golden journals: what any version of ours has written is read, applied and decided again for ever.
+//! Golden journals: journals of every earlier version are read, applied and decided again.
 
 use std::path::PathBuf;
 
 use spinney_kernel::record::are_decided;
 use spinney_testkit::golden::{Ending, SCENES, Unlike, check, write};
 
-/// Every golden journal with the ending beside it, and its name.
+/// Every golden journal with its recorded end, and its name.
 fn all() -> Vec<(String, String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
     let mut found = Vec::new();
@@ -22,8 +22,7 @@ fn all() -> Vec<(String, String, String)> {
     found
 }
 
-/// X8: a journal that was written long ago is decided again, offline, to the same events, the same hash and the same
-/// end, agent by agent.
+/// X8: an old journal is decided again, offline, to the same events, the same hash and the same end, agent by agent.
 #[test]
 fn x8_golden_journals_replay_to_the_end_they_had() {
     let golden = all();
@@ -36,7 +35,7 @@ fn x8_golden_journals_replay_to_the_end_they_had() {
     }
 }
 
-/// X8: a changed word, a changed number and a missing line are all found.
+/// X8: a changed word, a changed number and a missing line are all detected.
 #[test]
 fn x8_a_golden_journal_that_was_changed_is_found_out() {
     for (name, lines, ending) in all() {
@@ -54,7 +53,7 @@ fn x8_a_golden_journal_that_was_changed_is_found_out() {
         assert!(matches!(check(&short, &ending), Err(Unlike::Leads { .. })), "{name}");
         let other = lines.replacen(r#""attempt":1,"held""#, r#""attempt":2,"held""#, 1);
         let found = check(&other, &ending);
-        // What was decided by other rules is not decided again: the chain finds it.
+        // Decisions under unknown rules are not decided again: the chain detects the change.
         let is_found = match &found {
             Err(Unlike::Decided { .. }) => are_decided(expected.rules),
             Err(Unlike::Leads { found, .. }) => !are_decided(expected.rules) && found.hash != expected.hash,
@@ -64,7 +63,7 @@ fn x8_a_golden_journal_that_was_changed_is_found_out() {
     }
 }
 
-/// A scene gives the same journal each time it is played, so a new golden file shows what changed and nothing else.
+/// A scene gives the same journal in every run, so a new golden file shows only what changed.
 #[test]
 fn a_scene_writes_the_same_journal_each_time() {
     for scene in &SCENES {

@@ -1,4 +1,4 @@
-//! The root's ceiling halts the tree: a state that a person can top up, and the tree goes on from there.
+//! The root's ceiling halts the tree: a person can raise it, and the tree continues from there.
 
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::definition::Refusal;
@@ -8,7 +8,7 @@ use spinney_testkit::{Play, check};
 
 use crate::observed::{agent, name, refused};
 
-/// X3 (decision part): the root's own call reaches its ceiling; once a person raised it the same call goes on.
+/// X3 (decision part): the root's own call reaches its ceiling; after a raise the same call continues.
 #[test]
 fn a_raised_halted_tree_continues_with_the_same_call() {
     let script = "
@@ -45,8 +45,8 @@ fn a_raised_halted_tree_continues_with_the_same_call() {
     ");
 }
 
-/// X3 (decision part): the same for a root that keeps nothing for itself, like a graph's: the call of its child is
-/// parked and goes on.
+/// X3 (decision part): the same for a root without a reserve, like a graph's: the call of its child is parked and
+/// continues.
 #[test]
 fn a_parked_call_of_a_child_continues_after_the_raise() {
     let script = "
@@ -81,7 +81,7 @@ fn a_parked_call_of_a_child_continues_after_the_raise() {
     ");
 }
 
-/// X3 (decision part): a top-up that is too small halts the tree again, with the new numbers.
+/// X3 (decision part): a raise that is too small halts the tree again, with the new numbers.
 #[test]
 fn a_top_up_that_is_too_small_halts_again() {
     insta::assert_snapshot!(check("root $1.00 / a", "charge root $0.90\ncall a $0.60\nraise root $0.20\nraise root $0.30"), @"
@@ -100,8 +100,8 @@ fn a_top_up_that_is_too_small_halts_again() {
     ");
 }
 
-/// X3 (decision part): what was running when the tree halted ends and is booked, its results are kept, and nothing is
-/// lost.
+/// X3 (decision part): calls that were running when the tree halted end and are booked, their results are kept, and
+/// nothing is lost.
 #[test]
 fn what_ran_when_the_tree_halted_is_kept() {
     let mut play = Play::grow("root $1.00 / a\nroot / b");
@@ -129,7 +129,7 @@ fn what_ran_when_the_tree_halted_is_kept() {
     ");
 }
 
-/// X3 (decision part): ceilings below that only mirrored the root's rise with it; those that were given stay.
+/// X3 (decision part): inherited ceilings rise with the root's; explicit ones stay.
 #[test]
 fn inherited_ceilings_rise_with_the_one_they_mirror() {
     insta::assert_snapshot!(check("root $1.00 / a / b $0.50 / c", "raise root $1.00\nraise b $0.25"), @"
@@ -142,7 +142,7 @@ fn inherited_ceilings_rise_with_the_one_they_mirror() {
     ");
 }
 
-/// A halted tree can be cancelled instead; what waited is dropped.
+/// A halted tree can be cancelled instead; waiting calls are dropped.
 #[test]
 fn a_halted_tree_can_be_cancelled() {
     insta::assert_snapshot!(check("root $1.00 / a", "charge root $0.90\ncall a $0.60\ncancel root"), @"
@@ -159,7 +159,7 @@ fn a_halted_tree_can_be_cancelled() {
     ");
 }
 
-/// Counts halt a tree like money does, and are topped up alike.
+/// Counts halt a tree like money does, and are raised alike.
 #[test]
 fn steps_halt_a_tree_and_are_topped_up_too() {
     insta::assert_snapshot!(check("root steps=1 / a", "call a $0.10\ndone #1 $0.10\ncall a $0.10\nraise root steps=1"), @"
@@ -177,7 +177,7 @@ fn steps_halt_a_tree_and_are_topped_up_too() {
     ");
 }
 
-/// A tool call that does not fit is refused and its agent decides what to do; only a model call stops it.
+/// A tool call that does not fit is refused and its agent decides what to do; only a model call halts.
 #[test]
 fn a_tool_that_does_not_fit_is_refused_and_halts_nothing() {
     insta::assert_snapshot!(check("root $1.00 / a", "tool a read $2.00\ncall a $0.10"), @"
@@ -190,7 +190,7 @@ fn a_tool_that_does_not_fit_is_refused_and_halts_nothing() {
     ");
 }
 
-/// Only a person tops up.
+/// Only a person can raise.
 #[test]
 fn an_agent_cannot_raise_its_own_ceiling() {
     let mut play = Play::grow("root $1.00 / a");

@@ -1,4 +1,4 @@
-//! The canary: secrets stand in every corner of a parent, and every byte of every request of its children is searched.
+//! Secrets are placed everywhere in a parent, and every byte of every request of its children is searched for them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::parts::image;
 
 const FIXTURE: &str = "root $9.00 turns=20 / helper later turns=20 / deep later turns=20";
 
-/// A parent that reads, is written to, looks twice and spawns a child, which spawns one of its own.
+/// A parent that reads, receives messages, looks twice and spawns a child, which spawns one of its own.
 const SCRIPT: &str = r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -38,7 +38,7 @@ tools:
   lose: { error: SECRET-FAILURE }
 "#;
 
-/// The tree with its secrets in prompts, goal and letters.
+/// The tree with its secrets in prompts, goal and messages.
 fn planted(share: Share) -> Definition {
     let mut planted = definition(FIXTURE);
     planted.goal = "Grow, SECRET-GOAL.".to_owned();
@@ -54,7 +54,7 @@ fn planted(share: Share) -> Definition {
     planted
 }
 
-/// A tool whose answer and image are secrets.
+/// A tool whose result and image are secrets.
 fn look() -> FunctionTool {
     FunctionTool::sync(|Untyped(attempt)| {
         let called = if attempt.args.contains('1') { "SECRET-SEEN-1" } else { "SECRET-SEEN-2" };
@@ -63,7 +63,7 @@ fn look() -> FunctionTool {
     })
 }
 
-/// Runs the tree and gives every request that was made by the child and by its own child.
+/// Runs the tree and returns every request of the child and of its own child.
 async fn requests(share: Share) -> [Vec<Arc<ModelAttempt>>; 2] {
     let stage = Stage::new(SCRIPT).with_tool("look", look());
     let home = stage.home();
@@ -85,8 +85,8 @@ async fn requests(share: Share) -> [Vec<Arc<ModelAttempt>>; 2] {
     found
 }
 
-/// Every secret in some requests, each once. Who is shown an image can read it, by its name and by its hash; nobody else
-/// can, not even by asking.
+/// Every secret in some requests, each once. An agent that is shown an image can read it by name and by hash; no other
+/// agent can, not even by asking.
 async fn leaked(attempts: &[Arc<ModelAttempt>]) -> Vec<String> {
     let mut all = format!("{attempts:?}");
     for called in ["SECRET-FACT-IMAGE", "SECRET-LETTER-IMAGE", "SECRET-SEEN-1", "SECRET-SEEN-2"] {
@@ -110,17 +110,17 @@ async fn leaked(attempts: &[Arc<ModelAttempt>]) -> Vec<String> {
     found
 }
 
-/// L2: a child that was given a goal and nothing else sees nothing of its parent, in no request and at no depth.
+/// L2: a child with only a goal sees nothing of its parent, in no request and at no depth.
 #[tokio::test(start_paused = true)]
 async fn l2_no_secret_of_a_parent_is_in_any_request_of_a_child() {
     let [child, deep] = requests(Share::Goal).await;
-    // What it said itself, and what its own child answered, is its own.
+    // Its own texts, and its own child's answer, are its own.
     assert_eq!(leaked(&child).await, ["SECRET-CHILD", "SECRET-DEEP"]);
     assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
-/// L2, P12: a briefed child sees what its parent was told, and nothing that it said, was written or got back. Its own
-/// child sees none of it.
+/// L2, P12: a briefed child sees its parent's context messages, and nothing that the parent said, received or got as a
+/// result. Its own child sees none of it.
 #[tokio::test(start_paused = true)]
 async fn l2_a_briefing_lets_nothing_through_but_task_and_context() {
     let [child, deep] = requests(Share::Briefing).await;
@@ -130,7 +130,7 @@ async fn l2_a_briefing_lets_nothing_through_but_task_and_context() {
     assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
-/// L2: a child that reads its parent's thread sees what the parent was told as context, and nothing else.
+/// L2: a child that reads its parent's thread sees the parent's context messages, and nothing else.
 #[tokio::test(start_paused = true)]
 async fn l2_a_thread_lets_nothing_through_but_context() {
     let [child, deep] = requests(Share::Thread).await;
@@ -138,7 +138,7 @@ async fn l2_a_thread_lets_nothing_through_but_context() {
     assert_eq!(leaked(&deep).await, [""; 0]);
 }
 
-/// L2: a forked child sees the turns that it was given, whole, and no other.
+/// L2: a forked child sees exactly the turns that it was given, whole.
 #[tokio::test(start_paused = true)]
 async fn l2_a_fork_lets_through_the_turns_that_were_named() {
     let [child, deep] = requests(Share::Fork(1)).await;
@@ -163,8 +163,7 @@ async fn l2_a_fork_lets_through_the_turns_that_were_named() {
     assert_eq!(self::leaked(&deep).await, [""; 0]);
 }
 
-/// L3, L42 (template): a child that was given a goal reads the pinned text: its role, its tools, its task, and nothing
-/// else.
+/// L3, L42 (template): a child with a goal reads the pinned text: its role, its tools, its task, and nothing else.
 #[tokio::test(start_paused = true)]
 async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     let [child, _] = requests(Share::Goal).await;
@@ -189,7 +188,7 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     ");
 }
 
-/// P17: a tool that a child was not given is refused, the refusal is in the journal, and the child can go on.
+/// P17: a tool that a child does not have is refused, the refusal is in the journal, and the child continues.
 #[tokio::test(start_paused = true)]
 async fn p17_a_tool_that_was_not_given_is_refused_and_recorded() {
     let stage = Stage::new(
@@ -217,7 +216,8 @@ tools: { look: { say: found }, change: { say: changed } }
     insta::assert_snapshot!(text, @"not allowed here: `change`: choose one of `look`");
 }
 
-/// S10: what a child has when its turns are over reaches its parent as a partial result, and from there the next child.
+/// S10: what a child has when its turns are used up reaches its parent as a partial result, and the next child from
+/// there.
 #[tokio::test(start_paused = true)]
 async fn s10_partial_output_is_handed_on() {
     let stage = Stage::new(

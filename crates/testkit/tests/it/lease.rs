@@ -1,4 +1,4 @@
-//! What a parent gives a child to use, what of it comes back, and what the whole tree can add up to.
+//! Leases: what a parent lends a child, what returns, and that the totals add up.
 
 use proptest::collection::vec;
 use proptest::prelude::any;
@@ -14,8 +14,8 @@ use crate::observed::{
     attempts, effects, ends, events, model_call, name, person, refused, running, taken, turn,
 };
 
-/// L20 (decision part): with nothing left, or nothing beyond what is kept for the parent's answer, no child is spawned
-/// and no model is called.
+/// L20 (decision part): with nothing left, or nothing beyond the parent's reserve, no child is spawned and no model is
+/// called.
 #[test]
 fn nothing_left_means_no_child_and_no_model_call() {
     for (fixture, script, account) in [
@@ -44,8 +44,8 @@ fn l21_what_a_child_used_is_reported_and_the_rest_remains() {
     assert_eq!(ends(&play), [(name("a"), Exit::Completed, turn(300))]);
 }
 
-/// L22: two children that would use 500 each on 800 tokens, in any order of asking, ending and failing: never more
-/// than 800.
+/// L22: two children that would use 500 each on 800 tokens, in any order of asking, ending and failing: never more than
+/// 800.
 #[test]
 fn l22_two_children_never_use_more_than_there_is_in_any_interleaving() {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
@@ -84,8 +84,8 @@ fn report(play: &mut Play, pick: u8, how: &str) {
     play.run(&format!("{how} #{} {}{used}\npass 60s", call.0, if how == "failed" { "cut " } else { "" }));
 }
 
-/// L22: with a hundred children on leases, what is lent and spent never passes the whole, and at the end what is
-/// spent and what remains are the whole.
+/// L22: with a hundred children on leases, lent plus spent never exceeds the whole, and at the end spent plus remaining
+/// is the whole.
 #[test]
 fn l22_a_hundred_leases_and_what_is_spent_are_never_more_than_the_whole() {
     let whole = 10_000;
@@ -118,8 +118,8 @@ fn l22_a_hundred_leases_and_what_is_spent_are_never_more_than_the_whole() {
     assert_eq!((spent, left), (expected, Some(whole - expected)));
 }
 
-/// L23 (decision part): a child that used more than it was lent stops at its next call, ends marked as exhausted, and
-/// what it really used is booked.
+/// L23 (decision part): a child that used more than its lease stops at its next call, ends marked as exhausted, and its
+/// true usage is booked.
 #[test]
 fn l23_a_child_that_exceeds_its_lease_stops_at_the_next_call() {
     let script = "call a $0.15\ndone #2 $0.25\ncall a $0.02";
@@ -136,7 +136,7 @@ fn l23_a_child_that_exceeds_its_lease_stops_at_the_next_call() {
     ");
 }
 
-/// L23 (decision part): what such a child said last comes back with its end: the event names where it stands.
+/// L23 (decision part): the last text of such a child is returned with its end: the event names its position.
 #[test]
 fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
     let mut play = Play::grow("root tokens=1000 / a tokens=200 lend");
@@ -178,8 +178,8 @@ fn a_child_that_ends_badly_returns_the_rest_of_its_lease() {
     }
 }
 
-/// L25 (decision part): with 150 tokens left of its lease, no request to a provider asks for more than 150; the
-/// input counts too.
+/// L25 (decision part): with 150 tokens left of its lease, no request to a provider asks for more than 150; the input
+/// counts too.
 #[test]
 fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
     for (on_low, input_tokens, cap) in [("shrink", 0, Some(150)), ("shrink", 40, Some(110)), ("", 0, None)] {
@@ -196,7 +196,7 @@ fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
     }
 }
 
-/// L26 (decision part): what a grandchild uses reduces what child, parent and root have left, exactly once each.
+/// L26 (decision part): a grandchild's usage reduces what child, parent and root have left, exactly once each.
 #[test]
 fn a_grandchild_reduces_every_view_exactly_once() {
     let mut play = Play::grow("root tokens=1000 / a tokens=800 / b tokens=600 / c");

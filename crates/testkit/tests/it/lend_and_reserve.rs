@@ -1,4 +1,4 @@
-//! What is promised: ceilings lent to a child, what is kept for an agent's own answer, and what an agent has left.
+//! Ceilings lent to a child, the reserve for an agent's own answer, and what an agent has left.
 
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{BudgetSpec, Lend, Refusal};
@@ -7,7 +7,7 @@ use spinney_testkit::{Play, check, fixture};
 
 use crate::observed::{name, person, refused};
 
-/// V19 (lend): a lent ceiling is held at every ancestor at once, is there for the child whatever others ask, is not
+/// V19 (lend): a lent ceiling is held at every ancestor at once, is available to the child whatever others ask, is not
 /// counted twice when the child uses it, and returns when the child ends.
 #[test]
 fn v19_a_lent_ceiling_is_guaranteed_to_the_child_and_returns_when_it_ends() {
@@ -79,7 +79,7 @@ fn v19_what_was_lent_can_be_lent_on_without_counting_twice() {
     ");
 }
 
-/// V19 (lend): topping up a lent ceiling lends more, or is refused if that is not there.
+/// V19 (lend): raising a lent ceiling lends more, or is refused if that is not available.
 #[test]
 fn v19_a_lent_ceiling_is_raised_by_lending_more() {
     let script = "raise a $0.30\nraise a $0.30\ncall a $0.90";
@@ -140,8 +140,8 @@ fn v19_the_reserve_is_kept_from_holds_and_lends_too() {
     ");
 }
 
-/// V19 (answer_reserve): by default an agent that takes turns and may hand work down keeps a tenth of cost and tokens, or
-/// one call and at most half, and a step; nobody else keeps anything. It is fixed: a raise is for work.
+/// V19 (answer_reserve): by default an agent that takes turns and may delegate keeps a tenth of cost and tokens, or one
+/// call and at most half, and a step; other agents keep nothing. It is fixed: a raise is for work.
 #[test]
 fn v19_the_default_reserve_is_for_those_who_may_hand_work_down() {
     let reserve_of = |fixture: &str, raise: &str| {

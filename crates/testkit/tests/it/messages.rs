@@ -1,4 +1,4 @@
-//! Messages: to agents that are there, to agents that are yet to come, and to whoever watches a topic.
+//! Messages: to existing agents, to agents that do not exist yet, and to watchers of a topic.
 
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::Refusal;
@@ -19,7 +19,7 @@ fn unread(play: &Play, agent: &str) -> usize {
     agents.find(&name(agent)).and_then(|ix| agents.living(ix)).map_or(0, |agent| agent.inbox.all().len())
 }
 
-/// What an agent's next call would see beyond its first message.
+/// What an agent's next call would see after its first message.
 fn heard(play: &mut Play, agent: &str) -> Vec<String> {
     play.run(&format!("call {agent} $0.01"));
     let mut contexts = Contexts::new(play.world().tree());
@@ -38,7 +38,7 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
     packet.messages.iter().filter_map(|message| text(message)).collect()
 }
 
-/// P20: a message for an agent that is not there is kept, and delivered once when it is spawned.
+/// P20: a message for an agent that does not exist is kept, and delivered once when the agent is spawned.
 #[test]
 fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
     let mut play = Play::grow("root $9.00 / a / c later");
@@ -56,7 +56,7 @@ fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
     assert_eq!(heard(&mut play, "c"), ["first", "second", "third"]);
 }
 
-/// What waited for an agent is read with its first turn, so it is held for.
+/// Waiting messages are read in the agent's first turn, so they count in its hold.
 #[test]
 fn messages_that_waited_for_an_agent_are_counted_in_its_first_turn() {
     let first = |letters: &[&str]| {
@@ -86,7 +86,7 @@ fn messages_for_those_who_never_come_are_bounded() {
     assert!(matches!(refused, Err(Refusal::InboxFull { .. })), "{refused:?}");
 }
 
-/// A model reads what stands on a message, so that it can answer to it, and what it reads is counted.
+/// A model reads the envelope of a message, so that it can reply, and these texts are counted.
 #[test]
 fn a_messages_envelope_is_read_and_counted() {
     let envelope = Envelope {
@@ -112,7 +112,7 @@ fn a_messages_envelope_is_read_and_counted() {
     ");
 }
 
-/// P20: without a recipient a message is for those who watch its topic; no agent reads it.
+/// P20: a message without a recipient is for watchers of its topic; no agent reads it.
 #[test]
 fn p20_a_message_without_recipient_reaches_no_agent() {
     let mut play = Play::grow("root $9.00 / a / b");

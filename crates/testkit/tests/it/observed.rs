@@ -1,4 +1,4 @@
-//! A play seen from outside: what was recorded, what the outside was told to do, and that a no changed nothing.
+//! A play seen from outside: its events and effects, and that refusals change nothing.
 
 use std::fmt::Debug;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use spinney_kernel::rules::{InputReply, Receipt, What};
 use spinney_kernel::words::{AgentId, By, CallId};
 use spinney_testkit::Play;
 
-/// An id or name that the test's author wrote.
+/// Parses an id or name.
 pub(crate) fn name<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| panic!("{error:?}"))
 }
@@ -28,13 +28,13 @@ pub(crate) fn agent(by: &str, request: Request) -> What {
     What::Request { by: By::Agent(name(by)), request: Box::new(request) }
 }
 
-/// A request for a call of the agent's own model that may write `tokens` tokens.
+/// A request for a call of the agent's own model with at most `tokens` output tokens.
 pub(crate) fn model_call(agent: &str, tokens: u64) -> Request {
     let effect = HoldFor::Model { model: None, input_tokens: 0, output_cap: Some(tokens) };
     Request::Hold(Hold { agent: name(agent), effect })
 }
 
-/// The refusal of a request, which must leave the world as it was.
+/// The refusal of a request, which must not change the world.
 pub(crate) fn refused(play: &mut Play, what: What) -> Refusal {
     let (before, asked) = (play.world().clone(), format!("{what:?}"));
     let refusal = match play.input(what) {
@@ -45,7 +45,7 @@ pub(crate) fn refused(play: &mut Play, what: What) -> Refusal {
     refusal
 }
 
-/// Reports something that is over: nothing may change.
+/// Reports something that has ended: nothing may change.
 pub(crate) fn ignored(play: &mut Play, report: Report) {
     let before = play.world().clone();
     let decision = play.input(What::Report(report)).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -58,7 +58,7 @@ pub(crate) fn events(play: &Play) -> Vec<Event> {
     play.batches().iter().flat_map(|batch| batch.events.clone()).collect()
 }
 
-/// What the outside is told to do because of a script.
+/// The effects of a script.
 pub(crate) fn effects(play: &mut Play, script: &str) -> Vec<Effect> {
     let before = play.batches().len();
     play.run(script);
@@ -88,13 +88,13 @@ pub(crate) fn refusals(play: &Play) -> Vec<Refusal> {
     outcomes(play).into_iter().filter_map(refusal).collect()
 }
 
-/// Everyone's birth, in order.
+/// All spawns, in order.
 pub(crate) fn births(play: &Play) -> Vec<Spawned> {
     let birth = |event| if let Event::AgentSpawned(spawned) = event { Some(*spawned) } else { None };
     events(play).into_iter().filter_map(birth).collect()
 }
 
-/// Who ended, how, and what it had spent, in order.
+/// Which agents ended, how, and what they had spent, in order.
 pub(crate) fn ends(play: &Play) -> Vec<(AgentId, Exit, Amounts)> {
     let end = |event| {
         if let Event::AgentEnded { agent, exit, spent, .. } = event {
@@ -106,20 +106,20 @@ pub(crate) fn ends(play: &Play) -> Vec<(AgentId, Exit, Amounts)> {
     events(play).into_iter().filter_map(end).collect()
 }
 
-/// What a model call of `tokens` output tokens of the model `m` uses: money, tokens and one step.
+/// What a call of the model `m` with `tokens` output tokens uses: money, tokens and one step.
 pub(crate) fn turn(tokens: u64) -> Amounts {
     Amounts::cost(tokens * spinney_testkit::fixture::NANOS_PER_TOKEN)
         .with(Resource::Tokens, tokens)
         .with(Resource::Steps, 1)
 }
 
-/// How much of a resource an agent and everything below it has spent and holds.
+/// What an agent and everything below it has spent and holds of a resource.
 pub(crate) fn taken(play: &Play, agent: &str, resource: Resource) -> u64 {
     let view = play.view(agent);
     view.spent.of(resource) + view.held.of(resource)
 }
 
-/// What the window of a living agent holds, read or not.
+/// The window of a living agent, unread messages included.
 pub(crate) fn window<'c>(contexts: &'c Contexts, agent: &AgentId) -> impl Iterator<Item = &'c Message> {
     let read = contexts.messages(agent).unwrap_or_default().iter().map(AsRef::as_ref);
     read.chain(contexts.unread(agent))

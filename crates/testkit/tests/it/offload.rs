@@ -1,4 +1,4 @@
-//! Previews of long outputs: bounded, parts of the whole, and cut nowhere that hurts.
+//! Previews of long outputs: bounded, true parts of the whole, and cut at safe positions.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn check_preview(text: &str) {
     // A line break of two characters is in one part or in none.
     assert!(!(head.ends_with('\r') && text[head.len()..].starts_with('\n')));
     assert!(!(tail.starts_with('\n') && text[..text.len() - tail.len()].ends_with('\r')));
-    // As much as has room: a character or a line more would be too much.
+    // As much as fits: another character or line would be too much.
     let is_full = |part: &str, bytes: usize, lines: usize| {
         part.len() + 5 > bytes || part.matches('\n').count() + 1 >= lines
     };
@@ -85,7 +85,7 @@ fn body(head: &str, tail: &str, whole: &[u8]) -> Body {
     Body::text([head, tail].concat()).with_rest(rest, Some(head.len() as u32))
 }
 
-/// What says that something is missing is never longer than what a packet is charged for it, whatever the numbers.
+/// The note about missing text is never longer than what a packet is charged for it, whatever the numbers.
 #[test]
 fn the_words_in_a_gap_are_bounded() {
     for bytes in [0, 1, 1_536, 16 * 1024 * 1024 - 4, 16 * 1024 * 1024, u64::MAX] {
@@ -100,7 +100,7 @@ fn the_words_in_a_gap_are_bounded() {
     }
 }
 
-/// A gap that is not between two characters of the text is none, and without a whole there is nothing to leave out.
+/// A gap that is not between two characters of the text is invalid, and without the whole nothing can be left out.
 #[test]
 fn a_gap_is_only_believed_where_it_can_be() {
     let with = |gap: &str, rest: &str| {

@@ -1,4 +1,4 @@
-//! When a call does not fit: stop, make it smaller, or go to a cheaper model; and models whose price nobody knows.
+//! When a call does not fit: stop, shrink it, or use a cheaper model; and models without a known price.
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Allow, BudgetSpec, Definition, ModelSpec, OnLow, Refusal, Unpriced};
@@ -9,7 +9,7 @@ use spinney_testkit::{Play, check};
 
 use crate::observed::{attempts, effects, name, person, refused};
 
-/// V19 (on_low: halt): the agent ends with what it has.
+/// V19 (on_low: halt): the agent ends with its progress.
 #[test]
 fn v19_by_default_an_agent_whose_call_does_not_fit_ends() {
     insta::assert_snapshot!(check("root $9.00 / a $0.50", "call a $0.51"), @"
@@ -21,7 +21,7 @@ fn v19_by_default_an_agent_whose_call_does_not_fit_ends() {
     ");
 }
 
-/// V19 (on_low: shrink): the output cap becomes what fits, by money and by tokens, wherever it is tight.
+/// V19 (on_low: shrink): the output cap is reduced to what fits, by money and by tokens, at every account.
 #[test]
 fn v19_shrink_lowers_the_output_cap_to_what_fits() {
     let script = "call a $0.90\ndone #1 $0.484\ncall a $0.10\ndone #2 $0.016\ncall a $0.10";
@@ -50,7 +50,7 @@ fn v19_shrink_lowers_the_output_cap_to_what_fits() {
     ");
 }
 
-/// V19 (on_low: shrink): input is paid first; too little to say anything is no answer.
+/// V19 (on_low: shrink): input is paid first; an output cap that is too small is refused.
 #[test]
 fn v19_shrink_leaves_room_for_the_input_and_never_asks_for_a_stub() {
     let mut play = Play::grow("root / a tokens=150 shrink\nroot / b tokens=150 shrink");
@@ -73,7 +73,7 @@ fn v19_shrink_leaves_room_for_the_input_and_never_asks_for_a_stub() {
     ");
 }
 
-/// V19 (on_low: downgrade): the call goes to the cheaper model, and if that does not fit either, the agent ends.
+/// V19 (on_low: downgrade): the call uses the cheaper model, and if that does not fit either, the agent ends.
 #[test]
 fn v19_downgrade_goes_to_the_cheaper_model() {
     let script = "call a $0.90\ndone #1 $0.09\ncall a $5.00";
@@ -91,8 +91,8 @@ fn v19_downgrade_goes_to_the_cheaper_model() {
     ");
 }
 
-/// V19 (on_low: downgrade): rights still bind: a model the agent may not call is not called to save money, and a
-/// spawn that asks for it is refused.
+/// V19 (on_low: downgrade): rights still bind: a model the agent may not call is not called to save money, and a spawn
+/// that asks for it is refused.
 #[test]
 fn v19_downgrade_never_leads_to_a_model_that_is_not_allowed() {
     let downgrade = || Some(OnLow::Downgrade(name("cheap")));
@@ -107,7 +107,7 @@ fn v19_downgrade_never_leads_to_a_model_that_is_not_allowed() {
     assert_eq!(refusal, Refusal::ModelNotAllowed { model: name("cheap"), allowed: vec![name("m")] });
 }
 
-/// A model that takes a call over takes it within its own largest output.
+/// A call that moves to another model keeps within that model's largest output.
 #[test]
 fn a_call_that_goes_to_another_model_keeps_within_that_models_output() {
     let small = |definition: &mut Definition| {
@@ -134,7 +134,7 @@ fn v19_a_model_without_a_price_is_refused_under_a_cost_ceiling() {
     assert_eq!(refused(&mut play, person(Request::Spawn(spawn))), Refusal::Unpriced { model: free });
 }
 
-/// V19 (unpriced): without a ceiling on cost there is nothing to protect; with `unpriced: allow` the file says so.
+/// V19 (unpriced): without a cost ceiling there is nothing to protect; with `unpriced: allow` the file permits it.
 #[test]
 fn v19_a_model_without_a_price_runs_where_cost_is_unlimited_or_the_file_allows_it() {
     insta::assert_snapshot!(check("root tokens=1000 / a", "call a $0.10 model=free\ndone #1 $0.05"), @"
@@ -155,7 +155,7 @@ fn v19_a_model_without_a_price_runs_where_cost_is_unlimited_or_the_file_allows_i
     ");
 }
 
-/// A fallback without a price is passed over too.
+/// A fallback without a price is skipped too.
 #[test]
 fn v19_a_fallback_without_a_price_is_never_called_under_a_ceiling() {
     let mut play = Play::grow_as("root $1.00 / a", |definition| {

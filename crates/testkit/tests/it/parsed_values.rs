@@ -1,11 +1,11 @@
-//! Values as people and models write them: read exactly, or refused with what to write instead.
+//! Values as people and models write them: parsed exactly, or refused with what to write instead.
 
 use serde_json::json;
 use spinney_kernel::budget::{AMOUNT_MAX, Ceilings, Resource};
 use spinney_kernel::definition::{BudgetKeys, BudgetSpec, Count, Lend, OnLow, Percent, TimeSpan, Usd};
 use spinney_kernel::words::limit;
 
-/// Reads JSON text, as the arguments of a tool arrive.
+/// Parses JSON text, as the arguments of a tool arrive.
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| {
         let error = error.to_string();
@@ -80,7 +80,7 @@ fn what_is_not_dollars_is_refused_with_the_remedy() {
     }
 }
 
-/// JSON has no way to say it, other formats do.
+/// Only possible in formats other than JSON.
 #[test]
 fn an_invalid_number_is_not_a_dollar_amount() {
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

@@ -1,4 +1,4 @@
-//! The rules of parts: what may be one, how it is written down, and how windows count and blank them.
+//! The rules of parts: what is valid, how it is stored, and how windows count and blank them.
 
 use proptest::prelude::*;
 use spinney_kernel::budget::Used;
@@ -99,7 +99,7 @@ fn a_part_keeps_its_bounds_wherever_it_comes_from() {
     insta::assert_snapshot!(sized(limit::PART_BYTES_MAX + 1).unwrap_err(), @"`x.txt` has 8388609 bytes and the limit is 8388608: make it smaller, or pass it in pieces");
     let tiff = Part::new(PartKind::Image, name("image/tiff"), name("x.tiff"), part("a").blob().clone());
     insta::assert_snapshot!(tiff.unwrap_err(), @"`x.tiff` is no image of a type that models take (image/tiff): use one of image/png, image/jpeg, image/gif, image/webp, or send it as a file");
-    // What stands in a journal is checked again.
+    // What a journal holds is checked again.
     let json = serde_json::to_string(&part("a.png")).unwrap();
     insta::assert_snapshot!(json, @r#"{"kind":"image","media":"image/png","name":"a.png","blob":{"hash":"05ddb15114285aef3e5c222ba682ca3dec83ebb74da59e25dfd22604b6d1e019","bytes":9}}"#);
     assert_eq!(serde_json::from_str::<Part>(&json).unwrap(), part("a.png"));
@@ -118,7 +118,7 @@ fn a_part_keeps_its_bounds_wherever_it_comes_from() {
     insta::assert_snapshot!(check_parts(eight.iter()).unwrap_err(), @"the parts have 41943040 bytes together and the limit is 33554432: send them in several messages");
 }
 
-/// A body without parts is written as it always was, and one with parts comes back as it was.
+/// A body without parts is stored as before, and one with parts is read back unchanged.
 #[test]
 fn a_body_is_written_as_before_with_parts_at_its_end() {
     let rest = BlobRef { hash: BlobHash::of(b"x"), bytes: 9 };
@@ -141,7 +141,7 @@ fn a_body_is_written_as_before_with_parts_at_its_end() {
     assert_eq!(serde_json::from_str::<Body>(r#"{"text":"a","parts":[]}"#).unwrap(), Body::text("a"));
 }
 
-/// Images and files come with messages, and with nothing else that a person or an agent may ask.
+/// Only messages may carry images and files, no other request of a person or an agent.
 #[test]
 fn parts_where_only_text_belongs_are_refused() {
     let mut play = Play::grow("root $9.00 turns=9 / b later turns=9");
@@ -169,7 +169,7 @@ fn parts_where_only_text_belongs_are_refused() {
     let too_many = Refusal::Part { part: BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX } };
     let send = Request::Send(Send::plain(name("root"), many(17)));
     assert_eq!(refused(&mut play, person(send)), too_many);
-    // Each message of a child has few; all of them have too many.
+    // Each message of a child has few; all of them together have too many.
     let given = |count| GivenMessage { category: Category::Context, body: many(count) };
     let messages = vec![given(9), given(8)];
     let spawn = Request::Spawn(Spawn { messages, ..Play::spawn("root", "b") });
@@ -177,7 +177,7 @@ fn parts_where_only_text_belongs_are_refused() {
     assert!(play.ask(Request::Send(Send::plain(name("root"), many(16)))).is_ok());
 }
 
-/// A model that reports images has said words; a tool's are cut to what a message may have.
+/// A model's images are dropped; a tool's are limited to what a message may have.
 #[test]
 fn reports_are_cut_to_what_a_message_may_have() {
     let mut play = Play::grow("root $9.00 turns=9");
@@ -210,7 +210,7 @@ fn reports_are_cut_to_what_a_message_may_have() {
     assert_eq!(ended.collect::<Vec<_>>(), [0, 16]);
 }
 
-/// The images of each message as an agent's next packet shows them: how many by the world, and how many by the texts.
+/// The images of each message in an agent's next packet: the world's count, and the texts' count.
 fn counted(play: &Play, agent: &str) -> (Vec<usize>, Vec<usize>) {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
@@ -222,8 +222,8 @@ fn counted(play: &Play, agent: &str) -> (Vec<usize>, Vec<usize>) {
     (world, read.chain(contexts.unread(&agent).map(Message::images)).collect())
 }
 
-/// P5: what tools return stands in the order in which they were asked for, whichever was faster, and what an agent is told
-/// meanwhile stands before: so a placeholder falls on the oldest.
+/// P5: tool results are in request order, whichever was faster, and messages that arrive meanwhile come before: so the
+/// oldest image becomes a placeholder.
 #[test]
 fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     let mut play = Play::grow_as("root $9.00 turns=9 / b later turns=9", |plan| {
@@ -248,17 +248,7 @@ fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     let done = |play: &mut Play, call: CallId, images: usize| {
         let body =
             Body::text("x").with_parts((0..images).map(|nth| part(&format!("{}-{nth}", call.0))).collect());
-        play.input(What::Report(Report::Done(Done {
-            call,
-            attempt: 1,
-            used: Used::Unknown,
-            body,
-            asks: Vec::new(),
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-        })))
-        .unwrap();
+        play.input(What::Report(Report::Done(Done::new(call, 1, Used::Unknown, body)))).unwrap();
     };
     done(&mut play, *third, 3);
     let (world, texts) = counted(&play, "root");
@@ -272,20 +262,20 @@ fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     let (world, texts) = counted(&play, "root");
     assert_eq!((world.as_slice(), texts.as_slice()), (&[0, 0, 1, 3, 1][..], &[0, 0, 1, 3, 1][..]));
     done(&mut play, *second, 0);
-    // It was asked again: of five images the two newest are shown, the last of the third tool and what it was told.
+    // In the next call the two newest of five images are shown: the last of the third tool, and that of the message.
     let (world, texts) = counted(&play, "root");
     assert_eq!((world.as_slice(), texts.as_slice()), (&[0, 0, 0, 0, 1, 1][..], &[0, 0, 0, 0, 1, 1][..]));
 }
 
-/// A message with images in a window: how many tokens all of it has, and each image.
+/// A message with images in a window: its total tokens, and those of each image.
 fn any_message() -> impl Strategy<Value = (u64, usize, Vec<u32>)> {
     let images = proptest::collection::vec(0_u32..400, 0..4);
     (1_u64..60, 1_usize..4, images)
 }
 
 proptest! {
-    /// P5: never more images than allowed are shown, they are the newest, each that goes gives back what it has, and what
-    /// is a placeholder once stays one.
+    /// P5: never more images than allowed are shown, they are the newest, each that is dropped frees its tokens, and a
+    /// placeholder stays one.
     #[test]
     fn p5_random_images_keep_to_their_limit_and_the_newest_stay(
         messages in proptest::collection::vec(any_message(), 1..40),
@@ -307,7 +297,7 @@ proptest! {
             window.cut(&cut);
             prop_assert!(window.images() <= images_max as usize);
             prop_assert!(window.tokens() <= size);
-            // Of those messages that stay, all images after the first that is shown are shown; and as many as may be.
+            // Among the messages that stay, all images after the first shown one are shown, and as many as allowed.
             let stay: Vec<usize> = (0..before.headers().len()).filter(|place| !cut.drops(*place as u32)).collect();
             let folded = usize::from(window.headers().get(1).is_some_and(|header| header.tie == Tie::Folded));
             let had = usize::from(before.headers().get(1).is_some_and(|header| header.tie == Tie::Folded));

@@ -1,5 +1,5 @@
-//! Images and files of messages, over whole trees: what a model is shown of them, after a restart too, and how long their
-//! bytes live.
+//! Images and files of messages, in whole trees: what a model is shown, also after a restart, and how long their bytes
+//! are kept.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn file(called: &str) -> Enclosure {
     Enclosure::new(name("text/csv"), name(called), format!("rows of {called}").into_bytes())
 }
 
-/// The images that an attempt shows, in order: the name, or that it is left out.
+/// The images of an attempt, in order: the name, or that it is left out.
 fn images(attempt: &ModelAttempt) -> Vec<String> {
     let parts = attempt.packet.messages.iter().flat_map(|message| message.parts());
     let images = parts.filter(|shown| shown.part().is_image());
@@ -44,7 +44,7 @@ fn shown(attempt: &ModelAttempt, called: &str) -> Part {
     parts.find(|shown| shown.part().name().as_str() == called).unwrap().part().clone()
 }
 
-/// A root with a window for so many images, and for so many tokens if that is bounded.
+/// A root with a window for this many images, and for this many tokens if that is limited.
 fn windowed(images: u32, size: Option<u64>) -> Definition {
     let mut plan = definition("root $90.00 turns=40");
     let turns = plan.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();
@@ -52,7 +52,7 @@ fn windowed(images: u32, size: Option<u64>) -> Definition {
     plan
 }
 
-/// Looks again and again until it was written to, then three times more.
+/// Looks again and again until a message arrives, then three times more.
 const LOOKS: &str = r#"
 rules:
   - when: { turn: 1 }
@@ -64,7 +64,7 @@ rules:
   - say: seen
 "#;
 
-/// A tool that returns an image; the one that is asked for first comes last.
+/// A tool that returns an image; the first request returns last.
 fn look() -> FunctionTool {
     FunctionTool::new(async |Untyped(attempt)| {
         let is_slow = attempt.args.contains("slow");
@@ -77,8 +77,8 @@ fn look() -> FunctionTool {
     .repeatable()
 }
 
-/// P5: of seven images in a packet for five the two oldest are placeholders with their reference, and the five newest are
-/// whole, with their bytes. The next packets show the same, after a restart too.
+/// P5: of seven images in a packet for five the two oldest are placeholders with their reference, and the five newest
+/// are whole, with their bytes. The next packets show the same, after a restart too.
 #[tokio::test(start_paused = true)]
 async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
     for size in [None, Some(100_000)] {
@@ -108,7 +108,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
         let missed = second.bytes(&part).await.unwrap_err();
         assert_eq!(missed.fault.message, "`tool-1.png` is not shown in this packet");
 
-        // Between two cuts nothing changes before the end, whoever runs the tree.
+        // Between two cuts only the end changes, whichever process runs the tree.
         home.shutdown(spinney::Shutdown::Stop).await;
         let home = stage.home();
         let tree = home.resume(tree.id()).await.unwrap();
@@ -120,7 +120,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
         assert_eq!(third.packet.messages[..second.packet.messages.len()], second.packet.messages[..]);
         assert_eq!(images(&third), seven);
 
-        // One more image: one more placeholder, and those that were stay.
+        // One more image: one more placeholder, and earlier ones stay.
         tree.send_with(name("root"), "And this.", vec![image("f.png")]).await.unwrap();
         let question = tree.look().await.unwrap().questions[0].question;
         tree.answer(question, "yes").await.unwrap();
@@ -134,7 +134,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
     }
 }
 
-/// P5: with no image allowed each becomes a placeholder at once; a file is none.
+/// P5: with no image allowed each becomes a placeholder at once; a file is not an image.
 #[tokio::test(start_paused = true)]
 async fn p5_a_window_for_no_image_shows_placeholders_and_files() {
     let stage = Stage::new(
@@ -155,7 +155,7 @@ async fn p5_a_window_for_no_image_shows_placeholders_and_files() {
     assert!(more < limit::IMAGE_TOKENS, "{more} tokens");
 }
 
-/// A tool that returns parts that are none keeps its text and those that are; the model is told of the others.
+/// A tool that returns invalid parts keeps its text and the valid ones; a note tells the model about the others.
 #[tokio::test(start_paused = true)]
 async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} } ] }, { say: done } ]";
@@ -187,8 +187,8 @@ async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
     }
 }
 
-/// A message brings the bytes of its parts along: nobody gets at bytes of another tree by naming their hash, and what is
-/// too much or nothing is refused before anything is written.
+/// A message carries the bytes of its parts: nobody can get bytes of another tree by naming their hash, and empty or
+/// oversized parts are refused before anything is written.
 #[tokio::test(start_paused = true)]
 async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     let stage = Stage::new("rules: [ { call: [ { tool: ask_human, args: { question: A? } } ] } ]");
@@ -217,7 +217,7 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
         refused(tree.send_with(name("root"), "x", vec![empty]).await.map(|()| SendReply::Delivered));
     assert_eq!(recorded, BadPart::Empty { name: name("none.png") });
     assert_eq!(tree.status().seq, before);
-    // With its bytes it is welcome, and the same image twice is one blob.
+    // With its bytes it is accepted, and the same image twice is one blob.
     let twice = vec![parts[0].clone(); 2];
     tree.request_with(By::Person, send(twice), bytes).await.unwrap();
 }
@@ -226,7 +226,7 @@ fn blobs(parts: &[Part]) -> Vec<BlobRef> {
     parts.iter().map(|part| part.blob().clone()).collect()
 }
 
-/// The bytes of parts live as long as a tree or a branch that shows them.
+/// The bytes of parts are kept as long as a tree or a branch shows them.
 #[tokio::test(start_paused = true)]
 async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
@@ -270,7 +270,7 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     );
 }
 
-/// What an event says of a part is what it is, never what is in it; and it says the blobs that a replay must find.
+/// An event describes a part, never its content, and names the blobs that a replay needs.
 #[tokio::test(start_paused = true)]
 async fn events_name_parts_and_hold_no_bytes() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
@@ -292,14 +292,14 @@ async fn events_name_parts_and_hold_no_bytes() {
         })
         .collect();
     assert_eq!(named, blobs(&parts));
-    // What an append stored is what is read: batches with parts survive the way there and back.
+    // Batches with parts are read back as they were appended.
     for entry in stage.journal().read(tree.id(), Seq(0), 99).wait().unwrap() {
         let json = serde_json::to_string(&entry.batch).unwrap();
         assert_eq!(serde_json::from_str::<spinney_journal::Batch>(&json).unwrap(), entry.batch);
     }
 }
 
-/// A child that is given images shows them with its first turn.
+/// A child that is given images shows them in its first turn.
 #[tokio::test(start_paused = true)]
 async fn a_child_is_given_images_with_its_messages() {
     let stage = Stage::new(
@@ -328,7 +328,7 @@ async fn a_child_is_given_images_with_its_messages() {
 }
 
 /// A long text and an image in one answer are two blobs: the text is a preview with a file, the image is an image. When
-/// the window is full, what is told in short says that something came along.
+/// the window is full, the digest mentions the attachment.
 #[tokio::test(start_paused = true)]
 async fn a_long_answer_with_an_image_keeps_both() {
     let script = "rules: [ { when: { turn: 12 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
@@ -347,7 +347,8 @@ async fn a_long_answer_with_an_image_keeps_both() {
     assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 4_500));
 }
 
-/// A driver counts what it knows; otherwise an image has its bound, a text what its words have, and the rest its bytes.
+/// A driver counts what it can; otherwise an image counts as its maximum, a text as its words, and the rest as its
+/// bytes.
 #[test]
 fn parts_count_by_kind_unless_a_driver_knows_better() {
     struct Words;

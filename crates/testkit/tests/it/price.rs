@@ -1,10 +1,10 @@
-//! Prices: a hold is an upper bound of what a call can cost, and what it did cost is rounded up once.
+//! Prices: a hold is an upper bound of a call's cost, and the actual cost is rounded up once.
 
 use proptest::prelude::*;
 use spinney_kernel::budget::{
     AMOUNT_MAX, Amounts, Price, PriceActive, PriceChange, PriceTier, Rates, Resource, Usage, Used,
 };
-use spinney_kernel::record::{Event, StopReason};
+use spinney_kernel::record::Event;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
 use spinney_kernel::words::{Body, CallId, Time, limit};
@@ -31,7 +31,7 @@ fn daily(start_s: u32, end_s: u32, rates: Rates) -> PriceChange {
     PriceChange { active: PriceActive::Daily { start_s, end_s }, rates, tiers: Vec::new() }
 }
 
-/// Whatever a call within its bounds used, by whichever rates, is never more than what was held for it.
+/// Whatever a call within its bounds used, at whichever rates, never costs more than its hold.
 #[test]
 fn a_hold_is_an_upper_bound_whatever_the_cache_did() {
     let (input_tokens, output_cap) = (1_001, 77);
@@ -58,7 +58,7 @@ fn a_cost_is_rounded_up_once_per_call() {
     assert_eq!(one.cost(&usage(600_000, 400_001), NOW), 2);
 }
 
-/// The largest output that some money pays for is paid for by it, and one token more is not.
+/// The largest affordable output is affordable, and one token more is not.
 #[test]
 fn the_output_that_money_pays_for_is_exact() {
     let price = cached();
@@ -77,7 +77,7 @@ fn the_output_that_money_pays_for_is_exact() {
     assert_eq!(free.output_within(3_000_000_000, 0, NOW), Some(u64::MAX), "what costs nothing has no bound");
 }
 
-/// Every kind of token has its own rate: a cache for an hour, and reasoning.
+/// Every kind of token has its own rate, including one-hour caches and reasoning.
 #[test]
 fn each_kind_of_token_is_settled_at_its_own_rate() {
     let price = Price {
@@ -122,7 +122,7 @@ fn a_long_input_raises_the_price_of_the_whole_call() {
     assert_eq!(cheaper.worst_case(101, 0, NOW), 101, "the true input may be shorter than its bound");
 }
 
-/// A hold takes the dearest rates that can be active before the call is over, and a booking those of its start.
+/// A hold uses the dearest rates that can be active before the call ends, and a booking those of its start.
 #[test]
 fn a_hold_takes_the_dearest_rates_until_the_latest_end_and_a_booking_those_of_the_start() {
     let later = |ms| Time(NOW.0 + ms);
@@ -143,7 +143,7 @@ fn a_hold_takes_the_dearest_rates_until_the_latest_end_and_a_booking_those_of_th
     assert_eq!(falls.worst_case(10, 10, later(1)), 20, "what is over is not held for");
 }
 
-/// Times of day are in UTC, may pass midnight, and the last price that is active holds.
+/// Times of day are in UTC, may pass midnight, and the last active price applies.
 #[test]
 fn daily_prices_hold_at_their_time_of_day() {
     let [low, peak, night] = [1, 2, 3].map(|usd| Rates::flat(usd * 1_000_000, usd * 1_000_000));
@@ -166,7 +166,7 @@ fn daily_prices_hold_at_their_time_of_day() {
     assert_eq!(price.since(Time(DAY_MS)), None);
 }
 
-/// In a tree: input is held at the dearest input rate and settled at what it was.
+/// In a tree: input is held at the dearest input rate and settled at its actual one.
 #[test]
 fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
     let mut play = Play::grow_as("root $1.00 / a", |tree| tree.models[0].price = Some(cached()));
@@ -181,8 +181,8 @@ fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
     assert_eq!(play.view("root").spent, spent.with(Resource::Tokens, 1_040).with(Resource::Steps, 1));
 }
 
-/// In a tree: a call that starts before its model gets cheaper is booked at the price of its start, whenever it ends, and the
-/// journal has the time. Calls whose price has no dates have none, as in older journals.
+/// In a tree: a call that starts before its model gets cheaper is booked at the price of its start, whenever it ends,
+/// and the journal has that time. Calls without dated prices have none, as in older journals.
 #[test]
 fn a_call_is_booked_at_the_price_of_its_start() {
     let start = Play::seed().now();
@@ -207,8 +207,7 @@ fn a_call_is_booked_at_the_price_of_its_start() {
     assert!(json.get("at").is_none(), "{json}");
 }
 
-/// A definition as older versions wrote it reads as it did and is written back byte for byte, and one with everything
-/// comes back whole.
+/// A definition from an older version is read and written back byte for byte, and one with every field survives too.
 #[test]
 fn prices_of_older_definitions_keep_their_bytes() {
     for written in [
@@ -235,19 +234,10 @@ fn hold(play: &mut Play, input_tokens: u64, output_cap: u64) {
     play.must(Request::Hold(Hold { agent: name("a"), effect }));
 }
 
-/// The last call that was asked ends with this usage.
+/// Ends the last requested call with this usage.
 fn done(play: &mut Play, usage: Usage) {
     let call = CallId(play.world().calls().next_id().0 - 1);
-    play.report(Report::Done(Done {
-        call,
-        attempt: 1,
-        used: Used::Tokens(usage),
-        body: Body::default(),
-        asks: Vec::new(),
-        is_error: false,
-        mismatch: None,
-        stop: StopReason::End,
-    }));
+    play.report(Report::Done(Done::new(call, 1, Used::Tokens(usage), Body::default())));
 }
 
 fn started(play: &Play) -> Vec<Option<Time>> {
@@ -270,7 +260,7 @@ fn any_rates() -> impl Strategy<Value = Rates> {
 }
 
 fn any_tiers() -> impl Strategy<Value = Vec<PriceTier>> {
-    // Each length once: of two tiers for the same length a hold takes the dearer.
+    // Each length once: of two tiers for the same length a hold uses the dearer.
     let tiers = proptest::collection::btree_map(0..3_000_u64, any_rates(), 0..4);
     let tier = |(input_above, rates)| PriceTier { input_above, rates };
     tiers.prop_map(move |tiers| tiers.into_iter().map(tier).collect()).prop_shuffle()
@@ -294,7 +284,7 @@ fn any_price() -> impl Strategy<Value = Price> {
     })
 }
 
-/// A usage, and bounds of input and output that it does not pass.
+/// A usage, and bounds of input and output that it does not exceed.
 fn any_usage() -> impl Strategy<Value = (Usage, u64, u64)> {
     let tokens = || prop_oneof![0..20_u64, 0..4_000_u64, Just(AMOUNT_MAX / 8)];
     ((tokens(), tokens(), tokens(), tokens()), (tokens(), tokens()), 0..3_u64, 0..3_u64).prop_map(
@@ -308,8 +298,7 @@ fn any_usage() -> impl Strategy<Value = (Usage, u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever was used within the bounds of a call, at whichever moment before its latest end a provider bills it: never
-    /// more than its hold.
+    /// Usage within a call's bounds, billed at any moment before its latest end, never costs more than its hold.
     #[test]
     fn a_hold_covers_every_use_within_its_bounds_at_every_moment(
         price in any_price(),
@@ -323,7 +312,7 @@ proptest! {
         prop_assert!(price.cost(&usage, start.after_ms(lasts)) <= held, "at its end");
     }
 
-    /// A hold is no more than the dearest rates of the price make it, and at least what the rates of now do.
+    /// A hold is at most the dearest rates of the price, and at least the current ones.
     #[test]
     fn a_hold_is_no_more_than_the_dearest_moment_of_the_call(
         price in any_price(),
@@ -331,7 +320,7 @@ proptest! {
         output_cap in 0..4_000_u64,
     ) {
         let held = price.worst_case(input_tokens, output_cap, NOW);
-        // Every minute, and every moment at which something changes.
+        // Every minute, and every moment at which a rate changes.
         let minutes = (0..=limit::MODEL_CALL_MS_MAX / 60_000).map(|minute| NOW.after_ms(minute * 60_000));
         let dated = price.changes.iter().filter_map(|change| match change.active {
             PriceActive::From(at) => Some(at).filter(|at| *at > NOW && *at <= NOW.after_ms(limit::MODEL_CALL_MS_MAX)),
@@ -361,7 +350,7 @@ proptest! {
         prop_assert_eq!(held, dearest.max().unwrap_or_default());
     }
 
-    /// What money pays for is paid for by it, and one token more is not.
+    /// What is affordable is paid, and one token more is not.
     #[test]
     fn what_money_pays_for_is_the_most_that_it_pays_for(
         price in any_price(),
@@ -376,7 +365,7 @@ proptest! {
             None => prop_assert!(price.worst_case(0, other, NOW) > nanos),
             Some(input) => {
                 prop_assert!(price.worst_case(input, other, NOW) <= nanos);
-                // Rounding up once instead of twice may leave room for a little more; twice as much never fits.
+                // Rounding up once instead of twice may leave room for slightly more; twice as much never fits.
                 let more = input.saturating_mul(2).saturating_add(2_000_000);
                 let is_free = price.worst_case(u64::MAX, other, NOW) <= nanos;
                 prop_assert!(is_free || price.worst_case(more, other, NOW) > nanos);
@@ -384,7 +373,7 @@ proptest! {
         }
     }
 
-    /// No number overflows, however large: the sum stops above every amount that a ledger takes.
+    /// No number overflows, however large: the sum saturates above every amount that a ledger accepts.
     #[test]
     fn no_number_overflows(price in any_price(), input in any::<u64>(), output in any::<u64>(), at in any::<u64>()) {
         let most = price.worst_case(input, output, Time(at));

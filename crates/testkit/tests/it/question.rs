@@ -1,4 +1,4 @@
-//! Questions to people: only the agent that asks waits, at any depth, and nobody waits for ever.
+//! Questions to people: only the asking agent waits, at any depth, and never for ever.
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Why;
@@ -13,7 +13,7 @@ fn answer(question: u64) -> Request {
     Request::Answer(Answer { question: CallId(question), answer: Body::text("yes") })
 }
 
-/// An answer ends the question it is for and no other; the others work on meanwhile.
+/// An answer ends only its own question; other agents continue meanwhile.
 #[test]
 fn an_answer_wakes_only_the_agent_that_asked() {
     let script = "ask b Which?\nask c Why?\ncall a $0.10\nanswer #1 this one\ncall b $0.10";
@@ -32,7 +32,7 @@ fn an_answer_wakes_only_the_agent_that_asked() {
     ");
 }
 
-/// Nobody answers in time: the question fails, its default counts, or the agent is cancelled, as it was asked.
+/// Without an answer in time the question fails, its default counts, or the agent is cancelled, as its policy says.
 #[test]
 fn an_unanswered_question_follows_its_timeout_policy() {
     insta::assert_snapshot!(check("root / a / b", "ask a Which? timeout=5s\npass 4999ms\npass 1ms"), @"
@@ -61,7 +61,7 @@ fn an_unanswered_question_follows_its_timeout_policy() {
     ");
 }
 
-/// An answer to a question that nobody asked, that was answered, or that is no question is refused with the open ones.
+/// An answer to a question that does not exist, was answered, or is not a question is refused with a list of open ones.
 #[test]
 fn an_answer_to_an_unknown_question_is_refused() {
     let mut play = Play::grow("root $9.00 / a\nroot / b");
@@ -75,7 +75,7 @@ fn an_answer_to_an_unknown_question_is_refused() {
     assert_eq!(refusal, Refusal::PersonOnly { verb: "answer a question".to_owned() });
 }
 
-/// An answer that comes after the time was up is too late.
+/// An answer after the timeout is refused.
 #[test]
 fn an_answer_after_the_time_is_too_late() {
     let mut play = Play::grow("root / a");
@@ -84,7 +84,7 @@ fn an_answer_after_the_time_is_too_late() {
     assert_eq!(refusal, Refusal::UnknownQuestion { question: CallId(1), open: Vec::new() });
 }
 
-/// An answer that comes after the time was up is too late even if it is read before the timer is.
+/// An answer after the timeout is refused even if it arrives before the timer fires.
 #[test]
 fn an_answer_that_overtakes_the_timer_of_its_question_is_too_late() {
     let mut play = Play::grow("root / a");
@@ -97,7 +97,7 @@ fn an_answer_that_overtakes_the_timer_of_its_question_is_too_late() {
     assert!(play.ask(answer(2)).is_ok());
 }
 
-/// A tree in which nothing can move but for a person's answer says so.
+/// A tree that only a person's answer can continue is shown as waiting.
 #[test]
 fn a_tree_that_only_waits_for_a_person_says_so() {
     let mut play = Play::grow("root $9.00 / a\nroot / b");
@@ -109,7 +109,7 @@ fn a_tree_that_only_waits_for_a_person_says_so() {
     assert_eq!(play.world().state(), TreeState::Running);
 }
 
-/// A question survives a restart: it stands in the journal with its time.
+/// A question survives a restart: the journal has it with its timeout.
 #[test]
 fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
     let mut play = Play::grow("root / a");
@@ -122,7 +122,7 @@ fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
     assert_eq!(again.alarms().map(|alarm| alarm.at.0).collect::<Vec<_>>(), [6_000]);
 }
 
-/// A question without words, without bounds or from somebody else is refused.
+/// A question that is empty, too long or from another agent is refused.
 #[test]
 fn a_question_must_say_something_and_be_the_agents_own() {
     let mut play = Play::grow("root / a / b");

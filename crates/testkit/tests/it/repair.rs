@@ -1,5 +1,5 @@
-//! An answer that does not fit its schema: told, repaired a few times like any other turn, and then a typed failure. What
-//! the kernel makes of the finding; whether an answer fits is found out elsewhere.
+//! An answer that does not match its schema: the model reads why, repairs it in ordinary turns, and then fails with a
+//! type. These are the kernel's decisions; whether an answer matches is checked elsewhere.
 
 use insta::assert_snapshot;
 use spinney_kernel::budget::{Usage, Used};
@@ -21,7 +21,7 @@ fn schema() -> Option<Box<OutputSchema>> {
     Some(Box::new(OutputSchema::read(SCHEMA).unwrap()))
 }
 
-/// A tree in which every role that takes turns has the schema.
+/// A tree in which every role with turns has the schema.
 fn grow(fixture: &str) -> Play {
     Play::grow_as(fixture, shaped)
 }
@@ -36,7 +36,7 @@ fn misfit() -> Mismatch {
     Mismatch { kind: MismatchKind::Value, wrong: vec![wrong], more: 1 }
 }
 
-/// The running call ends with this text, and what was found wrong with it.
+/// Ends the running call with this text and this mismatch.
 fn answer(play: &mut Play, text: &str, mismatch: Option<Mismatch>) {
     let call = *running(play).last().unwrap();
     answer_of(play, call, text, mismatch);
@@ -81,7 +81,7 @@ fn end(play: &Play, agent: &str) -> String {
     }
 }
 
-/// The first message of an agent with a schema asks for a value of it; without one it is what it always was.
+/// The first message of an agent with a schema asks for such a value; without a schema it is unchanged.
 #[test]
 fn only_the_agent_itself_is_shown_its_schema() {
     let play = Play::grow_as("root turns=5 / plain turns=5", |definition| {
@@ -123,7 +123,7 @@ fn an_answer_that_fits_at_the_second_try_is_the_result() {
     assert_eq!(contexts(&play).end().unwrap().shown.text, r#"{"n":5}"#);
 }
 
-/// A parent gets a typed failure with the place, and what the child said as a partial result.
+/// A parent gets a typed failure with the place, and the child's text as a partial result.
 #[test]
 fn repairs_that_do_not_help_end_in_a_typed_failure() {
     let mut play = grow("root turns=9 / child turns=9 detached");
@@ -157,7 +157,7 @@ fn turns_that_run_out_while_repairing_say_what_is_still_wrong() {
     assert_snapshot!(end(&play, "root"), @r#"max_steps: at /n: value is not of type "integer"; and 1 more: no answer fits `output_schema` after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less"#);
 }
 
-/// What a repair costs is the agent's: at its ceiling it ends as at any other turn, with what it has.
+/// The agent pays for its repairs: at its ceiling it ends as at any other turn, with its progress.
 #[test]
 fn a_repair_that_the_budget_refuses_leaves_a_partial_result() {
     let mut play = grow("root turns=5 / child steps=1 turns=5 detached");
@@ -167,7 +167,7 @@ fn a_repair_that_the_budget_refuses_leaves_a_partial_result() {
     assert!(heard[0].ends_with("; partial result:\nfive"), "{heard:?}");
 }
 
-/// Who was written to meanwhile has another answer to give, and as many repairs for it.
+/// After a new message the agent gives another answer, with as many repairs.
 #[test]
 fn a_message_or_an_instruction_asks_for_another_answer() {
     let mut play = grow("root turns=20");
@@ -195,7 +195,7 @@ fn running_call(play: &Play) -> CallId {
     *running(play).last().unwrap()
 }
 
-/// An answer that fits is not the last word either if somebody wrote meanwhile.
+/// A matching answer is not the end if a message arrived meanwhile.
 #[test]
 fn an_answer_that_fits_is_not_the_end_while_there_is_something_to_read() {
     let mut play = grow("root turns=20");
@@ -206,7 +206,7 @@ fn an_answer_that_fits_is_not_the_end_while_there_is_something_to_read() {
     assert_eq!(end(&play, "root"), "completed");
 }
 
-/// What is wrong with an answer is read, however full the window is.
+/// The note about a mismatch is read, however full the window is.
 #[test]
 fn a_mismatch_is_shown_even_when_the_window_is_full() {
     let mut play = Play::grow_as("root turns=20", |definition| {
@@ -228,7 +228,7 @@ fn a_mismatch_is_shown_even_when_the_window_is_full() {
     assert!(window.progress.window.tokens_of(Category::Error) > 0);
 }
 
-/// A spawner's schema is the child's, whatever the role says, and the child's alone.
+/// A spawner's schema applies to the child, whatever the role says, and to the child alone.
 #[test]
 fn a_spawner_may_ask_for_another_shape() {
     let mut play = grow("root turns=5 / b turns=5 later");
@@ -243,7 +243,7 @@ fn a_spawner_may_ask_for_another_shape() {
     assert!(births(&play)[1].output_schema.is_some() && births(&play)[2].output_schema.is_none());
 }
 
-/// What a model writes in `spawn_agent`: the schema itself, or its JSON as a text.
+/// The schema in `spawn_agent`: an object, or its JSON as a string.
 #[test]
 fn a_model_may_give_a_child_a_schema() {
     for (args, wanted) in [
@@ -289,7 +289,7 @@ fn a_schema_that_is_too_long_is_refused_with_both_numbers() {
     let long = format!(r#"{{"title":"{}"}}"#, "x".repeat(limit::SCHEMA_BYTES_MAX));
     let refusal = OutputSchema::read(&long).unwrap_err();
     assert!(matches!(refusal, Refusal::TextTooLong { bytes_max: limit::SCHEMA_BYTES_MAX, .. }), "{refusal}");
-    // One that nobody checked is refused where it arrives.
+    // A schema that was not checked is refused on arrival.
     let written = serde_json::json!({ "output_schema": { "schema": long } });
     let frame: Frame = serde_json::from_value(written).unwrap();
     let spawn = Spawn { frame, ..Play::spawn("root", "b") };
@@ -297,7 +297,7 @@ fn a_schema_that_is_too_long_is_refused_with_both_numbers() {
     assert!(matches!(refusal, Refusal::TextTooLong { .. }), "{refusal}");
 }
 
-/// What a first message has of tokens is at least what its bytes say, or what was counted.
+/// A first message counts at least its bytes, or its actual count.
 #[test]
 fn the_schema_counts_in_what_a_first_call_holds() {
     let asked = |play: &Play| {

@@ -1,4 +1,4 @@
-//! Journals: what was decided can be written, read, applied and decided again, to the same world from every cut.
+//! Journals: decisions can be written, read, applied and made again, with the same world from every cut.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use spinney_testkit::Play;
 use crate::bad_input::all_refusals;
 use crate::observed::{name, refusals};
 
-/// A long and varied life: every verb, every report, every event, every outcome and every reason to wait.
+/// A long and varied run: every verb, report, event, outcome and reason to wait.
 fn life() -> Play {
     let fixture = "root $5.00 tokens=90000 steps=40 retries=9 timeout=90s / a $2.00 lend reserve=20% / b / c\n\
          root / d $0.50 shrink timeout=20s\nroot / e downgrade=cheap $0.30\nroot / f $1.00";
@@ -43,7 +43,7 @@ fn life() -> Play {
     play
 }
 
-/// Writes a value as JSON, checks that it reads back as the same value, and gives the JSON.
+/// Writes a value as JSON, checks that it reads back as the same value, and returns the JSON.
 macro_rules! round {
     ($type:ty, $value:expr) => {{
         let json = serde_json::to_string($value).unwrap();
@@ -53,13 +53,13 @@ macro_rules! round {
     }};
 }
 
-/// The name of the variant that stands at a place.
+/// The name of the variant at a path.
 fn tag(value: &serde_json::Value, path: &str) -> Option<String> {
     let at = value.pointer(path)?;
     at.as_str().or_else(|| at.as_object()?.keys().next().map(String::as_str)).map(str::to_owned)
 }
 
-/// Everything that a varied life records can be written as JSON and read back as the same value.
+/// Everything that a varied run records can be written as JSON and read back as the same value.
 #[test]
 fn every_input_and_event_reads_back_as_it_was_written() {
     let play = life();
@@ -87,7 +87,7 @@ fn every_input_and_event_reads_back_as_it_was_written() {
     ");
 }
 
-/// One of every refusal that has fields of its own kind.
+/// One of every refusal that has its own kind of fields.
 fn one_of_each() -> Vec<Refusal> {
     let (agent, model, role, tool) = (|| name("a"), || name("m"), || name("r"), || name("t"));
     let short = Shortfall {
@@ -131,7 +131,7 @@ fn one_of_each() -> Vec<Refusal> {
     ]
 }
 
-/// Every refusal reads back as it was written, whoever gets to see it.
+/// Every refusal reads back as it was written.
 #[test]
 fn every_refusal_reads_back_as_it_was_written() {
     let mut all = all_refusals();
@@ -155,8 +155,8 @@ fn deciding_again_gives_the_same_events_and_world() {
     assert_eq!(&world, play.world());
 }
 
-/// From every cut, between any two batches, applying the rest of the events gives the same world, and so does
-/// deciding the rest of the inputs on a world that was only applied.
+/// From every cut between two batches, applying the rest of the events gives the same world, and so does deciding the
+/// rest of the inputs on a world that was only applied.
 #[test]
 fn applying_from_every_cut_gives_the_same_world() {
     let play = life();

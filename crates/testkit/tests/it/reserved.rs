@@ -1,4 +1,4 @@
-//! Names that lie: ids and topics that an agent may not use, because they mean somebody or something else.
+//! Reserved names: ids and topics that an agent may not use, because they mean somebody or something else.
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
@@ -70,7 +70,7 @@ fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
     assert_eq!(recorded, "the topic `tree.halt` is for the tree's own events: choose another first word");
 }
 
-/// Trees go on under the rules that they started with.
+/// Trees continue under the rules that they started with.
 #[test]
 fn a_tree_of_older_rules_takes_the_names_that_it_always_took() {
     for rules in [1, 2] {

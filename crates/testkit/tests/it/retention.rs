@@ -1,4 +1,4 @@
-//! Which checkpoints go with time, and that exactly those do.
+//! Which checkpoints expire, and that exactly those are removed.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const HOUR: u64 = 60 * 60 * 1_000;
 const DAY: u64 = 24 * HOUR;
 const NOW: Time = Time(1_700_000_000_000);
 
-/// One that was made so long ago.
+/// A checkpoint of this age.
 fn aged(nth: usize, kind: CheckpointKind, number: u32, age_ms: u64) -> ListedCheckpoint {
     let (agent, made) = ("root".parse().unwrap(), Time(NOW.0 - age_ms));
     let known = CheckpointFacts { agent, kind, seq: Seq(nth as u64 + 1), made, number };
@@ -52,11 +52,11 @@ fn p26_age_and_number_say_which_automatic_ones_go() {
         let listed = [aged(0, kind, number, age_ms)];
         assert_eq!(!expired(&listed, NOW).is_empty(), expected, "{kind:?} {number} {age_ms}");
     }
-    // A clock that was set back makes nothing old.
+    // A clock that was set back expires nothing.
     assert_eq!(expired(&[aged(0, Automatic, 1, 0)], Time(0)), Vec::<&ListedCheckpoint>::new());
 }
 
-/// P26: beyond a thousand of all kinds the oldest automatic ones go, whatever their age; other kinds do not even then.
+/// P26: beyond a thousand in all, the oldest automatic ones are removed, whatever their age; other kinds never are.
 #[test]
 fn p26_beyond_a_thousand_the_oldest_automatic_ones_go() {
     let recent = |nth: usize| aged(nth, Automatic, 1, nth as u64);
@@ -64,7 +64,7 @@ fn p26_beyond_a_thousand_the_oldest_automatic_ones_go() {
     listed.push(aged(5_000, Manual, 0, 90 * DAY));
     listed.push(aged(5_001, Automatic, 10, 29 * DAY));
     assert_eq!(expired(&listed, NOW), Vec::<&ListedCheckpoint>::new());
-    // One that is too old anyway leaves its place to another.
+    // One that expires anyway does not count.
     listed.push(aged(5_002, Automatic, 10, 31 * DAY));
     let names = |listed: &[ListedCheckpoint]| -> Vec<String> {
         expired(listed, NOW).iter().map(|listed| listed.name.to_string()).collect()
@@ -78,7 +78,7 @@ fn p26_beyond_a_thousand_the_oldest_automatic_ones_go() {
     assert_eq!(names(&people), Vec::<String>::new());
 }
 
-/// One checkpoint to be: of which tree, what kind, which number, how many hours old.
+/// A checkpoint to make: tree, kind, number, and age in hours.
 type Planned = (u8, CheckpointKind, u32, u64);
 
 fn planned() -> impl Strategy<Value = Planned> {
@@ -86,7 +86,7 @@ fn planned() -> impl Strategy<Value = Planned> {
     (1_u8..4, kind, 1_u32..25, 0_u64..40 * 24)
 }
 
-/// A journal of trees in which these were made, with more automatic ones of this hour.
+/// A journal of trees with these checkpoints, and more automatic ones of this hour.
 fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<TreeId, Seq>) {
     let (journal, mut ends) = (MemoryJournal::new(), BTreeMap::new());
     let more = std::iter::repeat_n((1, Automatic, 1, 0), more);
@@ -107,8 +107,8 @@ fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<Tree
     (journal, ends)
 }
 
-/// P26: the count is the number of rows that are gone; those are the expired ones and no other; no other kind, head or
-/// batch is touched; and what a rebuild brings back goes again.
+/// P26: the count is the number of removed rows, which are exactly the expired ones; no other kind, head or batch is
+/// touched; and what a rebuild restores is removed again.
 #[test]
 fn p26_the_count_is_what_is_gone_and_no_other_kind_goes() {
     let config = ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() };
@@ -126,7 +126,7 @@ fn p26_the_count_is_what_is_gone_and_no_other_kind_goes() {
         prop_assert_eq!(clean(&journal, NOW).wait(), Ok(expected.clone()));
         prop_assert_eq!((all(), before.len() - all().len()), (kept.clone(), expected.removed));
         prop_assert_eq!(journal.heads(&[]).wait().unwrap(), heads);
-        // There is nothing left to do; and what comes back goes again.
+        // Nothing is left to do; and what is restored is removed again.
         prop_assert_eq!(clean(&journal, NOW).wait(), Ok(Cleaned { removed: 0, ..expected.clone() }));
         ends.keys().for_each(|tree| rebuild(&journal, *tree).wait().unwrap());
         prop_assert_eq!(all(), before);

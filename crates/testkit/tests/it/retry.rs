@@ -1,4 +1,4 @@
-//! When an attempt fails: again, elsewhere or not at all; breakers, rate limits and the pauses in between.
+//! When an attempt fails: retry, fall back or give up; breakers, rate limits and delays.
 
 use spinney_kernel::definition::{Allow, Definition, ModelSpec};
 use spinney_kernel::record::{Effect, Event};
@@ -19,7 +19,7 @@ fn played(fixture: &str, change: impl FnOnce(&mut Definition), script: &str) -> 
     format!("{}\n{}", play.log(), play.tree())
 }
 
-/// A provider that fails is left for the fallback at once; the retry is counted.
+/// After a failure the fallback is called at once; the retry is counted.
 #[test]
 fn a_failing_model_is_left_for_its_fallback() {
     let script = "call a $0.10\nfailed #1 server $0.02\ndone #1 $0.004";
@@ -35,7 +35,7 @@ fn a_failing_model_is_left_for_its_fallback() {
     ");
 }
 
-/// Without a fallback the same model is tried again after a pause, which doubles.
+/// Without a fallback the same model is tried again after a delay, which doubles.
 #[test]
 fn without_a_fallback_the_same_model_is_tried_after_a_growing_pause() {
     let script = "call a $0.10\nfailed #1 server\npass 1s\nfailed #1 timeout\npass 2s\ndone #1 $0.10";
@@ -54,7 +54,7 @@ fn without_a_fallback_the_same_model_is_tried_after_a_growing_pause() {
     ");
 }
 
-/// The pause that the provider asks for is kept to the millisecond.
+/// The delay that the provider asks for is kept to the millisecond.
 #[test]
 fn a_provider_that_says_when_to_come_back_is_obeyed() {
     let script = "call a $0.10\nfailed #1 rate_limit after=1234ms\npass 1233ms\npass 1ms";
@@ -69,7 +69,7 @@ fn a_provider_that_says_when_to_come_back_is_obeyed() {
     ");
 }
 
-/// A pause longer than any honest one is a fault that no retry mends; a fallback may.
+/// An excessive delay is a fault without a retry; a fallback may be used.
 #[test]
 fn a_pause_beyond_the_bound_is_not_waited_for() {
     let script = "call a $0.10\nfailed #1 rate_limit after=601s";
@@ -91,7 +91,7 @@ fn a_pause_beyond_the_bound_is_not_waited_for() {
     ");
 }
 
-/// Attempts at one call are bounded, fallbacks and pauses together.
+/// Attempts of one call are bounded, fallbacks and delays together.
 #[test]
 fn attempts_at_one_call_are_bounded_with_fallbacks_included() {
     let ring = |definition: &mut Definition| {
@@ -114,7 +114,7 @@ fn attempts_at_one_call_are_bounded_with_fallbacks_included() {
     }
 }
 
-/// A busy provider is waited for, but the last attempt goes elsewhere if there is elsewhere.
+/// A busy provider is retried, but the last attempt uses the fallback if there is one.
 #[test]
 fn the_last_attempt_at_a_busy_model_goes_to_its_fallback() {
     let fail = "failed #1 rate_limit after=1s\npass 1s\n".repeat(4);
@@ -136,7 +136,7 @@ fn the_last_attempt_at_a_busy_model_goes_to_its_fallback() {
     ");
 }
 
-/// Faults that no retry mends end the call at once, with what it used.
+/// Permanent faults end the call at once, with what it used.
 #[test]
 fn a_fault_that_no_retry_mends_ends_the_call() {
     for kind in ["auth", "invalid", "stopped"] {
@@ -146,7 +146,7 @@ fn a_fault_that_no_retry_mends_ends_the_call() {
     }
 }
 
-/// Whatever was stopped by us is not tried elsewhere either.
+/// A call that we stopped does not fall back either.
 #[test]
 fn a_call_that_we_stopped_is_not_tried_elsewhere() {
     insta::assert_snapshot!(check("root / a", "call a $0.10\nfailed #1 stopped $0.01"), @"
@@ -158,7 +158,7 @@ fn a_call_that_we_stopped_is_not_tried_elsewhere() {
     ");
 }
 
-/// A tool is tried again only if doing it twice is the same as once.
+/// A tool is tried again only if it is repeatable.
 #[test]
 fn a_tool_is_tried_again_only_if_it_is_repeatable() {
     insta::assert_snapshot!(check("root / a", "tool a write\nfailed #1 timeout"), @"
@@ -181,7 +181,7 @@ fn a_tool_is_tried_again_only_if_it_is_repeatable() {
     ");
 }
 
-/// A tree that has used up its retries lets no call be tried again, here or elsewhere.
+/// In a tree without retries left no call is tried again, on any model.
 #[test]
 fn retries_of_one_branch_are_missing_in_another() {
     let script = "call a $0.10\nfailed #1 server\ndone #1 $0.001\ncall b $0.10\nfailed #2 server";
@@ -201,7 +201,7 @@ fn retries_of_one_branch_are_missing_in_another() {
     ");
 }
 
-/// A call that used the last retry itself gives up at once; there is nothing to pause for.
+/// A call that used the last retry itself gives up at once, without a delay.
 #[test]
 fn a_call_that_used_the_last_retry_gives_up_at_once() {
     let script = "call a $0.10\nfailed #1 server\npass 1s\nfailed #1 server $0.02";
@@ -217,7 +217,7 @@ fn a_call_that_used_the_last_retry_gives_up_at_once() {
     ");
 }
 
-/// A retry that waits its turn while another takes the last one is refused as a call; its agent goes on.
+/// A waiting retry that loses the last retry to another call is refused as a call; its agent continues.
 #[test]
 fn a_retry_that_comes_too_late_ends_the_call_and_not_the_agent() {
     let script = "
@@ -272,7 +272,7 @@ fn a_fallback_outside_the_allowlist_is_never_called() {
     }
 }
 
-/// L16 (decision part): what both lists allow is still there to fall back to.
+/// L16 (decision part): a fallback that both lists allow is still used.
 #[test]
 fn a_fallback_inside_every_allowlist_is_called() {
     let lists = |definition: &mut Definition| {
@@ -290,7 +290,7 @@ fn a_fallback_inside_every_allowlist_is_called() {
     ");
 }
 
-/// An open breaker sends calls to the fallback, those in line included; without one they are refused.
+/// An open breaker sends calls to the fallback, including those in line; without a fallback they are refused.
 #[test]
 fn an_open_breaker_sends_calls_elsewhere_or_refuses_them() {
     let script = "call a $0.60\ncall a $0.60\nopen m\ncall a $0.10\nclose m\ncall a $0.10";
@@ -328,7 +328,7 @@ fn an_open_breaker_sends_calls_elsewhere_or_refuses_them() {
     ");
 }
 
-/// A rate limit keeps calls to that model until it ends, and no longer; other models are free.
+/// A rate limit blocks calls to that model until it ends, and no longer; other models are not affected.
 #[test]
 fn a_rate_limited_model_is_waited_for_until_then() {
     let script = "
@@ -351,7 +351,7 @@ fn a_rate_limited_model_is_waited_for_until_then() {
     ");
 }
 
-/// A limit that is lifted early or moved is followed.
+/// A limit that is lifted early or moved takes effect.
 #[test]
 fn a_rate_limit_that_moves_is_followed() {
     insta::assert_snapshot!(check("root / a", "rate m 5s\ncall a $0.10\nrate m 9s\npass 5s\nrate m 0s"), @"
@@ -367,7 +367,7 @@ fn a_rate_limit_that_moves_is_followed() {
     ");
 }
 
-/// The pause of one call is the same in every replay, and different calls do not knock at the same moment.
+/// The delay of a call is the same in every replay, and different calls have different delays.
 #[test]
 fn pauses_are_bounded_and_spread_without_randomness() {
     let server = Fault::of(FaultKind::Server);
@@ -420,7 +420,7 @@ fn a_lost_effect_is_repeated_only_if_that_is_the_same_as_once() {
     assert_eq!(first, second, "the same attempt under the same key");
 }
 
-/// What follows from each kind of fault, with a fallback and without: again, elsewhere or not at all.
+/// The consequence of each kind of fault, with and without a fallback: retry, fall back or give up.
 #[test]
 fn every_kind_of_fault_has_its_decision() {
     let kinds = [

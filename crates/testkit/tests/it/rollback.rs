@@ -1,4 +1,4 @@
-//! Rolling back, as the kernel decides it: what is stopped, what is void, what is told, and what past is none.
+//! Rollback decisions: what is stopped, what is discarded, what the agent reads, and which pasts are invalid.
 
 use spinney_journal::Batch;
 use spinney_kernel::context::ContextSnapshot;
@@ -12,7 +12,7 @@ use crate::observed::{events, name};
 
 const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
 
-/// How an agent stands now, as whoever reads a journal finds it.
+/// An agent's current state, as a reader of the journal finds it.
 fn stands(play: &Play, agent: &str) -> (Standing, ContextSnapshot) {
     let agent: AgentId = name(agent);
     let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
@@ -43,7 +43,7 @@ fn headers(play: &Play, agent: &str) -> usize {
     living.unwrap().progress.window.headers().len()
 }
 
-/// The model answers after all, and wants tools: it is paid, nothing is called, and nobody reads it.
+/// The model answers anyway, and calls tools: it is paid, nothing is called, and no agent reads it.
 #[test]
 fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
     let mut play = Play::grow(FIXTURE);
@@ -61,7 +61,7 @@ fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
     assert_eq!((texts(&play, "root").len(), headers(&play, "root")), (1, 1));
 }
 
-/// Tools that were out return too late: the context has what was returned by then, and an error for each of the others.
+/// Running tools return too late: the context has the results of that time, and an error for each of the others.
 #[test]
 fn a_tool_that_was_running_is_shown_as_an_error_and_its_result_is_void() {
     let mut play = Play::grow(FIXTURE);
@@ -72,7 +72,7 @@ fn a_tool_that_was_running_is_shown_as_an_error_and_its_result_is_void() {
     play.run("done #3");
     play.clear_log();
     play.must(Request::Rollback(rollback));
-    // It waits for what is out to be still.
+    // It waits until running calls have ended.
     insta::assert_snapshot!(play.log(), @"root is what root was at 17: 3 messages, 2 unanswered, 0 calls stay, 0 children go");
     play.clear_log();
     play.run("done #5");
@@ -87,7 +87,7 @@ fn a_tool_that_was_running_is_shown_as_an_error_and_its_result_is_void() {
     assert_eq!(late, 2, "{recorded:?}");
 }
 
-/// What a child was told of a past that is gone is not counted as known: what comes in its place is news.
+/// What a child received from a discarded past does not count as known: its replacement is new.
 #[test]
 fn replacements_are_new_to_agents_that_had_the_original() {
     let fact = |text: &str| {
@@ -108,7 +108,7 @@ fn replacements_are_new_to_agents_that_had_the_original() {
     assert!(recorded.last().unwrap().contains("FACT-3"), "{recorded:?}");
 }
 
-/// A past that cannot have been is refused and leaves no trace, whatever is wrong with it.
+/// An impossible past is refused and changes nothing, whatever is wrong with it.
 #[test]
 fn a_past_that_cannot_have_been_is_refused() {
     let mut play = Play::grow(FIXTURE);
@@ -142,7 +142,7 @@ fn a_past_that_cannot_have_been_is_refused() {
     assert!(play.ask(Request::Rollback(rollback)).is_ok());
 }
 
-/// What an agent stood like is stored once, and comes back whole.
+/// An agent's state is stored once, and read back whole.
 #[test]
 fn a_past_is_stored_once() {
     let mut play = Play::grow(FIXTURE);
@@ -158,7 +158,7 @@ fn a_past_is_stored_once() {
     assert_eq!(read, batch);
 }
 
-/// An agent that takes no turns has no context to go back to.
+/// An agent without turns has no context to restore.
 #[test]
 fn an_agent_without_turns_is_not_rolled_back() {
     let mut play = Play::grow("root $9.00 / b turns=9");

@@ -1,4 +1,4 @@
-//! What a child is told, and how large its window is: nothing else ever crosses.
+//! What a child receives from its parent, and the size of its window: nothing else is shared.
 
 use spinney_kernel::context::{Contexts, Frame, Message};
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, Share, WindowSpec};
@@ -32,7 +32,7 @@ fn send(to: &str, category: Category, text: &str) -> Request {
     Request::Send(Send { envelope, ..Send::plain(name(to), Body::text(text)) })
 }
 
-/// Everything that an agent's next packet shows, by category and text.
+/// Everything in an agent's next packet, by category and text.
 fn packet(play: &Play, agent: &str) -> Vec<(Category, String)> {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
@@ -46,7 +46,7 @@ fn count(play: &Play, agent: &str, text: &str) -> usize {
     packet(play, agent).iter().filter(|(_, shown)| shown.contains(text)).count()
 }
 
-/// A parent that was told a fact, said something and read what a tool returned.
+/// A parent that received a fact, said something and read a tool result.
 fn busy() -> Play {
     let mut play = Play::grow(FIXTURE);
     play.must(send("root", Category::Context, "FACT-1 stays true."));
@@ -60,7 +60,7 @@ fn window(play: &Play, agent: &str) -> Option<u64> {
     agents.find(&name(agent)).and_then(|ix| agents.living(ix))?.progress.window.size()
 }
 
-/// P10 (decision part): a child's window is the least of what its role and its spawner say, and its parent's stays.
+/// P10 (decision part): a child's window is the smaller of its role's and its spawner's size, and its parent's stays.
 #[test]
 fn a_childs_window_is_the_smallest_size_given() {
     let mut play =
@@ -84,7 +84,7 @@ fn a_childs_window_is_the_smallest_size_given() {
     assert_eq!(refusal, Refusal::WindowTooSmall { tokens: 256, size: 10 });
 }
 
-/// P10 (decision part): a window leaves room for the answer, with every model that the calls may go to.
+/// P10 (decision part): a window leaves room for the answer, with every model that calls may use.
 #[test]
 fn a_window_fits_each_model_that_a_call_may_go_to() {
     let play = Play::grow_as(FIXTURE, |definition| {
@@ -95,8 +95,8 @@ fn a_window_fits_each_model_that_a_call_may_go_to() {
     assert_eq!(window(&play, "root"), Some(3_400));
 }
 
-/// P11 (decision part): a parent is told of a smaller window once, with the number that counts, and of none that is as
-/// large.
+/// P11 (decision part): a parent gets one note about a smaller window, with the effective size, and none about an equal
+/// one.
 #[test]
 fn a_parent_is_notified_only_when_a_child_was_clamped() {
     let sizes =
@@ -120,7 +120,7 @@ fn a_parent_is_notified_only_when_a_child_was_clamped() {
     assert_eq!(count(&play, "root", "the window of"), 0);
 }
 
-/// P11 (decision part): whoever does not want the note does not get it; the event is there all the same.
+/// P11 (decision part): the note can be turned off; the event is recorded anyway.
 #[test]
 fn the_note_can_be_switched_off() {
     let mut play = Play::grow_as(FIXTURE, |definition| {
@@ -134,8 +134,8 @@ fn the_note_can_be_switched_off() {
     assert!(events(&play).iter().any(|event| matches!(event, Event::WindowSet { clamped: Some(_), .. })));
 }
 
-/// P12: a briefed child holds what its parent was told, once, and nothing that was said or returned; what comes later
-/// does not appear by itself.
+/// P12: a briefed child holds its parent's context messages, once, and nothing that was said or returned; later ones do
+/// not appear by themselves.
 #[test]
 fn p12_a_briefing_is_the_parents_task_and_context_once() {
     let mut play = busy();
@@ -152,8 +152,7 @@ fn p12_a_briefing_is_the_parents_task_and_context_once() {
     assert_eq!(count(&play, "b1", "FACT-2"), 0);
 }
 
-/// A briefed child is told what its parent is and has to do, and not which tools the parent has or how the parent is to
-/// answer: it has tools and an answer of its own.
+/// A briefed child reads its parent's role and goal, but not the parent's tools or answer format: it has its own.
 #[test]
 fn a_briefing_leaves_out_the_tools_of_the_parent() {
     let mut play = busy();
@@ -171,8 +170,8 @@ fn a_briefing_leaves_out_the_tools_of_the_parent() {
     assert!(recorded < first / 4, "it counts {recorded} tokens, all of it {first}");
 }
 
-/// P13 (decision part): a refresh tells each new item once however often it runs; with replace what is no longer known
-/// goes, and the child's own conversation stays.
+/// P13 (decision part): a refresh shares each new item once however often it runs; with replace, outdated items are
+/// removed, and the child's own conversation stays.
 #[test]
 fn a_refresh_tells_what_is_new_once() {
     let mut play = busy();
@@ -198,8 +197,8 @@ fn a_refresh_tells_what_is_new_once() {
     assert_eq!(nobody, Refusal::NobodyAbove { agent: name("root") });
 }
 
-/// P4 (decision part): what a tool returned stands right behind the message that asked for it, whatever is told while
-/// it is out; told twice with replace, it is there once.
+/// P4 (decision part): a tool result directly follows the message that requested it, whatever is shared while it runs;
+/// shared twice with replace, an item is there once.
 #[test]
 fn what_is_shared_while_a_tool_runs_follows_its_result() {
     let mut play = busy();
@@ -215,8 +214,8 @@ fn what_is_shared_while_a_tool_runs_follows_its_result() {
     assert_eq!(categories[3..], recorded);
 }
 
-/// What a forked child takes over is its own conversation, also what others had told its parent: nobody takes that away
-/// from it again.
+/// What a forked child takes over is its own conversation, including what others had shared with its parent: it is
+/// never removed again.
 #[test]
 fn what_others_shared_with_a_parent_is_its_forked_childs_own() {
     let mut play = Play::grow(FIXTURE);
@@ -241,7 +240,7 @@ fn what_others_shared_with_a_parent_is_its_forked_childs_own() {
     assert_eq!(count(&play, "c1", "FACT-1"), 1);
 }
 
-/// P15: only those who are named are told, by reference and with the name of whoever knows it.
+/// P15: only the named agents receive it, by reference and with the name of the agent that knows it.
 #[test]
 fn p15_a_broadcast_reaches_those_who_are_named() {
     let mut play = busy();
@@ -259,7 +258,8 @@ fn p15_a_broadcast_reaches_those_who_are_named() {
     assert_eq!(stored, 1, "told by reference");
 }
 
-/// P15: what an agent said and read is its own: no broadcast takes it, and an agent cannot pass on its first message.
+/// P15: an agent's own texts and results are private: no broadcast includes them, and an agent cannot share its first
+/// message.
 #[test]
 fn p15_a_broadcast_takes_nothing_that_is_private() {
     let mut play = busy();
@@ -278,7 +278,7 @@ fn p15_a_broadcast_takes_nothing_that_is_private() {
     assert!(matches!(play.ask_as(by, stolen), Err(Refusal::NotYours { .. })));
 }
 
-/// A fork goes on from the last turns of its parent, each whole; the one under way is not among them.
+/// A fork continues from its parent's last turns, each whole, without the current one.
 #[test]
 fn a_forked_child_continues_from_whole_turns() {
     let mut play = busy();
@@ -287,13 +287,12 @@ fn a_forked_child_continues_from_whole_turns() {
     let texts: Vec<String> = packet(&play, "b1").into_iter().map(|(_, text)| text).collect();
     let [first, fact, letter, said, result] = texts.as_slice() else { panic!("{texts:?}") };
     assert!(first.contains("Your task: Go on."), "{first}");
-    // What came before the turn was read in it.
+    // Messages before the turn were read in it.
     assert_eq!((fact.as_str(), letter.as_str()), ("FACT-1 stays true.", "DIALOG-1 from a person."));
     assert_eq!((said.as_str(), result.as_str()), ("SAID-2.", "ok"));
 }
 
-/// Messages that a caller of the library gives a child are there from the first packet on; Spinney's own categories are
-/// refused.
+/// Messages that a caller of the library gives a child are in its first packet; Spinney's own categories are refused.
 #[test]
 fn given_messages_are_in_the_first_packet() {
     let mut play = busy();
@@ -314,7 +313,7 @@ fn given_messages_are_in_the_first_packet() {
     );
 }
 
-/// P16 (decision part): a bad id, itself as parent or an id that is taken is refused, and nothing changed.
+/// P16 (decision part): a bad id, itself as parent or an existing id is refused, and nothing changes.
 #[test]
 fn a_bad_spawn_changes_nothing() {
     let mut play = busy();
@@ -333,7 +332,7 @@ fn a_bad_spawn_changes_nothing() {
     assert!(matches!(refused(&mut play, person(orphan)), Refusal::UnknownAgent { .. }));
 }
 
-/// P18: what is meant for one agent changes that one only, and an agent that is not there is an error.
+/// P18: a request about one agent changes only that one, and an unknown agent is an error.
 #[test]
 fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
     let mut play = busy();
@@ -349,7 +348,7 @@ fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
     assert!(matches!(refused(&mut play, unknown), Refusal::UnknownAgent { .. }));
 }
 
-/// P11 (decision part): a note takes as much of the parent's window as it has to say, and gives way when there is no
+/// P11 (decision part): a note takes as much of the parent's window as its text needs, and is dropped when there is no
 /// room.
 #[test]
 fn a_note_is_small_and_gives_way() {

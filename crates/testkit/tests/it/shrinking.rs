@@ -1,5 +1,5 @@
-//! Rights only shrink downwards, on the real runtime: a child and a grandchild try whatever there is to get more than
-//! their parent has, through their tools and through spawns of roles that want everything.
+//! Rights only shrink downwards, on the real runtime: a child and a grandchild try everything to get more than their
+//! parent has, through their tools and through spawns of roles that want everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -96,7 +96,7 @@ fn prison() -> Definition {
     prison
 }
 
-/// What everybody does but the one who tries.
+/// What all agents do except the one that tries.
 const REST: &str = r#"
   - { when: { goal_contains: Spend }, say: "{% for n in range(80) %}more{% endfor %}", call: [{ tool: look }] }
   - { when: { goal_contains: Fail }, fail: { kind: server } }
@@ -128,18 +128,18 @@ const REST: &str = r#"
 tools: { look: { say: seen } }
 "#;
 
-/// A tree in which somebody tried something.
+/// A tree after an attempt.
 struct Tried {
     attempts: Vec<Arc<ModelAttempt>>,
     recorded: Vec<RecordedEvent>,
     look: Look,
-    /// How often a tool ran that nobody below the root may call.
+    /// How often a tool ran that no agent below the root may call.
     ran: usize,
-    /// Every file of the home that is not of the child, the grandchild or anybody below them, by its path.
+    /// Every file of the home that does not belong to the child, the grandchild or anything below them, by path.
     files: BTreeMap<String, String>,
 }
 
-/// Plays the tree in which the agent of this role makes these calls in its first turn.
+/// Runs the tree in which the agent of this role makes these calls in its first turn.
 async fn tried(role: &str, calls: &str) -> Tried {
     let script = format!("rules:\n  - {{ when: {{ agent: {role}, turn: 1 }}, call: [{calls}] }}\n{REST}");
     let ran = Arc::new(AtomicUsize::new(0));
@@ -201,7 +201,7 @@ impl Tried {
         })
     }
 
-    /// What the calls of an agent's first turn came to: text, and whether it was refused.
+    /// The results of an agent's first calls: text, and whether it was refused.
     fn came_to(&self, agent: &str) -> Vec<(String, bool)> {
         let of = |attempt: &&Arc<ModelAttempt>| attempt.origin.agent().as_str() == agent && attempt.turn == 2;
         let Some(second) = self.attempts.iter().find(of) else { return Vec::new() };
@@ -212,8 +212,8 @@ impl Tried {
         second.packet.messages.iter().filter_map(result).collect()
     }
 
-    /// Every right that somebody has and its parent has not, everything that was used beyond a ceiling, everything that
-    /// was seen, called or changed and should not have been.
+    /// Every right that an agent has and its parent does not, every ceiling that was exceeded, and everything that was
+    /// seen, called or changed and should not have been.
     fn escapes(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut seen = |is_escape: bool, what: String| found.extend(is_escape.then_some(what));
@@ -274,7 +274,7 @@ impl Tried {
 }
 
 /// X6: of over a hundred attempts of a child and a grandchild at more files, models, tools, budget, depth, roles,
-/// network, children, knowledge or at the ids of others, none passes: each is refused, or changes nothing.
+/// network, children, knowledge or other agents' ids, none succeeds: each is refused, or changes nothing.
 #[tokio::test(start_paused = true)]
 async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
     let (mut tried_in_all, mut born, mut kinds) = (0, 0, BTreeSet::new());
@@ -287,7 +287,7 @@ async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
             assert_eq!(tried.look.state, TreeState::Ended(ExitKind::Completed), "{role} {calls}");
             let came_to = tried.came_to(role);
             let is_refused = came_to.iter().all(|(_, is_error)| *is_error);
-            // Whoever is spawned may use up what there is, so that nobody has another turn.
+            // The spawned agent may use up the budget, so that no other has another turn.
             if comes == Comes::No && (came_to.is_empty() || !is_refused) {
                 escapes.push(format!("{role} {calls}: {came_to:?}"));
             }
@@ -303,8 +303,7 @@ async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
     }
 }
 
-/// The prison holds nobody who has the rights: what is refused below the root is granted to the root itself, so that the
-/// test above could fail.
+/// The root itself is allowed what is refused below it: this shows that the test above could fail.
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_the_rights_may_do_what_is_refused_below() {
     let calls = r#"{ tool: run }, { tool: gated }, { tool: look },

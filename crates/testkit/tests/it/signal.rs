@@ -1,4 +1,4 @@
-//! Signals: pause, unpause, redirect and cancel; who may send them and what they do to whom.
+//! Signals: pause, unpause, redirect and cancel; who may send them and what they do.
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Effect;
@@ -21,8 +21,8 @@ fn cancel(agent: &str) -> Request {
     Request::Cancel(Cancel { agent: name(agent), reason: "enough".to_owned() })
 }
 
-/// P21 (decision part): a paused child lets what runs end and starts nothing until it is unpaused, whatever it asks or
-/// fails.
+/// P21 (decision part): a paused child's running calls end, and nothing starts until it is unpaused, whatever it asks
+/// or fails.
 #[test]
 fn a_paused_child_starts_nothing_until_it_is_unpaused() {
     let script = "
@@ -62,8 +62,8 @@ fn a_paused_child_starts_nothing_until_it_is_unpaused() {
     ");
 }
 
-/// P21 (decision part): calls in line, in a pause before a retry or at a rate limit do not start either while their
-/// agent is paused.
+/// P21 (decision part): calls in line, in a retry delay or at a rate limit do not start either while their agent is
+/// paused.
 #[test]
 fn calls_that_waited_when_the_pause_came_stay_where_they_are() {
     let script = "
@@ -109,7 +109,7 @@ fn calls_that_waited_when_the_pause_came_stay_where_they_are() {
     ");
 }
 
-/// P21 (decision part): a pause above holds also below it, until the last one is over.
+/// P21 (decision part): a pause also holds for everything below, until the last one ends.
 #[test]
 fn unpausing_a_child_below_a_paused_parent_starts_nothing() {
     let script = "pause a\npause b\ncall b $0.10\nunpause b\nunpause a";
@@ -188,8 +188,8 @@ fn a_redirect_that_lets_things_finish_stops_nothing() {
     ");
 }
 
-/// A redirect that stops ends what the agent had under way: children, calls in line and open questions; what
-/// runs is told to stop and is paid for.
+/// A redirect that stops ends what the agent had under way: children, calls in line and open questions; running calls
+/// are asked to stop and are paid.
 #[test]
 fn a_redirect_that_stops_ends_what_is_under_way() {
     let mut play = Play::grow("root $1.00 / a / b / c\nroot / a / d");
@@ -230,7 +230,7 @@ fn a_redirect_that_stops_ends_what_is_under_way() {
     ");
 }
 
-/// What was told to stop is not tried again, whatever it reports, also after a restart.
+/// A call that was asked to stop is not tried again, whatever it reports, also after a restart.
 #[test]
 fn a_call_that_a_redirect_stopped_is_not_tried_again() {
     for report in ["failed #1 server $0.01", "failed #1 rate_limit after=1s", "lost #1"] {
@@ -243,7 +243,7 @@ fn a_call_that_a_redirect_stopped_is_not_tried_again() {
     }
 }
 
-/// Only a person redirects, and not without words.
+/// Only a person may redirect, and not without text.
 #[test]
 fn a_redirect_is_for_people_and_says_something() {
     let mut play = Play::grow("root / a");

@@ -1,12 +1,12 @@
-//! How many effects run at once, and that waiting takes no place from those who work.
+//! The number of concurrent effects; waiting takes no slot.
 
 use spinney_kernel::words::CallId;
 use spinney_testkit::Play;
 
 use crate::observed::{attempts, running};
 
-/// X12: with one slot and a chain of parents that each wait for the one below, everyone gets to work and the tree
-/// ends: waiting parents hold no slot.
+/// X12: with one slot and a chain of parents that each wait for the one below, every agent works and the tree ends:
+/// waiting parents hold no slot.
 #[test]
 fn x12_a_chain_of_waiting_parents_never_blocks_the_only_slot() {
     let chain = "root / a attached / b attached / c attached / d attached / e attached";
@@ -20,7 +20,7 @@ fn x12_a_chain_of_waiting_parents_never_blocks_the_only_slot() {
     assert!(play.world().is_over());
 }
 
-/// X12: when all of them want the slot at once, they get it one after the other, in the order they asked.
+/// X12: when all of them need the slot at once, they get it one after the other, in the order they asked.
 #[test]
 fn x12_everyone_in_the_chain_gets_the_slot_in_order() {
     let chain = "root / a attached / b attached / c attached / d attached / e attached";
@@ -36,7 +36,7 @@ fn x12_everyone_in_the_chain_gets_the_slot_in_order() {
     assert_eq!((order, attempts(&play)), (vec![6, 9, 12, 15, 18, 21], 6));
 }
 
-/// What waits for a slot starts when one is free, however the other ended.
+/// A call that waits for a slot starts when one is free, however the other call ended.
 #[test]
 fn a_free_slot_goes_to_the_first_who_waits() {
     let mut play = Play::grow_as("root $9.00 / a\nroot / b\nroot / c", |tree| tree.limits.parallel_max = 2);
@@ -74,7 +74,7 @@ fn a_stopped_call_keeps_its_slot_until_it_reports() {
     assert_eq!(running(&play), [CallId(2)]);
 }
 
-/// Waiting for a slot is seen as that.
+/// Waiting for a slot is shown as such.
 #[test]
 fn a_call_without_a_slot_waits_for_one() {
     let mut play = Play::grow_as("root $9.00 / a\nroot / b", |tree| tree.limits.parallel_max = 1);

@@ -1,4 +1,4 @@
-//! What can be seen of an agent while it lives, and what is kept of it afterwards.
+//! What is visible of a living agent, and what is kept after its end.
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::record::ExitKind;
@@ -8,7 +8,7 @@ use spinney_testkit::Play;
 
 use crate::observed::{name, turn};
 
-/// V12: a snapshot has the agent's id, its parent's, what is spent and held, its limits and its state.
+/// V12: a snapshot has the agent's id, its parent's id, spent and held amounts, limits and state.
 #[test]
 fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
     let mut play = Play::grow("root $9.00 / a $1.00 / b $0.80 steps=5");
@@ -35,7 +35,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
     assert_eq!(play.view("root").parent, None);
 }
 
-/// V12: nothing is kept per call that ended, so a snapshot costs the same after ten calls and after ten thousand.
+/// V12: nothing is kept per ended call, so a snapshot costs the same after ten calls and after ten thousand.
 #[test]
 fn v12_nothing_is_kept_per_call_that_ended() {
     let size = |calls: u64| {
@@ -50,7 +50,7 @@ fn v12_nothing_is_kept_per_call_that_ended() {
     assert!(many < few + 100, "the world grew from {few} to {many} characters");
 }
 
-/// V13: of an ended agent its totals are left: no account, no call, no timer, no message, nothing about its work.
+/// V13: only the totals of an ended agent are left: no account, call, timer or message, nothing about its work.
 #[test]
 fn v13_only_totals_are_left_of_an_agent_that_ended() {
     let mut play = Play::grow("root $9.00 / a timeout=60s / b");
@@ -82,7 +82,7 @@ fn v13_a_busy_life_leaves_no_more_than_an_idle_one() {
     let size = |life: &str| {
         let mut play = Play::grow("root $9.00 / a");
         play.run(life).run("finish a ok");
-        // What its parent has not read yet is the parent's.
+        // Its unread result belongs to its parent.
         play.run("wait root message");
         format!("{:?}", play.world()).len()
     };

@@ -1,4 +1,4 @@
-//! Spawning: who may appear where, in which order that is decided, and what a child is born with.
+//! Spawning: which agents may appear where, the order of the checks, and what a child starts with.
 
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Allow, Caps, Definition, Network, Recursion, Refusal, TreeLimits};
@@ -8,7 +8,7 @@ use spinney_testkit::Play;
 
 use crate::observed::{agent, attempts, births, name, person, refused};
 
-/// The defaults of a tree, with room for nobody more than they say.
+/// The default limits of a tree.
 fn defaults(definition: &mut Definition) {
     definition.limits = TreeLimits::default();
 }
@@ -79,7 +79,7 @@ fn o2_a_role_on_its_own_path_is_refused_with_the_path() {
     }
 }
 
-/// O2: a path names agents by their ids, so also an agent whose id hides its role is found.
+/// O2: a path names agents by id, so an agent whose id hides its role is found too.
 #[test]
 fn o2_an_id_that_hides_the_role_does_not_hide_the_cycle() {
     let mut play = Play::grow("root / a / b");
@@ -90,7 +90,7 @@ fn o2_an_id_that_hides_the_role_does_not_hide_the_cycle() {
     assert!(refusal.to_string().contains("root > innocent > harmless > a"), "{refusal}");
 }
 
-/// O2: a role may appear again beside itself: siblings are no cycle.
+/// O2: a role may appear again beside itself: siblings are not a cycle.
 #[test]
 fn o2_siblings_of_one_role_are_no_cycle() {
     let mut play = Play::grow("root / a / b");
@@ -98,7 +98,7 @@ fn o2_siblings_of_one_role_are_no_cycle() {
     play.must(spawn("a2", "b", "b2"));
 }
 
-/// O2: a recursive role is refused only with a goal that is on its path already; white space does not make it new.
+/// O2: a recursive role is refused only with a goal that is already on its path; white space makes no difference.
 #[test]
 fn o2_a_recursive_role_is_refused_only_with_the_same_goal() {
     let mut play = Play::grow_as("root / a", |definition| definition.roles[1].recursive = Recursion::Allowed);
@@ -115,7 +115,7 @@ fn o2_a_recursive_role_is_refused_only_with_the_same_goal() {
     play.must(again("a3", "a4", "An eighth."));
 }
 
-/// L19 (decision part): the whole tree carries the thread it was given, or one that is made once from its own id.
+/// L19 (decision part): the whole tree has the thread it was given, or one derived once from its own id.
 #[test]
 fn l19_the_thread_reaches_every_descendant_and_is_made_once() {
     let threads = |play: &Play| -> Vec<Option<ThreadId>> {
@@ -131,7 +131,7 @@ fn l19_the_thread_reaches_every_descendant_and_is_made_once() {
 }
 
 /// A parent with few rights, one child too many and no budget left: everything is wrong at once.
-fn crowded() -> Play {
+fn overfull() -> Play {
     let fixture = "root tokens=9 / a / b\nroot / shut later\nroot / online later\nroot / plain later";
     let mut play = Play::grow_as(fixture, |tree| {
         tree.limits = TreeLimits { depth_max: 2, children_max: 1, ..tree.limits };
@@ -155,10 +155,10 @@ fn crowded() -> Play {
 
 type Mend = fn(&mut Spawn);
 
-/// The checks run in the order the design gives: of everything wrong with a spawn, the first thing is named.
+/// The checks run in the order of the design: of all problems with a spawn, the first is named.
 #[test]
 fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
-    let mut play = crowded();
+    let mut play = overfull();
     let mut spawn = Spawn {
         id: Some(name("a")),
         goal: String::new(),
@@ -203,7 +203,7 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
     ");
 }
 
-/// Live children are bounded, ended ones make room; agents of the whole tree are bounded, ended ones included.
+/// Live children are bounded, ended ones do not count; agents of the whole tree are bounded, ended ones included.
 #[test]
 fn children_and_agents_are_bounded() {
     let mut play = Play::grow_as("root / a\nroot / b", |definition| {
@@ -217,7 +217,7 @@ fn children_and_agents_are_bounded() {
     assert_eq!(fifth, Refusal::AgentsLimit { agents: 4, agents_max: 4 });
 }
 
-/// A child's id is the one asked for, or its role and eight hex digits that nobody has yet.
+/// A child's id is the requested one, or its role and eight unused hex digits.
 #[test]
 fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
     let mut play = Play::grow("root / a");
@@ -229,7 +229,7 @@ fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
         let digits = id.strip_prefix("a-").unwrap();
         assert!(digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
     }
-    // Draws count up here, and a search begins after as many ids as there are agents.
+    // Draws count up here, and a search starts after as many ids as there are agents.
     let agents = play.world().agents().len() as u64 + 1;
     let next = play.batches().last().map_or(0, |batch| batch.input.draw) + 2 + agents;
     play.must(spawn("root", "a", &format!("a-{next:08x}")));
@@ -237,7 +237,7 @@ fn a_child_without_an_id_gets_its_role_and_eight_hex_digits() {
     assert_eq!(agent.as_str(), format!("a-{:08x}", next + 1), "a drawn id that is taken is not used twice");
 }
 
-/// P16 (decision part): a spawn with an unknown field, a bad id, itself as parent or an id that exists is rejected and
+/// P16 (decision part): a spawn with an unknown field, a bad id, itself as parent or an existing id is rejected and
 /// changes nothing.
 #[test]
 fn a_malformed_spawn_is_rejected_and_changes_nothing() {

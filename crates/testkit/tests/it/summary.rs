@@ -1,5 +1,5 @@
-//! A summary that an agent's own model writes before its window is cut: a call like any other, but no turn, and never
-//! in the way of one.
+//! A summary that an agent's own model writes before its window is cut: a call like any other, but not a turn, and it
+//! never blocks one.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::observed::{events, name};
 
 const SIZE: u64 = 1_600;
 
-/// A tree in which every agent that takes turns has what leaves its window summed up.
+/// A tree whose agents with turns have summarized windows.
 fn grow(fixture: &str) -> Play {
     let turns = |turns: &str| format!("turns={turns} summed={SIZE}");
     let fixture = if fixture.contains("summed") {
@@ -31,7 +31,7 @@ fn grow(fixture: &str) -> Play {
     Play::grow(&fixture)
 }
 
-/// The open call of an agent that is to bring a summary.
+/// An agent's open summary call.
 fn summary_of(play: &Play, agent: &str) -> Option<CallId> {
     let ix = play.world().agents().find(&name(agent))?;
     let is_it = |work: &Work| matches!(work, Work::Model(_)) && !work.is_turn();
@@ -39,7 +39,7 @@ fn summary_of(play: &Play, agent: &str) -> Option<CallId> {
     calls.find(|(_, call)| call.agent == ix && is_it(&call.work)).map(|(id, _)| id)
 }
 
-/// Lets an agent talk and use tools until it asks for a summary; the log has what happened since its last answer.
+/// Runs an agent's turns until it asks for a summary; the log has what happened since its last answer.
 fn until_full(play: &mut Play, agent: &str) -> CallId {
     for _ in 0..200 {
         if let Some(call) = summary_of(play, agent) {
@@ -51,7 +51,7 @@ fn until_full(play: &mut Play, agent: &str) -> CallId {
     panic!("the window of {agent} never got full: {}", play.log());
 }
 
-/// Ends the oldest open call of an agent well: a turn asks for a tool, a tool returns.
+/// Ends an agent's oldest open call successfully: a turn calls a tool, a tool returns.
 fn step(play: &mut Play, agent: &str) {
     let ix = play.world().agents().find(&name(agent)).unwrap();
     let (id, call) = play.world().calls().all().find(|(_, call)| call.agent == ix).unwrap();
@@ -68,7 +68,7 @@ fn contexts(play: &Play) -> Contexts {
     contexts
 }
 
-/// What tells an agent in short what was left out.
+/// An agent's digest of what was left out.
 fn recorded(play: &Play, agent: &str) -> String {
     let messages = contexts(play).packet(&name(agent), 0).unwrap_or_default().messages;
     messages.get(1).map(|message| message.text().into_owned()).unwrap_or_default()
@@ -78,14 +78,14 @@ fn asked(play: &Play, agent: &str) -> Packet {
     contexts(play).summary_packet(&name(agent), 0).unwrap_or_default()
 }
 
-/// How every cut so far is told.
+/// How each cut so far is described.
 fn cuts(play: &Play) -> Vec<Option<Summary>> {
     let cut =
         |event: &Event| if let Event::ContextCut { summary, .. } = event { Some(*summary) } else { None };
     events(play).iter().filter_map(cut).collect()
 }
 
-/// Whether the model of an agent is asked for its next turn.
+/// Whether an agent's next turn was requested.
 fn has_its_turn(play: &Play, agent: &str) -> bool {
     let ix = play.world().agents().find(&name(agent)).unwrap();
     play.world().calls().all().any(|(_, call)| call.agent == ix && call.work.is_turn())
@@ -116,7 +116,7 @@ fn a_full_window_is_summed_up_before_it_is_cut() {
     ");
 }
 
-/// The words are part of the rules: every hold counts them.
+/// The text is part of the rules: every hold counts it.
 #[test]
 fn the_summary_request_follows_the_dropped_messages_without_tools() {
     let mut play = grow("root $9.00 turns=20");
@@ -164,7 +164,7 @@ fn a_summary_is_no_turn_and_is_paid_by_its_agent() {
     assert!(has_its_turn(&play, "root"));
 }
 
-/// An automatic checkpoint is made when the turn is asked for, and not once more for the summary before it.
+/// An automatic checkpoint is made when the turn is requested, and not a second time for the summary before it.
 #[test]
 fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
     let after_ten = |size: u64| {
@@ -183,7 +183,7 @@ fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
     assert_eq!(made(&play), 1);
 }
 
-/// Whatever becomes of the call, lines tell the cut, the event says why, and the agent has its turn.
+/// Whatever becomes of the call, lines describe the cut, the event says why, and the agent has its turn.
 #[test]
 fn without_a_summary_lines_replace_the_cut_and_the_agent_continues() {
     let ends: [(&str, Unsummed); 6] = [
@@ -208,7 +208,7 @@ fn without_a_summary_lines_replace_the_cut_and_the_agent_continues() {
     }
 }
 
-/// What is left is for the turn: no summary is asked for that the turn could not be paid after.
+/// The turn comes first: no summary is requested after which the turn would not be affordable.
 #[test]
 fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
     let mut rich = grow("root $9.00 turns=20");
@@ -232,12 +232,12 @@ fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
     assert_eq!(play.world().state(), TreeState::Running);
 }
 
-/// A summary that is refused while it waits ends nobody and halts nothing.
+/// A summary that is refused while it waits ends no agent and halts nothing.
 #[test]
 fn a_summary_that_is_refused_for_budget_neither_ends_its_agent_nor_halts_the_tree() {
     let mut play = grow("root $9.00 turns=20 reserve=0% / b later turns=20");
     let call = until_full(&mut play, "root");
-    // It meets a fault, and while it waits to be tried again the money goes elsewhere.
+    // It fails, and while it waits for its retry the money is spent elsewhere.
     let spent = play.view("root").spent.of(Resource::Cost);
     let left = 9_000_000_000 - spent - 110 * NANOS_PER_TOKEN;
     play.run(&format!("pause root\nlost #{}", call.0));
@@ -245,12 +245,12 @@ fn a_summary_that_is_refused_for_budget_neither_ends_its_agent_nor_halts_the_tre
     play.must(Request::Charge(Charge { agent: name("root"), amounts, note: String::new() }));
     play.run("unpause root");
     assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Refused))], "{}", play.log());
-    // What halts the tree is the turn, as it would have without a summary.
+    // The turn halts the tree, as it would have without a summary.
     let halt = play.world().halted().and_then(|halt| play.world().call(halt.call));
     assert!(halt.is_some_and(|call| call.work.is_turn()), "{}", play.log());
 }
 
-/// What came meanwhile and has to go too is told in lines behind the summary.
+/// What arrived meanwhile and is cut too is described by lines after the summary.
 #[test]
 fn lines_after_a_summary_cover_the_rest() {
     let mut play = grow("root $9.00 turns=20");
@@ -271,7 +271,7 @@ fn lines_after_a_summary_cover_the_rest() {
     assert!(gone as usize > covered - 2, "{gone} went and {covered} were shown");
 }
 
-/// A later cut sums up the former summary too; if there is no later one, the former stays and lines follow.
+/// A later cut also covers the previous summary; if the later one fails, the previous one stays and lines follow.
 #[test]
 fn a_later_summary_is_of_the_former_one_too() {
     let mut play = grow("root $9.00 turns=30");
@@ -291,7 +291,7 @@ fn a_later_summary_is_of_the_former_one_too() {
     );
 }
 
-/// If what was told before goes while the summary is written, that would tell what is not true any more.
+/// If shared messages are removed while the summary is written, the summary is outdated and not used.
 #[test]
 fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
     let mut play = grow("root $99.00 turns=20 / b later turns=20");
@@ -306,8 +306,8 @@ fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
     assert!(has_its_turn(&play, "b"));
 }
 
-/// A message that came while the summary was written may let others go than before: then something stays that the
-/// summary covers, and lines tell all that goes.
+/// A message that arrives during the summary may change which messages are cut: then something stays that the summary
+/// covers, and lines describe everything that is cut.
 #[test]
 fn a_summary_of_something_that_stays_is_not_used() {
     let full = || {
@@ -328,7 +328,7 @@ fn a_summary_of_something_that_stays_is_not_used() {
     assert!(recorded.starts_with("Earlier steps in short"), "{recorded}");
 }
 
-/// One that is longer than there is room for is cut, and says so.
+/// A summary that is too long is cut, and says so.
 #[test]
 fn a_summary_that_is_too_long_is_cut_and_says_so() {
     let mut play = grow("root $9.00 turns=20");
@@ -340,7 +340,7 @@ fn a_summary_that_is_too_long_is_cut_and_says_so() {
     assert!(recorded.len() as u64 + limit::MESSAGE_TOKENS <= room, "{} of {room}", recorded.len());
 }
 
-/// A summary waits while its agent is paused, and goes with it.
+/// A summary waits while its agent is paused, and ends with it.
 #[test]
 fn a_summary_waits_with_its_agent_and_ends_with_it() {
     let mut play = grow("root $9.00 turns=20");
@@ -356,7 +356,7 @@ fn a_summary_waits_with_its_agent_and_ends_with_it() {
     assert_eq!(cuts(&other), []);
 }
 
-/// Between two cuts each packet begins with the one before it, summaries or not.
+/// Between two cuts each packet begins with the previous one, with or without summaries.
 #[test]
 fn packets_share_their_beginning_between_two_cuts() {
     let mut play = grow("root $99.00 turns=60");

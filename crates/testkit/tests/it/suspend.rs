@@ -1,4 +1,4 @@
-//! Nobody runs the tree, or whoever does is stopping: what runs may end, and nothing new starts.
+//! A tree that no process runs, or whose process is stopping: running calls may end, and nothing new starts.
 
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::record::{Event, RULES};
@@ -39,7 +39,7 @@ fn a_suspended_tree_lets_what_runs_end_and_starts_nothing_until_it_continues() {
     ");
 }
 
-/// Whoever paused an agent finds it paused after any stop, and a stop outlasts any pause.
+/// A paused agent is still paused after any stop, and a stop outlasts any pause.
 #[test]
 fn a_pause_and_a_stop_do_not_end_each_other() {
     let script = "
@@ -102,7 +102,7 @@ fn a_suspended_tree_is_stopped_unless_a_person_paused_it() {
     assert_eq!(play.world().state(), TreeState::Running);
 }
 
-/// A branch is suspended from its first batch on; under older rules its root is paused, as it always was.
+/// A branch is suspended from its first batch on; under older rules its root is paused, as before.
 #[test]
 fn a_branch_starts_suspended_and_under_older_rules_paused() {
     let first = |rules: u32| -> Vec<&'static str> {

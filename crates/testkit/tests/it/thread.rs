@@ -1,4 +1,4 @@
-//! A thread that several agents share: who reads it, what each is told, and how much of it a packet holds.
+//! A thread that several agents share: its members, what each receives, and how much of it a packet holds.
 
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Definition, Share, WindowSpec};
@@ -33,7 +33,7 @@ fn cancel(agent: &str) -> Request {
     Request::Cancel(Cancel { agent: name(agent), reason: "enough".to_owned() })
 }
 
-/// How many messages of an agent's window have this text, without what tells in short what was left out.
+/// How many messages of an agent's window have this text, without the digest.
 fn count(play: &Play, agent: &str, text: &str) -> usize {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
@@ -43,7 +43,7 @@ fn count(play: &Play, agent: &str, text: &str) -> usize {
     whole.filter(|message| message.text().contains(text)).count()
 }
 
-/// Every change of a thread: who, whether it joined, and the bound from then on.
+/// Every change of a thread: the agent, whether it joined, and the new limit.
 fn changes(play: &Play) -> Vec<(String, bool, Option<u64>)> {
     let change = |event: Event| {
         if let Event::ThreadJoined { agent, bound, .. } = event {
@@ -60,8 +60,8 @@ fn bound(play: &Play, agent: &str) -> Option<u64> {
     world.agents().find(&name(agent)).and_then(|ix| world.threads().bound(ix))
 }
 
-/// P14 (decision part): the bound of a shared thread is the least context share of all who know it, each time somebody
-/// joins or leaves, and each time that is one event. Nobody's own window changes.
+/// P14 (decision part): the limit of a shared thread is the smallest context share of its members, updated whenever one
+/// joins or leaves, with one event each time. No own window changes.
 #[test]
 fn the_bound_of_a_thread_follows_its_readers() {
     let mut play = Play::grow_as(FIXTURE, windows);
@@ -96,8 +96,8 @@ fn the_bound_of_a_thread_follows_its_readers() {
     assert_eq!(sizes, [size("root", 100_000), size("b1", 8_000), size("c1", 4_000)]);
 }
 
-/// P14 (decision part): more of a thread than the least of its readers has room for is in nobody's packet; the rest of
-/// a window is not touched, and what is left out is told.
+/// P14 (decision part): no packet holds more of a thread than its smallest member has room for; the rest of a window is
+/// not affected, and the digest mentions what is left out.
 #[test]
 fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
     let mut play = Play::grow_as(FIXTURE, windows);
@@ -108,13 +108,13 @@ fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
         play.must(fact("root", text));
     }
     play.must(Request::Send(Send::plain(name("root"), Body::text("DIALOG-1."))));
-    // A turn with a tool, so that each asks its model about a new packet.
+    // A turn with a tool, so that each agent has a new packet.
     play.run(
         "said #1 Hm. | read {}\ndone #4\nsaid #2 Hm. | read {}\ndone #6\nsaid #3 Hm. | read {}\ndone #8",
     );
     for agent in ["root", "b1", "c1"] {
         let seen: Vec<usize> = facts.iter().map(|text| count(&play, agent, &format!("{text} w"))).collect();
-        // Each has 300 tokens and what stands around it: three fit in 1,200, and two in the 80 % it is cut to.
+        // Each has 300 tokens and some overhead: three fit in 1,200, and two in the 80 % it is cut to.
         assert_eq!((agent, seen), (agent, vec![0, 0, 0, 1, 1]));
         let window =
             |event: &Event| matches!(event, Event::ContextCut { agent: of, .. } if *of == name(agent));
@@ -123,8 +123,8 @@ fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
     assert_eq!(count(&play, "root", "DIALOG-1."), 1);
 }
 
-/// Whoever reads a thread is told its context messages once, when it joins and as they come; a child of a reader joins
-/// the same thread. Nothing else crosses, and nothing goes up.
+/// A member receives the thread's context messages once, when it joins and as they arrive; a member's child joins the
+/// same thread. Nothing else is shared, and nothing goes up.
 #[test]
 fn a_reader_receives_the_threads_messages_and_nothing_else() {
     let mut play = Play::grow(FIXTURE);
@@ -143,7 +143,7 @@ fn a_reader_receives_the_threads_messages_and_nothing_else() {
     assert_eq!(count(&play, "root", "OWN-1."), 0);
 }
 
-/// Whoever only got a goal or a briefing reads no thread.
+/// An agent with only a goal or a briefing is not a member.
 #[test]
 fn only_who_asked_for_a_thread_reads_it() {
     let mut play = Play::grow(FIXTURE);

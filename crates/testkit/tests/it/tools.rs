@@ -1,4 +1,4 @@
-//! What models are told of the tools that the kernel answers itself: pinned, because every agent reads it.
+//! The descriptions of built-in tools: pinned, because every agent reads them.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +24,8 @@ fn names_descriptions_and_schemas_of_the_built_in_tools_are_pinned() {
     assert_snapshot!(Builtin::ALL.map(recorded).join("\n"));
 }
 
-/// Every schema is strict, and so is what reads the arguments: an object with every property is taken, and one more is
-/// not.
+/// Every schema is strict, and so is the parser of the arguments: an object with every property is accepted, and one
+/// with an unknown property is not.
 #[test]
 fn what_a_schema_offers_is_taken_and_nothing_else_is() {
     let budget = json!({ "cost_usd": 0.5, "tokens": 900, "steps": 3, "tool_calls": 2, "retries": 1, "timeout": "5m", "lend": true, "answer_reserve": 10, "on_low": { "downgrade": "m" } });
@@ -54,7 +54,7 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         let keys = |map: &Map<String, Value>| map.keys().cloned().collect::<BTreeSet<_>>();
         let args_keys = keys(args.as_object().unwrap());
         let offered = keys(properties(&schema));
-        // What a spawn's answer must look like has tests of its own.
+        // Schemas of a spawn's answer have tests of their own.
         assert!(offered.difference(&args_keys).all(|key| key == "output_schema"), "{builtin:?}: {offered:?}");
         assert_eq!(args_keys.difference(&offered).count(), 0, "{builtin:?}");
         if builtin == Builtin::SpawnAgent {
@@ -75,7 +75,7 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
     }
 }
 
-/// What a root is told whose model calls a tool so, if its arguments are bad.
+/// The error that the root's model reads after a call with bad arguments.
 fn refusal(builtin: Builtin, args: &Value) -> Option<String> {
     let mut play = Play::grow("root $90.00 turns=20 / helper later turns=3 / done later turns=3");
     play.run(&format!("said #1 Go. | {} {args}", builtin.word()));

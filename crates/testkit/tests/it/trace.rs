@@ -1,4 +1,4 @@
-//! The trace: where each event stands in the story of its tree.
+//! The trace: the agent, cause and order of each event.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::words::AgentId;
 use spinney_testkit::Play;
 
-fn hops(play: &Play) -> Vec<(Event, EventContext)> {
+fn traced(play: &Play) -> Vec<(Event, EventContext)> {
     let mut trace = Trace::default();
     let all =
         play.batches().iter().flat_map(|batch| batch.events.iter().map(|event| (batch.input.now, event)));
@@ -16,7 +16,7 @@ fn hops(play: &Play) -> Vec<(Event, EventContext)> {
 
 fn recorded(play: &Play) -> String {
     let mut text = String::new();
-    for (event, context) in hops(play) {
+    for (event, context) in traced(play) {
         let path: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
         let or_none = |word: Option<&str>| word.unwrap_or("-").to_owned();
         let caller = or_none(context.caller.as_ref().map(AgentId::as_str));
@@ -35,7 +35,7 @@ fn recorded(play: &Play) -> String {
     text
 }
 
-/// O1, the local part: over four hops every event says whom it is about, who caused it, since when, and in which order.
+/// O1, the local part: over four levels every event has its agent, its cause, its start, and its order.
 #[test]
 fn o1_every_event_of_four_hops_says_who_caused_it_and_since_when() {
     let mut play = Play::grow("root $9.00 / a later / b later / c later");
@@ -59,12 +59,12 @@ fn o1_every_event_of_four_hops_says_who_caused_it_and_since_when() {
     ");
 }
 
-/// L19: whatever hangs together has one thread: the one that was given, or one that was made once.
+/// L19: everything that belongs together has one thread: the given one, or one that was generated once.
 #[test]
 fn l19_every_event_of_an_agent_carries_the_thread_of_its_tree() {
     let mut play = Play::grow("root $9.00 / a later / b later");
     play.run("spawn root a\nspawn a b\ncall b $0.10\ndone #1 $0.05\nfinish b\nfinish a\nfinish root");
-    let all = hops(&play);
+    let all = traced(&play);
     let tree = play.world().tree().to_string();
     let mut seen = 0;
     for (event, context) in all.iter().filter(|(_, context)| context.agent.is_some()) {

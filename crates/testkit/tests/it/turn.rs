@@ -28,7 +28,7 @@ fn an_agent_takes_turns_until_it_answers() {
     ");
 }
 
-/// L28: what the model got wrong comes back to it as an error, and the run goes on.
+/// L28: the model's mistakes are returned to it as errors, and the run continues.
 #[test]
 fn l28_unknown_tools_and_malformed_arguments_are_results_that_the_model_can_act_on() {
     assert_snapshot!(check("root $9.00 turns=20", "

@@ -1,5 +1,5 @@
-//! Verbs as other programs see them: each has a reply of its own, and requests, replies and views survive being written
-//! down and read again.
+//! Verbs as other programs see them: each has its own reply type, and requests, replies and views survive
+//! serialization.
 
 use std::fmt::Debug;
 
@@ -64,7 +64,7 @@ fn a_reply_to_another_verb_is_an_error_and_no_panic() {
     assert_eq!(own, Ok(SendReply::Queued));
 }
 
-/// A verb that says nothing about people from outside is closed to them.
+/// A verb that does not mention people from outside is closed to them.
 #[test]
 fn a_verb_is_closed_to_other_processes_unless_it_opens_itself() {
     let open = [

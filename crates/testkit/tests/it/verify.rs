@@ -1,4 +1,4 @@
-//! Replay: a journal is what it says, or the first place where it is not is named.
+//! Replay: a journal verifies, or the first difference is named.
 
 use spinney_kernel::world::TreeState;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ tools:
   search: { description: search the web, say: "three results for {{ args.query }}" }
 "#;
 
-/// Runs the tree on a journal: its id and the hash that its runtime told.
+/// Runs the tree on a journal; returns its id and final hash.
 async fn run(journal: Arc<dyn Journal>) -> (TreeId, ChainHash, u64) {
     let stage = Stage::on(journal, SCRIPT);
     let home = stage.home();
@@ -91,8 +91,8 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
     }
 }
 
-/// X8: a whole tree replays offline to the hash that its runtime told, and calls no model and no tool for it; the first
-/// event that is decided otherwise is named by its place; a journal that was cut short is found by its hash.
+/// X8: a whole tree replays offline to its hash, and calls no model and no tool; the first different decision is named
+/// by its position; a truncated journal is detected by its hash.
 #[tokio::test(start_paused = true)]
 async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     let inner = Arc::clone(Stage::new(SCRIPT).journal());
@@ -102,7 +102,7 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     assert!(decided && again == Some(hash) && calls == 3);
     assert_eq!(look.end.unwrap().shown.text, "I was told: three results for trees");
 
-    // The helper is said to have been given another goal.
+    // The journal claims that the helper had another goal.
     let forge = |entries: &mut Vec<Entry>| {
         for event in entries.iter_mut().flat_map(|entry| &mut entry.batch.events) {
             if let Event::AgentSpawned(spawned) = event
@@ -131,7 +131,7 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     assert!(matches!(found, Diverged::OtherEnd { seq, .. } if seq == last.0), "{found}");
 }
 
-/// X8: a head that was moved or renamed and a large text that is gone are found, too: what a replay shows is what was.
+/// X8: a moved or renamed head and a missing large text are detected too: a replay shows only what was written.
 #[tokio::test(start_paused = true)]
 async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     let script = format!("rules: [{{ say: {} }}]", "ab ".repeat(20_000));
@@ -157,12 +157,12 @@ async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     assert!(matches!(found, Diverged::Blob { what: "missing", .. }), "{found}");
 }
 
-/// X8: a word that somebody changed in the file itself is found, and the last event that is whole is named.
+/// X8: a changed word in the file itself is detected, and the last valid event is named.
 #[tokio::test]
 async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     let (tree, ..) = run(Arc::new(SqliteJournal::open(folder.path(), Access::Write).unwrap())).await;
-    // The home and its journal are gone by now, and with them the log that is written ahead.
+    // The home and its journal are closed by now, and their WAL file is gone.
     let mut changed = 0;
     for file in std::fs::read_dir(folder.path()).unwrap() {
         let path = file.unwrap().path();
@@ -186,11 +186,10 @@ async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
     assert!(matches!(found, Diverged::Journal(JournalFault::Damaged { after, .. }) if after > 1), "{found}");
 }
 
-/// A change to a rollback, and what whoever resumes its tree is told then.
+/// A change to a rollback, and the error when its tree is resumed then.
 type Forgery = (fn(&mut Restored), &'static str);
 
-/// A rollback that says another past than there was, or goes back to what is no checkpoint, is found, although its input
-/// says the same.
+/// A rollback with another past, or to an event that is not a checkpoint, is detected, although its input is unchanged.
 #[tokio::test(start_paused = true)]
 async fn a_rollback_to_what_never_was_is_found() {
     let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
@@ -225,7 +224,7 @@ async fn a_rollback_to_what_never_was_is_found() {
         });
         let found = verify(&forged, id, None).wait().unwrap_err().to_string();
         assert!(found.contains("not as it says"), "{found}");
-        // Who only takes it up finds what does not fit the texts, and goes no further.
+        // Resuming detects what does not match the texts, and stops there.
         let resumed = Stage::on(Arc::new(forged), script).home().resume(id).await;
         let said = resumed.map_or_else(|error| error.to_string(), |_| "resumed".to_owned());
         assert!(said.contains(on_resume), "{said}");

@@ -1,8 +1,8 @@
-//! Waiting in line: what fits but for other holds waits its turn, and is refused only if it can never fit.
+//! Waiting in line: a call that only other holds block waits, and is refused only if it can never fit.
 
 use spinney_testkit::check;
 
-/// V18: a call that other holds keep out waits, and starts the moment they settle.
+/// V18: a call that other holds block waits, and starts as soon as they settle.
 #[test]
 fn v18_a_call_waits_for_other_holds_and_runs_when_they_settle() {
     let script = "call a $0.60\ncall b $0.60\ndone #1 $0.30";
@@ -19,7 +19,7 @@ fn v18_a_call_waits_for_other_holds_and_runs_when_they_settle() {
     ");
 }
 
-/// V18: those who wait go in order; a small late ask does not starve a large early one.
+/// V18: waiting calls start in order; a small late one does not starve a large early one.
 #[test]
 fn v18_a_small_late_call_does_not_pass_a_large_early_one() {
     let script = "call a $0.60\ncall b $0.70\ncall c $0.20\ndone #1 $0.10\ndone #2 $0.10";
@@ -41,7 +41,7 @@ fn v18_a_small_late_call_does_not_pass_a_large_early_one() {
     ");
 }
 
-/// V18: a line in one branch does not keep another branch, which needs nothing from it, waiting.
+/// V18: a line in one branch does not block another branch that needs nothing from it.
 #[test]
 fn v18_a_line_in_one_branch_does_not_block_another() {
     let script = "call b $0.40\ncall c $0.40\ncall d $0.30";
@@ -60,7 +60,7 @@ fn v18_a_line_in_one_branch_does_not_block_another() {
     ");
 }
 
-/// V18: it is refused only once it can never fit: what is spent leaves too little.
+/// V18: it is refused only once it can never fit, because too little is left.
 #[test]
 fn v18_a_waiting_call_is_refused_once_it_can_never_fit() {
     let script = "call b $0.40\ncall c $0.20\ndone #1 $0.40";
@@ -79,7 +79,7 @@ fn v18_a_waiting_call_is_refused_once_it_can_never_fit() {
     ");
 }
 
-/// V18: what only lent amounts block is refused at once: nobody knows when they return.
+/// V18: a call that only lent amounts block is refused at once: it is unknown when they return.
 #[test]
 fn v18_what_only_lent_amounts_block_is_refused() {
     let script = "call b $0.30\nfinish c ok";
@@ -123,7 +123,7 @@ fn v18_tokens_and_steps_are_waited_for_too() {
     ");
 }
 
-/// V18: an agent that is cancelled leaves the line, and those behind it move up.
+/// V18: a cancelled agent leaves the line, and those behind it move up.
 #[test]
 fn v18_a_cancelled_agent_leaves_the_line() {
     let script = "call a $0.60\ncall b $0.70\ncall c $0.20\ncancel b";
@@ -144,7 +144,7 @@ fn v18_a_cancelled_agent_leaves_the_line() {
     ");
 }
 
-/// V18: a failed attempt returns its hold, so those in line go before its retry does.
+/// V18: a failed attempt returns its hold, so waiting calls start before its retry does.
 #[test]
 fn v18_a_failed_attempt_lets_the_line_move() {
     let script = "call a $0.60\ncall b $0.60\nfailed #1 rate_limit after=1s\npass 1s\ndone #2 $0.10";

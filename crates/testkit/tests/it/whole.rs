@@ -1,5 +1,5 @@
 //! The real runtime over real stores, crashed on purpose and resumed: the laws hold with every batch, and where nothing
-//! depends on who is faster the result is that of a run without a crash.
+//! depends on timing the result is that of a run without a crash.
 
 use spinney_testkit::sim::whole::{Case, LIVES, Mode, Place, RunTally, TELLING, Try};
 
@@ -26,17 +26,17 @@ fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> RunTally {
     tally
 }
 
-/// O19, X2: the process dies at every position of the journal, before the batch is written and after it is, and is
-/// started again. No agent, message, timer or question is lost, nothing that ended is done again, no key is used twice,
-/// every call is paid once, and the result is that of a run without a crash.
+/// O19, X2: the process dies at every position of the journal, before and after the batch is written, and is started
+/// again. No agent, message, timer or question is lost, nothing that ended is done again, no key is used twice, every
+/// call is paid once, and the result is that of a run without a crash.
 #[test]
 fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
     let tally = run(1..41, &Place::Memory, Try::Every);
     assert!(tally.positions > 2_000 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
 }
 
-/// X2: several crashes of one tree, some of them while it comes back from the last one, and homes that are put away
-/// in good order. Everything that can happen to a tree happens to one of these.
+/// X2: several crashes of one tree, some of them during recovery, and clean shutdowns. Every kind of event happens in
+/// at least one of these.
 #[test]
 fn x2_crash_after_crash_keeps_every_law() {
     let tally = run(1_000..1_080, &Place::Memory, Try::Random(LIVES));
@@ -45,7 +45,7 @@ fn x2_crash_after_crash_keeps_every_law() {
     assert!(missing.is_empty(), "never seen: {missing:?}");
 }
 
-/// O19, X2: the same over SQLite, where each process opens the file anew.
+/// O19, X2: the same over SQLite, where each process opens the file again.
 #[test]
 fn x2_o19_a_crash_at_every_position_of_a_file_loses_and_repeats_nothing() {
     let folder = tempfile::tempdir().unwrap();

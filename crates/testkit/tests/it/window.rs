@@ -1,4 +1,4 @@
-//! The window: shares, what goes first, what stays, and how packets follow each other.
+//! The window: shares, what is dropped first, what stays, and how packets follow each other.
 
 use proptest::prelude::*;
 use spinney_kernel::definition::{Compact, Preset, Shares};
@@ -19,7 +19,7 @@ fn system(tokens: u64) -> Header {
     header(tokens, Category::System)
 }
 
-/// What a model said to ask for tools, and what they returned.
+/// A model's text that calls tools, and their results.
 fn unit(said: u64, results: &[u64]) -> Vec<Header> {
     let answers = results.iter().map(|tokens| Header::new(*tokens, Category::Output, Tie::Answers));
     std::iter::once(Header::new(said, Category::Dialog, Tie::Asks)).chain(answers).collect()
@@ -30,7 +30,7 @@ fn dropped(headers: &[Header], bounds: &Bounds) -> Vec<usize> {
     Span::places(&cut.drop).collect()
 }
 
-/// P1 (the rule): shares are exactly those of the preset, never above the whole, and follow the size at once.
+/// P1 (the rule): shares are exactly those of the preset, never exceed the whole, and follow the size at once.
 #[test]
 fn shares_follow_preset_and_size() {
     let of = |preset, size| Category::ALL.map(|category| Shares::of(preset, size).get(category));
@@ -43,7 +43,7 @@ fn shares_follow_preset_and_size() {
     }
 }
 
-/// P2 (the rule): what the agent is stays, whatever it takes; if it alone is too much, both numbers are named.
+/// P2 (the rule): the system message stays, whatever its size; if it alone is too large, both numbers are named.
 #[test]
 fn the_first_message_stays_and_is_named_when_it_is_too_large() {
     let mut headers = vec![system(700)];
@@ -58,10 +58,11 @@ fn the_first_message_stays_and_is_named_when_it_is_too_large() {
     assert_eq!(too_large, Err(TooSmall { tokens: 1_001 + folded, system: 1_001, size: 1_000 }));
 }
 
-/// P3 (the rule): the unknown goes first and context last, the oldest of each first; what stays keeps its order.
+/// P3 (the rule): unknown categories are dropped first and context last, the oldest of each first; the rest keeps its
+/// order.
 #[test]
 fn the_least_important_goes_first_and_the_oldest_of_it() {
-    // Five messages of each category, in turns, so that each has more than its share of a thousand.
+    // Five messages of each category, in turns, so that each exceeds its share of a thousand.
     let kinds = &Category::ALL[1..];
     let mut headers = vec![system(10)];
     headers.extend((0..5).flat_map(|_| kinds).map(|kind| header(100, *kind)));
@@ -87,8 +88,8 @@ fn the_least_important_goes_first_and_the_oldest_of_it() {
     ");
 }
 
-/// P4 (the rule): a call is never without its results, and what somebody wrote last is kept although it is above its
-/// share.
+/// P4 (the rule): a call is never without its results, and the last message from a person is kept although it exceeds
+/// its share.
 #[test]
 fn pairs_stay_together_and_the_newest_word_of_a_person_stays() {
     let mut headers = vec![system(50)];
@@ -120,8 +121,7 @@ fn p5_the_oldest_images_become_placeholders() {
     assert_eq!(trim(&after, &TOOLS), Ok(None));
 }
 
-/// P6 (the rule): context above its share is not cut while dialog is idle, and the next request begins with the shares
-/// again.
+/// P6 (the rule): context above its share is not cut while dialog is idle, and the next packet returns to the shares.
 #[test]
 fn what_is_idle_is_borrowed_for_one_request() {
     let mut headers = vec![system(50)];
@@ -148,7 +148,7 @@ fn any_headers() -> impl Strategy<Value = Vec<Header>> {
 
 proptest! {
     /// P2 (the rule), P3 (the rule), P4 (the rule): a packet never exceeds its window, splits no pair, loses nothing
-    /// that is pinned and keeps its order; what is stored is not touched.
+    /// pinned and keeps its order; what is stored does not change.
     #[test]
     fn random_windows_are_cut_by_the_rules(
         headers in any_headers(),
@@ -158,7 +158,7 @@ proptest! {
     ) {
         let compact = if lines { Compact::Lines } else { Compact::Count };
         let bounds = Bounds { size, compact, ..TOOLS };
-        // What is unread does not begin between a call and its results.
+        // Unread messages do not begin between a call and its results.
         let unread = (unread..headers.len()).find(|count| {
             headers.get(headers.len() - count).is_none_or(|header| header.tie != Tie::Answers)
         });
@@ -175,8 +175,8 @@ proptest! {
         }
     }
 
-    /// P14 (the rule): no packet holds more of a thread than its bound; only context messages go for that, the oldest
-    /// first, while there is room for everything.
+    /// P14 (the rule): no packet holds more of a thread than its limit; only context messages are dropped for that, the
+    /// oldest first, while there is room for everything.
     #[test]
     fn random_windows_keep_to_the_bound_of_their_thread(
         headers in any_headers(),
@@ -198,8 +198,8 @@ proptest! {
         prop_assert!(!gone.is_empty() || left(&headers) <= tokens);
     }
 
-    /// A packet that asks for a summary has room in the window by construction: it shows only what goes and was read,
-    /// splits no pair, and everything that goes and fits is in it.
+    /// A summary's packet fits the window by construction: it shows only messages that were read and will be dropped,
+    /// splits no pair, and contains all of them that fit.
     #[test]
     fn a_packet_that_asks_for_a_summary_never_exceeds_its_window(
         headers in any_headers(),

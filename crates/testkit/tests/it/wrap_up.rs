@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use spinney_testkit::{Play, check};
 
-/// Without tools: those that a model asks for all the same are not called, and what it says is the partial result.
+/// It has no tools: if the model calls some anyway, they do not run, and its text is the partial result.
 #[test]
 fn tools_that_a_last_call_asks_for_are_not_called() {
     assert_snapshot!(check("root turns=2 wrap tools=read", "said #1 Go. | read {}\ndone #2\nsaid #3 So far. | read {}"), @"
@@ -19,7 +19,7 @@ fn tools_that_a_last_call_asks_for_are_not_called() {
     ");
 }
 
-/// A last call that says nothing leaves what was said before.
+/// After an empty last call the earlier text counts.
 #[test]
 fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
     let mut play = Play::grow("root turns=9 / child later turns=2 wrap tools=read");
@@ -42,7 +42,8 @@ fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
     ");
 }
 
-/// One that fails for good ends its agent as if there had been none; a lost or failed attempt is tried again like any.
+/// A last call that fails for good ends its agent as if there had been none; a lost or failed attempt is retried as
+/// usual.
 #[test]
 fn an_agent_whose_last_call_fails_ends_as_it_would_have_without_it() {
     assert_snapshot!(check("root turns=2 wrap tools=read", "said #1 Go. | read {}\ndone #2\nlost #3\nfailed #3 auth\nfailed #3 auth"), @"
@@ -97,7 +98,7 @@ fn a_last_call_takes_the_place_of_one_that_can_never_fit() {
     );
 }
 
-/// The root's last call is followed by the ordinary one that does not fit, which waits for a raise.
+/// After the root's last call comes the ordinary call that does not fit, which waits for a raise.
 #[test]
 fn after_the_roots_last_call_the_tree_halts_until_its_ceiling_is_raised() {
     assert_snapshot!(
@@ -133,7 +134,7 @@ fn after_the_roots_last_call_the_tree_halts_until_its_ceiling_is_raised() {
     );
 }
 
-/// Below 256 output tokens there is none, and with `wrap_up: off` neither: the agent ends, or the tree halts, at once.
+/// Below 256 output tokens, or with `wrap_up: off`, there is none: the agent ends, or the tree halts, at once.
 #[test]
 fn where_there_is_no_room_for_an_answer_there_is_no_last_call() {
     for wrap in ["wrap", ""] {

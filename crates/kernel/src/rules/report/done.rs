@@ -34,6 +34,13 @@ pub struct Done {
 }
 
 impl Done {
+    /// A result without tool calls, errors or a mismatch. Other results change single fields of it.
+    #[must_use]
+    pub fn new(call: CallId, attempt: u32, used: Used, body: Body) -> Self {
+        let (asks, is_error, mismatch, stop) = (Vec::new(), false, None, StopReason::End);
+        Self { call, attempt, used, body, asks, is_error, mismatch, stop }
+    }
+
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         let Some(call) = running(draft, self.call, self.attempt) else { return Receipt::Stale };
         let ix = call.agent;

@@ -1,4 +1,4 @@
-//! Branching: a simulated tree is branched off at a checkpoint, and both continue. Every law holds in both.
+//! Branching: a simulated tree is branched at a checkpoint, and both continue. Every law holds in both.
 
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::record::Event;
@@ -12,7 +12,7 @@ use crate::fixture::parse;
 const BRANCH: TreeId = TreeId::new([2; 16]);
 
 impl Case {
-    /// A branch of this tree as it was at one of its checkpoints, if there is one that allows it.
+    /// A branch of this tree from one of its checkpoints, if one allows it.
     pub(super) fn branch(&mut self) -> Result<Option<Box<Self>>, String> {
         let made = self.batches.iter().zip(1..).filter_map(|(batch, kept)| {
             let Some(Event::CheckpointMade { agent, .. }) = batch.events.last() else { return None };
@@ -31,7 +31,7 @@ impl Case {
         if branch.world.tree() != tree {
             return Ok(None);
         }
-        // A crash does not make it its origin again.
+        // A crash does not turn it back into its origin.
         branch.shared = shared + 1;
         branch.input(person(Request::Unpause(Unpause::now(parse("lead")))))?;
         self.tally.branches += 1;

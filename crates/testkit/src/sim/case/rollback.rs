@@ -16,12 +16,12 @@ use crate::sim::law::Law;
 use crate::sim::moves;
 
 impl Case {
-    /// Gives the context of an agent a name.
+    /// Names an agent's current context.
     pub(super) fn checkpoint(&mut self, agent: AgentId, kind: CheckpointKind) -> Law {
         self.input(person(Request::Checkpoint(Checkpoint { agent, name: None, kind })))
     }
 
-    /// Rolls an agent back as a runtime does: reads what was, keeps what is, and asks for it.
+    /// Rolls an agent back as a runtime does: reads the past, names the present, and sends the request.
     pub(super) fn roll_back(&mut self) -> Law {
         let Some((at, agent)) = self.a_checkpoint() else { return Ok(()) };
         let into = self.dice.once_in(4).then(|| moves::an_agent(&mut self.dice, &self.world));
@@ -45,7 +45,7 @@ impl Case {
         let Some(Event::ContextRestored(restored)) = restored else {
             return Err("a rollback that was checked was not done".to_owned());
         };
-        // Whoever has no call left is asked at once, and that may end it.
+        // An agent without calls is asked for its next turn at once, which may end it.
         let (Some(before), Some(now)) = (before, self.agent(&target)) else { return Ok(()) };
         if now.progress.turns != before.progress.turns {
             return Err(format!("a rollback gave `{target}` turns back"));
@@ -102,7 +102,7 @@ impl Case {
     }
 }
 
-/// No fold lacks what it goes back to.
+/// No fold lacks what rollbacks return to.
 pub(super) fn check_contexts(contexts: &Contexts) -> Law {
     match contexts.lacks() {
         Some(seq) => Err(format!("event {} goes back to what was not so", seq.0)),
@@ -110,13 +110,13 @@ pub(super) fn check_contexts(contexts: &Contexts) -> Law {
     }
 }
 
-/// Whether a model is called for an agent from outside.
+/// Whether the simulator calls models for an agent.
 pub(super) fn meddles(what: &What) -> bool {
     let What::Request { request, .. } = what else { return false };
     matches!(request.as_ref(), Request::Hold(Hold { effect: HoldFor::Model { .. }, .. }))
 }
 
-/// No model is shown a tool that was asked for without what came of it.
+/// No packet has a tool call without its result.
 pub(super) fn check_answered(world: &World, contexts: &Contexts) -> Law {
     for (_, call) in world.calls().all().filter(|(_, call)| !call.is_void()) {
         if !call.work.is_turn() {

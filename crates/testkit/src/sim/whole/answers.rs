@@ -1,4 +1,4 @@
-//! The answers of a plot's models: which tools they ask for at which turn, sensible and absurd.
+//! The answers of a plot's models: which tools they call at which turn, sensible and absurd.
 
 use spinney_kernel::context::{Message, Packet};
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
@@ -7,7 +7,7 @@ use spinney_kernel::record::ToolAsk;
 use super::super::dice::Dice;
 use super::plot::{Mode, Plot, ROLES, SCHEMA};
 
-/// Whose turn it is.
+/// The agent and its turn.
 struct Speaker<'a> {
     plot: &'a Plot,
     agent: &'a str,
@@ -15,7 +15,7 @@ struct Speaker<'a> {
     turn: u32,
 }
 
-/// The answer of a model: its words and the tools it wants.
+/// A model's answer: its text and tool calls.
 pub(super) fn said(plot: &Plot, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>) {
     let path = &attempt.origin.path;
     let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map(|agent| agent.as_str());
@@ -51,7 +51,7 @@ fn is_shaped(attempt: &ModelAttempt) -> bool {
     attempt.packet.messages.first().is_some_and(|first| first.text().contains("JSON Schema"))
 }
 
-/// A number for everything that a model was shown: what it says then tells whether it saw the same.
+/// A hash of everything that a model was shown: its answer reveals whether it saw the same.
 fn digest(packet: &Packet) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
     let mut take = |text: &str| {
@@ -117,7 +117,7 @@ impl Speaker<'_> {
         ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None, told_tokens: None }
     }
 
-    /// Arguments that tell one tool call of an agent from every other.
+    /// Arguments that are unique among all tool calls of an agent.
     fn place(&self, place: u64) -> String {
         format!(r#"{{"at":"{}-{place}"}}"#, self.turn)
     }

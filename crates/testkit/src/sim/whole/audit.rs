@@ -12,7 +12,7 @@ use super::record::Record;
 /// Batches read at once.
 const PAGE: usize = 512;
 
-/// What a journal says in sum.
+/// Totals of a journal.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// Agents that were spawned; all of them have ended.
@@ -29,19 +29,19 @@ pub struct Audit {
     pub resumed: BTreeMap<CallId, u64>,
     /// Calls that were reported lost.
     pub lost: u64,
-    /// What attempts that a crash cut off were presumed to have used.
+    /// What attempts lost in a crash were presumed to have used.
     pub presumed: Amounts,
-    /// What everything used.
+    /// The total usage.
     pub spent: Amounts,
 }
 
-/// Reads a journal whose tree is over and checks every law.
+/// Reads the journal of an ended tree and checks every law.
 ///
 /// # Errors
-/// The first law that does not hold.
+/// The first broken law.
 pub fn audit(journal: &dyn Journal, tree: TreeId) -> Result<Audit, String> {
     let record = Record::new();
-    // A process that is down fires no timer; how long it was is not known.
+    // A process that is down fires no timer, and for how long is unknown.
     record.opened(Time(u64::MAX / 2));
     let (mut audit, mut after) = (Audit::default(), Seq(0));
     loop {

@@ -12,7 +12,7 @@ use super::life::{Life, Same, Shelf, live};
 use super::plot::{Mode, Plot};
 use super::{BrokenRun, RunTally};
 
-/// The longest that a simulated tree may take, in its own time: beyond every timeout that a plot sets.
+/// The longest that a simulated tree may take, in its own time: beyond every timeout of a plot.
 const LIFE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
 /// Where the trees of a case are kept.
@@ -29,11 +29,11 @@ pub enum Place {
 pub enum Try {
     /// One crash at every position of the journal, before and after the batch is written.
     Every,
-    /// So many lives with several crashes each, anywhere.
+    /// This many runs with several crashes each, anywhere.
     Random(u64),
 }
 
-/// One seed and what is done with it.
+/// One seed and how it is run.
 pub struct Case {
     /// The seed.
     pub seed: u64,
@@ -44,10 +44,10 @@ pub struct Case {
 }
 
 impl Case {
-    /// Lives the case without a crash, and then with those that are to be tried.
+    /// Runs the case without a crash, and then with the chosen crashes.
     ///
     /// # Errors
-    /// The law that did not hold, and how to see it again.
+    /// The broken law, and how to reproduce it.
     pub fn run(&self, tries: Try) -> Result<RunTally, BrokenRun> {
         let whole = self.live(&[])?;
         let mut tally = RunTally { cases: 1, ..RunTally::default() };
@@ -123,7 +123,7 @@ fn clear(folder: &Path) -> Result<(), String> {
 
 /// Several crashes in order, some close together.
 fn crashes(dice: &mut Dice, batches: u64, plot: &Plot) -> Vec<Crash> {
-    // Whoever meddles with a call that runs comes too late if it may end while the home is put away.
+    // A person who stops a running call is too late if it may end during the shutdown.
     let put_away = match plot.mode {
         Mode::Serial => false,
         Mode::Parallel => !plot.meddling,

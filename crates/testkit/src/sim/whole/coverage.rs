@@ -3,7 +3,7 @@
 use spinney_kernel::record::{ClockKind, Event, Exit, Outcome, Summary, Why};
 use spinney_kernel::words::Running;
 
-/// What has to happen somewhere for a run to count.
+/// What must happen at least once for a run to count.
 pub const TELLING: [&str; 40] = [
     "a child was spawned",
     "a detached child was spawned",
@@ -47,7 +47,7 @@ pub const TELLING: [&str; 40] = [
     "a late answer was refused",
 ];
 
-/// What an event shows, if it is one of the telling ones.
+/// What an event shows, if it is one of these.
 pub(super) fn shown(event: &Event) -> Option<&'static str> {
     Some(match event {
         Event::AgentSpawned(spawned) => match spawned.attachment {

@@ -20,23 +20,23 @@ use super::record::Record;
 /// Batches that a slow disk writes before it confirms any of them.
 const GROUP_MAX: u64 = 4;
 
-/// Where a life of the process ends, and how.
+/// Where and how one process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// With which batch of the journal; the first is 1.
+    /// The batch of the journal at which it ends; the first is 1.
     pub at: u64,
-    /// How.
+    /// How it ends.
     pub blow: Blow,
 }
 
-/// How a life of the process ends.
+/// How one process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
-    /// It dies before the batch is written.
+    /// Before the batch is written.
     Before,
-    /// It dies after the batch is written and before it is confirmed.
+    /// After the batch is written and before it is confirmed.
     After,
-    /// The home is shut down in good order from here on.
+    /// The home is shut down cleanly from here on.
     Stop,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct CrashingJournal {
     disk: Option<Disk>,
 }
 
-/// A disk that takes its time and confirms in groups.
+/// A slow disk that confirms in groups.
 pub(super) struct Disk {
     queue: Mutex<VecDeque<(Append, Appended)>>,
     work: Notify,
@@ -77,13 +77,13 @@ impl CrashingJournal {
         Self { inner, record, crashes, fate, disk: None }
     }
 
-    /// This, on a slow disk.
+    /// The same on a slow disk.
     pub(super) fn on(mut self, disk: Disk) -> Self {
         self.disk = Some(disk);
         self
     }
 
-    /// Turns the slow disk, for as long as anybody waits for it.
+    /// Runs the slow disk for as long as somebody waits for it.
     pub(super) async fn turn(&self) {
         let Some(disk) = &self.disk else { return std::future::pending().await };
         loop {
@@ -108,7 +108,7 @@ impl CrashingJournal {
         }
     }
 
-    /// Writes a batch, unless the process dies of it.
+    /// Writes a batch, unless the process crashes at it.
     fn write(&self, append: Append) -> Option<Result<ChainHash, JournalFault>> {
         if self.fate.crashed.is_cancelled() {
             return None;
@@ -126,7 +126,7 @@ impl CrashingJournal {
             self.record.broken(format!("{tree} after {after:?} is written behind what was not there"));
         }
         let (recorded, hears) = sync_channel(1);
-        // Whoever hears is here until it has heard.
+        // The receiver lives until it was answered.
         self.inner.append(append, Box::new(move |result| drop(recorded.send(result))));
         let result = hears.recv().unwrap_or(Err(JournalFault::Closed));
         match &result {
@@ -142,7 +142,7 @@ impl CrashingJournal {
             Some(Blow::Before) | None => {}
         }
         if self.record.verdict().is_err() {
-            // This process is over.
+            // This process has ended.
             self.fate.crashed.cancel();
         }
         Some(result)

@@ -1,4 +1,4 @@
-//! The life of one tree over several processes: each runs it until it crashes, and the next resumes it.
+//! One tree over several processes: each runs it until it crashes, and the next resumes it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Shelf {
     }
 }
 
-/// What came of a tree.
+/// The outcome of a tree.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) exit: Exit,
@@ -61,7 +61,7 @@ pub(super) struct Life {
     pub(super) seen: BTreeSet<&'static str>,
 }
 
-/// How the life of one process ended.
+/// How one process ended.
 enum Left {
     Over,
     Crashed,
@@ -73,11 +73,11 @@ struct Stage {
     record: Arc<Record>,
     outside: Arc<Outside>,
     crashes: Crashes,
-    /// All processes share it: time goes on while none of them runs.
+    /// Shared by all processes: time passes while none of them runs.
     clock: Arc<dyn Clock>,
 }
 
-/// Lives a tree from its start to its end.
+/// Runs a tree from its start to its end.
 pub(super) async fn live(plot: Plot, shelf: Shelf, crashes: Vec<Crash>) -> Result<Life, String> {
     let record = Arc::new(Record::new());
     let stage = Stage {
@@ -182,7 +182,7 @@ impl Stage {
         Ok(Left::Over)
     }
 
-    /// The tree is over: everything that must hold then.
+    /// Checks everything that must hold for an ended tree.
     fn judge(&self, crashes: u64) -> Result<Life, String> {
         self.record.check_over()?;
         let Some(look) = self.record.look() else { return Err("there is no tree".to_owned()) };
@@ -219,16 +219,16 @@ impl Stage {
     }
 }
 
-/// Whether a tree came out as it does without a crash.
+/// Compares a tree with its run without a crash.
 pub(super) enum Same {
     Yes,
-    /// A crash met a call that was being stopped. That is billed in full, and under a ceiling more may follow.
+    /// A crash during the stop of a call: that is billed in full, and under a ceiling more may follow.
     Excused,
     No(String),
 }
 
 impl Life {
-    /// Whether a crash changed nothing that it must not change.
+    /// Whether the crashes changed nothing that they must not change.
     pub(super) fn same_as(&self, whole: &Self, plot: &Plot) -> Same {
         let stopped = self.stopped + whole.stopped > 0;
         match self.compare(whole, stopped) {

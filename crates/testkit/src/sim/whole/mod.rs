@@ -1,8 +1,7 @@
-//! The whole simulator: a seed grows a tree, its models, its tools and the people around it, and the real runtime runs
-//! it over a real store, on time that only passes when nothing else is to do. A journal crashes the process where it
-//! is told to; the next process takes the tree up. What must hold is judged with every batch, after every crash and
-//! at the end: nothing is lost, nothing is done or paid twice, and where nothing depends on who is faster the result
-//! is that of a run without a crash.
+//! The whole simulator: a seed creates a tree, its models, its tools and the people around it, and the real runtime
+//! runs it over a real store with paused time. The journal crashes the process at chosen positions, and the next
+//! process resumes the tree. The laws are checked with every batch, after every crash and at the end: nothing is lost,
+//! nothing is done or paid twice, and where nothing depends on timing the result is that of a run without a crash.
 
 mod answers;
 mod audit;
@@ -24,23 +23,23 @@ pub use plot::Mode;
 
 use std::collections::BTreeSet;
 
-/// Lives with several crashes that are tried of one seed.
+/// Runs with several crashes for each seed.
 pub const LIVES: u64 = 12;
 
-/// How much was tried.
+/// Coverage counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTally {
     /// Seeds, in each mode and for each kind of crash.
     pub cases: u64,
-    /// Trees that came to their end.
+    /// Trees that ended.
     pub trees: u64,
     /// Crashes survived.
     pub crashes: u64,
-    /// Journal positions at which a crash was tried, before and after counted apart.
+    /// Journal positions at which a crash was tried, before and after counted separately.
     pub positions: u64,
-    /// Trees with crashes that came out as without.
+    /// Trees with crashes whose results are those without.
     pub equal: u64,
-    /// Trees where a crash met a call that was being stopped, so that more may have been billed under a ceiling.
+    /// Trees with a crash during the stop of a call, so that more may have been billed under a ceiling.
     pub excused: u64,
     /// Batches written.
     pub batches: u64,
@@ -50,9 +49,9 @@ pub struct RunTally {
     pub models: u64,
     /// Tool calls made.
     pub tools: u64,
-    /// Agents that lived.
+    /// Agents that were spawned.
     pub agents: u64,
-    /// What was seen to happen, of [`TELLING`].
+    /// What happened at least once, of [`TELLING`].
     pub seen: BTreeSet<&'static str>,
 }
 
@@ -85,12 +84,12 @@ impl RunTally {
     }
 }
 
-/// A law that did not hold, and how to see it again.
+/// A broken law, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRun {
     /// The seed of the case.
     pub seed: u64,
-    /// What may happen in it.
+    /// The mode.
     pub mode: Mode,
     /// Where the process crashed.
     pub crashes: Vec<Crash>,
@@ -107,10 +106,10 @@ impl std::fmt::Display for BrokenRun {
 
 impl std::error::Error for BrokenRun {}
 
-/// Runs cases from `seed` on, in every mode, until `batches` were written.
+/// Runs cases from `seed` on, in every mode, until `batches` are written.
 ///
 /// # Errors
-/// The first law that did not hold.
+/// The first broken law.
 pub fn run(seed: u64, batches: u64, place: &Place) -> Result<RunTally, BrokenRun> {
     let mut tally = RunTally::default();
     let mut next = seed;

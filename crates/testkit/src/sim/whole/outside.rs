@@ -1,5 +1,5 @@
-//! The outside world, as effects see it: what was called, how often, and whether that was right. It outlives every
-//! crash, as the real one does.
+//! The outside world, as effects see it: what was called, how often, and whether that was right. Like the real one, it
+//! survives every crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ pub(super) struct Outside {
 #[derive(Default)]
 struct Seen {
     starts: BTreeMap<String, u64>,
-    /// Keys whose effect was made. A second one under the same key changes nothing.
+    /// Keys of completed effects. A second effect under the same key changes nothing.
     applied: BTreeSet<String>,
     tools: u64,
     models: u64,
 }
 
-/// What became of an effect that wanted to be made.
+/// The outcome of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Applied {
     Now,
@@ -37,8 +37,8 @@ impl Outside {
         Self { record, seen: Mutex::default() }
     }
 
-    /// An attempt at a model call reaches its provider. Under one key that happens once, and once more for every
-    /// time it was decided to resume it.
+    /// An attempt at a model call reaches its provider. Under one key that happens once, and once more for each
+    /// decision to resume it.
     pub(super) fn model_called(&self, key: &str, attempt: u32) {
         self.seen().models += 1;
         let starts = self.start(key);
@@ -52,7 +52,7 @@ impl Outside {
         }
     }
 
-    /// An attempt at a tool call reaches the tool. One that cannot be repeated does so once in all its life.
+    /// An attempt at a tool call reaches the tool. A tool that cannot be repeated is reached only once.
     pub(super) fn tool_called(&self, key: &str, attempt: u32, lost: OnLost) {
         self.seen().tools += 1;
         let starts = self.start(key);
@@ -68,7 +68,7 @@ impl Outside {
         }
     }
 
-    /// An effect is made, once for each key.
+    /// Executes an effect, once for each key.
     pub(super) fn apply(&self, key: &str) -> Applied {
         if self.seen().applied.insert(key.to_owned()) { Applied::Now } else { Applied::Before }
     }

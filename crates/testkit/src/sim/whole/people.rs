@@ -1,5 +1,5 @@
-//! The people around a tree. Their wishes follow from the durable events alone: after a crash they want exactly what
-//! is still to be done.
+//! The people around a tree. Their requests follow from the durable events alone, so that after a crash they want
+//! exactly what is still to be done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ enum Wish {
     Cancel(AgentId),
     Charge(AgentId),
     Checkpoint(AgentId),
-    /// To what this agent was at this event.
+    /// Roll back to this agent's state at this event.
     Rollback(AgentId, Seq),
 }
 
@@ -39,12 +39,12 @@ pub(super) struct People {
     plot: Arc<Plot>,
     clock: Arc<dyn Clock>,
     seen: Seq,
-    /// How often each agent's model was asked, in order of birth.
+    /// How often each agent's model was called.
     asked: BTreeMap<AgentId, u32>,
-    /// What is wanted, and from when on.
+    /// Planned requests, and from when on.
     wishes: BTreeMap<Wish, u64>,
     halts: u64,
-    /// Whose contexts have a name, and where.
+    /// Named contexts, and their positions.
     checkpoints: Vec<(AgentId, Seq)>,
 }
 
@@ -54,7 +54,7 @@ impl People {
         Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0, checkpoints: Vec::new() }
     }
 
-    /// Follows the tree and does what is wanted, for as long as it is run.
+    /// Follows the tree and sends the planned requests, for as long as it runs.
     pub(super) async fn attend(&mut self, tree: &Tree, record: &Record) {
         let mut durable = record.watch();
         let known = *durable.borrow_and_update();
@@ -95,7 +95,7 @@ impl People {
                     self.want(Wish::Answer(*call));
                 }
             }
-            // Some answer although they could know that it is too late.
+            // Some answer although it is too late.
             Event::CallEnded {
                 call, outcome: Outcome::Expired { .. } | Outcome::Answered { .. }, ..
             } if self.plot.mode == Mode::Wild && self.plot.dice(&format!("late/{call}")).once_in(2) => {}
@@ -173,7 +173,7 @@ impl People {
         }
     }
 
-    /// Around a wild tree people do things for no reason.
+    /// In wild mode people do things for no reason.
     fn whim(&mut self) {
         let mut dice = self.plot.dice(&format!("whim/{}", self.seen.0));
         if self.plot.mode != Mode::Wild || !dice.once_in(15) {

@@ -24,7 +24,7 @@ use crate::fixture::parse;
 /// Bytes of a large output: more than an event holds.
 const LARGE_BYTES: usize = 40_000;
 
-/// One life of the process, as its drivers see it.
+/// One process, as its drivers see it.
 #[derive(Clone)]
 pub(super) struct Process {
     pub(super) plot: Arc<Plot>,
@@ -35,7 +35,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// The drivers of this life.
+    /// The drivers of this process.
     pub(super) fn drivers(&self) -> Drivers {
         let player = |lost| Player { process: self.clone(), lost };
         let mut drivers = Drivers::new()
@@ -47,7 +47,7 @@ impl Process {
         drivers
     }
 
-    /// Time passes, unless the process crashes meanwhile.
+    /// Waits, unless the process crashes meanwhile.
     async fn pass(&self, ms: u64) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         self.alive().await;
@@ -67,7 +67,7 @@ struct Player {
     lost: OnLost,
 }
 
-/// How one attempt goes.
+/// The course of one attempt.
 enum Course {
     Well,
     Missed(FaultKind),
@@ -208,7 +208,7 @@ impl Tool for Player {
     }
 }
 
-/// A picture of nothing.
+/// An empty image.
 fn image(called: &str) -> Enclosure {
     Enclosure::new(parse("image/png"), parse(called), called.as_bytes().to_vec())
 }

@@ -1,4 +1,4 @@
-//! The plot: derives a tree and everyone around it from a seed. Everything here is a pure function of the seed and a
+//! The plot: derives a tree and everything around it from a seed. Everything here is a pure function of the seed and a
 //! position, so that a crash changes no answer.
 
 use spinney_kernel::budget::{Ceilings, Price, Resource};
@@ -16,7 +16,7 @@ pub(super) const ROLES: [&str; 3] = ["lead", "worker", "helper"];
 /// The models of every plot; the first falls back to the second.
 pub(super) const MODELS: [&str; 2] = ["big", "small"];
 
-/// What answers look like that have a schema.
+/// The schema of structured answers.
 pub(super) const SCHEMA: &str =
     r#"{"type":"object","required":["said"],"properties":{"said":{"type":"string"}}}"#;
 
@@ -25,11 +25,10 @@ pub(super) const SCHEMA: &str =
 pub enum Mode {
     /// One effect at a time, with tight ceilings, messages, detached children and people: a crash changes nothing.
     Serial,
-    /// Many effects at a time, with failures and retries, without anything that depends on who is faster: a crash
-    /// changes nothing.
+    /// Concurrent effects, with failures and retries, without anything that depends on timing: a crash changes nothing.
     Parallel,
-    /// Everything at once: deadlines, models that bill, tools that cannot be repeated, people at any time. What
-    /// comes out may depend on the crash; the laws may not.
+    /// Everything at once: deadlines, models that bill, tools that cannot be repeated, people at any time. The result
+    /// may depend on the crash; the laws may not.
     Wild,
 }
 
@@ -37,7 +36,7 @@ impl Mode {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Serial, Self::Parallel, Self::Wild];
 
-    /// Whether a crash may change nothing.
+    /// Whether a crash must change nothing.
     #[must_use]
     pub const fn is_exact(self) -> bool {
         match self {
@@ -47,14 +46,14 @@ impl Mode {
     }
 }
 
-/// What a seed makes of a tree.
+/// A tree as the seed defines it.
 #[derive(Clone, Debug)]
 pub(super) struct Plot {
     pub(super) seed: u64,
     pub(super) mode: Mode,
     /// Whether people do more than answer and raise.
     pub(super) meddling: bool,
-    /// Whether they stop calls while they run. What a stopped call is billed depends on the crash.
+    /// Whether they stop running calls. What a stopped call is billed depends on the crash.
     pub(super) stops: bool,
 }
 
@@ -71,7 +70,7 @@ impl Plot {
         }
     }
 
-    /// The dice of a place.
+    /// The random generator of a position.
     pub(super) fn dice(&self, place: &str) -> Dice {
         let mut hash = 0xCBF2_9CE4_8422_2325_u64 ^ self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         for byte in place.bytes() {
@@ -80,7 +79,7 @@ impl Plot {
         Dice::new(hash)
     }
 
-    /// How to treat a lost call of a model.
+    /// How a model's lost call is treated.
     pub(super) fn lost(&self, name: &str) -> OnLost {
         let billed = self.mode == Mode::Wild && self.dice(&format!("lost/{name}")).once_in(2);
         if billed { OnLost::Presumed } else { OnLost::Repeatable }
@@ -91,7 +90,7 @@ impl Plot {
         let mut dice = self.dice("definition");
         let (depth_max, children_max, agents_max, parallel_max) = match self.mode {
             Mode::Serial => (dice.between(1, 2), dice.between(1, 4), dice.between(3, 9), 1),
-            // Who meets a bound on agents depends on who is faster.
+            // Which agent hits a limit on agents depends on timing.
             Mode::Parallel => (dice.between(1, 2), 16, 500, dice.between(2, 8)),
             Mode::Wild => (dice.between(1, 3), dice.between(1, 4), dice.between(3, 12), dice.between(1, 6)),
         };
@@ -137,7 +136,7 @@ impl Plot {
             1 => Some(OnLow::Downgrade(parse("small"))),
             _ => None,
         };
-        // Without a deadline a model that is stuck would hold a wild tree for ever.
+        // Without a deadline a hanging model would block a wild tree for ever.
         let timeout_ms = (self.mode == Mode::Wild).then(|| dice.between(2_000, 200_000));
         let answer_reserve = dice.once_in(2).then(|| dice.below(30) as u8);
         let timeout_wall = self.dice("wall").once_in(3);
@@ -158,7 +157,7 @@ impl Plot {
         ModelSpec { price: Some(price), fallback, lost, ..ModelSpec::default() }
     }
 
-    /// Whether agents of a role talk much, and their models sum up what leaves their windows.
+    /// Whether agents of a role talk much, and their models summarize what leaves their windows.
     pub(super) fn sums_up(&self, role: &str) -> bool {
         self.dice(&format!("sums up/{role}")).once_in(3)
     }
@@ -168,8 +167,8 @@ impl Plot {
         self.dice(&format!("shaped/{role}")).once_in(3)
     }
 
-    /// How long agents of a role may work. In cases where a crash must change nothing, the limit is out of reach:
-    /// what a crash cuts off is done again and counts again.
+    /// How long agents of a role may work. In cases where a crash must change nothing, the limit is out of reach: what
+    /// a crash cuts off is done again and counts again.
     fn active_ms(&self, role: &str) -> u64 {
         let mut dice = self.dice(&format!("active/{role}"));
         match self.mode {
@@ -226,7 +225,7 @@ impl Plot {
     }
 }
 
-/// A role with a window that is full early.
+/// A role with a small window.
 fn summed_up(turns: &mut Turns) {
     turns.prompt.text.push_str(&" Take your time.".repeat(40));
     turns.turns_max += 4;

@@ -1,5 +1,5 @@
-//! The record: folds durable events independently of the runtime, and checks the laws batch by batch. It outlives
-//! every crash.
+//! The record: folds durable events independently of the runtime, and checks the laws batch by batch. It outlives every
+//! crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,10 +19,10 @@ use super::super::law::{Law, Witness, hold};
 use super::super::start::Before;
 use super::coverage::shown;
 
-/// How late a timer may be, in milliseconds: the clock's grain and what the disk takes.
+/// How late a timer may be, in milliseconds: the clock's granularity and the disk's delay.
 const LATE_MS_MAX: u64 = 50;
 
-/// What is durable, and whether it is right.
+/// The durable events, and the first broken law.
 pub(super) struct Record {
     kept: Mutex<Kept>,
     durable: watch::Sender<Seq>,
@@ -70,7 +70,7 @@ impl Record {
         self.durable.send_replace(seq);
     }
 
-    /// How far it is confirmed.
+    /// The last confirmed event.
     pub(super) fn watch(&self) -> watch::Receiver<Seq> {
         self.durable.subscribe()
     }
@@ -102,7 +102,7 @@ impl Record {
         self.kept().stopped
     }
 
-    /// What was seen to happen.
+    /// What happened at least once.
     pub(super) fn seen(&self) -> BTreeSet<&'static str> {
         self.kept().seen.clone()
     }
@@ -114,17 +114,17 @@ impl Record {
         kept.events.get(from..to).map(<[Event]>::to_vec).unwrap_or_default()
     }
 
-    /// Something was seen that no event shows.
+    /// Notes something that no event shows.
     pub(super) fn saw(&self, what: &'static str) {
         self.kept().seen.insert(what);
     }
 
-    /// A law did not hold.
+    /// Records a broken law.
     pub(super) fn broken(&self, law: String) {
         self.kept().broken.get_or_insert(law);
     }
 
-    /// The first law that did not hold.
+    /// The first broken law.
     pub(super) fn verdict(&self) -> Law {
         self.kept().broken.clone().map_or(Ok(()), Err)
     }
@@ -141,7 +141,7 @@ impl Record {
         }
     }
 
-    /// What a model is shown must be what the durable events say.
+    /// A model's packet must match the durable events.
     pub(super) fn judge_packet(&self, attempt: &ModelAttempt) {
         let (agent, packet) = (attempt.origin.agent(), &attempt.packet);
         let mut kept = self.kept();
@@ -156,7 +156,7 @@ impl Record {
         }
     }
 
-    /// What people see must be what the durable events say.
+    /// What people see must match the durable events.
     pub(super) fn judge_look(&self, look: &Look) -> Law {
         let kept = self.kept();
         let Some(fold) = &kept.tree else { return Err("there is a look and no tree".to_owned()) };
@@ -168,7 +168,7 @@ impl Record {
         if expected == *look { Ok(()) } else { Err(format!("seen {look:?}, the journal says {expected:?}")) }
     }
 
-    /// The questions that are open, who asked, and until when an answer counts.
+    /// Open questions: who asked, and until when an answer counts.
     pub(super) fn questions(&self) -> Vec<(CallId, AgentId, Time)> {
         let kept = self.kept();
         let Some(Fold { world, .. }) = &kept.tree else { return Vec::new() };
@@ -182,7 +182,7 @@ impl Record {
         asked.filter(|(call, ..)| is_open(*call)).collect()
     }
 
-    /// At the end nothing is left but totals.
+    /// At the end only totals are left.
     pub(super) fn check_over(&self) -> Law {
         let kept = self.kept();
         match &kept.tree {
@@ -191,7 +191,7 @@ impl Record {
         }
     }
 
-    /// A look at what is durable.
+    /// The durable state.
     pub(super) fn look(&self) -> Option<Look> {
         self.kept().tree.as_ref().map(|fold| Look::at(&fold.world, &fold.contexts))
     }
@@ -250,7 +250,7 @@ impl Kept {
     }
 }
 
-/// What a crash cut off is settled at its full hold, because it may be billed in full.
+/// A call lost in a crash is settled at its full hold, because it may be billed in full.
 fn presumed_in_full(world: &World, event: &Event) -> Law {
     let (Event::AttemptFailed { call, fault: None, spent, .. }
     | Event::CallEnded { call, outcome: Outcome::Lost, spent, .. }) = event
