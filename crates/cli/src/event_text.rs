@@ -65,7 +65,8 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::ContextShared { from, spans, as_is, .. } => shared(from, spans, *as_is),
         Event::ThreadJoined { of, bound, .. } => reads("reads", of, *bound),
         Event::ThreadLeft { of, bound, .. } => reads("no longer reads", of, *bound),
-        Event::ContextCut { left_out, summary, .. } => cut(left_out, *summary),
+        Event::ContextCut { left_out, shortened: Some(_), .. } => shortened(left_out),
+        Event::ContextCut { left_out, summary, shortened: None, .. } => cut(left_out, *summary),
         Event::ContextRestored(restored) => back(restored),
         Event::AgentPaused { .. } => main_line("is paused".to_owned()),
         Event::AgentUnpaused { .. } => main_line("continues".to_owned()),
@@ -112,6 +113,10 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::WrapUpStarted { .. } => {
             main_line("its time is nearly up: the next call is its last".to_owned())
         }
+        Event::RepeatsNoticed { tool, count, .. } => main_line(format!(
+            "is told that it called {} {count} times in a row with the same arguments and the same result",
+            short(tool)
+        )),
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => main_line(format!("model {model} is rate limited")),
         Event::CallAsked { call, agent, work } => asked(names, *call, agent, work),
@@ -186,17 +191,22 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
-    let (mut messages, mut tokens) = (0, 0);
-    for (_, left) in left_out {
-        messages += u64::from(left.messages);
-        tokens += left.tokens;
-    }
+/// `2 messages of dialog, 300 tokens`.
+fn left(left_out: &[(Category, LeftOut)]) -> String {
+    let messages = left_out.iter().map(|(_, left)| u64::from(left.messages)).sum();
+    let tokens = left_out.iter().map(|(_, left)| left.tokens).sum();
     let words: Vec<&str> = left_out.iter().map(|(category, _)| category.word()).collect();
-    let (messages, tokens) = (counted(messages, "message"), counted(tokens, "token"));
-    main_line(match words.as_slice() {
+    format!("{} of {}, {}", counted(messages, "message"), listed(&words), counted(tokens, "token"))
+}
+
+fn shortened(left_out: &[(Category, LeftOut)]) -> Line {
+    main_line(format!("sends its model less, because the packet was too long: leaves out {}", left(left_out)))
+}
+
+fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
+    main_line(match left_out {
         [] => "has more images than its window may hold: the oldest become placeholders".to_owned(),
-        words => {
+        left_out => {
             let told = match summary {
                 Some(Summary::By(seq)) => format!("; summarised in event {}", seq.0),
                 Some(Summary::Not(why)) => {
@@ -204,7 +214,7 @@ fn cut(left_out: &[(Category, LeftOut)], summary: Option<Summary>) -> Line {
                 }
                 None => String::new(),
             };
-            format!("has a full window: leaves out {messages} of {}, {tokens}{told}", listed(words))
+            format!("has a full window: leaves out {}{told}", left(left_out))
         }
     })
 }

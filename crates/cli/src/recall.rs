@@ -126,9 +126,10 @@ struct Fold<'a> {
 
 impl Fold<'_> {
     fn take(&mut self, event: &Event) {
-        // A cut may drop unread messages at once, so their tokens must be read before it.
         let is_cut = matches!(event, Event::ContextCut { agent, .. } if agent == self.agent);
-        let before = if is_cut { self.unread_tokens() } else { Vec::new() };
+        // A cut of a full window may drop unread messages at once, so their tokens must be read before it.
+        let reads = matches!(event, Event::ContextCut { shortened: None, .. }) && is_cut;
+        let before = if reads { self.unread_tokens() } else { Vec::new() };
         self.world.apply(event);
         self.contexts.apply(event);
         if let Event::ContextRestored(restored) = event

@@ -383,6 +383,10 @@ fn remedy(code: &str, TreeInHome { home, tree }: TreeInHome<'_>) -> String {
             "raise `limits.max_tokens_per_step` of the agent, or ask for a shorter answer, and run it again"
                 .to_owned()
         }
+        "loop_detected" => {
+            "say in the agent's prompt what to do instead of calling the tool again, or raise `budget.repeats` (0 turns it off), and run it again"
+                .to_owned()
+        }
         "max_steps" => "raise `limits.max_steps` of the agent and run it again".to_owned(),
         "model_lost" => {
             "the process that ran the tree died during one model call more often than `attempts_lost_max` of its model allows (8 by default): find out what kills it, or raise that, and run the tree again"

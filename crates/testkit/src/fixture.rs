@@ -3,7 +3,8 @@
 //! One path per line; a repeated name is the same agent. A name is followed by its terms, separated by spaces: `$0.60`,
 //! `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a wall-clock timeout), `active=5s`
 //! (active time), `lend`, `reserve=20%` (default: none; `reserve=default` is the default of tree files), `wrap` (it
-//! gets a last call before it ends for want of room), `out=2000` (the output cap of its turns, default 100), `shrink`,
+//! gets a last call before it ends for want of room), `repeats=3,6` (it is told after three equal tool calls in a row
+//! and ends after six; default: nobody counts), `out=2000` (the output cap of its turns, default 100), `shrink`,
 //! `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has this many
 //! tokens, and its model summarizes what leaves it), `tools=look,read` (it may call only these), `later` (the role
 //! exists, but no agent is spawned). Each agent has a role of its own name. The model `m` costs $0.001 per output token
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Ceilings, Price, Resource, nanos_from_usd};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Compact, Definition, Lend, ModelSpec, OnLost, OnLow, Role, ToolSpec, TreeLimits,
-    Turns, Unpriced, WindowSpec, WrapUp,
+    Allow, BudgetSpec, Caps, Compact, Definition, Lend, ModelSpec, OnLost, OnLow, Repeats, Role, ToolSpec,
+    TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::rules::request::Collect;
 use spinney_kernel::words::{ToolName, limit};
@@ -105,8 +106,12 @@ pub fn plants(text: &str) -> Vec<Plant> {
 /// On an unknown word; the message names it.
 #[must_use]
 pub fn budget(words: &str) -> (BudgetSpec, Collect) {
-    let mut budget =
-        BudgetSpec { answer_reserve: Some(0), wrap_up: Some(WrapUp::Off), ..BudgetSpec::default() };
+    let mut budget = BudgetSpec {
+        answer_reserve: Some(0),
+        wrap_up: Some(WrapUp::Off),
+        repeats: Some(Repeats::OFF),
+        ..BudgetSpec::default()
+    };
     let mut collect = Collect::Detached;
     for word in words.split_whitespace() {
         match word.split_once('=') {
@@ -124,6 +129,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
             Some(("reserve", percent)) => {
                 budget.answer_reserve = Some(number(percent.trim_end_matches('%')) as u8);
             }
+            Some(("repeats", counts)) => budget.repeats = Some(repeats(counts)),
             Some(("turns" | "active" | "summed" | "tools" | "out", _)) => {}
             Some(("downgrade", model)) => budget.on_low = Some(OnLow::Downgrade(parse(model))),
             Some(("timeout", span)) => budget.timeout_ms = Some(millis(span)),
@@ -175,8 +181,8 @@ fn role(plant: &Plant) -> Role {
         compact: Compact::Summary,
         ..WindowSpec::default()
     });
-    let BudgetSpec { answer_reserve, wrap_up, .. } = plant.budget;
-    let budget = BudgetSpec { answer_reserve, wrap_up, ..BudgetSpec::of(Ceilings::NONE) };
+    let BudgetSpec { answer_reserve, wrap_up, repeats, .. } = plant.budget;
+    let budget = BudgetSpec { answer_reserve, wrap_up, repeats, ..BudgetSpec::of(Ceilings::NONE) };
     Role {
         model: parse("m"),
         caps: Caps {
@@ -187,12 +193,18 @@ fn role(plant: &Plant) -> Role {
         recursive: Default::default(),
         turns: plant.turns.map(|turns_max| Turns {
             turns_max,
-            output_cap: plant.output_cap,
+            output_cap: Some(plant.output_cap),
             active_ms: plant.active_ms,
             window,
             ..Turns::default()
         }),
     }
+}
+
+/// `3,6` is a notice after three and the end after six.
+fn repeats(text: &str) -> Repeats {
+    let (notice, end) = text.split_once(',').unwrap_or_else(|| panic!("`{text}` is no pair such as 3,6"));
+    Repeats { notice: number(notice) as u32, end: number(end) as u32 }
 }
 
 fn tool(lost: OnLost) -> ToolSpec {

@@ -117,7 +117,11 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ThreadJoined { agent, of, bound } => thread(agent, "reads", of, *bound),
         Event::ThreadLeft { agent, of, bound } => thread(agent, "left", of, *bound),
-        Event::ContextCut { agent, cut, summary, .. } => cut_text(agent, cut, *summary),
+        Event::ContextCut { agent, cut, shortened: Some(shortened), .. } => {
+            let (call, tokens) = (shortened.call, shortened.input_tokens);
+            format!("{agent} cut: {} messages, {call} has {tokens} in", places(&cut.drop))
+        }
+        Event::ContextCut { agent, cut, summary, shortened: None, .. } => cut_text(agent, cut, *summary),
         Event::ContextRestored(restored) => restored_text(restored),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
@@ -181,6 +185,9 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::WrapUpStarted { agent, stops } => {
             format!("{agent} wraps up{}", if *stops { ", what it waits for is stopped" } else { "" })
+        }
+        Event::RepeatsNoticed { agent, tool, count, end } => {
+            format!("{agent} told: {tool} {count} times in a row, the end is at {end}")
         }
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),

@@ -3,7 +3,7 @@
 //! ```text
 //! call a $0.20 [model=m]         a model call that costs at most $0.20 (200 tokens)
 //! tool a read_file [$0.01] [repeatable]
-//! done #1 $0.15 · failed #1 server [$0.05] [after=200ms] · lost #1
+//! done #1 $0.15 [says=other] · failed #1 server [$0.05] [after=200ms] · lost #1
 //! said #1 words | tool {"args":…} | tool …   an agent that takes turns: its model answers
 //! spawn a b as ROLE [terms…]     b below a
 //! charge a $0.10 · raise a $1.00 (or tokens=…)
@@ -166,7 +166,7 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let used = used(play, call, rest);
     match verb {
-        "done" => Report::Done(Done::new(call, attempt, used, Body::text("ok"))),
+        "done" => Report::Done(Done::new(call, attempt, used, Body::text(option(rest, "says").unwrap_or("ok")))),
         "lost" => Report::Lost(Lost { call, attempt }),
         _ => {
             let kind = fault_kind(rest.get(1).copied().unwrap_or("server"));

@@ -106,6 +106,7 @@ const fn role(message: &Message) -> &'static str {
         | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
+        | Message::Repeated(_)
         | Message::Folded(_) => "user",
         Message::Said { .. } => "assistant",
         Message::Result { .. } => "tool",
@@ -124,6 +125,7 @@ fn from(message: &Message) -> Option<String> {
         | Message::Said { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
+        | Message::Repeated(_)
         | Message::Folded(_) => None,
     }
 }
@@ -138,6 +140,7 @@ fn text(message: &Message, journal: &dyn Journal) -> String {
         | Message::Result { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
+        | Message::Repeated(_)
         | Message::Folded(_) => message.text().into_owned(),
     }
 }
@@ -190,6 +193,7 @@ fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
         | Message::Said { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
+        | Message::Repeated(_)
         | Message::Folded(_) => Value::Null,
     };
     let is_error = matches!(message.as_ref(), Message::Result { is_error: true, .. });

@@ -121,6 +121,47 @@ agents:
     assert!(plain.out.contains("why     the answer was cut at its output cap of 3 tokens"), "{}", plain.out);
 }
 
+/// G2 (CLI and JSON): an agent that was stopped in a loop says why, in words and as JSON, and keeps what it said;
+/// `repeats` of the tree turns that off.
+#[test]
+fn an_agent_in_a_loop_says_so_with_what_it_has() {
+    let stage = Stage::new();
+    let script = "
+rules: [ { say: 'Look {{ turn }}.', call: [ { tool: look } ] } ]
+tools: { look: { say: nothing new } }
+";
+    stage.file("loop.script.yaml", script);
+    let tree = |name: &str, budget: &str| {
+        let text = format!(
+            "name: loop
+goal: Look.
+{budget}
+models: {{ fast: {{ provider: scripted, script: loop.script.yaml }} }}
+agents:
+  lead: {{ model: fast, tools: [look], limits: {{ max_steps: 9 }} }}
+"
+        );
+        stage.file(name, &text)
+    };
+    let looped = tree("loop.yaml", "");
+    let ended = stage.spinney(&["run", &looped, "--json"]);
+    assert_eq!(ended.code, Some(1), "{} {}", ended.out, ended.err);
+    let result = ended.json().pop().unwrap();
+    assert_eq!((&result["state"], &result["output"]), (&"failed".into(), &"Look 6.".into()));
+    assert_eq!(result["error"]["code"], "loop_detected");
+    insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @"it called `look` 6 times in a row with the same arguments, and the result was the same each time: say in its prompt what to do instead, or raise `budget.repeats`");
+    insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"say in the agent's prompt what to do instead of calling the tool again, or raise `budget.repeats` (0 turns it off), and run it again");
+    let plain = stage.spinney(&["run", &looped]);
+    let told =
+        "lead is told that it called look 3 times in a row with the same arguments and the same result";
+    assert!(plain.out.contains(told), "{}", plain.out);
+    assert!(plain.out.contains("so far  Look 6.\n"), "{}", plain.out);
+    assert!(plain.out.contains("why     it called `look` 6 times in a row"), "{}", plain.out);
+    let off =
+        stage.spinney(&["run", &tree("off.yaml", "budget: { repeats: { notice: 0, end: 0 } }"), "--json"]);
+    assert_eq!(off.json().pop().unwrap()["error"]["code"], "max_steps");
+}
+
 /// X5 (waits): a wait that times out returns what there is and names the missing agents.
 #[test]
 fn a_wait_that_ran_out_of_time_says_who_is_missing() {

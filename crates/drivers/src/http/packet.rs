@@ -2,11 +2,13 @@
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Shown, ToolDescription};
-use spinney_kernel::port::model::{Missed, ModelAttempt};
+use spinney_kernel::port::model::{Missed, ModelAttempt, Purpose};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{By, Fault, FaultKind, PartKind};
 
-use crate::wire::{Continuation, WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall};
+use crate::wire::{
+    Continuation, Thinking, WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall,
+};
 
 /// What a model is asked in this attempt. `model` is the provider's name of it.
 ///
@@ -21,7 +23,7 @@ pub async fn wire_request(
         model: model.to_owned(),
         tools: attempt.packet.tools.iter().map(tool).collect(),
         output_cap: attempt.output_cap,
-        params,
+        params: WireParams { thinking: params.thinking.map(|thinking| thought(attempt, thinking)), ..params },
         ..WireRequest::default()
     };
     for message in attempt.packet.messages.iter() {
@@ -48,6 +50,7 @@ pub async fn wire_request(
             | Message::Shared { .. }
             | Message::Note(_)
             | Message::Mismatch(_)
+            | Message::Repeated(_)
             | Message::Folded(_) => {
                 let mut all = vec![WirePart::Text(text(message))];
                 all.extend(parts(attempt, message).await?);
@@ -56,6 +59,16 @@ pub async fn wire_request(
         }
     }
     Ok(request)
+}
+
+/// How much is thought. A call that must end with a text keeps half of its cap for that.
+fn thought(attempt: &ModelAttempt, thinking: Thinking) -> Thinking {
+    match (attempt.purpose, thinking) {
+        (Purpose::Turn, _) | (_, Thinking::Adaptive) => thinking,
+        (Purpose::Continue | Purpose::WrapUp | Purpose::Summary, Thinking::Budget(budget)) => {
+            Thinking::Budget(budget.min(attempt.output_cap / 2))
+        }
+    }
 }
 
 /// What the provider wants back with an earlier answer.

@@ -57,6 +57,7 @@ fn results(packet: &Packet) -> Vec<&str> {
             | Message::Shared { .. }
             | Message::Note(_)
             | Message::Mismatch(_)
+            | Message::Repeated(_)
             | Message::Folded(_) => "",
         })
         .collect()
@@ -108,7 +109,8 @@ async fn l40_a_long_output_is_a_preview_and_a_file_and_an_early_failure_is_not_f
         | Message::Result { .. }
         | Message::Shared { .. }
         | Message::Note(_)
-        | Message::Mismatch(_) => None,
+        | Message::Mismatch(_)
+        | Message::Repeated(_) => None,
     });
     let folded = folded.unwrap();
     let text = folded.to_string();

@@ -156,9 +156,11 @@ impl Reader {
             Message::Result { id, tool, text, .. } => {
                 3 + count("tool") + count(id) + count(tool) + recorded(text)
             }
-            Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
-                3 + count("user") + count(&message.text())
-            }
+            Message::Shared { .. }
+            | Message::Note(_)
+            | Message::Mismatch(_)
+            | Message::Repeated(_)
+            | Message::Folded(_) => 3 + count("user") + count(&message.text()),
         }
     }
 

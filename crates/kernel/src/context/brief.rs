@@ -172,6 +172,10 @@ impl Briefs {
         Self { rules, by_role: ByName::default() }
     }
 
+    pub(super) const fn rules(&self) -> u32 {
+        self.rules
+    }
+
     /// A message as another agent sees it.
     pub(super) fn without_tools(&self, message: Arc<Message>) -> Arc<Message> {
         match message.as_ref() {

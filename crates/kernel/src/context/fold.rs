@@ -13,7 +13,7 @@ use super::brief::{Briefs, Own, System};
 use super::known::{Context, Reader};
 use super::message::Texts;
 use super::summary::Summarising;
-use super::text::{clamp_text, heard, outcome_text};
+use super::text::{clamp_text, heard, outcome_text, repeats_text};
 use super::{Aim, Along, Message, OpenCall, OpenCalls, Origin, Packet};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
@@ -140,15 +140,24 @@ impl Contexts {
                 context.list.remove(replaces);
                 context.receive(from, known, *as_is);
             }
-            Event::ContextCut { agent, cut, summary, .. } => {
+            Event::ContextCut { agent, cut, summary, shortened, .. } => {
                 let summarising = self.summaries.remove(agent);
                 let used = summarising.as_ref().filter(|_| matches!(summary, Some(Summary::By(_))));
                 let used = used.and_then(|made| Some((&made.covers, made.body.as_ref()?)));
                 if let Some(context) = self.agents.get_mut(agent) {
+                    // Messages that came after the call are not in its packet, and stay unread.
+                    if shortened.is_none() {
+                        context.read();
+                    }
                     context.cut(cut, used);
                 }
             }
             Event::ContextRestored(restored) => self.restored(restored),
+            Event::RepeatsNoticed { agent, tool, count, end } => {
+                if let Some(context) = self.agents.get_mut(agent) {
+                    context.list.push(Arc::new(Message::Repeated(repeats_text(tool, *count, *end))));
+                }
+            }
             // The rest changes no context.
             _ => {}
         }
@@ -299,8 +308,12 @@ impl Contexts {
         let OpenCall { agent, aim, ask, is_void: false, .. } = call else { return };
         self.last_calls.remove(&agent);
         match &aim {
-            Aim::Turn(_) => return self.take_said(&agent, outcome.said(TurnKind::Ordinary)),
-            Aim::LastTurn(_) => return self.take_said(&agent, outcome.said(TurnKind::Last)),
+            Aim::Turn(_) => {
+                return self.take_said(&agent, outcome.said(TurnKind::Ordinary, self.briefs.rules()));
+            }
+            Aim::LastTurn(_) => {
+                return self.take_said(&agent, outcome.said(TurnKind::Last, self.briefs.rules()));
+            }
             Aim::Summary(_) => {
                 let summarising = self.summaries.get_mut(&agent);
                 if let (Some(summarising), Outcome::Done { body, .. }) = (summarising, outcome) {

@@ -185,6 +185,10 @@ fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
             let text = format!("- wrong answer: {}", short(text, LINE_BYTES_MAX));
             Some(Line { text, worth: Worth::Failure })
         }
+        Message::Repeated(text) => {
+            let text = format!("- warning: {}", short(text, LINE_BYTES_MAX));
+            Some(Line { text, worth: Worth::Failure })
+        }
         Message::Note(text) => step(format!("- note: {}", short(text, LINE_BYTES_MAX))),
         Message::System(_) | Message::Folded(_) => None,
     }

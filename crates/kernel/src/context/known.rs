@@ -139,7 +139,6 @@ impl Context {
     /// Drops what was decided and adds a digest after the first message: a summary if there is one, and lines for the
     /// rest.
     pub(super) fn cut(&mut self, cut: &Cut, summary: Option<(&Covers, &Body)>) {
-        self.read();
         let mut folded = match self.list.folded().map(AsRef::as_ref) {
             Some(Message::Folded(folded)) => folded.as_ref().clone(),
             Some(_) | None => Folded::default(),

@@ -35,6 +35,8 @@ pub enum Message {
     Note(String),
     /// How the agent's answer fails to match its schema.
     Mismatch(String),
+    /// The notice that the agent repeats a tool call that brings nothing new.
+    Repeated(String),
     /// The digest of messages left out of the packet.
     Folded(Box<Folded>),
 }
@@ -49,7 +51,7 @@ impl Message {
             Self::Result { .. } => Category::Output,
             Self::Shared { .. } | Self::Folded(_) => Category::Context,
             Self::Note(_) => Category::Internal,
-            Self::Mismatch(_) => Category::Error,
+            Self::Mismatch(_) | Self::Repeated(_) => Category::Error,
         }
     }
 
@@ -61,7 +63,8 @@ impl Message {
             Self::Heard { text, .. }
             | Self::Result { text, .. }
             | Self::Note(text)
-            | Self::Mismatch(text) => text.into(),
+            | Self::Mismatch(text)
+            | Self::Repeated(text) => text.into(),
             Self::Said { body, .. } => body.text.as_str().into(),
             Self::Shared { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
             Self::Folded(folded) => folded.to_string().into(),
@@ -89,7 +92,12 @@ impl Message {
         match self {
             Self::Heard { along, .. } | Self::Result { along, .. } => along.as_deref(),
             Self::Shared { message, .. } => message.along(),
-            Self::System(_) | Self::Said { .. } | Self::Note(_) | Self::Mismatch(_) | Self::Folded(_) => None,
+            Self::System(_)
+            | Self::Said { .. }
+            | Self::Note(_)
+            | Self::Mismatch(_)
+            | Self::Repeated(_)
+            | Self::Folded(_) => None,
         }
     }
 
@@ -146,9 +154,11 @@ impl Listed for Arc<Message> {
             Message::Said { asks, .. } if !asks.is_empty() => ListKind::Asks,
             Message::Result { .. } => ListKind::Answers,
             Message::Folded(_) => ListKind::Folded,
-            Message::Said { .. } | Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) => {
-                ListKind::Other
-            }
+            Message::Said { .. }
+            | Message::Shared { .. }
+            | Message::Note(_)
+            | Message::Mismatch(_)
+            | Message::Repeated(_) => ListKind::Other,
         }
     }
 }

@@ -34,6 +34,7 @@ pub use message::{Message, Offloaded, Origin, Packet};
 pub use open_calls::{Aim, OpenCall, OpenCalls};
 pub(crate) use summary::summary_tokens;
 pub(crate) use text::{
-    ROLLED_BACK, child_tokens, clamp_text, heard_tokens, outcome_tokens, shown_tokens, wait_tokens,
+    ROLLED_BACK, child_tokens, clamp_text, heard_tokens, outcome_tokens, repeats_text, shown_tokens,
+    wait_tokens,
 };
 pub use trace::{EventContext, Life, Switch, Trace};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Ceilings;
-use crate::definition::Refusal;
+use crate::definition::{Refusal, Repeats};
 use crate::words::{ModelName, limit};
 
 /// Ceilings as people give them. Absent ones come from the role, then from the parent.
@@ -28,6 +28,9 @@ pub struct BudgetSpec {
     /// Whether the agent gets a last call before it runs out of budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<WrapUp>,
+    /// How often the agent may repeat a tool call that brings nothing new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
 }
 
 impl Default for BudgetSpec {
@@ -40,6 +43,7 @@ impl Default for BudgetSpec {
             answer_reserve: None,
             on_low: None,
             wrap_up: None,
+            repeats: None,
         }
     }
 }
@@ -68,6 +72,7 @@ impl BudgetSpec {
             answer_reserve: self.answer_reserve.or(other.answer_reserve),
             on_low: self.on_low.clone().or_else(|| other.on_low.clone()),
             wrap_up: self.wrap_up.or(other.wrap_up),
+            repeats: self.repeats.or(other.repeats),
         }
     }
 
@@ -77,6 +82,7 @@ impl BudgetSpec {
             let ms = self.timeout_ms.unwrap_or_default();
             return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
         }
+        self.repeats.as_ref().map_or(Ok(()), Repeats::check)?;
         match self.answer_reserve {
             Some(percent) if percent > limit::ANSWER_RESERVE_PERCENT_MAX => {
                 Err(Refusal::BadReserve { percent, percent_max: limit::ANSWER_RESERVE_PERCENT_MAX })

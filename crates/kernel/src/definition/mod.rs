@@ -6,6 +6,7 @@ mod builtin;
 mod caps;
 mod output_schema;
 mod refusal;
+mod repeats;
 mod role;
 mod share;
 mod shares;
@@ -26,6 +27,7 @@ pub use caps::{Allow, Caps, Network};
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use refusal::Refusal;
 pub(crate) use refusal::{check_said, check_text};
+pub use repeats::Repeats;
 pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
 pub use share::{GivenMessage, Share};
 pub use shares::{Preset, Shares};
@@ -120,6 +122,15 @@ pub struct ModelSpec {
     /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses_max: Option<u32>,
+}
+
+impl ModelSpec {
+    /// The output cap of one call if nobody sets it: what the model can write, and at most a part of its context.
+    #[must_use]
+    pub fn output_cap(&self) -> u64 {
+        let part = self.context.map(|context| context / limit::OUTPUT_CONTEXT_PART);
+        [self.output_max, part].into_iter().flatten().fold(limit::OUTPUT_TOKENS, u64::min)
+    }
 }
 
 /// How to treat a running effect whose process died before its end was recorded.

@@ -100,6 +100,10 @@ pub enum Refusal {
     NoTimeout { agent: AgentId },
     #[error("an answer reserve of {percent} % is above {percent_max} %: leave the children something")]
     BadReserve { percent: u8, percent_max: u8 },
+    #[error(
+        "`repeats.end` of {end} is not above `repeats.notice` of {notice}, so no agent could act on the notice: raise `end`, or write 0 to turn one of them off"
+    )]
+    BadRepeats { notice: u32, end: u32 },
     #[error("the deadline of `{agent}` passed {late_ms} ms ago: answer with what you have")]
     DeadlinePassed { agent: AgentId, deadline: Time, late_ms: u64 },
 

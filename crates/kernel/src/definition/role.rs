@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
-use crate::definition::{Allow, Caps, Network, OutputSchema, Refusal, Share, WindowSpec, bounded};
+use crate::definition::{Allow, Caps, ModelSpec, Network, OutputSchema, Refusal, Share, WindowSpec, bounded};
 use crate::words::{Body, ByName, ModelName, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,9 @@ pub struct Turns {
     /// The system prompt.
     pub prompt: Body,
     pub turns_max: u32,
-    pub output_cap: u64,
+    /// The most output tokens of one turn; depends on the model if absent ([`ModelSpec::output_cap`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_cap: Option<u64>,
     /// Upper bound on the tokens of the kernel's own text in the first message and of the built-in tools, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around_tokens: Option<u64>,
@@ -96,11 +98,10 @@ pub struct Turns {
 
 impl Default for Turns {
     fn default() -> Self {
-        let (turns_max, output_cap) = (limit::TURNS_MAX, limit::OUTPUT_TOKENS);
         Self {
             prompt: Body::default(),
-            turns_max,
-            output_cap,
+            turns_max: limit::TURNS_MAX,
+            output_cap: None,
             around_tokens: None,
             facts_tokens: None,
             approvals: ByName::default(),
@@ -115,6 +116,13 @@ impl Default for Turns {
 }
 
 impl Turns {
+    /// The most output tokens of one turn with this model.
+    #[must_use]
+    pub fn output_cap_with(&self, model: &ModelSpec) -> u64 {
+        self.output_cap
+            .map_or_else(|| model.output_cap(), |cap| cap.min(model.output_max.unwrap_or(u64::MAX)))
+    }
+
     pub(super) fn check(&self) -> Result<(), Refusal> {
         self.prompt.checked("prompt")?;
         if self.turns_max == 0 || self.turns_max > limit::TURNS_CAP {
@@ -126,7 +134,7 @@ impl Turns {
                 Refusal::TooMany { what, count, count_max }
             });
         }
-        Amounts::ZERO.with(Resource::Tokens, self.output_cap).checked()?;
+        Amounts::ZERO.with(Resource::Tokens, self.output_cap.unwrap_or_default()).checked()?;
         self.share.check()?;
         if let Some(ms) = self.active_ms.filter(|ms| !(1..=limit::TIMEOUT_MS_MAX).contains(ms)) {
             return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });

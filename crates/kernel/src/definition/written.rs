@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::budget::{AMOUNT_MAX, AmountError, Ceilings, Resource, nanos_from_usd};
-use crate::definition::{BudgetSpec, Lend, OnLow, WrapUp};
+use crate::definition::{BudgetSpec, Lend, OnLow, Repeats, WrapUp};
 use crate::words::limit;
 
 /// Dollars: `0.50`, `10`, `"$1.5"`.
@@ -67,6 +67,8 @@ pub struct BudgetKeys {
     pub on_low: Option<OnLow>,
     /// Whether it gets a last call before it runs out of budget.
     pub wrap_up: Option<WrapUp>,
+    /// How often it may repeat a tool call that brings nothing new.
+    pub repeats: Option<Repeats>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -161,6 +163,7 @@ impl BudgetKeys {
             answer_reserve: self.answer_reserve.map(Percent::percent),
             on_low: self.on_low.clone(),
             wrap_up: self.wrap_up,
+            repeats: self.repeats,
         }
     }
 }

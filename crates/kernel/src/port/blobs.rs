@@ -60,15 +60,15 @@ impl ModelAttempt {
         }
     }
 
-    /// The bytes of the text that was cut, whole, if this attempt goes on with it.
+    /// The bytes of the text that was cut, whole, if this attempt goes on with it. It comes right before the message
+    /// that asks for the rest; a model that only thought left none.
     pub fn cut_answer(&self) -> Option<Pending<Result<Vec<u8>, Missed>>> {
         if self.purpose != Purpose::Continue {
             return None;
         }
-        let body = self.packet.messages.iter().rev().find_map(|message| match message.as_ref() {
-            Message::Said { body, .. } => Some(body),
-            _ => None,
-        })?;
+        let messages = &self.packet.messages;
+        let asked = messages.iter().rposition(|message| matches!(message.as_ref(), Message::Heard { .. }))?;
+        let Message::Said { body, .. } = messages.get(asked.checked_sub(1)?)?.as_ref() else { return None };
         Some(match body.rest() {
             Some(rest) => self.blobs.read(rest, "the answer that was cut"),
             None => Box::pin(ready(Ok(body.text.clone().into_bytes()))),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::Header;
+use crate::words::CallId;
 
 /// What a window leaves out from now on. Positions are those before the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,15 @@ pub struct Cut {
     /// The most tokens of the digest of left-out messages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub folded: u32,
+}
+
+/// A model call whose packet was cut after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shortened {
+    pub call: CallId,
+    /// Upper bound on the tokens of the packet that is left.
+    pub input_tokens: u64,
 }
 
 /// Turns the oldest images of a message into placeholders.

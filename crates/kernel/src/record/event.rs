@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::Definition;
 use crate::record::{
-    ClockKind, Cut, Exit, LeftOut, OnTimeout, Outcome, Question, Span, Spawned, Standing, Summary, WaitFor,
-    Why, Work,
+    ClockKind, Cut, Exit, LeftOut, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Standing, Summary,
+    WaitFor, Why, Work,
 };
 use crate::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Running,
@@ -103,6 +103,9 @@ pub enum Event {
         /// Whether a summary was written, if one was requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<Summary>,
+        /// The open call whose packet was too long for its model, if that is the reason. It is tried again with less.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shortened: Option<Shortened>,
     },
     /// An agent's context was reset to a checkpoint. What came since stays in the journal.
     ContextRestored(Box<Restored>),
@@ -274,6 +277,17 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stops: bool,
     },
+    /// An agent repeated a tool call that brings nothing new, and is told.
+    RepeatsNoticed {
+        agent: AgentId,
+        /// As its model wrote it.
+        tool: String,
+        /// Equal calls in a row so far.
+        count: u32,
+        /// How many end it; 0 is never.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        end: u32,
+    },
     /// The root's ceiling was reached: nothing new starts until the ceiling is raised.
     TreeHalted {
         agent: AgentId,
@@ -343,6 +357,7 @@ impl Event {
             Self::MessagePublished { .. } => "message_published",
             Self::CheckpointMade { .. } => "checkpoint_made",
             Self::WrapUpStarted { .. } => "wrap_up_started",
+            Self::RepeatsNoticed { .. } => "repeats_noticed",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
             Self::TreeSuspended => "tree_suspended",
@@ -383,6 +398,7 @@ impl Event {
             | Self::Charged { agent, .. }
             | Self::CheckpointMade { agent, .. }
             | Self::WrapUpStarted { agent, .. }
+            | Self::RepeatsNoticed { agent, .. }
             | Self::TreeHalted { agent, .. }
             | Self::LimitRaised { agent, .. } => Some(agent),
             Self::TreeStarted { .. }
@@ -437,6 +453,7 @@ impl Event {
             Self::ToolAnswered { .. } => "tool.answer",
             Self::Charged { .. } => "budget.charge",
             Self::WrapUpStarted { .. } => "agent.wrap_up",
+            Self::RepeatsNoticed { .. } => "agent.repeats",
             Self::LimitRaised { .. } => "budget.raise",
             Self::ClockSet { .. } => "agent.clock",
             Self::CheckpointMade { .. } => "agent.checkpoint",
@@ -505,6 +522,7 @@ impl Event {
             | Self::TreeSuspended
             | Self::TreeContinued
             | Self::WrapUpStarted { .. }
+            | Self::RepeatsNoticed { .. }
             | Self::LimitRaised { .. }
             | Self::ClockSet { .. }
             | Self::BreakerChanged { .. }

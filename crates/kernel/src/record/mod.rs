@@ -18,7 +18,7 @@ mod work;
 mod wrap_up;
 
 pub use clock_kind::ClockKind;
-pub use cut::{Blank, Cut, LeftOut, Span};
+pub use cut::{Blank, Cut, LeftOut, Shortened, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
 pub use event::{Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, are_decided};

@@ -87,6 +87,11 @@ impl StopReason {
         }
     }
 
+    /// Whether a model reached its output cap before it said anything: it only thought.
+    pub(crate) fn is_silent(self, body: &Body, asks: &[ToolAsk]) -> bool {
+        self == Self::OutputCap && asks.is_empty() && body.text.trim().is_empty()
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
     pub(crate) const fn is_end(&self) -> bool {
         matches!(self, Self::End)
@@ -112,9 +117,10 @@ impl Outcome {
     }
 
     /// What a model said in its turn. An empty last call says nothing: the earlier text counts.
-    pub(crate) fn said(&self, turn: TurnKind) -> Option<Said<'_>> {
+    pub(crate) fn said(&self, turn: TurnKind, rules: u32) -> Option<Said<'_>> {
         match self {
             Self::Done { body, .. } if turn == TurnKind::Last && body.text.trim().is_empty() => None,
+            Self::Done { body, asks, stop, .. } if rules >= 5 && stop.is_silent(body, asks) => None,
             Self::Done { body, asks, mismatch, .. } => {
                 Some(Said { body, asks, mismatch: mismatch.as_deref() })
             }

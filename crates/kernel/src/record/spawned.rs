@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Terms;
-use crate::definition::{Caps, OnLow, OutputSchema, WrapUp};
+use crate::definition::{Caps, OnLow, OutputSchema, Repeats, WrapUp};
 use crate::record::{Alarm, is_zero_ms};
 use crate::words::{AgentId, CallId, ModelName, RoleName, ThreadId, Time};
 
@@ -25,6 +25,9 @@ pub struct Spawned {
     /// Whether it gets a last call before it runs out of budget.
     #[serde(default, skip_serializing_if = "WrapUp::is_on")]
     pub wrap_up: WrapUp,
+    /// How often it may repeat a tool call that brings nothing new. Older rules than 5 do not count.
+    #[serde(default, skip_serializing_if = "Repeats::is_default")]
+    pub repeats: Repeats,
     #[serde(flatten)]
     pub due: Due,
     pub attachment: Attachment,

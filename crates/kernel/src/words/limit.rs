@@ -28,8 +28,12 @@ pub const TAG_NAME_BYTES_MAX: usize = 64;
 /// Longest tag, in bytes: an id or a short line.
 pub const TAG_BYTES_MAX: usize = 256;
 
-/// Default turns of one agent: stops a model that calls tools forever.
-pub const TURNS_MAX: u32 = 20;
+/// Default turns of one agent: stops a model that calls tools forever, and leaves room for long work.
+pub const TURNS_MAX: u32 = 100;
+/// Default equal tool calls in a row after which an agent is told: two may be a retry.
+pub const REPEATS_NOTICE: u32 = 3;
+/// Default equal tool calls in a row after which an agent ends: it was told, and did not change anything.
+pub const REPEATS_END: u32 = 6;
 /// Largest number of turns a definition may allow.
 pub const TURNS_CAP: u32 = 1_000_000;
 /// Most tool calls in one answer. Further ones are neither made nor recorded.
@@ -59,6 +63,8 @@ pub const WINDOW_PERCENT: u64 = 85;
 /// Share of a full window that is kept when it is trimmed, in percent. Trimming below full keeps the prefix of the
 /// next packets identical, so that provider caches hit.
 pub const TRIM_PERCENT: u64 = 80;
+/// Share of a packet that was too long for its model that is tried again, in percent: counts are off by less.
+pub const SHORTENED_PERCENT: u64 = 75;
 /// Share of a window for the digest of left-out messages, in percent.
 pub const FOLDED_PERCENT: u64 = 10;
 /// Fewest tokens for that digest: enough to say how many messages were left out.
@@ -153,8 +159,12 @@ pub const WRAP_UP_MS_MAX: u64 = 60_000;
 pub const WRAP_UP_TIMEOUT_MS_MIN: u64 = 10_000;
 /// Most children stopped by a ceiling that are named to their parent after a top-up.
 pub const LOST_NAMED_MAX: usize = 16;
-/// Default output cap of one model call.
-pub const OUTPUT_TOKENS: u64 = 2_000;
+/// Default output cap of one model call, unless its model takes less: enough to think and to write a long answer.
+pub const OUTPUT_TOKENS: u64 = 16_000;
+/// The default output cap is at most one part in this many of the model's context, so that most of it is for the input.
+pub const OUTPUT_CONTEXT_PART: u64 = 4;
+/// Default output cap of one model call before rules 5.
+pub const OUTPUT_TOKENS_RULES_4: u64 = 2_000;
 
 /// Default output files of one agent, sub-folders included: what a person can still look through.
 pub const OUTPUT_FILES_MAX: u64 = 10;

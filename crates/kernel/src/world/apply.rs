@@ -8,8 +8,8 @@ use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::Builtin;
 use crate::record::{
-    Alarm, Attachment, ChildCall, ChildEnd, Clamped, Event, Exit, Header, ModelCall, Outcome, Said, Span,
-    Spawned, Tie, TurnKind, WaitFor, Why, Work,
+    Alarm, Attachment, ChildCall, ChildEnd, Clamped, Event, Exit, Header, ModelCall, Outcome, Said,
+    Shortened, Span, Spawned, Tie, TurnKind, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, limit};
@@ -46,7 +46,10 @@ impl World {
             }
             Event::ThreadJoined { agent, of, bound } => self.joined(of, agent, *bound),
             Event::ThreadLeft { agent, of, bound } => self.left(of, agent, *bound),
-            Event::ContextCut { agent, cut, .. } => self.window_mut(agent).cut(cut),
+            Event::ContextCut { agent, cut, shortened, .. } => {
+                self.window_mut(agent).cut(cut);
+                shortened.iter().for_each(|shortened| self.shortened(shortened));
+            }
             Event::ContextRestored(restored) => self.restored(restored),
             Event::AgentEnding { agent, exit, result } => {
                 self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
@@ -86,6 +89,9 @@ impl World {
                 self.clock_set(agent, *clock, *left_ms, *early_ms, *alarm);
             }
             Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
+            Event::RepeatsNoticed { agent, tool, count, end } => {
+                self.progress_mut(agent).noticed(tool, *count, *end);
+            }
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
             }
@@ -325,6 +331,7 @@ impl World {
                 .and_then(|d| d.roles.get(&agent.charter.role))
                 .is_some_and(|role| role.turns.is_some())
             {
+                agent.progress.count_calls();
                 if !agent.inbox.is_empty() {
                     agent.progress.anew();
                 }
@@ -389,6 +396,17 @@ impl World {
         }
     }
 
+    fn shortened(&mut self, shortened: &Shortened) {
+        let call = self.calls.call_mut(shortened.call);
+        call.past_mut().is_shortened = true;
+        let ix = call.agent;
+        let Work::Model(work) = &mut call.work else { unreachable!("only a model call has a packet") };
+        let gone = work.input_tokens.saturating_sub(shortened.input_tokens);
+        work.input_tokens = shortened.input_tokens;
+        let progress = &mut self.agents.agent_mut(ix).progress;
+        progress.tokens = progress.tokens.saturating_sub(gone);
+    }
+
     fn settled(&mut self, id: CallId, spent: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, held) = (call.agent, call.held());
@@ -417,6 +435,7 @@ impl World {
         self.ledger.line_leave(id.0);
         let rank = ask.map(|ask| self.rank(ix, ask));
         self.calls.remove(id);
+        let rules = self.rules;
         let agent = self.agents.agent_mut(ix);
         if let Some(place) = agent.open.iter().position(|open| *open == id) {
             agent.open.remove(place);
@@ -434,11 +453,15 @@ impl World {
         } else if let Some(rank) = rank {
             let parts = if let Outcome::Done { body, .. } = outcome { body.parts() } else { &[] };
             agent.progress.answered(rank, &Room::new(tokens_shown, parts));
+            ask.into_iter().for_each(|ask| agent.progress.tool_ended(ask, outcome));
         } else if !is_model {
             agent.progress.read(tokens_shown);
-        } else if let Some(Said { body, asks, mismatch }) = outcome.said(turn) {
+        } else if let Some(Said { body, asks, mismatch }) = outcome.said(turn, rules) {
             let thought = body.thought().map_or(0, |thought| thought.tokens);
             agent.progress.said(self.seq, tokens_shown, thought, !asks.is_empty());
+            if rules >= 5 {
+                agent.progress.asked_tools(asks, agent.charter.repeats);
+            }
             is_answer = asks.is_empty() && mismatch.is_none();
             if let Some(mismatch) = mismatch {
                 agent.progress.missed(mismatch.note().len() as u64);
@@ -488,7 +511,9 @@ impl World {
         let ix = self.place(agent);
         let tokens = context::shown_tokens(body).saturating_add(self.facts_tokens(ix));
         let (rank, room) = (self.rank(ix, ask), Room::new(tokens, body.parts()));
-        self.agents.agent_mut(ix).progress.answered(rank, &room);
+        let progress = &mut self.agents.agent_mut(ix).progress;
+        progress.answered(rank, &room);
+        progress.tool_answered(ask, body);
     }
 
     /// How many tools requested earlier in the agent's last answer have returned: all except the open ones.

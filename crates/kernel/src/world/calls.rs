@@ -35,6 +35,8 @@ pub(crate) struct Past {
     pub(crate) losses: u32,
     /// Models that were tried or skipped before the current one.
     pub(crate) tried: Vec<ModelName>,
+    /// Whether its packet was cut because it was too long for a model.
+    pub(crate) is_shortened: bool,
 }
 
 impl Past {

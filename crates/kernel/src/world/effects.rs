@@ -42,6 +42,7 @@ impl World {
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
             | Event::WrapUpStarted { stops: false, .. }
+            | Event::RepeatsNoticed { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::TreeSuspended

@@ -8,7 +8,7 @@ use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Role, Share, SpanOrOff, Tags, TimeSpan, TreeLimits, Turns, Usd, WindowSpec,
+    OutputSchema, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TreeLimits, Turns, Usd, WindowSpec,
     Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
@@ -240,7 +240,7 @@ impl Reader<'_> {
             turns: Some(Turns {
                 prompt: Body::text(keys.prompt.clone()),
                 turns_max: turns.map_or(default.turns_max, narrow),
-                output_cap: cap.unwrap_or(default.output_cap),
+                output_cap: cap,
                 approvals: keys.approvals.clone(),
                 outputs: self.outputs(&agent, limits)?,
                 active_ms: limits.timeout.map(TimeSpan::ms),
@@ -331,6 +331,10 @@ impl Reader<'_> {
             let path: Vec<_> =
                 path.iter().copied().chain([Step::Key("on_low"), Step::Key("downgrade")]).collect();
             self.is_model(&path, model)?;
+        }
+        if let Some(Err(refusal)) = spec.repeats.as_ref().map(Repeats::check) {
+            let path: Vec<_> = path.iter().copied().chain([Step::Key("repeats")]).collect();
+            return Err(self.wrong(&path, refusal.to_string()));
         }
         Ok(spec)
     }

@@ -110,6 +110,7 @@ fn last_result(stage: &Stage) -> (String, bool) {
         | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
+        | Message::Repeated(_)
         | Message::Folded(_)) => panic!("{other:?}"),
     }
 }

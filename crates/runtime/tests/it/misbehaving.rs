@@ -37,7 +37,11 @@ fn bytes(m: &Message) -> Vec<String> {
             v
         }
         Message::Result { id, tool, text, .. } => vec![id.to_string(), tool.to_string(), text.clone()],
-        Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
+        Message::Shared { .. }
+        | Message::Note(_)
+        | Message::Mismatch(_)
+        | Message::Repeated(_)
+        | Message::Folded(_) => {
             vec![m.text().into_owned()]
         }
     }

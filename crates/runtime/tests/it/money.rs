@@ -91,7 +91,7 @@ async fn l25_the_request_asks_for_no_more_than_the_lease_has_left() {
     let home = stage.home();
     let mut definition = spinney_testkit::definition("root turns=5 shrink");
     let role = definition.roles.values_mut().next().unwrap();
-    role.turns.as_mut().unwrap().output_cap = 2_000;
+    role.turns.as_mut().unwrap().output_cap = Some(2_000);
     let probe = home.start(definition.clone()).await.unwrap();
     settled(&probe).await;
     let input = stage.model().attempts()[0].packet.tokens;

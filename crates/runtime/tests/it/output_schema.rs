@@ -30,7 +30,7 @@ fn shaped(fixture: &str, role: &str, schema: &str) -> Definition {
     let role: RoleName = role.parse().unwrap();
     let turns = definition.roles.get_mut(&role).and_then(|role| role.turns.as_mut()).unwrap();
     if fixture == LONG {
-        turns.output_cap = 2 * limit::TEXT_BYTES_MAX as u64;
+        turns.output_cap = Some(2 * limit::TEXT_BYTES_MAX as u64);
     }
     turns.output_schema = Some(Box::new(OutputSchema::read(schema).unwrap()));
     definition

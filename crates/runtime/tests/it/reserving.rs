@@ -188,7 +188,10 @@ impl Greedy {
 impl Model for Greedy {
     fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let (text, asks, output) = self.answer(&attempt);
-        let used = Used::Tokens(Usage { input: attempt.packet.tokens, output, ..Usage::default() });
+        // Half of it is thought.
+        let (reasoning, output) = (output / 2, output - output / 2);
+        let used =
+            Used::Tokens(Usage { input: attempt.packet.tokens, output, reasoning, ..Usage::default() });
         Box::pin(async move { Ok(ModelAnswer { asks, used, ..ModelAnswer::said(text) }) })
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn wordy(fixture: &str) -> Definition {
     let mut wordy = definition(fixture);
     for (_, role) in &mut wordy.roles {
         if let Some(turns) = &mut role.turns {
-            turns.output_cap = 1_000_000;
+            turns.output_cap = Some(1_000_000);
         }
     }
     wordy

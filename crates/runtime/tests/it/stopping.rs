@@ -98,7 +98,7 @@ async fn x10_a_thousand_running_agents_are_cancelled_and_make_no_further_call() 
     definition.limits.children_max = 1_000;
     definition.limits.parallel_max = 1_000;
     let root_role = definition.roles.values_mut().next().unwrap();
-    root_role.turns.as_mut().unwrap().output_cap = 1_000_000;
+    root_role.turns.as_mut().unwrap().output_cap = Some(1_000_000);
     let tree = home.start(definition).await.unwrap();
     stage.model().until_out(999).await;
     tree.cancel(root(), "enough").await.unwrap();

@@ -76,7 +76,7 @@ fn planted() -> Definition {
     for (name, role) in &mut planted.roles {
         if let Some(turns) = &mut role.turns {
             turns.prompt = Body::text(format!("You are SECRET-{name}-prompt."));
-            turns.output_cap = 300;
+            turns.output_cap = Some(300);
         }
     }
     planted

@@ -9,7 +9,7 @@ use spinney::tree_file::{
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Refusal, Role, TreeLimits, Turns, Unpriced, WrapUp,
+    OutputSchema, Recursion, Refusal, Repeats, Role, TreeLimits, Turns, Unpriced, WrapUp,
 };
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
@@ -40,6 +40,7 @@ budget:
   answer_reserve: 20%
   on_low: { downgrade: small }
   wrap_up: on
+  repeats: { notice: 4, end: 8 }
 limits:
   depth: 2
   children: 5
@@ -88,6 +89,7 @@ agents:
       on_low: shrink
       timeout: { wall: 2m }
       wrap_up: off
+      repeats: { end: 0 }
   researcher:
     model: small
 ";
@@ -97,7 +99,8 @@ const EVERY_KEY_JSON: &str = r#"{
   "durability": "full", "unpriced": "allow", "tags": { "customer": "acme" },
   "budget": {
     "cost_usd": 0.50, "tokens": 200000, "steps": 60, "tool_calls": 40, "retries": 10, "timeout": "5m",
-    "answer_reserve": "20%", "on_low": { "downgrade": "small" }, "wrap_up": "on"
+    "answer_reserve": "20%", "on_low": { "downgrade": "small" }, "wrap_up": "on",
+    "repeats": { "notice": 4, "end": 8 }
   },
   "limits": { "depth": 2, "children": 5, "agents": 50, "parallel": 4 },
   "models": {
@@ -119,7 +122,8 @@ const EVERY_KEY_JSON: &str = r#"{
         "children": 2, "max_output_files": 3, "max_output_size_bytes": 5000 },
       "budget": {
         "cost_usd": 0.10, "tokens": 1000, "steps": 3, "tool_calls": 2, "retries": 1, "lend": true,
-        "answer_reserve": 0, "on_low": "shrink", "timeout": { "wall": 120 }, "wrap_up": "off"
+        "answer_reserve": 0, "on_low": "shrink", "timeout": { "wall": 120 }, "wrap_up": "off",
+        "repeats": { "end": 0 }
       }
     },
     "researcher": { "model": "small" }
@@ -143,6 +147,7 @@ budget.timeout = "5m"
 budget.answer_reserve = "20%"
 budget.on_low.downgrade = "small"
 budget.wrap_up = "on"
+budget.repeats = { notice = 4, end = 8 }
 limits = { depth = 2, children = 5, agents = 50, parallel = 4 }
 
 [models.fast]
@@ -183,6 +188,7 @@ timeout.wall = "2m"
 answer_reserve = 0
 on_low = "shrink"
 wrap_up = "off"
+repeats = { end = 0 }
 
 [agents.researcher]
 model = "small"
@@ -228,12 +234,13 @@ fn every_key() -> Definition {
             answer_reserve: Some(0),
             on_low: Some(OnLow::Shrink),
             wrap_up: Some(WrapUp::Off),
+            repeats: Some(Repeats { notice: 3, end: 0 }),
         },
         recursive: Recursion::Allowed,
         turns: Some(Turns {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
-            output_cap: 500,
+            output_cap: Some(500),
             approvals: [(name("spawn_agent"), Approval::Ask)].into_iter().collect(),
             outputs: OutputLimits { files_max: 3, bytes_max: 5_000 },
             active_ms: Some(90_000),
@@ -255,6 +262,7 @@ fn every_key() -> Definition {
             answer_reserve: Some(20),
             on_low: Some(OnLow::Downgrade(name("small"))),
             wrap_up: Some(WrapUp::On),
+            repeats: Some(Repeats { notice: 4, end: 8 }),
         },
         limits: TreeLimits { depth_max: 2, children_max: 5, agents_max: 50, parallel_max: 4 },
         models: [(name("fast"), fast), (name("small"), ModelSpec::default())].into_iter().collect(),

@@ -395,7 +395,7 @@ async fn dropped_deltas_are_counted() {
     let mut definition = definition("root $900.00 turns=20");
     definition.models.values_mut().for_each(|model| model.output_max = None);
     let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
-    turns.for_each(|turns| turns.output_cap = 4_000);
+    turns.for_each(|turns| turns.output_cap = Some(4_000));
     let tree = home.start(definition).await.unwrap();
     let mut slow = tree.watch(Watch { deltas: true, ..Watch::default() });
     let mut strict = tree.watch(Watch { deltas: true, overflow: Overflow::Disconnect, ..Watch::default() });

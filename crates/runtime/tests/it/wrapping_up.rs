@@ -211,7 +211,7 @@ async fn the_packet_of_a_last_call_is_cut_to_what_is_left() {
             Message::Folded(_) => "folded",
             Message::Note(_) => "note",
             Message::Heard { .. } | Message::Said { .. } | Message::Result { .. } => "dialog",
-            Message::Shared { .. } | Message::Mismatch(_) => "other",
+            Message::Shared { .. } | Message::Mismatch(_) | Message::Repeated(_) => "other",
         })
         .collect();
     assert_eq!(
@@ -403,4 +403,25 @@ tools: { never: { hang: true } }
     let end = settled(&tree).await.end.unwrap();
     assert_eq!(end.exit, Exit::Completed);
     insta::assert_snapshot!(end.shown.text, @"I was told: The budget was raised. You have more time: go on.");
+}
+
+/// G1 (thinking): a last call of a model that thinks answers inside its ceiling; one that only thinks says nothing, and
+/// what was said before is the partial result.
+#[tokio::test(start_paused = true)]
+async fn a_last_call_that_thinks_answers_inside_its_ceiling() {
+    for (thought, answer) in [("hm ", "As far as I got."), (&"hm ".repeat(2_000), "Look 2.")] {
+        let thinks = format!("wrap_up: true }}, think: '{thought}', say: As far as I got.");
+        let script = HOGS.replace("wrap_up: true }, say: As far as I got.", &thinks);
+        let stage = Stage::new(&script.replace("output: 100", "output: 900"));
+        let home = stage.home();
+        let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
+        let tree = stage.start(&home, fixture).await;
+        let look = settled(&tree).await;
+        let read = look.end.unwrap().shown.text;
+        assert!(read.ends_with(&format!("partial result:\n{answer}")), "{read}");
+        assert!(read.starts_with("child exhausted (tokens ceiling"), "{read}");
+        let spent = look.agents[1].spent.of(Resource::Tokens);
+        assert!(spent <= 3_300, "{spent}");
+        assert_eq!(last_calls(&stage.model().attempts()).len(), 1);
+    }
 }

@@ -209,6 +209,7 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
             | Message::Shared { .. }
             | Message::Note(_)
             | Message::Mismatch(_)
+            | Message::Repeated(_)
             | Message::Folded(_) => None,
         })
         .collect();

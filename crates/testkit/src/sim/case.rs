@@ -17,6 +17,7 @@ use spinney_kernel::world::World;
 use super::clocks::Alarms;
 use super::dice::Dice;
 use super::law::{Law, Witness, hold};
+use super::repeats::Loops;
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::{LastCalls, check_last_calls};
@@ -64,6 +65,12 @@ pub struct Tally {
     pub late_answers: u64,
     /// Last calls of agents.
     pub wrap_ups: u64,
+    /// Agents that were told that they repeat themselves.
+    pub repeats: u64,
+    /// Agents that ended in a loop.
+    pub loops: u64,
+    /// Packets that were cut because they were too long for their model.
+    pub shortened: u64,
 }
 
 impl Tally {
@@ -85,6 +92,9 @@ impl Tally {
         self.defaults += other.defaults;
         self.late_answers += other.late_answers;
         self.wrap_ups += other.wrap_ups;
+        self.repeats += other.repeats;
+        self.loops += other.loops;
+        self.shortened += other.shortened;
     }
 }
 
@@ -113,6 +123,7 @@ struct Case {
     witness: Witness,
     alarms: Alarms,
     last_calls: LastCalls,
+    loops: Loops,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
     /// Whether no model is called from outside for agents that take turns: then each tool is answered before the next
@@ -132,6 +143,7 @@ impl Case {
             witness: Witness::default(),
             alarms: Alarms::default(),
             last_calls: LastCalls::new(seed.is_multiple_of(2)),
+            loops: Loops::default(),
             contexts: Contexts::new(TREE),
             orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
@@ -216,6 +228,7 @@ impl Case {
                     self.witness.see(event)?;
                     self.alarms.see(event, self.now)?;
                     self.last_calls.see(&shadow, event)?;
+                    self.loops.see(&shadow, event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
@@ -257,6 +270,10 @@ impl Case {
         self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
         self.tally.wrap_ups +=
             u64::from(matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some()));
+        self.tally.repeats += u64::from(matches!(event, Event::RepeatsNoticed { .. }));
+        let is_loop = |exit: &Exit| matches!(exit, Exit::Failed { error } if error.code == "loop_detected");
+        self.tally.loops += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_loop(exit)));
+        self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));
         self.tally.summaries +=
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
@@ -296,10 +313,12 @@ impl Case {
         self.witness = Witness::default();
         self.alarms = Alarms::default();
         self.last_calls = LastCalls::new(self.orderly);
+        self.loops = Loops::default();
         self.contexts = crate::contexts_of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
                 self.last_calls.see(&self.world, event)?;
+                self.loops.see(&self.world, event)?;
                 self.world.apply(event);
                 self.witness.see(event)?;
                 self.alarms.see(event, batch.input.now)?;

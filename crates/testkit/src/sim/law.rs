@@ -115,6 +115,7 @@ impl Witness {
             | Event::TreeSuspended
             | Event::TreeContinued
             | Event::WrapUpStarted { .. }
+            | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }

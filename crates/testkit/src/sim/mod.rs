@@ -9,6 +9,7 @@ mod moves;
 mod random_definition;
 mod random_parts;
 mod random_tool_calls;
+mod repeats;
 mod start;
 #[cfg(feature = "whole")]
 pub mod whole;

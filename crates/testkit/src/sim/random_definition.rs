@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
-    Preset, Recursion, Role, Share, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
+    Preset, Recursion, Repeats, Role, Share, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
@@ -60,7 +60,7 @@ fn talkative(dice: &mut Dice, definition: &mut Definition) {
         role.budget = BudgetSpec::default();
         let size = Some(dice.between(1_200, 3_500));
         let window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
-        role.turns = Some(Turns { window, turns_max: 20, output_cap: 120, ..turns(dice) });
+        role.turns = Some(Turns { window, turns_max: 20, output_cap: Some(120), ..turns(dice) });
     }
 }
 
@@ -90,7 +90,14 @@ pub(super) fn budget(dice: &mut Dice, scale: u64) -> BudgetSpec {
             _ => None,
         },
         wrap_up: dice.once_in(4).then_some(WrapUp::Off),
+        repeats: dice.once_in(3).then(|| repeats(dice)),
     }
+}
+
+/// Rows are short in random trees.
+fn repeats(dice: &mut Dice) -> Repeats {
+    let notice = dice.below(3) as u32;
+    Repeats { notice, end: if dice.once_in(4) { 0 } else { notice + dice.between(1, 2) as u32 } }
 }
 
 fn model(dice: &mut Dice, name: &str) -> ModelSpec {
@@ -148,7 +155,7 @@ fn turns(dice: &mut Dice) -> Turns {
     // Only a long prompt is worth waiting for until it is cached.
     let tokens = if dice.once_in(6) { limit::CACHED_TOKENS_MIN } else { dice.below(30) };
     let prompt = Body { tokens: Some(tokens), ..Body::text("You work.") };
-    let (turns_max, output_cap) = (dice.between(1, 8) as u32, dice.below(120));
+    let (turns_max, output_cap) = (dice.between(1, 8) as u32, Some(dice.below(120)));
     let window = dice.once_in(2).then(|| WindowSpec {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),
         preset: if dice.once_in(2) { Preset::Dialog } else { Preset::Tools },

@@ -76,9 +76,11 @@ fn check_header(header: &Header, message: &Message) -> Law {
         Message::Folded(_) => tie == Tie::Folded,
         // A fork has messages as its own that were shared with another agent.
         Message::Shared { .. } => matches!(tie, Tie::Shared(_) | Tie::Free),
-        Message::System(_) | Message::Said { .. } | Message::Note(_) | Message::Mismatch(_) => {
-            tie == Tie::Free
-        }
+        Message::System(_)
+        | Message::Said { .. }
+        | Message::Note(_)
+        | Message::Mismatch(_)
+        | Message::Repeated(_) => tie == Tie::Free,
     };
     if !is_tied {
         return Err(format!("it is tied as {tie:?}"));

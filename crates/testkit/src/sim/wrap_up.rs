@@ -123,7 +123,7 @@ impl LastCalls {
         if agent.open.len() > 1 {
             return Ok(());
         }
-        let cap = turns.output_cap.min(spec.output_max.unwrap_or(u64::MAX));
+        let cap = turns.output_cap_with(spec);
         let output = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
         let input = smallest_packet(world, ix);
         if agent.progress.window.size().is_some_and(|size| size < input) {

@@ -33,6 +33,7 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
         | Message::Shared { .. }
         | Message::Note(_)
         | Message::Mismatch(_)
+        | Message::Repeated(_)
         | Message::Folded(_) => None,
     };
     packet.messages.iter().filter_map(|message| text(message)).collect()

@@ -65,7 +65,7 @@ fn v19_shrink_leaves_room_for_the_input_and_never_asks_for_a_stub() {
     #1 switched: m, cap 100
     #1 started: held $0.10 tokens=150 steps=1
     #2 asked by b
-    #2 ended: refused (tokens ceiling of `b`: limit 150, spent 0, held 0, asked 2135: answer with what you have, or ask for less), spent nothing
+    #2 ended: refused (tokens ceiling of `b`: limit 150, spent 0, held 0, asked 16135: answer with what you have, or ask for less), spent nothing
     b ended: exhausted (tokens of b), spent nothing
     root idle, held $0.10 tokens=150 steps=1
       a running, held $0.10 tokens=150 steps=1, of tokens=150

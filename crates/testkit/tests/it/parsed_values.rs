@@ -192,7 +192,7 @@ fn every_key_of_a_budget_changes_it() {
 #[test]
 fn an_unknown_budget_key_is_refused_with_the_known_ones() {
     let recorded = |text: &str| spec(text).unwrap_err();
-    insta::assert_snapshot!(recorded(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`, `wrap_up`");
+    insta::assert_snapshot!(recorded(r#"{"cost": 1}"#), @"unknown field `cost`, expected one of `cost_usd`, `tokens`, `steps`, `tool_calls`, `retries`, `timeout`, `lend`, `answer_reserve`, `on_low`, `wrap_up`, `repeats`");
     insta::assert_snapshot!(recorded(r#"{"cost_usd": -1}"#), @"`-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
     insta::assert_snapshot!(recorded(r#"{"tokens": "many"}"#), @"`many` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
     insta::assert_snapshot!(recorded(r#"{"timeout": "soon"}"#), @"`soon` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");

@@ -140,7 +140,7 @@ const fn kind(message: &Message) -> &'static str {
         Message::Result { .. } => "result",
         Message::Shared { .. } => "told",
         Message::Note(_) => "note",
-        Message::Mismatch(_) => "mismatch",
+        Message::Mismatch(_) | Message::Repeated(_) => "mismatch",
         Message::Folded(_) => "folded",
     }
 }

@@ -138,7 +138,7 @@ async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     let inner = Arc::clone(Stage::new(&script).journal());
     let stage = Stage::on(Arc::clone(&inner), &script);
     let mut definition = spinney_testkit::definition("root turns=3");
-    definition.roles.values_mut().for_each(|role| role.turns.as_mut().unwrap().output_cap = 100_000);
+    definition.roles.values_mut().for_each(|role| role.turns.as_mut().unwrap().output_cap = Some(100_000));
     let tree = stage.home().start(definition).await.unwrap();
     tree.ended().await;
     let id = tree.id();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use spinney_drivers::http::wire_request;
-use spinney_drivers::wire::{WireMessage, WireParams, WirePart, WireToolCall};
+use spinney_drivers::wire::{Thinking, WireMessage, WireParams, WirePart, WireToolCall};
 use spinney_kernel::context::{Along, Message};
 use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{BlobHash, Body, By, Category, Enclosure, PartKind, enclose};
 
@@ -101,4 +101,21 @@ async fn a_part_that_cannot_be_read_is_a_fault() {
     let attempt = ModelAttempt { packet: packet(vec![heard]), ..attempt() };
     let missed = wire_request(&Arc::new(attempt), "m", WireParams::default()).await.unwrap_err();
     assert_eq!(missed.fault.message, "`a.txt` has no bytes here");
+}
+
+/// G1 (thinking): a last call, and one that continues or sums up, is asked for a text: thinking leaves it half of the cap.
+#[tokio::test]
+async fn a_call_that_must_end_with_a_text_thinks_with_half_of_its_cap() {
+    let thinking = |purpose, thinking| async move {
+        let attempt = ModelAttempt { packet: packet(Vec::new()), purpose, output_cap: 3_000, ..attempt() };
+        let params = WireParams { thinking: Some(thinking), ..WireParams::default() };
+        wire_request(&attempt, "m", params).await.unwrap().params.thinking.unwrap()
+    };
+    let budget = Thinking::Budget(9_000);
+    assert_eq!(thinking(Purpose::Turn, budget).await, budget);
+    for purpose in [Purpose::WrapUp, Purpose::Continue, Purpose::Summary] {
+        assert_eq!(thinking(purpose, budget).await, Thinking::Budget(1_500));
+        assert_eq!(thinking(purpose, Thinking::Budget(1_100)).await, Thinking::Budget(1_100));
+        assert_eq!(thinking(purpose, Thinking::Adaptive).await, Thinking::Adaptive);
+    }
 }

@@ -25,6 +25,19 @@ pub(crate) fn check_model<'w>(
     }
 }
 
+/// An agent's turn with this model and its usual output cap.
+pub(crate) fn turn_work(
+    draft: &Draft<'_>,
+    ix: AgentIx,
+    model: &ModelName,
+    input_tokens: u64,
+) -> Result<Work, Refusal> {
+    let spec = draft.definition().model(model)?;
+    let output_cap =
+        draft.turns_of(ix).map_or_else(|| spec.output_cap(), |turns| turns.output_cap_with(spec));
+    model_work(draft, ix, model, input_tokens, output_cap)
+}
+
 /// A model call, if the agent may make it and its numbers are plausible.
 pub(crate) fn model_work(
     draft: &Draft<'_>,
@@ -67,7 +80,11 @@ fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> 
     if *name == work.model || tried(call).contains(name) || world.is_broken(name) {
         return None;
     }
-    let most = check_model(world, call.agent, name).ok()?.output_max.unwrap_or(u64::MAX);
+    let spec = check_model(world, call.agent, name).ok()?;
+    let most = match world.turns_of(call.agent) {
+        Some(turns) => turns.output_cap_with(spec),
+        None => spec.output_max.unwrap_or(u64::MAX),
+    };
     Some((name.clone(), work.output_cap.min(most)))
 }
 

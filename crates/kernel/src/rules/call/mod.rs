@@ -9,7 +9,7 @@ mod end;
 mod wake;
 
 pub(crate) use admit::{Admitted, admit, park, pump, suspend};
-pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work};
+pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work, turn_work};
 pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};
 pub(crate) use wake::{ended_of, wake_spawner, wake_waits};

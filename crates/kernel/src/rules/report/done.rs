@@ -72,12 +72,14 @@ impl Done {
         };
         // Only answers are checked; a turn with tool calls is not an answer.
         let mismatch = self.mismatch.as_deref().filter(|_| is_turn && asks.is_empty() && wrap_up.is_none());
-        let mismatch = mismatch.map(|mismatch| Box::new(mismatch.bounded()));
+        // A model that only thought has answered nothing that could be repaired.
+        let is_silent = draft.rules() >= 5 && stop.is_silent(&body, &asks);
+        let mismatch = mismatch.filter(|_| !is_silent).map(|mismatch| Box::new(mismatch.bounded()));
         let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };
         call::end_running(draft, self.call, outcome, spent);
         if is_turn {
             let mismatch = mismatch.as_deref();
-            turn::said(draft, ix, &Said { asks: &asked, mismatch, cut_at, continued, wrap_up });
+            turn::said(draft, ix, &Said { asks: &asked, mismatch, cut_at, is_silent, continued, wrap_up });
         }
         end_if_drained(draft, ix);
         Receipt::Applied

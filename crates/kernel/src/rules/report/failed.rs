@@ -7,7 +7,8 @@ use crate::budget::{Amounts, Fit, Resource, Used};
 use crate::definition;
 use crate::record::{Alarm, Event, Outcome, Why, Work};
 use crate::rules::agent::end_if_drained;
-use crate::rules::{Draft, Receipt, call};
+use crate::rules::turn::Shorter;
+use crate::rules::{Draft, Receipt, call, turn};
 use crate::words::retry::Retry;
 use crate::words::{CallId, Fault, FaultKind, ModelName, limit, retry};
 use crate::world::AgentState;
@@ -24,6 +25,8 @@ pub struct Failed {
 enum Next {
     After(u64),
     With(ModelName, u64),
+    /// At once, with a shorter packet.
+    Shorter(Shorter),
     GiveUp,
 }
 
@@ -43,6 +46,11 @@ impl Failed {
                 let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
                 draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, account: None, alarm });
             }
+            Next::Shorter(shorter) => {
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
+                turn::shorten(draft, self.call, shorter);
+                call::admit(draft, self.call, None);
+            }
             Next::With(model, output_cap) => {
                 call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
                 draft.record(Event::CallSwitched { call: self.call, model, output_cap });
@@ -53,7 +61,7 @@ impl Failed {
     }
 
     /// A busy provider is retried later; a failing one is replaced by a fallback, if there is one. The last attempt
-    /// always goes to a fallback.
+    /// always goes to a fallback. A packet that is too long is cut first, once.
     fn next(&self, draft: &Draft<'_>) -> Next {
         let Some(call) = draft.call(self.call) else { return Next::GiveUp };
         let agent = draft.agent(call.agent);
@@ -67,6 +75,11 @@ impl Failed {
         if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
         {
             return Next::GiveUp;
+        }
+        if self.fault.kind == FaultKind::ContextTooLong
+            && let Some(shorter) = turn::shorter(draft, self.call)
+        {
+            return Next::Shorter(shorter);
         }
         let repeatable = match &call.work {
             Work::Model(_) => true,

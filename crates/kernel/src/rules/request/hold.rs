@@ -91,7 +91,12 @@ impl Hold {
         match &self.effect {
             HoldFor::Model { model, input_tokens, output_cap } => {
                 let model = model.as_ref().unwrap_or(&draft.agent(ix).charter.model);
-                call::model_work(draft, ix, model, *input_tokens, output_cap.unwrap_or(limit::OUTPUT_TOKENS))
+                let output_cap = match output_cap {
+                    Some(output_cap) => *output_cap,
+                    None if draft.rules() < 5 => limit::OUTPUT_TOKENS_RULES_4,
+                    None => draft.definition().model(model)?.output_cap(),
+                };
+                call::model_work(draft, ix, model, *input_tokens, output_cap)
             }
             HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
                 draft.agent(ix).charter.caps.check_tool(tool)?;

@@ -9,7 +9,8 @@ use super::{Verb, acting, room_for_call};
 use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Terms};
 use crate::context::{Frame, Goal};
 use crate::definition::{
-    Allow, BudgetSpec, Caps, GivenMessage, Lend, OnLow, OutputSchema, Refusal, Role, Share, check_said,
+    Allow, BudgetSpec, Caps, Definition, GivenMessage, Lend, OnLow, OutputSchema, Refusal, Repeats, Role,
+    Share, check_said,
 };
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::call::check_model;
@@ -132,6 +133,7 @@ impl Spawn {
             terms,
             on_low: budget.on_low.clone().unwrap_or_default(),
             wrap_up: budget.wrap_up.unwrap_or_default(),
+            repeats: repeats(draft.definition(), role, self.budget.repeats, by),
             due,
             attachment,
             output_schema: self.frame.output_schema.clone(),
@@ -293,6 +295,16 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Ceilings) -> Result<Resource
             let agent = draft.agent_id(parent).clone();
             Err(Refusal::AgentStopped { agent, stopped: draft.owner(by) })
         }
+    }
+}
+
+/// How often the child may repeat a tool call. What an agent asks for can only be stricter.
+fn repeats(definition: &Definition, role: &Role, given: Option<Repeats>, by: &By) -> Repeats {
+    let own = role.budget.repeats.or(definition.budget.repeats).unwrap_or_default();
+    match (given, by) {
+        (None, _) => own,
+        (Some(given), By::Person) => given,
+        (Some(given), By::Agent(_)) => own.stricter(given),
     }
 }
 

@@ -65,6 +65,7 @@ impl Start {
             terms: Terms::plain(budget.limit),
             on_low: budget.on_low.clone().unwrap_or_default(),
             wrap_up: budget.wrap_up.unwrap_or_default(),
+            repeats: budget.repeats.unwrap_or_default(),
             due,
             attachment: Attachment::Root,
             output_schema: None,

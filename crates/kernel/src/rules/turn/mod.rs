@@ -4,13 +4,15 @@
 mod act;
 mod approve;
 mod builtin;
-mod go_on;
+mod cut_answer;
 mod opening;
 mod repair;
+mod repeats;
 mod reserve;
 mod summary;
 mod tell;
 mod thread;
+mod too_long;
 mod wrap_up;
 
 use crate::context::Goal;
@@ -18,7 +20,7 @@ use crate::definition::{Mismatch, Refusal};
 use crate::record::{Event, Exit, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::{Bounds, TooSmall};
-use crate::words::{AgentId, cut, limit};
+use crate::words::{AgentId, FaultKind, cut, limit};
 use crate::world::{AgentIx, AgentState, World};
 use crate::{context, window};
 
@@ -36,6 +38,7 @@ pub(crate) use tell::Before;
 pub(crate) use tell::tell;
 pub(crate) use thread::leave;
 pub(crate) use thread::spread;
+pub(crate) use too_long::{Shorter, shorten, shorter};
 pub(crate) use wrap_up::raise_notes;
 pub(crate) use wrap_up::replaces;
 pub(crate) use wrap_up::tell_raised;
@@ -58,6 +61,8 @@ pub(crate) struct Said<'a> {
     pub(crate) mismatch: Option<&'a Mismatch>,
     /// The output cap at which it was cut, if it was.
     pub(crate) cut_at: Option<u64>,
+    /// Whether it was cut before it had any text: the model only thought.
+    pub(crate) is_silent: bool,
     /// Whether it continues an answer that was cut.
     pub(crate) continued: bool,
     /// Why it was the agent's last call, if it was.
@@ -77,7 +82,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
     }
     // Messages that arrived meanwhile are read first.
     if asks.is_empty() && agent.inbox.is_empty() {
-        if said.cut_at.is_some() && go_on::go_on(draft, ix, said.continued) {
+        if said.cut_at.is_some() && cut_answer::is_continued(draft, ix, said) {
             return;
         }
         match (said.mismatch, said.cut_at) {
@@ -121,10 +126,14 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
     match (progress.failed(), progress.wraps_up()) {
         (Some(_), Some(reason)) => wrap_up::over(draft, ix, reason.clone()),
         (Some(outcome), None) if is_read && !is_last_due => {
-            let exit = late_exit(draft, ix, outcome).unwrap_or_else(|| failure(outcome));
+            let exit = late_exit(draft, ix, outcome).unwrap_or_else(|| failure(draft.rules(), outcome));
             agent::end(draft, ix, exit, None);
         }
-        (Some(_) | None, _) => ask_model(draft, ix, progress.tokens),
+        (Some(_) | None, _) => {
+            if !repeats::ends(draft, ix) {
+                ask_model(draft, ix, draft.agent(ix).progress.tokens);
+            }
+        }
     }
 }
 
@@ -146,7 +155,7 @@ pub(crate) fn takes_turns(world: &World, ix: AgentIx) -> bool {
 
 fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     let Some(turns) = draft.turns_of(ix) else { return };
-    let (turns_max, output_cap) = (turns.turns_max, turns.output_cap);
+    let turns_max = turns.turns_max;
     let agent = draft.agent(ix);
     if agent.progress.turns >= turns_max {
         return agent::end(draft, ix, out_of_turns(turns_max), None);
@@ -160,7 +169,7 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         Ok(Fitted::Later) => return,
         Err(exit) => return agent::end(draft, ix, exit, None),
     };
-    match call::model_work(draft, ix, &draft.agent(ix).charter.model, tokens, output_cap) {
+    match call::turn_work(draft, ix, &draft.agent(ix).charter.model, tokens) {
         Ok(work) => {
             let work = telling_left(draft, ix, work);
             ask(draft, ix, work);
@@ -236,7 +245,7 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
                 }
             };
             let agent = draft.agent_id(ix).clone();
-            draft.record(Event::ContextCut { agent, cut, left_out, summary });
+            draft.record(Event::ContextCut { agent, cut, left_out, summary, shortened: None });
         }
         Err(TooSmall { tokens, system, size }) => {
             let message = format!(
@@ -263,11 +272,14 @@ fn late_exit(draft: &Draft<'_>, ix: AgentIx, outcome: &Outcome) -> Option<Exit> 
 }
 
 /// The exit of an agent whose model call failed.
-fn failure(outcome: &Outcome) -> Exit {
+fn failure(rules: u32, outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Failed { fault } => {
             let words = if fault.message.is_empty() { String::new() } else { format!(": {}", fault.message) };
-            Exit::failed(&format!("model_{}", fault.kind.word()), format!("the model call failed{words}"))
+            let remedy =
+                if fault.kind == FaultKind::ContextTooLong && rules >= 5 { too_long::REMEDY } else { "" };
+            let message = format!("the model call failed{words}{remedy}");
+            Exit::failed(&format!("model_{}", fault.kind.word()), message)
         }
         Outcome::Refused { refusal } => Exit::failed(&refusal.code(), refusal.to_string()),
         Outcome::Lost => Exit::failed("model_lost", "the process died again and again during this call"),

@@ -86,8 +86,8 @@ pub(crate) fn check_first_call(
 ) -> Result<(), Refusal> {
     let Some(turns) = role.turns.as_ref().filter(|_| draft.rules() >= 3) else { return Ok(()) };
     let never = |model: &ModelName| {
-        let output_max = draft.definition().models.get(model).and_then(|model| model.output_max);
-        let output = turns.output_cap.min(output_max.unwrap_or(u64::MAX)).min(limit::OUTPUT_TOKENS_SHRUNK);
+        let output = draft.definition().models.get(model).map_or(0, |spec| turns.output_cap_with(spec));
+        let output = output.min(limit::OUTPUT_TOKENS_SHRUNK);
         let ask = one_call(draft.definition(), model, packet, output, draft.now());
         above(draft, parent, &ask).or_else(|| own(spawned, &ask))
     };

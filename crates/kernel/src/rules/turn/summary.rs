@@ -37,14 +37,13 @@ pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compac
 fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
     let agent = draft.agent(ix);
     let (window, model) = (&agent.progress.window, &agent.charter.model);
-    let turn_cap = draft.turns_of(ix).ok_or(Unsummed::Refused)?.output_cap;
     let size = window.size().unwrap_or(u64::MAX);
     let (covers, tokens) = window::covers(window, cut, size, summary_tokens()).ok_or(Unsummed::NoRoom)?;
     let mut left = window.clone();
     left.cut(cut);
-    let asks = |tokens, output_cap| call::model_work(draft, ix, model, tokens, output_cap);
-    let turn = asks(left.tokens(), turn_cap).map_err(|_| Unsummed::Refused)?;
-    let summary = asks(tokens, turn_cap.min(covers.room())).map_err(|_| Unsummed::Refused)?;
+    let turn = call::turn_work(draft, ix, model, left.tokens()).map_err(|_| Unsummed::Refused)?;
+    let summary_cap = turn.output_cap().unwrap_or_default().min(covers.room());
+    let summary = call::model_work(draft, ix, model, tokens, summary_cap).map_err(|_| Unsummed::Refused)?;
     let Work::Model(summary) = summary else { return Err(Unsummed::Refused) };
     if summary.output_cap < limit::SUMMARY_TOKENS_MIN {
         return Err(Unsummed::NoRoom);

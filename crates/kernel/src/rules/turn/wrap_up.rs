@@ -96,8 +96,7 @@ fn last_call(
     tokens: u64,
     reason: WrapUpReason,
 ) -> Option<Work> {
-    let output_max = draft.definition().models.get(model)?.output_max.unwrap_or(u64::MAX);
-    let cap = draft.turns_of(ix)?.output_cap.min(output_max);
+    let cap = draft.turns_of(ix)?.output_cap_with(draft.definition().models.get(model)?);
     let least = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
     let mut outputs = [cap.min(limit::OUTPUT_TOKENS_SHRUNK), least].into_iter();
     let (input, cut) = outputs.find_map(|output| {
@@ -129,7 +128,7 @@ fn packet_within(world: &World, ix: AgentIx, tokens: u64, room: u64) -> Option<(
     (input <= room).then(|| (input.saturating_add(limit::WRAP_UP_TOKENS), cut))
 }
 
-fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
+pub(super) fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
     let spec = world.turns_of(ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
     let thread = thread::slice(world, ix);
     Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::budget::{AccountIx, Amounts};
-use crate::definition::{Caps, OnLow, Recursion, WrapUp};
+use crate::definition::{Caps, OnLow, Recursion, Repeats, WrapUp};
 use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
 use crate::window::{Inbox, KeptChildren, Room, Window};
 use crate::words::{
@@ -101,6 +101,7 @@ pub struct Charter {
     pub on_low: OnLow,
     /// Whether it gets a last call before it runs out of budget.
     pub wrap_up: WrapUp,
+    pub repeats: Repeats,
     pub depth: u32,
     /// A digest of its goal, if its role may recurse: detects a descendant with the same goal.
     pub goal: Option<Box<[u8; 16]>>,
@@ -118,6 +119,7 @@ impl Charter {
             && self.deadline == spawned.due.deadline
             && self.on_low == spawned.on_low
             && self.wrap_up == spawned.wrap_up
+            && self.repeats == spawned.repeats
             && *self.caps == spawned.caps
     }
 }
@@ -270,11 +272,17 @@ impl Agents {
         self.lost.remove(&parent);
     }
 
-    /// A child gave an answer without tool calls. Only answers that no call of the parent waits for are compared.
+    /// A child gave an answer without tool calls. Answers that no call of the parent waits for are compared with
+    /// each other; one that ends a call is part of that call's result.
     pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
         let agent = self.agent(ix);
-        if let (Some(parent), Attachment::Detached) = (agent.kin.parent, agent.attachment) {
-            self.kept.answered(parent, ix, answer_digest(body));
+        match (agent.kin.parent, agent.attachment) {
+            (Some(parent), Attachment::Detached) => self.kept.answered(parent, ix, answer_digest(body)),
+            (Some(parent), Attachment::Call { ask: Some(ask), .. }) => {
+                self.agent_mut(parent).progress.child_answered(ask, body);
+            }
+            (_, Attachment::Call { .. } | Attachment::Root | Attachment::Detached | Attachment::Disowned) => {
+            }
         }
     }
 
@@ -413,6 +421,7 @@ impl Agents {
             caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
             on_low: spawned.on_low.clone(),
             wrap_up: spawned.wrap_up,
+            repeats: spawned.repeats,
             depth: parent.map_or(0, |parent| parent.charter.depth + 1),
             goal: recurses.then(|| Box::new(digest(&spawned.goal))),
             deadline: spawned.due.deadline,

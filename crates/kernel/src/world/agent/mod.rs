@@ -3,6 +3,7 @@
 mod arena;
 mod clocks;
 mod progress;
+mod repeats;
 mod standing;
 mod state;
 

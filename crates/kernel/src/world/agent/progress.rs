@@ -1,8 +1,12 @@
 //! The progress of an agent's turns: counts and positions, no text.
 
-use crate::record::{Header, Outcome, Tie, WrapUpReason};
+use crate::context::repeats_text;
+use crate::definition::Repeats;
+use crate::record::{Header, Outcome, Tie, ToolAsk, WrapUpReason};
 use crate::window::{Room, Window};
-use crate::words::{Category, Seq, limit};
+use crate::words::{Body, Category, Seq, limit};
+
+use super::repeats::{Repeated, Row};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -16,6 +20,8 @@ pub struct Progress {
     said_tokens: u32,
     /// Failures. Boxed because most agents have none.
     trouble: Option<Box<Trouble>>,
+    /// The tool calls of its last answer. Boxed because most agents of a large tree wait for their first one.
+    repeated: Option<Box<Repeated>>,
     pub window: Window,
 }
 
@@ -120,10 +126,63 @@ impl Progress {
         self.change_trouble(|trouble| trouble.repairs = repairs);
     }
 
-    /// The next answer is not a repair of the last one.
+    /// The next answer is not a repair of the last one, and its calls continue no row: the agent reads news.
     pub(crate) fn anew(&mut self) {
+        self.repeated = None;
         if self.trouble.is_some() {
             self.change_trouble(|trouble| trouble.repairs = 0);
+        }
+    }
+
+    /// Its model's last answer asks for these tools. With none, or if nobody counts, a row of equal calls is over.
+    pub(crate) fn asked_tools(&mut self, asks: &[ToolAsk], repeats: Repeats) {
+        if asks.is_empty() || repeats == Repeats::OFF {
+            self.repeated = None;
+        } else {
+            self.repeated.get_or_insert_default().asked(asks);
+        }
+    }
+
+    /// A tool of its last answer returned.
+    pub(crate) fn tool_ended(&mut self, ask: u32, outcome: &Outcome) {
+        if let Some(repeated) = &mut self.repeated {
+            repeated.ended(ask, outcome);
+        }
+    }
+
+    /// A tool of its last answer was answered at once.
+    pub(crate) fn tool_answered(&mut self, ask: u32, body: &Body) {
+        if let Some(repeated) = &mut self.repeated {
+            repeated.answered(ask, body);
+        }
+    }
+
+    /// A child that a tool call waits for gave an answer.
+    pub(crate) fn child_answered(&mut self, ask: u32, body: &Body) {
+        if let Some(repeated) = &mut self.repeated {
+            repeated.child_answered(ask, body);
+        }
+    }
+
+    /// The row of equal tool calls at the end of its last answer, if the answer asked for tools and the agent was not
+    /// told about them yet.
+    pub(crate) fn row(&self) -> Option<Row<'_>> {
+        self.repeated.as_ref()?.row()
+    }
+
+    /// The agent is told about the row.
+    pub(crate) fn noticed(&mut self, tool: &str, count: u32, end: u32) {
+        let tokens = repeats_text(tool, count, end).len() as u64;
+        self.read(tokens);
+        let tokens = tokens.saturating_add(limit::MESSAGE_TOKENS);
+        self.window.push(Header::new(tokens, Category::Error, Tie::Free));
+        self.repeated.get_or_insert_default().noticed();
+    }
+
+    /// A turn was requested: the calls of the last answer are counted.
+    pub(crate) fn count_calls(&mut self) {
+        if let Some(repeated) = &mut self.repeated {
+            repeated.close();
         }
     }
 

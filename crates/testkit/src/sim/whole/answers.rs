@@ -74,7 +74,11 @@ fn digest(packet: &Packet) -> u64 {
                 [id.as_ref(), tool, text].into_iter().for_each(&mut take);
                 take(if *is_error { "error" } else { "" });
             }
-            Message::Shared { .. } | Message::Note(_) | Message::Mismatch(_) | Message::Folded(_) => {
+            Message::Shared { .. }
+            | Message::Note(_)
+            | Message::Mismatch(_)
+            | Message::Repeated(_)
+            | Message::Folded(_) => {
                 take(&message.text());
             }
         }

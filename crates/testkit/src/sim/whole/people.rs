@@ -148,6 +148,7 @@ impl People {
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
             | Event::WrapUpStarted { .. }
+            | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
             | Event::BreakerChanged { .. }

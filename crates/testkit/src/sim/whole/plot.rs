@@ -180,7 +180,7 @@ impl Plot {
     fn role(&self, name: &str) -> Role {
         let mut dice = self.dice(&format!("role/{name}"));
         let prompt = Body::text(format!("You are the {name}."));
-        let (turns_max, output_cap) = (dice.between(3, 7) as u32, dice.between(150, 400));
+        let (turns_max, output_cap) = (dice.between(3, 7) as u32, Some(dice.between(150, 400)));
         let window = dice
             .once_in(2)
             .then(|| WindowSpec { size: Some(dice.between(1_900, 4_200)), ..WindowSpec::default() });

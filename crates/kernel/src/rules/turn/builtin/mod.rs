@@ -3,7 +3,10 @@
 
 pub(super) use crate::definition::Builtin;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::context::{
     AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
@@ -27,7 +30,7 @@ pub(super) fn run(
     let by = By::Agent(agent.clone());
     match builtin {
         Builtin::SpawnAgent => {
-            let spawn_args: SpawnArgs = read(builtin, args)?;
+            let spawn_args: SpawnArgs = read_with_budget(draft, builtin, args)?;
             check_timeout(draft, builtin, args, &spawn_args.budget)?;
             let spawn = spawn(agent, spawn_args, tokens)?;
             spawn.decide(draft, &by).map(spawned)
@@ -52,7 +55,7 @@ pub(super) fn run(
             }))
         }
         Builtin::FollowupTask => {
-            let followup_args: FollowupArgs = read(builtin, args)?;
+            let followup_args: FollowupArgs = read_with_budget(draft, builtin, args)?;
             check_timeout(draft, builtin, args, &followup_args.budget)?;
             followup(agent, followup_args, tokens).decide(draft, &by).map(spawned)
         }
@@ -79,6 +82,44 @@ fn done() -> Body {
 
 fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Body> {
     call.is_none().then(|| Body::text(format!("spawned {agent}")))
+}
+
+/// Reads arguments that have a budget. Before rules 5 a budget had no `repeats`, and errors did not list it.
+fn read_with_budget<T: DeserializeOwned>(
+    draft: &Draft<'_>,
+    builtin: Builtin,
+    args: &str,
+) -> Result<T, Refusal> {
+    #[derive(Deserialize)]
+    struct Rules4 {
+        #[serde(rename = "budget", default)]
+        _budget: BTreeMap<Rules4Key, IgnoredAny>,
+    }
+    let arguments = read(builtin, args);
+    if draft.rules() >= 5 || !args.contains("budget") {
+        return arguments;
+    }
+    match (arguments, read::<Rules4>(builtin, args)) {
+        (Err(refusal), Err(_)) if !refusal.to_string().contains("`repeats`") => Err(refusal),
+        (_, Err(refusal)) => Err(refusal),
+        (arguments, Ok(_)) => arguments,
+    }
+}
+
+/// The keys of a budget before rules 5.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Rules4Key {
+    CostUsd,
+    Tokens,
+    Steps,
+    ToolCalls,
+    Retries,
+    Timeout,
+    Lend,
+    AnswerReserve,
+    OnLow,
+    WrapUp,
 }
 
 /// Rules 2 accepted only a plain duration as a timeout.

@@ -1,0 +1,44 @@
+//! How often an agent may repeat a tool call that brings nothing new.
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Refusal;
+use crate::words::limit;
+
+/// After how many equal tool calls in a row an agent is told, and after how many it ends. 0 is never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "the keys of `repeats`, such as `{ notice: 3, end: 6 }`")]
+pub struct Repeats {
+    pub notice: u32,
+    pub end: u32,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self { notice: limit::REPEATS_NOTICE, end: limit::REPEATS_END }
+    }
+}
+
+impl Repeats {
+    pub const OFF: Self = Self { notice: 0, end: 0 };
+
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The smaller number of each that is not off.
+    pub(crate) fn stricter(self, other: Self) -> Self {
+        let smaller = |one: u32, other: u32| match (one, other) {
+            (0, count) | (count, 0) => count,
+            (one, other) => one.min(other),
+        };
+        Self { notice: smaller(self.notice, other.notice), end: smaller(self.end, other.end) }
+    }
+
+    /// # Errors
+    /// If an agent could not act on the notice before it ends.
+    pub const fn check(&self) -> Result<(), Refusal> {
+        let Self { notice, end } = *self;
+        if end > 0 && end <= notice { Err(Refusal::BadRepeats { notice, end }) } else { Ok(()) }
+    }
+}
