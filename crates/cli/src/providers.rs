@@ -1,5 +1,5 @@
-//! The models of providers that a tree file names: their keys are taken from the environment, and nowhere else. What is
-//! known of models beside the file, and which of them answer from a script.
+//! The models of providers that a tree file names. API keys come only from the environment. Also finds the prices of
+//! models, and which models answer from a script.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use spinney_drivers::wire::{Thinking, WireParams};
 use spinney_kernel::budget::Price;
 use spinney_kernel::words::ModelName;
 
-/// The table in this binary. It is read only for files that ask.
+/// The price table of this binary, parsed on first use.
 #[derive(Default)]
 pub(crate) struct Catalog(OnceCell<Result<PriceTable, String>>);
 
@@ -39,7 +39,7 @@ impl ModelCatalog for Catalog {
     }
 }
 
-/// The models of a tree that answer from a file.
+/// The models of a tree that answer from a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scripted {
     models: Vec<ModelName>,
@@ -53,7 +53,7 @@ enum Extent {
 }
 
 impl Scripted {
-    /// Those that answer from a file, of a tree that also has these.
+    /// The models that answer from a script, in a tree that also calls these.
     pub(crate) fn new(models: Vec<ModelName>, called: &[ModelName]) -> Self {
         let extent = if called.is_empty() { Extent::AllModels } else { Extent::SomeModels };
         Self { models, extent }
@@ -63,7 +63,7 @@ impl Scripted {
         &self.models
     }
 
-    /// Said once wherever answers come from a file.
+    /// Printed once wherever answers come from a script.
     pub(crate) fn note(&self) -> Option<String> {
         if self.models.is_empty() {
             return None;
@@ -87,7 +87,7 @@ pub(crate) fn missing(source: &ProviderSource) -> Option<&str> {
     key_env(source).into_iter().chain(headers).find(|variable| value(variable).is_none())
 }
 
-/// These, with the models that their providers answer.
+/// Adds the models that providers answer.
 pub(crate) fn with_models(drivers: Drivers, file: &TreeFile, called: &[ModelName]) -> Result<Drivers> {
     if called.is_empty() {
         return Ok(drivers);
@@ -145,12 +145,12 @@ fn model(
     })
 }
 
-/// The variable with the key of a model, if it needs one.
+/// The environment variable of a model's key, if it needs one.
 fn key_env(source: &ProviderSource) -> Option<&str> {
     source.key_env.as_deref().or_else(|| provider(source.provider).key_env())
 }
 
-/// What a variable has. Blanks around a key are what a copied line leaves.
+/// The value of a variable. Copied lines often leave blanks around a key.
 #[expect(clippy::disallowed_methods, reason = "keys come from the environment and nowhere else")]
 fn value(variable: &str) -> Option<String> {
     let value = std::env::var(variable).ok()?;

@@ -37,7 +37,7 @@ pub(crate) struct Outcome {
     event_hash: String,
     error: Option<Trouble>,
     questions: Vec<OpenQuestion>,
-    /// Which of its models answer from a file; none if nobody knows.
+    /// Which of its models answer from a file; none if unknown.
     scripted: Option<Scripted>,
 }
 

@@ -60,7 +60,7 @@ struct List {
     called: Vec<ModelName>,
 }
 
-/// What a stored tree goes on with.
+/// What a stored tree is resumed with.
 pub(crate) struct Kept {
     pub(crate) drivers: Drivers,
     pub(crate) scripted: Scripted,
@@ -183,7 +183,7 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Kept> {
             place.map(|place| (model.clone(), place)).ok_or_else(|| anyhow!("`{file}` is not kept"))
         };
         let parts = list.models.iter().map(part).collect::<Result<Parts>>()?;
-        // What its agents may call stands in its journal.
+        // Its journal has what its agents may call.
         let drivers = source::with_files(source::drivers(&scripts, &parts)?, home, |_| true);
         // Trees of scripts alone are not read again: a newer version may read tree files in a stricter way.
         let file = match list.called.is_empty() {
@@ -207,7 +207,7 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Kept> {
     }
 }
 
-/// Which models of a stored tree answer from a file; none if nobody knows any more.
+/// Which models of a stored tree answer from a file; none if that is no longer known.
 pub(crate) fn scripted(home: &Path, tree: TreeId) -> Option<Scripted> {
     let list = source::read_text(&folder(home, tree).join(LIST), LIST_BYTES_MAX, Links::Refuse).ok()?;
     Some(serde_json::from_str::<List>(&list).ok()?.scripted())
@@ -219,7 +219,7 @@ impl List {
     }
 }
 
-/// What the copy of a tree file is called: its ending says which format it has.
+/// The file name of a tree file's copy: its extension is that of the format.
 fn tree_file(name: &str) -> String {
     let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
     format!("tree.{}", ending.to_ascii_lowercase())

@@ -1,5 +1,5 @@
-//! Where a model's answers come from: a provider with what it is asked with, a script, or a script in place of a provider.
-//! Nothing here knows a key: a file names the environment variable that has it.
+//! Where a model's answers come from: a provider with its parameters, a script, or a script in place of a provider.
+//! API keys never appear here: a file names the environment variable.
 
 use std::ops::RangeInclusive;
 
@@ -13,18 +13,18 @@ use super::keys::{ModelKeys, ParamKeys};
 use super::node::{Key, Kind, Node, Step};
 use super::wrong::{Wrong, cut};
 
-/// What is known of models beside the file.
+/// Facts about models that are not in the file.
 pub trait ModelCatalog {
-    /// What the model of a provider costs.
+    /// The price of a provider's model.
     ///
     /// # Errors
-    /// Says why nobody knows.
+    /// Why the price is unknown.
     fn price(&self, provider: &str, model: &str) -> Result<Price, String>;
 
-    /// How many tokens of input and output together it takes.
+    /// Its context size: input and output tokens together.
     fn context(&self, provider: &str, model: &str) -> Option<u64>;
 
-    /// Why a parameter of a request is refused, by the name that its provider gives it.
+    /// Why a request parameter is refused, by the provider's name for it.
     fn refused_param(&self, name: &str) -> Option<&'static str>;
 }
 
@@ -51,7 +51,7 @@ impl ModelCatalog for NoCatalog {
 pub enum ModelSource {
     /// From a script.
     Scripted {
-        /// The script's path as it was written; relative to the tree file.
+        /// The script's path as written; relative to the tree file.
         script: String,
     },
     /// From a provider.
@@ -61,26 +61,26 @@ pub enum ModelSource {
 /// A model of a provider, as a file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderSource {
-    /// Who answers.
+    /// The provider.
     pub provider: ModelProvider,
-    /// The model, by the provider's name.
+    /// The provider's name of the model.
     pub model: String,
-    /// Where it is, if not at the provider's own place.
+    /// Its URL, if not the provider's default.
     pub base_url: Option<String>,
-    /// The environment variable with the key, if it is not the usual one.
+    /// The environment variable with the API key, if it is not the usual one.
     pub key_env: Option<String>,
-    /// How it is to answer.
+    /// Parameters of its calls.
     pub params: ModelParams,
-    /// The script that answers while there is no key; a path as it was written.
+    /// The script to use without a key; a path as written.
     pub script: Option<String>,
 }
 
 /// A provider that a file can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelProvider {
-    /// OpenAI, by its responses.
+    /// OpenAI's responses API.
     OpenAi,
-    /// OpenAI, by its chat completions.
+    /// OpenAI's chat completions API.
     OpenAiChat,
     /// Anthropic.
     Anthropic,
@@ -88,32 +88,32 @@ pub enum ModelProvider {
     Gemini,
     /// Ollama.
     Ollama,
-    /// Any server that speaks chat completions.
+    /// Any server with the chat completions API.
     OpenAiCompatible,
 }
 
-/// How a model is to answer.
+/// Parameters of a model's calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelParams {
     /// From 0 to 2.
     pub temperature: Option<Number>,
     /// From 0 to 1.
     pub top_p: Option<Number>,
-    /// How much it thinks, in the provider's word.
+    /// How much it reasons, in the provider's own words.
     pub reasoning_effort: Option<String>,
-    /// How many tokens it may think at most.
+    /// The maximum number of reasoning tokens.
     pub thinking_budget: Option<u64>,
     /// Texts at which it stops.
     pub stop: Vec<String>,
-    /// Makes answers repeat, where the provider can.
+    /// Repeatable answers, if the provider supports it.
     pub seed: Option<i64>,
-    /// More headers, each with the environment variable that has its value.
+    /// Additional headers, each with the environment variable of its value.
     pub headers: Vec<(String, String)>,
 }
 
-/// Most texts at which a model stops; no provider takes more.
+/// Most stop texts; no provider allows more.
 const STOPS_MAX: usize = 16;
-/// Longest of them, longest word for an effort and longest name of a header or a variable, in bytes.
+/// Longest stop text, effort, header name and variable name, in bytes.
 const WORD_BYTES_MAX: usize = 256;
 /// Most headers.
 const HEADERS_MAX: usize = 16;
@@ -124,7 +124,7 @@ impl ModelProvider {
     pub const ALL: [Self; 6] =
         [Self::OpenAi, Self::OpenAiChat, Self::Anthropic, Self::Gemini, Self::Ollama, Self::OpenAiCompatible];
 
-    /// What a file calls it.
+    /// Its name in a file.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -137,7 +137,7 @@ impl ModelProvider {
         }
     }
 
-    /// What a catalog calls it. Who runs a server of their own has no entry there.
+    /// Its name in a catalog. Self-hosted servers have no entry there.
     const fn in_catalog(self) -> Option<&'static str> {
         match self {
             Self::OpenAi | Self::OpenAiChat => Some("openai"),
@@ -149,7 +149,7 @@ impl ModelProvider {
 }
 
 impl ModelSource {
-    /// The provider and the model under which a catalog has it. At an address of its own it can cost anything.
+    /// The provider and model of its catalog entry; `None` with its own URL, where the price is unknown.
     pub(super) fn in_catalog(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Provider(source) if source.base_url.is_none() => {
@@ -160,7 +160,7 @@ impl ModelSource {
     }
 }
 
-/// Refuses parameters that make a call cost more than its hold, with the reason: to the reader of keys they are only unknown.
+/// Refuses parameters that make a call cost more than its hold, with the reason: otherwise they are unknown keys.
 pub(super) fn check_params(root: &Node, catalog: &dyn ModelCatalog) -> Result<(), Wrong> {
     let models = inner(root, "models").into_iter().flat_map(entries);
     for (_, model) in models {
@@ -309,7 +309,7 @@ impl Reader<'_> {
         Err(self.wrong(path, format!("{count} entries are more than {most}")))
     }
 
-    /// Something that is no name is perhaps the key itself, and is not repeated.
+    /// A value that is not a variable name may be the key itself, so it is not repeated.
     fn names_a_variable(&self, path: &[Step<'_>], variable: &str) -> Result<(), FileError> {
         let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
         let begins = variable.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
