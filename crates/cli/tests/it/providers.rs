@@ -258,39 +258,89 @@ fn a_killed_tree_resumes_on_its_provider() {
     assert_eq!(result["spent"]["tokens"].as_u64(), Some(held + 120));
 }
 
-/// G7 (a kill): reasoning, signed and encrypted, is sent back unchanged, also after kill -9 and resume.
+/// A provider that wants back what its model thought: its streams, and the bytes that must return to it.
+struct Thinker {
+    keys: &'static str,
+    key_header: &'static str,
+    /// Where the dialog is in a request.
+    dialog: &'static str,
+    thinks: &'static str,
+    says: &'static str,
+    output: &'static str,
+    raw: [&'static str; 2],
+}
+
+const THINKERS: [Thinker; 3] = [
+    Thinker {
+        keys: "provider: anthropic, params: { thinking_budget: 1024 }",
+        key_header: "x-api-key: ",
+        dialog: "messages",
+        thinks: include_str!("../../../drivers/corpus/anthropic_messages/thinking_and_tools.sse"),
+        says: include_str!("../../../drivers/corpus/anthropic_messages/plain_text.sse"),
+        output: "Hello, Wald.",
+        raw: [
+            r#"{"type":"thinking","thinking":"First I look \"around\".","signature":"EqQBCg==/+"}"#,
+            r#"{ "type":"redacted_thinking",  "data":"EmwK\/secret=="}"#,
+        ],
+    },
+    Thinker {
+        keys: "provider: openai",
+        key_header: "authorization: Bearer ",
+        dialog: "input",
+        thinks: include_str!("../../../drivers/corpus/open_ai_responses/thinking_and_tools.sse"),
+        says: include_str!("../../../drivers/corpus/open_ai_responses/plain_text.sse"),
+        output: "Two trees.",
+        raw: [
+            r#"{ "id":"rs_1", "type":"reasoning",  "encrypted_content":"gAAAA\/first\u003d","#,
+            r#"{ "id":"rs_2", "type":"reasoning",  "encrypted_content":"gAAAAsecond==","summary":[] }"#,
+        ],
+    },
+    Thinker {
+        keys: "provider: gemini",
+        key_header: "x-goog-api-key: ",
+        dialog: "contents",
+        thinks: include_str!("../../../drivers/corpus/gemini/thinking_and_tools.sse"),
+        says: include_str!("../../../drivers/corpus/gemini/plain_text.sse"),
+        output: "Two trees.",
+        raw: [
+            r#"{ "functionCall":{"name":"list_files","args":{"folder":"src", "deep":true}}, "thoughtSignature":"CsQB\/a+=="}"#,
+            r#"{"text":"","thoughtSignature":"TrailingSig=="}"#,
+        ],
+    },
+];
+
+/// G7 (a kill): what the model thought, signed and encrypted, goes back as it came, also after kill -9 and resume.
 #[test]
-fn g7_signed_thoughts_go_back_unchanged_after_a_kill() {
-    let thinks = include_str!("../../../drivers/corpus/anthropic_messages/thinking_and_tools.sse");
-    let says = include_str!("../../../drivers/corpus/anthropic_messages/plain_text.sse");
-    let upstream = Upstream::new(vec![Reply::recorded(thinks), Reply::held(), Reply::recorded(says)]);
-    let stage = Stage::new();
-    let address = upstream.url.trim_end_matches("/v1");
-    let file = stage.file(
-        "tree.yaml",
-        &format!(
-            "name: test\ngoal: Try it.\nbudget: {{ cost_usd: 1, retries: 3 }}\nmodels:\n  fast: {{ provider: anthropic, \
-             model: thinker, base_url: '{address}', key_env: TEST_MODEL_KEY, {PRICE}, params: {{ thinking_budget: 1024 }} }}\n\
-             agents:\n  lead: {{ model: fast, tools: [list_files, read_file] }}\n"
-        ),
-    );
-    let first = play(&stage, &["run", &file, "--json"]);
-    upstream.was_asked(2);
-    first.kill();
-    let ended = play(&stage, &["resume", "last", "--json"]).end();
-    assert_eq!((ended.code, &ended.result()["output"]), (Some(0), &json!("Hello, Wald.")), "{}", ended.err);
-    let asked = upstream.asked();
-    assert_eq!(asked.len(), 3);
-    // Byte for byte, with the provider's own spaces and escapes.
-    for raw in [
-        r#"{"type":"thinking","thinking":"First I look \"around\".","signature":"EqQBCg==/+"}"#,
-        r#"{ "type":"redacted_thinking",  "data":"EmwK\/secret=="}"#,
-    ] {
-        assert!(!asked[0].text.contains(raw));
-        assert!(asked[1].text.contains(raw) && asked[2].text.contains(raw), "{}", asked[2].text);
+fn g7_signed_and_encrypted_thoughts_go_back_unchanged_after_a_kill() {
+    for Thinker { keys, key_header, dialog, thinks, says, output, raw } in THINKERS {
+        let upstream = Upstream::new(vec![Reply::recorded(thinks), Reply::held(), Reply::recorded(says)]);
+        let stage = Stage::new();
+        let url = &upstream.url;
+        let file = stage.file(
+            "tree.yaml",
+            &format!(
+                "name: test\ngoal: Try it.\nbudget: {{ cost_usd: 1, retries: 3 }}\nmodels:\n  fast: {{ {keys}, \
+                 model: thinker, base_url: '{url}', key_env: TEST_MODEL_KEY, {PRICE} }}\n\
+                 agents:\n  lead: {{ model: fast, tools: [list_files, read_file] }}\n"
+            ),
+        );
+        let first = play(&stage, &["run", &file, "--json"]);
+        upstream.was_asked(2);
+        first.kill();
+        let ended = play(&stage, &["resume", "last", "--json"]).end();
+        assert_eq!((ended.code, &ended.result()["output"]), (Some(0), &json!(output)), "{}", ended.err);
+        let asked = upstream.asked();
+        assert_eq!(asked.len(), 3, "{keys}");
+        // Byte for byte, with the spaces and the escapes that the provider wrote.
+        for raw in raw {
+            assert!(!asked[0].text.contains(raw), "{keys}");
+            assert!(asked[1].text.contains(raw) && asked[2].text.contains(raw), "{}", asked[2].text);
+        }
+        assert_eq!(asked[1].body[dialog], asked[2].body[dialog], "{keys}");
+        assert!(asked[0].head.contains(&format!("{key_header}{KEY}")), "{}", asked[0].head);
+        let begun = asked[0].body[dialog].as_array().map(Vec::len);
+        assert_eq!(begun, Some(1), "providers refuse a dialog that is empty: {}", asked[0].text);
     }
-    assert_eq!(asked[1].body["messages"], asked[2].body["messages"]);
-    assert!(asked[0].head.contains(&format!("x-api-key: {KEY}")), "{}", asked[0].head);
 }
 
 /// If only some models are scripted, the line names them.

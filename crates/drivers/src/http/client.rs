@@ -42,7 +42,9 @@ impl HttpClient {
         let builder = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(limits.connect);
         let builder = match proxies {
             Proxies::System => builder,
-            Proxies::None => builder.no_proxy(),
+            // Servers on this machine: a connection costs nothing, and llama.cpp closes each one after a stream although
+            // it offers to keep it. A request that meets the close is lost, and its whole hold with it.
+            Proxies::None => builder.no_proxy().pool_max_idle_per_host(0),
         };
         let client = builder.referer(false).user_agent(USER_AGENT).build().map_err(HttpSetupError)?;
         Ok(Self { client, limits })

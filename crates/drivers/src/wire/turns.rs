@@ -13,8 +13,9 @@ use super::answer::WireToolCall;
 use super::continuation::Continuation;
 use super::request::{BodyError, WireParams, WirePart};
 
-/// What stands before the first message of a model where a provider wants the dialog to begin with the user.
-pub(super) const BEGINNING: &str = "(what was said before is left out)";
+/// What the user says first where a provider wants that and nobody has spoken: the task is in the system text. It is so
+/// short that the hold of the system text covers it for every model whose tokens are counted by bytes.
+pub(super) const BEGINNING: &str = "Begin.";
 
 /// A piece of an earlier answer as it goes back.
 #[derive(Clone, Copy, Debug)]

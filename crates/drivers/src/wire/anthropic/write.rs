@@ -156,6 +156,9 @@ fn turns(request: &WireRequest, cache: Option<&Value>) -> Result<Vec<Object>, Bo
         }
     }
     turns.retain(|turn| !(turn.results.is_empty() && turn.blocks.is_empty() && turn.plain.is_empty()));
+    if turns.is_empty() {
+        user(&mut turns).plain.push(json!({ "type": "text", "text": BEGINNING }));
+    }
     if let Some(last) = turns.last_mut().filter(|turn| turn.is_user) {
         let block = if last.plain.is_empty() { last.results.last_mut() } else { last.plain.last_mut() };
         if let Some(block) = block {

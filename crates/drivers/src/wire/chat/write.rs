@@ -7,7 +7,7 @@ use crate::wire::answer::WireToolCall;
 use crate::wire::json::Object;
 use crate::wire::request::{BodyError, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
-    Unsupported, arguments, data_url, file_text, fitting_id, only_text, schema, unread,
+    BEGINNING, Unsupported, arguments, data_url, file_text, fitting_id, only_text, schema, unread,
 };
 
 /// The longest id of a call that OpenAI takes here, in bytes.
@@ -75,6 +75,10 @@ fn messages(request: &WireRequest, dialect: ChatDialect) -> Result<Vec<Box<RawVa
     };
     if !request.system.is_empty() {
         put(&json!({ "role": "system", "content": request.system }))?;
+    }
+    // The templates of many models refuse a dialog that the user does not begin. OpenAI takes it, and counts each message.
+    if dialect == ChatDialect::Compatible && !matches!(request.messages.first(), Some(WireMessage::User(_))) {
+        put(&json!({ "role": "user", "content": BEGINNING }))?;
     }
     // What comes with tools' results follows all of them: nothing may stand between results of one answer.
     let mut along: Vec<Value> = Vec::new();

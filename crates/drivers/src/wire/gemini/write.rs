@@ -106,6 +106,9 @@ fn contents(request: &WireRequest) -> Result<Vec<Object>, BodyError> {
             }
         }
     }
+    if turns.is_empty() {
+        turn(&mut turns, "user").along.push(to_raw_value(&json!({ "text": BEGINNING }))?);
+    }
     let written = turns.iter().map(|turn| {
         let mut content = Object::default();
         content.put("role", turn.role)?;

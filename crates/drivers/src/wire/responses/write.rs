@@ -20,7 +20,7 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     unsupported.refuse("seed", params.seed.as_ref())?;
     unsupported.refuse_stop(params)?;
     body.put("model", &request.model)?;
-    if !request.system.is_empty() {
+    if !request.system.is_empty() && begins_with_user(request) {
         body.put("instructions", &request.system)?;
     }
     body.put("input", &input(request)?)?;
@@ -71,8 +71,17 @@ fn tools(request: &WireRequest) -> Result<Vec<Object>, BodyError> {
     tools.collect()
 }
 
+fn begins_with_user(request: &WireRequest) -> bool {
+    matches!(request.messages.first(), Some(WireMessage::User(_)))
+}
+
 fn input(request: &WireRequest) -> Result<Vec<Box<RawValue>>, BodyError> {
     let mut items = Vec::new();
+    // The input may not be empty. What the system says is its first item, on every turn, until the user begins.
+    if !request.system.is_empty() && !begins_with_user(request) {
+        let content = [json!({ "type": "input_text", "text": request.system })];
+        items.push(to_raw_value(&json!({ "type": "message", "role": "developer", "content": content }))?);
+    }
     for message in &request.messages {
         match message {
             WireMessage::User(parts) => {

@@ -5,7 +5,7 @@ use spinney_drivers::wire::{StreamEnd, WireFaultKind, WireFormat};
 
 use super::super::wire::{KEY, all, read, stream};
 use super::upstream::{Step, Upstream};
-use super::{SHORT, ask, call};
+use super::{SHORT, ask, call, client};
 
 #[tokio::test]
 async fn every_recorded_stream_reads_over_the_network_as_it_reads_from_a_file() {
@@ -29,6 +29,24 @@ async fn every_recorded_stream_reads_over_the_network_as_it_reads_from_a_file() 
         assert_eq!(streamed, answer.text, "{}", recorded.shape);
         assert_eq!(answer, expected.answer, "{}", recorded.shape);
     }
+}
+
+/// llama.cpp offers to keep a connection and closes it after the stream. Whoever sends the next request there loses it.
+#[tokio::test]
+async fn each_call_to_a_server_on_this_machine_has_its_own_connection() {
+    let body = stream(WireFormat::OpenAiChat, "plain_text").bytes;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nkeep-alive: timeout=5\r\ntransfer-encoding: chunked\r\n\r\n";
+    let mut sent = format!("{head}{:x}\r\n", body.len()).into_bytes();
+    sent.extend(body);
+    sent.extend(b"\r\n0\r\n\r\n");
+    // Whatever else comes on this connection is never answered.
+    let upstream = Upstream::play(vec![Step::Send(sent), Step::Hold]).await;
+    let client = client(SHORT);
+    for _ in 0..2 {
+        let answer = client.ask(call(WireFormat::OpenAiChat, &upstream.url), &mut |_| {}).await;
+        assert_eq!(answer.unwrap().end, StreamEnd::Whole);
+    }
+    assert_eq!(upstream.requests().len(), 2);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Requests, as each provider reads them.
 
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 use spinney_drivers::wire::{
     BodyError, CacheTime, StructuredOutput, Thinking, WireFormat, WireMessage, WireParams, WirePart,
     WireRequest, WireTool, WireToolCall, write,
@@ -76,6 +76,69 @@ fn written(format: WireFormat, request: &WireRequest) -> String {
 fn a_dialog_with_everything_is_written_as_reviewed() {
     for format in WireFormat::ALL {
         insta::assert_snapshot!(format!("request_{}", folder(format)), written(format, &dialog()));
+    }
+}
+
+/// The first turn of an agent has its task in the system text and no message. Providers refuse an empty dialog, and most
+/// want the user to begin; the second turn begins with the same bytes.
+#[test]
+fn a_dialog_that_nobody_began_is_begun_for_the_user() {
+    let said = WireMessage::Assistant { text: "I look.".into(), calls: Vec::new(), continuation: None };
+    let body = |format, messages| -> Value {
+        let request = WireRequest {
+            model: "m".into(),
+            system: "Your task.".into(),
+            messages,
+            ..WireRequest::default()
+        };
+        let body: Value = serde_json::from_slice(&write(format, &request).unwrap()).unwrap();
+        let texts = ["system", "systemInstruction", "instructions", "messages", "contents", "input"];
+        texts.iter().filter_map(|name| Some(((*name).to_owned(), body.get(name)?.clone()))).collect()
+    };
+    let task = json!({ "role": "system", "content": "Your task." });
+    let developer = json!([{ "type": "input_text", "text": "Your task." }]);
+    for (format, dialog, first, second) in [
+        (
+            WireFormat::OpenAiChat,
+            "messages",
+            json!({ "messages": [task] }),
+            json!({ "role": "assistant", "content": "I look." }),
+        ),
+        (
+            WireFormat::CompatibleChat,
+            "messages",
+            json!({ "messages": [task, { "role": "user", "content": "Begin." }] }),
+            json!({ "role": "assistant", "content": "I look." }),
+        ),
+        (
+            WireFormat::OpenAiResponses,
+            "input",
+            json!({ "input": [{ "type": "message", "role": "developer", "content": developer }] }),
+            json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "I look." }] }),
+        ),
+        (
+            WireFormat::AnthropicMessages,
+            "messages",
+            json!({
+                "system": [{ "type": "text", "text": "Your task." }],
+                "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Begin." }] }],
+            }),
+            json!({ "role": "assistant", "content": [{ "type": "text", "text": "I look." }] }),
+        ),
+        (
+            WireFormat::Gemini,
+            "contents",
+            json!({
+                "systemInstruction": { "parts": [{ "text": "Your task." }] },
+                "contents": [{ "role": "user", "parts": [{ "text": "Begin." }] }],
+            }),
+            json!({ "role": "model", "parts": [{ "text": "I look." }] }),
+        ),
+    ] {
+        assert_eq!(body(format, Vec::new()), first, "{format:?}");
+        let mut both = first;
+        both[dialog].as_array_mut().unwrap().push(second);
+        assert_eq!(body(format, vec![said.clone()]), both, "{format:?}");
     }
 }
 
