@@ -7,7 +7,7 @@ EVENTS ?= 1000000
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 export RUSTDOCFLAGS = -D warnings
 
-.PHONY: test check fmt lint tidy unit interleave doctest docs bench sim golden long
+.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench sim golden long
 
 test: fmt lint tidy unit interleave doctest docs ## everything that must hold before a merge
 
@@ -38,6 +38,12 @@ doctest: ## and that the library builds without SQLite
 
 docs:
 	$(CARGO) doc --workspace --locked --no-deps --quiet
+
+test-peers: ## aimock and a real small model, installed into a cache by peers/install; see docs/models.md
+	peers=$$(peers/install) && export SPINNEY_PEERS="$$peers" && \
+	$(CARGO) clippy --locked -p spinney-cli --features peers --tests -- -D warnings && \
+	if [ "$(NEXTEST)" = yes ]; then $(CARGO) nextest run --locked -p spinney-cli --features peers -E 'test(/^peers::/)'; \
+	else $(CARGO) test --locked -p spinney-cli --features peers --test it peers::; fi
 
 bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench

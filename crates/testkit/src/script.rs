@@ -166,7 +166,9 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let used = used(play, call, rest);
     match verb {
-        "done" => Report::Done(Done::new(call, attempt, used, Body::text(option(rest, "says").unwrap_or("ok")))),
+        "done" => {
+            Report::Done(Done::new(call, attempt, used, Body::text(option(rest, "says").unwrap_or("ok"))))
+        }
         "lost" => Report::Lost(Lost { call, attempt }),
         _ => {
             let kind = fault_kind(rest.get(1).copied().unwrap_or("server"));

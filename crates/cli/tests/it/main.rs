@@ -21,6 +21,8 @@ mod lost_commits;
 mod models;
 mod output_schema;
 mod partial;
+#[cfg(feature = "peers")]
+mod peers;
 mod providers;
 mod read_only;
 mod removing;

@@ -260,7 +260,7 @@ tools:
         .replace("ONE_THOUSAND", &"0123456789".repeat(1_000));
     let mut definition = definition("root turns=20 / helper later turns=20");
     for role in definition.roles.values_mut() {
-        role.turns.iter_mut().for_each(|turns| turns.output_cap = 30_000);
+        role.turns.iter_mut().for_each(|turns| turns.output_cap = Some(30_000));
     }
     let stage = Stage::new(script);
     let home = stage.home();

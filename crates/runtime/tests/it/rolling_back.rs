@@ -11,9 +11,7 @@ use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Refusal, WindowSpec};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Refresh, Request, Rollback, RollbackReply, Send};
-use spinney_kernel::words::{
-    AgentId, Body, By, CallId, Category, CheckpointKind, Envelope, Seq,
-};
+use spinney_kernel::words::{AgentId, Body, By, CallId, Category, CheckpointKind, Envelope, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled};
 

@@ -40,6 +40,7 @@ fn dialog() -> WireRequest {
     WireRequest {
         model: "some-model".into(),
         system: "You are careful.".into(),
+        system_shared_bytes: 0,
         messages: vec![
             WireMessage::User(vec![WirePart::Text("Look at these.".into()), image, pdf, notes, zip]),
             WireMessage::Assistant { text: "I look.".into(), calls: asked, continuation: None },
