@@ -8,7 +8,7 @@ use spinney_kernel::rules::request::Start;
 use spinney_kernel::world::World;
 use spinney_testkit::Play;
 
-use crate::seen::name;
+use crate::observed::name;
 
 /// Has an agent make each of these calls in a turn of its own; each call is followed by its result.
 fn turns(play: &mut Play, calls: &[(&str, &str)]) {

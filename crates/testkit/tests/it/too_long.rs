@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use spinney_kernel::record::{Event, Exit};
 use spinney_testkit::Play;
 
-use crate::seen::name;
+use crate::observed::name;
 
 /// An agent that has read something in each of three turns, and asks its model for the fourth time.
 fn play(rules: u32, fixture: &str) -> Play {
