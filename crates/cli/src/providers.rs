@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use spinney::Drivers;
-use spinney::tree_file::{FileError, ModelCatalog, ModelProvider, ModelSource, ProviderSource, TreeFile};
+use spinney::tree_file::{FileError, ModelCatalog, ModelSource, ProviderSource, TreeFile};
 use spinney_drivers::http::{HttpHeader, HttpLimits, ModelKey};
 use spinney_drivers::prices::{PriceTable, refused_param};
-use spinney_drivers::providers::{Provider, ProviderClients, ProviderModel, ProviderSetup};
-use spinney_drivers::wire::{Thinking, WireParams};
+use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup, usual_key_env};
+use spinney_drivers::wire::WireParams;
 use spinney_kernel::budget::Price;
 use spinney_kernel::words::ModelName;
 
@@ -123,7 +123,7 @@ fn model(
         Some(HttpHeader::Secret { name: header.clone(), value: value(variable)? })
     });
     let setup = ProviderSetup {
-        provider: provider(source.provider),
+        provider: source.provider,
         model: source.model.clone(),
         base_url: source.base_url.clone(),
         key: key_env(source).and_then(value).map(ModelKey::new),
@@ -134,9 +134,8 @@ fn model(
             stop: params.stop.clone(),
             seed: params.seed,
             effort: params.reasoning_effort.clone(),
-            thinking: params.thinking_budget.map(Thinking::Budget),
-            structured: None,
-            cache: None,
+            thinking: params.thinking,
+            ..WireParams::default()
         },
     };
     ProviderModel::new(setup, clients).map_err(|fault| {
@@ -147,7 +146,7 @@ fn model(
 
 /// The environment variable of a model's key, if it needs one.
 fn key_env(source: &ProviderSource) -> Option<&str> {
-    source.key_env.as_deref().or_else(|| provider(source.provider).key_env())
+    source.key_env.as_deref().or_else(|| usual_key_env(source.provider))
 }
 
 /// The value of a variable. Copied lines often leave blanks around a key.
@@ -155,15 +154,4 @@ fn key_env(source: &ProviderSource) -> Option<&str> {
 fn value(variable: &str) -> Option<String> {
     let value = std::env::var(variable).ok()?;
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
-}
-
-const fn provider(named: ModelProvider) -> Provider {
-    match named {
-        ModelProvider::OpenAi => Provider::OpenAi,
-        ModelProvider::OpenAiChat => Provider::OpenAiChat,
-        ModelProvider::Anthropic => Provider::Anthropic,
-        ModelProvider::Gemini => Provider::Gemini,
-        ModelProvider::Ollama => Provider::Ollama,
-        ModelProvider::OpenAiCompatible => Provider::OpenAiCompatible,
-    }
 }

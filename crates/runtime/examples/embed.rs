@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use spinney::kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney::kernel::context::Message;
 use spinney::kernel::port::Pending;
-use spinney::model::{Deltas, Missed, Model};
+use spinney::model::{DeltaKind, Deltas, Missed, Model};
 use spinney::prelude::*;
 
 /// Says how warm it will be in a city.
@@ -53,7 +53,7 @@ impl Model for Forecaster {
             2 => ("In days, then.".to_owned(), vec![ask(r#"{"city": "Bonn", "days": 1}"#)]),
             _ => (format!("It will be warm: {}", last(&attempt)), Vec::new()),
         };
-        deltas(&text);
+        deltas(DeltaKind::Text, &text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
         Box::pin(
             async move { Ok(ModelAnswer { asks, used: Used::Tokens(usage), ..ModelAnswer::said(text) }) },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 
 /// A model that is a closure. It gets the attempt with its whole packet and returns a complete answer; nothing is
 /// streamed. A model that streams, or counts tokens better than by bytes, implements [`Model`] itself.
@@ -30,7 +30,8 @@ impl Model for FunctionModel {
         let answer = (self.function)(attempt);
         Box::pin(async move {
             let answer = answer.await?;
-            deltas(&answer.text);
+            deltas(DeltaKind::Reasoning, &answer.reasoning);
+            deltas(DeltaKind::Text, &answer.text);
             Ok(answer)
         })
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use spinney_kernel::words::limit;
 use tokio::time::timeout;
 
 use super::body::HttpBody;
@@ -70,6 +71,9 @@ pub type SendDelta<'f> = dyn FnMut(WireDelta<'_>) + Send + 'f;
 /// How long is waited for more after the last event: usage can follow it, and a connection that ends can be used again.
 const AFTER_END: Duration = Duration::from_secs(5);
 
+/// The longest that any attempt may take, whatever its limits say: a hold covers the rates that are active within it.
+const CALL_MAX: Duration = Duration::from_millis(limit::MODEL_CALL_MS_MAX);
+
 impl HttpClient {
     /// Makes one attempt.
     ///
@@ -80,7 +84,7 @@ impl HttpClient {
         call: WireCall,
         on_delta: &mut SendDelta<'_>,
     ) -> Result<WireAnswer, Box<WireMissed>> {
-        let total = self.limits().total;
+        let total = self.limits().total.min(CALL_MAX);
         let Ok(answered) = timeout(total, self.attempt(call, on_delta)).await else {
             let message = format!("the answer did not end within {} s", total.as_secs());
             return Err(missed(Reached::Sent, WireFault::new(WireFaultKind::Timeout, message)));
@@ -124,7 +128,9 @@ const fn without_a_body(fault: &WireFault) -> Reached {
     match (fault.status, fault.kind) {
         (Some(_), _) => Reached::Refused,
         // Without a status these are ours: an address or a header that cannot be, and no connection.
-        (None, WireFaultKind::BadRequest | WireFaultKind::Unreachable) => Reached::NotSent,
+        (None, WireFaultKind::BadRequest | WireFaultKind::Unreachable | WireFaultKind::Insecure) => {
+            Reached::NotSent
+        }
         (None, _) => Reached::Sent,
     }
 }

@@ -99,6 +99,7 @@ async fn refused(mut body: HttpBody, faults: &FaultReader) -> WireFault {
 /// A failure of the connection. Addresses are left out of it: they can hold what nobody should read.
 pub(super) fn failed(faults: &FaultReader, error: reqwest::Error, what: &str) -> WireFault {
     let kind = match () {
+        () if error.is_connect() && is_insecure(&error) => WireFaultKind::Insecure,
         () if error.is_connect() => WireFaultKind::Unreachable,
         () if error.is_timeout() => WireFaultKind::Timeout,
         () if error.is_body() || error.is_decode() => WireFaultKind::Cut,
@@ -112,4 +113,20 @@ pub(super) fn failed(faults: &FaultReader, error: reqwest::Error, what: &str) ->
         cause = source;
     }
     faults.local(kind, &format!("{what}: {cause}"))
+}
+
+/// Whether TLS failed in a way that another attempt will not mend.
+fn is_insecure(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        // An IO error shows what it carries, and not that as its source.
+        let carried = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let carried = carried.map(|inner| inner as &(dyn std::error::Error + 'static));
+        let tls = carried.unwrap_or(error).downcast_ref::<rustls::Error>();
+        if matches!(tls, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::InvalidMessage(_))) {
+            return true;
+        }
+        cause = carried.or_else(|| error.source());
+    }
+    false
 }

@@ -5,7 +5,8 @@ mod clients;
 mod model;
 mod provider;
 mod settle;
+mod structured;
 
 pub use clients::ProviderClients;
 pub use model::{ProviderModel, ProviderSetup};
-pub use provider::Provider;
+pub use provider::usual_key_env;

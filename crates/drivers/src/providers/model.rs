@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
+use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 
 use super::clients::ProviderClients;
-use super::provider::Provider;
+use super::provider;
 use super::settle::{answered, missed};
+use super::structured::structured;
 use crate::http::{HttpClient, HttpHeader, ModelKey, WireCall, wire_request};
 use crate::tokens::Tokenizer;
-use crate::wire::{Endpoint, Keep, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams, WireRequest};
+use crate::wire::{
+    Endpoint, Keep, ServiceTier, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams, WireRequest,
+};
 
 /// What a model of a provider is called with.
 #[derive(Clone, Debug)]
 pub struct ProviderSetup {
-    pub provider: Provider,
+    pub provider: ModelProvider,
     /// The model, by the provider's name.
     pub model: String,
     /// Where it is, if not at the provider's own place.
@@ -30,6 +34,7 @@ pub struct ProviderSetup {
 #[derive(Debug)]
 pub struct ProviderModel {
     client: HttpClient,
+    provider: ModelProvider,
     format: WireFormat,
     endpoint: Endpoint,
     model: String,
@@ -49,13 +54,15 @@ impl ProviderModel {
     /// # Errors
     /// Says which setting is wrong, and what to do.
     pub fn new(setup: ProviderSetup, clients: &ProviderClients) -> Result<Self, WireFault> {
-        let ProviderSetup { provider, model, base_url, key, headers, params } = setup;
+        let ProviderSetup { provider: by, model, base_url, key, headers, mut params } = setup;
         let wrong = |message: &str| WireFault::new(WireFaultKind::BadRequest, message);
         let tokenizer = match base_url {
-            None => provider.tokenizer(&model),
+            None => provider::tokenizer(by, &model),
             Some(_) => Tokenizer::Bytes,
         };
-        let base_url = base_url.or_else(|| provider.base_url().map(str::to_owned));
+        // Prices are those of the standard tier. An account can have another one as its default.
+        params.tier = base_url.is_none().then_some(ServiceTier::Standard);
+        let base_url = base_url.or_else(|| provider::base_url(by).map(str::to_owned));
         let base_url = base_url.ok_or_else(|| wrong("the model's base_url is missing"))?;
         if base_url.contains(['?', '#']) {
             return Err(wrong(
@@ -68,10 +75,10 @@ impl ProviderModel {
                 return Err(wrong(&format!("the header `{name}` is written by Spinney: leave it out")));
             }
         }
-        let format = provider.format();
+        let format = provider::format(by);
         let endpoint = format.endpoint(&base_url, &model);
         let client = clients.client(&endpoint.url).clone();
-        let new = Self { client, format, endpoint, model, key, headers, params, tokenizer };
+        let new = Self { client, provider: by, format, endpoint, model, key, headers, params, tokenizer };
         let request =
             WireRequest { model: new.model.clone(), params: new.params.clone(), ..WireRequest::default() };
         new.wire_call(request).check()?;
@@ -93,14 +100,17 @@ impl ProviderModel {
 impl Model for ProviderModel {
     fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let (client, params) = (self.client.clone(), self.params.clone());
+        let params = WireParams { structured: structured(self.provider, &self.model, &attempt), ..params };
         let mut call = self.wire_call(WireRequest::default());
         let model = self.model.clone();
         Box::pin(async move {
             call.request = wire_request(&attempt, &model, params).await?;
-            let mut on_delta = |delta: WireDelta<'_>| {
-                if let WireDelta::Text(text) = delta {
-                    deltas(text);
-                }
+            let mut on_delta = |delta: WireDelta<'_>| match delta {
+                WireDelta::Text(text) => deltas(DeltaKind::Text, text),
+                WireDelta::Reasoning(text) => deltas(DeltaKind::Reasoning, text),
+                WireDelta::CallStarted { .. }
+                | WireDelta::CallArguments { .. }
+                | WireDelta::CallFinished { .. } => {}
             };
             match client.ask(call, &mut on_delta).await {
                 Ok(answer) => answered(answer),

@@ -94,6 +94,12 @@ fn fault(fault: WireFault) -> Fault {
         WireFaultKind::BadRequest => {
             (FaultKind::Invalid, Some("check the model's `params` and its `base_url`"))
         }
+        WireFaultKind::Insecure => (
+            FaultKind::Invalid,
+            Some(
+                "check `base_url`; a certificate authority of your own goes into a file that SSL_CERT_FILE names",
+            ),
+        ),
         WireFaultKind::NotFound => (FaultKind::Invalid, Some("check the names in `model` and `base_url`")),
     };
     let message = match remedy {

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::port::model::{Deltas, Missed, ModelAnswer};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, ModelAnswer};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind};
 
@@ -42,11 +42,14 @@ impl Turn {
     /// Thinks, streams, ends.
     pub(super) async fn perform(self, deltas: Deltas) -> Result<ModelAnswer, Missed> {
         pause(self.think_ms).await;
+        if let End::Answers { reasoning, .. } = &self.end {
+            chunks(reasoning).for_each(|chunk| deltas(DeltaKind::Reasoning, chunk));
+        }
         for (at, chunk) in chunks(&self.text).enumerate() {
             if at > 0 {
                 pause(self.chunk_ms).await;
             }
-            deltas(chunk);
+            deltas(DeltaKind::Text, chunk);
         }
         match self.end {
             End::Answers { asks, reasoning, used, stop } => {

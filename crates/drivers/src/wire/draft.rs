@@ -79,7 +79,7 @@ impl AnswerDraft {
         let call = self.calls;
         bounded("number of tool calls", call, 1, CALLS_MAX)?;
         bounded("tool name", 0, name.len(), WIRE_NAME_BYTES_MAX)?;
-        let id = match id.filter(|id| !id.is_empty()) {
+        let id = match id {
             Some(id) => id.to_owned(),
             None => format!("call_{}_{}", self.answer.id.as_deref().unwrap_or("0"), call + 1),
         };

@@ -31,6 +31,8 @@ pub enum WireFaultKind {
     Server,
     /// There is no connection to it, so nothing was sent.
     Unreachable,
+    /// Its certificate is not to be trusted, or it does not speak TLS: nothing was sent, and later it is the same.
+    Insecure,
     Timeout,
     /// The answer broke off.
     Cut,
@@ -167,6 +169,7 @@ impl WireFaultKind {
             | Self::Cut
             | Self::Malformed => true,
             Self::TooLarge
+            | Self::Insecure
             | Self::Auth
             | Self::OutOfCredit
             | Self::BadRequest

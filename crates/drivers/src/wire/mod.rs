@@ -17,7 +17,9 @@ mod format;
 mod gemini;
 mod instant;
 mod json;
+mod open_ai_usage;
 mod pause;
+mod reading;
 mod request;
 mod responses;
 mod secrets;
@@ -31,9 +33,10 @@ pub use endpoint::{Endpoint, VersionHeader};
 pub use fault::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
 pub use format::WireFormat;
 pub use request::{
-    BodyError, CacheTime, StructuredOutput, Thinking, WireMessage, WireParams, WirePart, WireRequest,
+    BodyError, CacheTime, ServiceTier, StructuredOutput, WireMessage, WireParams, WirePart, WireRequest,
     WireTool, write,
 };
 pub use secrets::Secrets;
+pub use spinney_kernel::definition::Thinking;
 pub use sse::{SseDecoder, SseEvent, SseFault};
 pub use stream::{Keep, ReadAs, StreamReader, read_whole};

@@ -1,6 +1,7 @@
 //! What a model is asked, the same for all providers, and the body that asks it.
 
 use serde_json::Number;
+use spinney_kernel::definition::Thinking;
 
 use super::answer::WireToolCall;
 use super::continuation::Continuation;
@@ -77,15 +78,8 @@ pub struct WireParams {
     pub structured: Option<StructuredOutput>,
     /// How long the beginning of the request is cached, where the provider has to be asked.
     pub cache: Option<CacheTime>,
-}
-
-/// Whether and how much a model thinks before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thinking {
-    /// The model decides.
-    Adaptive,
-    /// At most so many tokens. They are a part of the output cap.
-    Budget(u64),
+    /// Where the provider has several, which one answers; that of the account if absent.
+    pub tier: Option<ServiceTier>,
 }
 
 /// A form that the answer must have.
@@ -96,6 +90,13 @@ pub struct StructuredOutput {
     pub schema: String,
     /// Whether the provider is to guarantee it. OpenAI takes only a part of JSON Schema for that.
     pub is_strict: bool,
+}
+
+/// How urgent a request is to its provider, which has a price for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceTier {
+    /// The one that price tables mean.
+    Standard,
 }
 
 /// How long a provider keeps a cache.

@@ -1,7 +1,10 @@
-//! Keys that must not be shown: providers repeat them in errors, whole or in part.
+//! Keys that must not be shown: providers repeat them in errors, whole, in part or encoded.
 
 use std::fmt;
 use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::bounds::FAULT_TEXT_BYTES_MAX;
 
@@ -14,14 +17,15 @@ const PART_BYTES_MIN: usize = 8;
 /// How keys of providers begin.
 const KEY_BEGINNINGS: [&str; 7] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "hf_", "pk-"];
 
-/// The keys of one call.
+/// The keys of one call, in every shape that a text may have them in.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
 impl Secrets {
     /// These keys. A word that is shorter than any key hides nothing: it would make every text unreadable.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
-        Self(keys.into_iter().filter(|key| key.len() >= KEY_BYTES_MIN).collect())
+        let keys = keys.into_iter().filter(|key| key.len() >= KEY_BYTES_MIN);
+        Self(keys.flat_map(shapes).collect())
     }
 
     /// A text of a stranger as one line for people: bounded, without control characters, without keys.
@@ -62,6 +66,44 @@ impl fmt::Debug for Secrets {
 
 const fn is_key_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '*' | '.' | '+' | '/' | '=')
+}
+
+/// A key as it is, as URLs and JSON escape it, and in base64.
+fn shapes(key: String) -> Vec<String> {
+    let mut shapes: Vec<String> = (0..3).flat_map(|before| in_base64(&key, before)).collect();
+    shapes.extend([percent(&key, "0123456789ABCDEF"), percent(&key, "0123456789abcdef")]);
+    let json = serde_json::Value::from(key.as_str()).to_string();
+    shapes.push(json[1..json.len() - 1].to_owned());
+    shapes.push(key);
+    shapes.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    shapes.dedup();
+    shapes
+}
+
+/// The letters of base64 that depend on the key alone, if so many bytes stand before it in what was encoded: as in the
+/// header of a user and a password. In both alphabets.
+fn in_base64(key: &str, before: usize) -> Vec<String> {
+    let bytes = [&[0; 3][..before], key.as_bytes()].concat();
+    let letters = STANDARD_NO_PAD.encode(&bytes);
+    let own = letters[(before * 8).div_ceil(6)..bytes.len() * 8 / 6].to_owned();
+    if own.len() < PART_BYTES_MIN {
+        return Vec::new();
+    }
+    let for_urls = own.replace('+', "-").replace('/', "_");
+    vec![own, for_urls]
+}
+
+fn percent(key: &str, digits: &str) -> String {
+    let digit = |half: u8| char::from(digits.as_bytes()[usize::from(half)]);
+    let mut text = String::new();
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            text.push(char::from(byte));
+        } else {
+            text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    text
 }
 
 /// Without control characters and the invisible ones that change how a terminal shows the rest.

@@ -7,6 +7,7 @@ use super::chat::ChatReader;
 use super::draft::AnswerDraft;
 use super::fault::{FaultReader, WireFault};
 use super::gemini::GeminiReader;
+use super::reading::Reading;
 use super::responses::ResponsesReader;
 use super::secrets::Secrets;
 use super::sse::{SseDecoder, SseEvent};
@@ -40,13 +41,6 @@ pub struct StreamReader {
     draft: AnswerDraft,
     faults: FaultReader,
     fault: Option<WireFault>,
-}
-
-/// What a format's reader works with.
-pub(super) struct Reading<'r> {
-    pub(super) draft: &'r mut AnswerDraft,
-    pub(super) faults: &'r FaultReader,
-    pub(super) on_delta: &'r mut OnDelta<'r>,
 }
 
 #[derive(Debug)]

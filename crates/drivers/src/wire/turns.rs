@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use spinney_kernel::definition::Thinking;
 
 use super::WireFormat;
 use super::answer::WireToolCall;
@@ -177,6 +178,13 @@ impl Unsupported {
         match value {
             Some(_) => Err(BodyError::Unsupported { param, provider: self.provider }),
             None => Ok(()),
+        }
+    }
+
+    pub(super) fn refuse_thinking(&self, params: &WireParams) -> Result<(), BodyError> {
+        match params.thinking {
+            Some(Thinking::Adaptive) => self.refuse("thinking", params.thinking.as_ref()),
+            Some(Thinking::Budget(_)) | None => self.refuse("thinking_budget", params.thinking.as_ref()),
         }
     }
 

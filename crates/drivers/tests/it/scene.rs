@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Ceilings, Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::port::tool;
 use spinney_kernel::words::{Body, By, Category, TreeId};
 
@@ -21,6 +21,7 @@ pub(crate) fn attempt() -> ModelAttempt {
         attempt: 1,
         key: "k".to_owned(),
         output_cap: 2_000,
+        output_schema: None,
         packet: packet(vec![Message::System("You lead.".into())]),
         blobs: BlobReader::default(),
         remaining: Ceilings::NONE,
@@ -82,7 +83,11 @@ pub(crate) async fn play(
 ) -> (Result<ModelAnswer, Missed>, Vec<String>) {
     let chunks = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&chunks);
-    let deltas = Arc::new(move |chunk: &str| heard.lock().unwrap().push(chunk.to_owned()));
+    let deltas = Arc::new(move |kind, chunk: &str| {
+        if kind == DeltaKind::Text {
+            heard.lock().unwrap().push(chunk.to_owned());
+        }
+    });
     let end = model.call(Arc::new(attempt), deltas).await;
     let chunks = chunks.lock().unwrap().clone();
     (end, chunks)

@@ -278,7 +278,7 @@ async fn a_rule_that_hangs_never_ends() {
     let hours = Duration::from_secs(100 * 60 * 60);
     let heard = Arc::new(Mutex::new(String::new()));
     let ear = Arc::clone(&heard);
-    let deltas = Arc::new(move |chunk: &str| ear.lock().unwrap().push_str(chunk));
+    let deltas = Arc::new(move |_, chunk: &str| ear.lock().unwrap().push_str(chunk));
     assert!(timeout(hours, stuck.call(Arc::new(attempt()), deltas)).await.is_err());
     assert_eq!((heard.lock().unwrap().as_str(), stuck.calls()), ("so far", 1));
 

@@ -4,12 +4,14 @@
 mod budget;
 mod builtin;
 mod caps;
+mod model_provider;
 mod output_schema;
 mod refusal;
 mod repeats;
 mod role;
 mod share;
 mod shares;
+mod thinking;
 mod window_spec;
 mod written;
 
@@ -24,6 +26,7 @@ use crate::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, 
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
 pub use caps::{Allow, Caps, Network};
+pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use refusal::Refusal;
 pub(crate) use refusal::{check_said, check_text};
@@ -31,6 +34,7 @@ pub use repeats::Repeats;
 pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
 pub use share::{GivenMessage, Share};
 pub use shares::{Preset, Shares};
+pub use thinking::Thinking;
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
 pub use written::{BudgetKeys, Count, Percent, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};

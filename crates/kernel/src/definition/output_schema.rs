@@ -12,13 +12,16 @@ use crate::words::{cut, limit};
 const WORDS: &str =
     "When you are done, answer with one JSON value that fits this JSON Schema, and with nothing else:\n";
 
+/// How often a request may carry the schema.
+const COPIES: u64 = 2;
+
 /// The JSON Schema of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputSchema {
     /// Compact JSON.
     schema: String,
-    /// Upper bound on the tokens of the schema and the text around it, if counted.
+    /// Upper bound on the tokens that it adds to a request, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
 }
@@ -53,9 +56,10 @@ impl OutputSchema {
         &self.schema
     }
 
-    /// Counts everything it adds to a first message.
+    /// Counts everything that it adds to a request: the paragraph of the first message, and as much again, because a
+    /// provider that shapes answers by itself is given the schema once more and bills that as input.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        self.tokens = Some(tokens(&self.paragraph()));
+        self.tokens = Some(tokens(&self.paragraph()).saturating_mul(COPIES));
     }
 
     /// Refuses anything except a JSON object within the size limit.
@@ -78,10 +82,10 @@ impl OutputSchema {
         format!("{WORDS}{}", self.schema)
     }
 
-    /// Upper bound on the tokens of that text: the count if there is one, else its bytes.
+    /// Upper bound on the tokens that it adds: the count if there is one, else the bytes of the paragraph.
     pub(crate) fn tokens_max(&self) -> u64 {
         let bytes = (WORDS.len() + self.schema.len()) as u64;
-        self.tokens.map_or(bytes, |tokens| tokens.min(bytes))
+        self.tokens.map_or(bytes, |tokens| tokens.min(bytes * COPIES))
     }
 }
 

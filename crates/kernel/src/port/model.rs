@@ -13,7 +13,7 @@ use crate::record::ToolAsk;
 use crate::words::{Fault, ModelName, Part, PartKind, limit};
 
 pub trait Model: Send + Sync {
-    /// Makes one attempt. Text goes to `deltas` as it arrives; dropping the future stops the call.
+    /// Makes one attempt. It must end within [`limit::MODEL_CALL_MS_MAX`], because its hold covers no later rates. Text and reasoning go to `deltas` as they arrive; dropping the future stops the call.
     fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>>;
 
     /// Upper bound on the tokens of a text, wherever it appears: at the start of a message or after a line break, up
@@ -53,7 +53,16 @@ pub trait Model: Send + Sync {
 }
 
 /// Receives text as it arrives.
-pub type Deltas = Arc<dyn Fn(&str) + Send + Sync>;
+pub type Deltas = Arc<dyn Fn(DeltaKind, &str) + Send + Sync>;
+
+/// What a piece of streamed text belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaKind {
+    /// The answer.
+    Text,
+    /// What the model thinks before it answers. People may see it; no agent does.
+    Reasoning,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAttempt {
@@ -69,6 +78,9 @@ pub struct ModelAttempt {
     pub key: String,
     /// The most output tokens to request.
     pub output_cap: u64,
+    /// The JSON Schema that the answer must match, if any. The runtime checks every answer itself; a provider that can
+    /// enforce a schema may be given it, too.
+    pub output_schema: Option<Arc<str>>,
     pub packet: Packet,
     /// Reads the bytes that the packet refers to, through [`bytes`](Self::bytes) and
     /// [`continuation`](Self::continuation).

@@ -111,8 +111,8 @@ pub const REPAIRS_MAX: u8 = 2;
 pub const MISMATCHES_SHOWN_MAX: usize = 3;
 /// Longest description of one mismatch, in bytes.
 pub const MISMATCH_BYTES_MAX: usize = 160;
-/// Longest time that a model call is assumed to take, in milliseconds: a day, far above how long providers keep a
-/// stream open. A hold covers every rate that is active in that time.
+/// Longest time that a model call may take, in milliseconds: a day, far above how long providers keep a stream open.
+/// A hold covers every rate that is active in that time, and drivers end a call after it.
 pub const MODEL_CALL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 /// Most sets of rates in one price, tiers and changes included: a price that changes every month for years.
 pub const PRICE_RATES_MAX: usize = 256;

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::context::Origin;
+use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::words::{AgentId, CallId, Seq};
 use tokio::sync::broadcast;
 
 /// Deltas that wait for the slowest watcher.
 const DELTAS_MAX: usize = 4_096;
 
-/// A piece of a model's streamed text.
+/// A piece of what a model streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     /// The agent: its tree, and ids from the root down.
@@ -20,7 +21,9 @@ pub struct Delta {
     pub call: CallId,
     /// The attempt; a later attempt voids the text of an earlier one.
     pub attempt: u32,
-    /// Its byte offset in the answer.
+    /// Whether it belongs to the answer or to what the model thinks.
+    pub kind: DeltaKind,
+    /// Its byte offset in the text of its kind.
     pub offset: usize,
     /// The text.
     pub text: String,

@@ -11,7 +11,7 @@ use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::port::blobs::{BlobReader, missed};
-use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
@@ -90,30 +90,30 @@ impl Effects {
     }
 
     pub(super) fn call_model(&mut self, start: ModelStart) {
-        let ModelStart { ticket, attempt, schema, hooked, leads } = start;
+        let ModelStart { ticket, attempt, hooked, leads } = start;
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
         // A task is moved several times before it runs, so it carries little.
         let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
         let (stop, mut stopped) = oneshot::channel();
         let first = leads.then(|| self.reports.clone());
-        let streamed = Streamed { ticket, hub: Arc::clone(&self.hub), first };
+        let listeners = Listeners { ticket, hub: Arc::clone(&self.hub), first };
         self.start(ticket, stop, async move {
             let Some(driver) = drivers.model(&attempt.model) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
             };
             let called = Arc::clone(&attempt);
             let Some(hooked) = hooked else {
-                let ended = call_model(driver.as_ref(), called, &mut stopped, streamed).await;
-                let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
+                let ended = call_model(driver.as_ref(), called, &mut stopped, listeners).await;
+                let expected = Expected::answer(&attempt);
                 return (report(&drivers, ticket, ended.map(Returned::Model), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
-                call_model(driver.as_ref(), called, stop, streamed).await.map(Returned::Model)
+                call_model(driver.as_ref(), called, stop, listeners).await.map(Returned::Model)
             };
             // Boxed because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
-            let expected = Expected::Answer { model: &attempt.model, schema: schema.as_deref() };
+            let expected = Expected::answer(&attempt);
             (report(&drivers, ticket, ended, expected), verdict)
         });
     }
@@ -227,8 +227,8 @@ impl Drop for Effects {
     }
 }
 
-/// Where the text of an answer goes as it arrives.
-struct Streamed {
+/// Who hears of an answer while it arrives.
+struct Listeners {
     ticket: Ticket,
     hub: Arc<Hub>,
     /// Who hears that the answer has begun, if anybody may wait for that.
@@ -239,27 +239,23 @@ async fn call_model(
     driver: &dyn Model,
     attempt: Arc<model::ModelAttempt>,
     stop: &mut Stop,
-    Streamed { ticket, hub, first }: Streamed,
+    Listeners { ticket, hub, first }: Listeners,
 ) -> Result<model::ModelAnswer, Missed> {
     let Ticket { call, attempt: number } = ticket;
-    let said = Arc::new(Mutex::new(String::new()));
+    let streamed = Arc::new(Mutex::new(Streamed::default()));
     let deltas: Deltas = {
-        let (said, origin) = (Arc::clone(&said), Arc::clone(&attempt.origin));
-        Arc::new(move |text: &str| {
-            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            let offset = said.len();
+        let (streamed, origin) = (Arc::clone(&streamed), Arc::clone(&attempt.origin));
+        Arc::new(move |kind: DeltaKind, text: &str| {
+            let mut streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(offset) = streamed.add(kind, text) else { return };
             if let Some(first) = first.as_ref().filter(|_| offset == 0) {
                 // If this is lost, the others start when this call ends.
                 let _ = first.try_send(Brought::FirstToken(ticket));
             }
-            if offset + text.len() > limit::BLOB_BYTES_MAX {
-                return;
-            }
-            said.push_str(text);
             // Under the lock, so that they arrive in order.
             hub.say(|after| {
                 let (origin, text) = (Arc::clone(&origin), text.to_owned());
-                Delta { origin, call, attempt: number, offset, text, after }
+                Delta { origin, call, attempt: number, kind, offset, text, after }
             });
         })
     };
@@ -267,9 +263,34 @@ async fn call_model(
         Some(Ok(answer)) => joined(answer, &attempt).await,
         Some(Err(missed)) => Err(missed),
         None => {
-            let said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            Err(stopped_with(driver.used_when_stopped(&attempt, &said)))
+            let streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
+            Err(stopped_with(driver.used_when_stopped(&attempt, &streamed.text)))
         }
+    }
+}
+
+/// What an attempt has streamed so far. Reasoning is passed on and not kept.
+#[derive(Default)]
+struct Streamed {
+    text: String,
+    reasoning_bytes: usize,
+}
+
+impl Streamed {
+    /// The offset of a new piece; none if it is empty or goes beyond what an answer can have.
+    fn add(&mut self, kind: DeltaKind, text: &str) -> Option<usize> {
+        let offset = match kind {
+            DeltaKind::Text => self.text.len(),
+            DeltaKind::Reasoning => self.reasoning_bytes,
+        };
+        if text.is_empty() || offset + text.len() > limit::BLOB_BYTES_MAX {
+            return None;
+        }
+        match kind {
+            DeltaKind::Text => self.text.push_str(text),
+            DeltaKind::Reasoning => self.reasoning_bytes += text.len(),
+        }
+        Some(offset)
     }
 }
 
@@ -343,6 +364,12 @@ enum Expected<'a> {
     Answer { model: &'a ModelName, schema: Option<&'a str> },
     /// A tool's output, and how many bytes of it are shown whole if the tool sets that.
     Output { shown_bytes: Option<u32> },
+}
+
+impl<'a> Expected<'a> {
+    fn answer(attempt: &'a model::ModelAttempt) -> Self {
+        Self::Answer { model: &attempt.model, schema: attempt.output_schema.as_deref() }
+    }
 }
 
 fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_>) -> Brought {

@@ -25,8 +25,6 @@ pub(super) enum Prepared {
 pub(super) struct ModelStart {
     pub(super) ticket: Ticket,
     pub(super) attempt: model::ModelAttempt,
-    /// The schema of the answer.
-    pub(super) schema: Option<Arc<str>>,
     pub(super) hooked: Option<Box<Hooked>>,
     /// Whether calls with the same prompt prefix wait for its first token.
     pub(super) leads: bool,
@@ -95,15 +93,15 @@ impl Preparing<'_> {
                     attempt,
                     key,
                     output_cap,
+                    output_schema: contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned(),
                     packet,
                     blobs: self.blobs.clone(),
                     remaining: self.world.ledger().remaining(living.account),
                 };
                 let (origin, target) = (&attempt.origin, Target::Model(attempt.model.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
-                let schema = contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned();
                 let leads = self.world.leads(call);
-                Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, schema, hooked, leads })))
+                Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, hooked, leads })))
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
                 let origin = self.contexts.origin(&agent).map(Arc::clone)?;

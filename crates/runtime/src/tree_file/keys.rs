@@ -66,12 +66,19 @@ pub(super) struct ParamKeys {
     pub(super) temperature: Option<Number>,
     pub(super) top_p: Option<Number>,
     pub(super) reasoning_effort: Option<String>,
+    pub(super) thinking: Option<ThinkingWord>,
     pub(super) thinking_budget: Option<Count>,
     #[serde(default)]
     pub(super) stop: Vec<String>,
     pub(super) seed: Option<i64>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ThinkingWord {
+    Adaptive,
 }
 
 /// Numbers, or the name of a model in the price table.

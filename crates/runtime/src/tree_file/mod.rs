@@ -28,7 +28,8 @@ use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Unprice
 use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::FileError;
-pub use model::{ModelCatalog, ModelParams, ModelProvider, ModelSource, NoCatalog, ProviderSource};
+pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
+pub use spinney_kernel::definition::{ModelProvider, Thinking};
 
 use error::Place;
 use node::{Node, Step};

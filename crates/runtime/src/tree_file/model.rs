@@ -5,11 +5,12 @@ use std::ops::RangeInclusive;
 
 use serde_json::Number;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
+use spinney_kernel::definition::{ModelProvider, Thinking};
 use spinney_kernel::words::{ModelName, limit};
 
 use super::definition::Reader;
 use super::error::FileError;
-use super::keys::{ModelKeys, ParamKeys};
+use super::keys::{ModelKeys, ParamKeys, ThinkingWord};
 use super::node::{Key, Kind, Node, Step};
 use super::wrong::{Wrong, cut};
 
@@ -75,23 +76,6 @@ pub struct ProviderSource {
     pub script: Option<String>,
 }
 
-/// A provider that a file can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModelProvider {
-    /// OpenAI's responses API.
-    OpenAi,
-    /// OpenAI's chat completions API.
-    OpenAiChat,
-    /// Anthropic.
-    Anthropic,
-    /// Google's Gemini.
-    Gemini,
-    /// Ollama.
-    Ollama,
-    /// Any server with the chat completions API.
-    OpenAiCompatible,
-}
-
 /// Parameters of a model's calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelParams {
@@ -101,8 +85,8 @@ pub struct ModelParams {
     pub top_p: Option<Number>,
     /// How much it reasons, in the provider's own words.
     pub reasoning_effort: Option<String>,
-    /// The maximum number of reasoning tokens.
-    pub thinking_budget: Option<u64>,
+    /// Whether and how much it thinks before it answers.
+    pub thinking: Option<Thinking>,
     /// Texts at which it stops.
     pub stop: Vec<String>,
     /// Repeatable answers, if the provider supports it.
@@ -119,32 +103,13 @@ const WORD_BYTES_MAX: usize = 256;
 const HEADERS_MAX: usize = 16;
 const SCRIPTED: &str = "scripted";
 
-impl ModelProvider {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::OpenAi, Self::OpenAiChat, Self::Anthropic, Self::Gemini, Self::Ollama, Self::OpenAiCompatible];
-
-    /// Its name in a file.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::OpenAiChat => "openai_chat",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-            Self::OpenAiCompatible => "openai_compatible",
-        }
-    }
-
-    /// Its name in a catalog. Self-hosted servers have no entry there.
-    const fn in_catalog(self) -> Option<&'static str> {
-        match self {
-            Self::OpenAi | Self::OpenAiChat => Some("openai"),
-            Self::Anthropic => Some("anthropic"),
-            Self::Gemini => Some("gemini"),
-            Self::Ollama | Self::OpenAiCompatible => None,
-        }
+/// A provider's name in a catalog. Self-hosted servers have no entry there.
+const fn in_catalog(provider: ModelProvider) -> Option<&'static str> {
+    match provider {
+        ModelProvider::OpenAi | ModelProvider::OpenAiChat => Some("openai"),
+        ModelProvider::Anthropic => Some("anthropic"),
+        ModelProvider::Gemini => Some("gemini"),
+        ModelProvider::Ollama | ModelProvider::OpenAiCompatible => None,
     }
 }
 
@@ -153,7 +118,7 @@ impl ModelSource {
     pub(super) fn in_catalog(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Provider(source) if source.base_url.is_none() => {
-                Some((source.provider.in_catalog()?, source.model.as_str()))
+                Some((in_catalog(source.provider)?, source.model.as_str()))
             }
             Self::Scripted { .. } | Self::Provider(_) => None,
         }
@@ -257,6 +222,15 @@ impl Reader<'_> {
         if let Some(effort) = &keys.reasoning_effort {
             self.said(&at("reasoning_effort"), effort, WORD_BYTES_MAX)?;
         }
+        let budget = self.bounded(&at("thinking_budget"), keys.thinking_budget, 1..=AMOUNT_MAX)?;
+        let thinking = match (keys.thinking, budget) {
+            (Some(ThinkingWord::Adaptive), Some(_)) => {
+                let error = self.wrong(&at("thinking"), "`thinking: adaptive` has no `thinking_budget`");
+                return Err(error.with_help("delete one of them"));
+            }
+            (Some(ThinkingWord::Adaptive), None) => Some(Thinking::Adaptive),
+            (None, budget) => budget.map(Thinking::Budget),
+        };
         self.few_of(&at("stop"), keys.stop.len(), STOPS_MAX)?;
         for stop in &keys.stop {
             self.short(&at("stop"), stop, WORD_BYTES_MAX)?;
@@ -281,7 +255,7 @@ impl Reader<'_> {
             temperature: keys.temperature.clone(),
             top_p: keys.top_p.clone(),
             reasoning_effort: keys.reasoning_effort.clone(),
-            thinking_budget: self.bounded(&at("thinking_budget"), keys.thinking_budget, 1..=AMOUNT_MAX)?,
+            thinking,
             stop: keys.stop.clone(),
             seed: keys.seed,
             headers: keys.headers.clone().into_iter().collect(),

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use spinney::bus::{Seen, Watch};
 use spinney::{Drivers, FunctionModel, Home, Shutdown};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::ToolSpec;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Missed, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{DeltaKind, Missed, ModelAnswer, ModelAttempt};
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind, ModelName};
@@ -149,4 +150,32 @@ async fn g7_a_forked_child_gets_nothing_of_it() {
     assert_eq!(of_child.len(), 1);
     assert_eq!(of_child[0].2, None);
     assert!(given.iter().any(|(agent, _, back)| agent == "root" && back.is_some()));
+}
+
+/// What a model thinks is streamed before its answer, as a kind of its own with offsets of its own.
+#[tokio::test(start_paused = true)]
+async fn thoughts_are_streamed_apart_from_the_answer() {
+    let stage = Stage::new(
+        "rules: [{ think_ms: 10, think: 'First I look around, then I answer.', say: 'Here is my long answer.' }]",
+    );
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=2").await;
+    let mut watcher = tree.watch(Watch { deltas: true, ..Watch::default() });
+    let (mut thought, mut said) = (String::new(), String::new());
+    while let Some(seen) = watcher.next().await {
+        let Seen::Delta(delta) = seen.unwrap() else { continue };
+        let text = match delta.kind {
+            DeltaKind::Reasoning => {
+                assert_eq!(said, "", "thoughts come first");
+                &mut thought
+            }
+            DeltaKind::Text => &mut said,
+        };
+        assert_eq!(delta.offset, text.len());
+        text.push_str(&delta.text);
+    }
+    assert_eq!(
+        (thought.as_str(), said.as_str()),
+        ("First I look around, then I answer.", "Here is my long answer.")
+    );
 }

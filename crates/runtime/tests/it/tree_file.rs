@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use spinney::tree_file::{
-    FILE_BYTES_MAX, ModelCatalog, ModelParams, ModelProvider, ModelSource, ProviderSource, TreeFile,
+    FILE_BYTES_MAX, ModelCatalog, ModelParams, ModelProvider, ModelSource, ProviderSource, Thinking, TreeFile,
 };
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
@@ -409,7 +409,7 @@ fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
             temperature: number(0.5),
             top_p: Some(1.into()),
             reasoning_effort: Some("low".to_owned()),
-            thinking_budget: Some(2_000),
+            thinking: Some(Thinking::Budget(2_000)),
             stop: vec!["END".to_owned()],
             seed: Some(-1),
             headers: vec![("x-team".to_owned(), "TEAM".to_owned())],

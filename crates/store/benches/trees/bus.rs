@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use spinney_kernel::budget::Used;
-use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
 use spinney_kernel::port::{Pending, model};
 use spinney_kernel::words::{By, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
@@ -121,7 +121,7 @@ impl Model for Talker {
     ) -> Pending<Result<model::ModelAnswer, Missed>> {
         Box::pin(async move {
             for number in 0..DELTAS {
-                deltas("word ");
+                deltas(DeltaKind::Text, "word ");
                 if number.is_multiple_of(BREATH) {
                     tokio::task::yield_now().await;
                 }

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::wire::answer::{WireDelta, WireStop, WireUsage};
+use crate::wire::answer::{WireStop, WireUsage};
 use crate::wire::bounds::{BLOCKS_MAX, RAW_BYTES_MAX};
 use crate::wire::continuation::Piece;
 use crate::wire::fault::{WireFault, WireFaultKind};
 use crate::wire::json::{Kind, count, read};
-use crate::wire::stream::Reading;
+use crate::wire::reading::Reading;
 
 #[derive(Debug, Default)]
 pub(in crate::wire) struct AnthropicReader {
@@ -129,7 +128,7 @@ impl AnthropicReader {
             | "content_block_stop"
             | "message_delta"
             | "message_stop" => {}
-            "error" => return Err(reading.faults.event(&read("an error", data)?)),
+            "error" => return Err(reading.error(data)),
             _ => return Ok(()),
         }
         let event: Event = read(&format!("a `{kind}` event"), data)?;
@@ -172,7 +171,7 @@ impl AnthropicReader {
     /// A whole message.
     pub(in crate::wire) fn whole(&mut self, body: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         if read::<Kind>("an answer", body)?.kind == "error" {
-            return Err(reading.faults.event(&read::<Value>("an error", body)?));
+            return Err(reading.error(body));
         }
         let message: Message = read("an answer", body)?;
         reading.draft.named(message.id, message.model);
@@ -210,38 +209,41 @@ impl AnthropicReader {
         let started: Started = read("a content block", raw.get())?;
         Ok(match started.kind.as_str() {
             "text" => {
-                reading.draft.text(&started.text, reading.on_delta)?;
+                reading.text(&started.text)?;
                 Block::Text { bytes: started.text.len() }
             }
             "thinking" => {
-                reading.draft.reasoning(&started.thinking, reading.on_delta)?;
+                reading.reasoning(&started.thinking)?;
                 let Started { thinking, signature, .. } = started;
                 Block::Thinking(Thinking { kind: "thinking", thinking, signature })
             }
             _ => {
-                let call = reading.draft.start_call(Some(&started.id), &started.name, reading.on_delta)?;
+                let call = reading.start_call(Some(&started.id), &started.name)?;
                 let whole =
                     started.input.as_ref().map(|input| input.get()).filter(|input| !is_empty_object(input));
-                reading.draft.arguments(call, whole.unwrap_or_default(), reading.on_delta)?;
+                reading.arguments(call, whole.unwrap_or_default())?;
                 Block::Call { call, is_given: whole.is_some() }
             }
         })
     }
 
     fn delta(&mut self, index: u64, delta: &Delta, reading: &mut Reading<'_>) -> Result<(), WireFault> {
-        let Reading { draft, on_delta, .. } = reading;
         match (self.open.get_mut(&index), delta.kind.as_str()) {
             (Some(Block::Text { bytes }), "text_delta") => {
                 *bytes += delta.text.len();
-                draft.text(&delta.text, on_delta)
+                reading.text(&delta.text)
             }
             (Some(Block::Thinking(block)), "thinking_delta") => {
-                draft.reasoning(&delta.thinking, on_delta)?;
-                if draft.keeps_everything() { grow(&mut block.thinking, &delta.thinking) } else { Ok(()) }
+                reading.reasoning(&delta.thinking)?;
+                if reading.draft.keeps_everything() {
+                    grow(&mut block.thinking, &delta.thinking)
+                } else {
+                    Ok(())
+                }
             }
             (Some(Block::Thinking(block)), "signature_delta") => grow(&mut block.signature, &delta.signature),
             (Some(Block::Call { call, is_given: false }), "input_json_delta") => {
-                draft.arguments(*call, &delta.partial_json, on_delta)
+                reading.arguments(*call, &delta.partial_json)
             }
             _ => Ok(()),
         }
@@ -260,9 +262,8 @@ impl AnthropicReader {
                 reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
             }
             Some(Block::Call { call, .. }) => {
-                (reading.on_delta)(WireDelta::CallFinished { call });
-                let call = reading.draft.call_id(call);
-                reading.draft.piece(Piece { call, ..Piece::default() })
+                let piece = reading.end_call(call, Piece::default());
+                reading.draft.piece(piece)
             }
             Some(Block::Unknown) | None => Ok(()),
         }

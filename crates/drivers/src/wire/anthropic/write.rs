@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use spinney_kernel::definition::Thinking;
 
 use crate::wire::WireFormat;
 use crate::wire::json::Object;
-use crate::wire::request::{BodyError, CacheTime, Thinking, WireMessage, WirePart, WireRequest};
+use crate::wire::request::{BodyError, CacheTime, ServiceTier, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
     BEGINNING, EarlierAnswer, TurnPiece, Unsupported, arguments_raw, base64, file_text, schema, unread,
 };
@@ -30,6 +31,10 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     body.put_some("top_p", params.top_p.as_ref())?;
     body.put_some("stop_sequences", Some(&params.stop).filter(|stop| !stop.is_empty()))?;
     match params.thinking {
+        Some(Thinking::Adaptive) if !is_adaptive(&request.model) => {
+            let older = Unsupported { provider: "Anthropic's models before 4.6" };
+            older.refuse("thinking: adaptive", params.thinking.as_ref())?;
+        }
         Some(Thinking::Adaptive) => body.put("thinking", &json!({ "type": "adaptive" }))?,
         Some(Thinking::Budget(budget)) => {
             // A budget is a part of the cap and must be below it, whatever the cap was shrunk to.
@@ -51,6 +56,9 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     if !output.is_empty() {
         body.put("output_config", &output)?;
     }
+    if let Some(ServiceTier::Standard) = params.tier {
+        body.put("service_tier", "standard_only")?;
+    }
     body.put("stream", &true)?;
     Ok(serde_json::to_vec(&body)?)
 }
@@ -65,6 +73,11 @@ fn system(request: &WireRequest, cache: Option<&Value>) -> Vec<Value> {
         (Some(_), Some(shared)) if !own.trim().is_empty() => vec![with_cache(text(shared), cache), text(own)],
         _ => vec![with_cache(text(&request.system), cache)],
     }
+}
+
+/// Whether a model can decide how much it thinks. Those that cannot are known by their names.
+fn is_adaptive(model: &str) -> bool {
+    !["claude-3", "-4-0", "-4-1", "-4-5", "-4-2025"].iter().any(|older| model.contains(older))
 }
 
 fn cache_control(time: CacheTime) -> Value {

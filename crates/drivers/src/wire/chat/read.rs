@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::wire::answer::{StreamEnd, WireDelta, WireStop, WireUsage};
+use crate::wire::answer::{StreamEnd, WireStop, WireUsage};
 use crate::wire::fault::WireFault;
 use crate::wire::json::{count, read};
-use crate::wire::stream::Reading;
+use crate::wire::open_ai_usage::{InputDetails, OpenAiUsage, OutputDetails};
+use crate::wire::reading::Reading;
 
 /// What is sent after the last chunk.
 const DONE: &str = "[DONE]";
@@ -87,20 +88,6 @@ struct Usage {
     completion_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Default, Deserialize)]
-struct InputDetails {
-    #[serde(default, deserialize_with = "count")]
-    cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-struct OutputDetails {
-    #[serde(default, deserialize_with = "count")]
-    reasoning_tokens: Option<u64>,
-}
-
 impl ChatReader {
     pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         if data.trim() == DONE {
@@ -126,7 +113,7 @@ impl ChatReader {
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 for known in std::mem::take(&mut self.calls).into_values() {
-                    (reading.on_delta)(WireDelta::CallFinished { call: known.call });
+                    reading.finish_call(known.call);
                 }
                 reading.draft.stopped(self.stop(&reason));
             }
@@ -136,19 +123,19 @@ impl ChatReader {
 
     fn said(&mut self, said: Said, reading: &mut Reading<'_>) -> Result<(), WireFault> {
         let reasoning = said.reasoning_content.or_else(|| Some(said.reasoning?.as_str()?.to_owned()));
-        reading.draft.reasoning(&reasoning.unwrap_or_default(), reading.on_delta)?;
+        reading.reasoning(&reasoning.unwrap_or_default())?;
         match said.content {
-            Some(Value::String(text)) => reading.draft.text(&text, reading.on_delta)?,
+            Some(Value::String(text)) => reading.text(&text)?,
             Some(Value::Array(parts)) => {
                 for text in parts.iter().filter_map(|part| part.get("text")?.as_str()) {
-                    reading.draft.text(text, reading.on_delta)?;
+                    reading.text(text)?;
                 }
             }
             _ => {}
         }
         if let Some(refusal) = said.refusal.filter(|refusal| !refusal.is_empty()) {
             self.has_refused = true;
-            reading.draft.text(&refusal, reading.on_delta)?;
+            reading.text(&refusal)?;
         }
         for call in said.tool_calls.into_iter().flatten() {
             self.call(call, reading)?;
@@ -171,18 +158,16 @@ impl ChatReader {
         let call = match known {
             Some(known) => known.call,
             None => {
-                let call = reading.draft.start_call(Some(&id), &name, reading.on_delta)?;
+                let call = reading.start_call(Some(&id), &name)?;
                 if let Some(replaced) = self.calls.insert(number, KnownCall { call, id }) {
-                    (reading.on_delta)(WireDelta::CallFinished { call: replaced.call });
+                    reading.finish_call(replaced.call);
                 }
                 call
             }
         };
         match arguments {
-            Some(Value::String(text)) => reading.draft.arguments(call, &text, reading.on_delta),
-            Some(whole @ Value::Object(_)) => {
-                reading.draft.arguments(call, &whole.to_string(), reading.on_delta)
-            }
+            Some(Value::String(text)) => reading.arguments(call, &text),
+            Some(whole @ Value::Object(_)) => reading.arguments(call, &whole.to_string()),
             _ => Ok(()),
         }
     }
@@ -201,20 +186,16 @@ impl ChatReader {
 }
 
 impl Usage {
-    /// Input counts include what was cached; some servers leave reasoning out of the output, and only the total has it.
+    /// Some servers leave reasoning out of the output, and only the total has it.
     fn normal(self) -> WireUsage {
-        let details = self.prompt_tokens_details.unwrap_or_default();
-        let (cache_read, written) = (details.cached_tokens, details.cache_write_tokens);
-        let cached = cache_read.unwrap_or_default().saturating_add(written.unwrap_or_default());
         let beyond_input =
             self.total_tokens.zip(self.prompt_tokens).map(|(all, input)| all.saturating_sub(input));
-        WireUsage {
-            input: self.prompt_tokens.map(|input| input.saturating_sub(cached)),
+        let usage = OpenAiUsage {
+            input: self.prompt_tokens,
             output: self.completion_tokens.map(|output| output.max(beyond_input.unwrap_or_default())),
-            cache_read,
-            cache_written_5m: written,
-            cache_written_1h: None,
-            reasoning: self.completion_tokens_details.unwrap_or_default().reasoning_tokens,
-        }
+            input_details: self.prompt_tokens_details,
+            output_details: self.completion_tokens_details,
+        };
+        usage.normal()
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::wire::answer::WireToolCall;
 use crate::wire::json::Object;
-use crate::wire::request::{BodyError, WireMessage, WirePart, WireRequest};
+use crate::wire::request::{BodyError, ServiceTier, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
     BEGINNING, Unsupported, arguments, data_url, file_text, fitting_id, only_text, schema, unread,
 };
@@ -23,7 +23,7 @@ pub(in crate::wire) enum ChatDialect {
 
 pub(in crate::wire) fn write(request: &WireRequest, dialect: ChatDialect) -> Result<Vec<u8>, BodyError> {
     let (params, mut body) = (&request.params, Object::default());
-    Unsupported { provider: "chat completions" }.refuse("thinking_budget", params.thinking.as_ref())?;
+    Unsupported { provider: "chat completions" }.refuse_thinking(params)?;
     body.put("model", &request.model)?;
     body.put("messages", &messages(request, dialect)?)?;
     if !request.tools.is_empty() {
@@ -47,6 +47,9 @@ pub(in crate::wire) fn write(request: &WireRequest, dialect: ChatDialect) -> Res
         response_format.put("type", "json_schema")?;
         response_format.put("json_schema", &form)?;
         body.put("response_format", &response_format)?;
+    }
+    if let (ChatDialect::OpenAi, Some(ServiceTier::Standard)) = (dialect, params.tier) {
+        body.put("service_tier", "default")?;
     }
     body.put("stream", &true)?;
     body.put("stream_options", &json!({ "include_usage": true }))?;

@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::wire::answer::{WireDelta, WireStop, WireUsage};
+use crate::wire::answer::{WireStop, WireUsage};
 use crate::wire::continuation::Piece;
 use crate::wire::fault::WireFault;
 use crate::wire::json::{count, read};
-use crate::wire::stream::Reading;
+use crate::wire::reading::Reading;
 
 #[derive(Debug)]
 pub(in crate::wire) struct GeminiReader;
@@ -114,17 +114,16 @@ impl GeminiReader {
         let text = part.text.unwrap_or_default();
         let mut piece = Piece::default();
         if part.thought == Some(true) {
-            reading.draft.reasoning(&text, reading.on_delta)?;
+            reading.reasoning(&text)?;
         } else {
             piece.text = text.len();
-            reading.draft.text(&text, reading.on_delta)?;
+            reading.text(&text)?;
         }
         if let Some(function) = part.function_call {
-            let call = reading.draft.start_call(function.id.as_deref(), &function.name, reading.on_delta)?;
+            let call = reading.start_call(function.id.as_deref(), &function.name)?;
             let arguments = function.args.as_ref().map_or("{}", |args| args.get());
-            reading.draft.arguments(call, arguments, reading.on_delta)?;
-            (reading.on_delta)(WireDelta::CallFinished { call });
-            piece.call = reading.draft.call_id(call);
+            reading.arguments(call, arguments)?;
+            piece = reading.end_call(call, piece);
         }
         if part.thought_signature.is_some_and(|signature| !signature.is_empty()) {
             piece.raw = Some(raw);

@@ -2,10 +2,11 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use spinney_kernel::definition::Thinking;
 
 use crate::wire::WireFormat;
 use crate::wire::json::Object;
-use crate::wire::request::{BodyError, Thinking, WireMessage, WirePart, WireRequest};
+use crate::wire::request::{BodyError, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
     BEGINNING, EarlierAnswer, TurnPiece, arguments_raw, base64, file_text, schema, unread,
 };

@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::wire::answer::{WireDelta, WireStop, WireUsage};
+use crate::wire::answer::{WireStop, WireUsage};
 use crate::wire::bounds::BLOCKS_MAX;
 use crate::wire::continuation::Piece;
 use crate::wire::fault::{WireFault, WireFaultKind};
 use crate::wire::json::{Kind, count, read};
-use crate::wire::stream::Reading;
+use crate::wire::open_ai_usage::{InputDetails, OpenAiUsage, OutputDetails};
+use crate::wire::reading::Reading;
 
 #[derive(Debug, Default)]
 pub(in crate::wire) struct ResponsesReader {
@@ -80,20 +81,6 @@ struct Usage {
     output_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Default, Deserialize)]
-struct InputDetails {
-    #[serde(default, deserialize_with = "count")]
-    cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-struct OutputDetails {
-    #[serde(default, deserialize_with = "count")]
-    reasoning_tokens: Option<u64>,
-}
-
 impl ResponsesReader {
     pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         let kind = read::<Kind>("an event", data)?.kind;
@@ -111,7 +98,7 @@ impl ResponsesReader {
             | "response.incomplete"
             | "response.failed"
             | "response.cancelled" => {}
-            "error" => return Err(reading.faults.event(&read("an error", data)?)),
+            "error" => return Err(reading.error(data)),
             _ => return Ok(()),
         }
         let event: Event = read(&format!("a `{kind}` event"), data)?;
@@ -128,21 +115,21 @@ impl ResponsesReader {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.has_refused |= kind == "response.refusal.delta";
                 self.open(event.output_index)?.bytes += delta.len();
-                reading.draft.text(&delta, reading.on_delta)
+                reading.text(&delta)
             }
             "response.reasoning_summary_part.added" => {
                 let between = if self.has_reasoned { "\n\n" } else { "" };
-                reading.draft.reasoning(between, reading.on_delta)
+                reading.reasoning(between)
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.has_reasoned = true;
-                reading.draft.reasoning(&delta, reading.on_delta)
+                reading.reasoning(&delta)
             }
             "response.function_call_arguments.delta" => {
                 let open = self.open(event.output_index)?;
                 let Some(call) = open.call else { return Ok(()) };
                 open.bytes += delta.len();
-                reading.draft.arguments(call, &delta, reading.on_delta)
+                reading.arguments(call, &delta)
             }
             "response.created" => {
                 let response = event.response.map_or((None, None), |response| (response.id, response.model));
@@ -179,7 +166,7 @@ impl ResponsesReader {
         }
         let item: Item = read("an item", raw.get())?;
         let name = item.name.unwrap_or_default();
-        let call = reading.draft.start_call(item.call_id.as_deref(), &name, reading.on_delta)?;
+        let call = reading.start_call(item.call_id.as_deref(), &name)?;
         self.open(index)?.call = Some(call);
         Ok(())
     }
@@ -199,14 +186,14 @@ impl ResponsesReader {
             ("message", _) => {
                 let text = self.message_text(item.content.unwrap_or_default());
                 let missed = if open.bytes == 0 { text.as_str() } else { "" };
-                reading.draft.text(missed, reading.on_delta)?;
+                reading.text(missed)?;
                 reading.draft.piece(Piece { raw: Some(raw), text: open.bytes + missed.len(), call: None })
             }
             ("function_call", Some(call)) => {
                 let whole = item.arguments.filter(|_| open.bytes == 0).unwrap_or_default();
-                reading.draft.arguments(call, &whole, reading.on_delta)?;
-                (reading.on_delta)(WireDelta::CallFinished { call });
-                reading.draft.piece(Piece { raw: Some(raw), text: 0, call: reading.draft.call_id(call) })
+                reading.arguments(call, &whole)?;
+                let piece = reading.end_call(call, Piece { raw: Some(raw), ..Piece::default() });
+                reading.draft.piece(piece)
             }
             // We ask that nothing is stored, so reasoning without its content would name an item that nobody has.
             ("reasoning", _) if item.encrypted_content.is_some_and(|content| !content.is_empty()) => {
@@ -255,18 +242,13 @@ impl ResponsesReader {
 }
 
 impl Usage {
-    /// Input counts include what was cached.
     fn normal(self) -> WireUsage {
-        let details = self.input_tokens_details.unwrap_or_default();
-        let (cache_read, written) = (details.cached_tokens, details.cache_write_tokens);
-        let cached = cache_read.unwrap_or_default().saturating_add(written.unwrap_or_default());
-        WireUsage {
-            input: self.input_tokens.map(|input| input.saturating_sub(cached)),
+        let usage = OpenAiUsage {
+            input: self.input_tokens,
             output: self.output_tokens,
-            cache_read,
-            cache_written_5m: written,
-            cache_written_1h: None,
-            reasoning: self.output_tokens_details.unwrap_or_default().reasoning_tokens,
-        }
+            input_details: self.input_tokens_details,
+            output_details: self.output_tokens_details,
+        };
+        usage.normal()
     }
 }

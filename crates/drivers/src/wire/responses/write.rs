@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::wire::WireFormat;
 use crate::wire::json::Object;
-use crate::wire::request::{BodyError, WireMessage, WirePart, WireRequest};
+use crate::wire::request::{BodyError, ServiceTier, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
     EarlierAnswer, TurnPiece, Unsupported, arguments, data_url, file_text, fitting_id, schema, unread,
 };
@@ -16,7 +16,7 @@ const ID_BYTES_MAX: usize = 64;
 pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError> {
     let (params, mut body) = (&request.params, Object::default());
     let unsupported = Unsupported { provider: "responses" };
-    unsupported.refuse("thinking_budget", params.thinking.as_ref())?;
+    unsupported.refuse_thinking(params)?;
     unsupported.refuse("seed", params.seed.as_ref())?;
     unsupported.refuse_stop(params)?;
     body.put("model", &request.model)?;
@@ -46,6 +46,9 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     body.put("store", &false)?;
     if reasons(&request.model) {
         body.put("include", &["reasoning.encrypted_content"])?;
+    }
+    if let Some(ServiceTier::Standard) = params.tier {
+        body.put("service_tier", "default")?;
     }
     body.put("stream", &true)?;
     Ok(serde_json::to_vec(&body)?)

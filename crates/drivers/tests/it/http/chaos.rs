@@ -124,10 +124,93 @@ async fn what_is_no_http_and_no_tls_is_a_fault_of_the_server() {
         connection.write_all(b"220 mail ready\r\n").await.unwrap();
     });
     let missed = ask(SHORT, call(CHAT, &format!("https://{address}"))).await.0.unwrap_err();
-    assert_eq!((missed.fault.kind, missed.reached), NO_CONNECTION, "{}", missed.fault);
+    let insecure = (WireFaultKind::Insecure, Reached::NotSent);
+    assert_eq!((missed.fault.kind, missed.reached), insecure, "{}", missed.fault);
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let missed = ask(SHORT, call(CHAT, &format!("http://{nobody}"))).await.0.unwrap_err();
-    assert_eq!((missed.fault.kind, missed.reached), NO_CONNECTION, "{}", missed.fault);
+    for address in [format!("http://{nobody}"), "https://no-such-host.invalid".to_owned()] {
+        let missed = ask(SHORT, call(CHAT, &address)).await.0.unwrap_err();
+        assert_eq!((missed.fault.kind, missed.reached), NO_CONNECTION, "{}", missed.fault);
+    }
+}
+
+/// Whoever closes before the first byte may have read the request, and may bill it.
+#[tokio::test]
+async fn a_connection_that_closes_before_the_first_byte_is_a_fault_of_the_server() {
+    let after_reading = Upstream::play(vec![]).await;
+    let missed = ask(SHORT, call(CHAT, &after_reading.url)).await.0.unwrap_err();
+    assert_eq!(
+        (missed.fault.kind, missed.reached),
+        (WireFaultKind::Server, Reached::Sent),
+        "{}",
+        missed.fault
+    );
+    let at_once = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = at_once.local_addr().unwrap();
+    tokio::spawn(async move { while at_once.accept().await.is_ok() {} });
+    let missed = ask(SHORT, call(CHAT, &format!("http://{address}"))).await.0.unwrap_err();
+    assert_eq!(
+        (missed.fault.kind, missed.reached),
+        (WireFaultKind::Server, Reached::Sent),
+        "{}",
+        missed.fault
+    );
+}
+
+/// Headers, interim responses, chunk extensions and trailers are no place to hide an endless answer either.
+#[tokio::test]
+async fn heads_and_frames_without_end_are_stopped() {
+    let chunked = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let endless =
+        |before: &[u8], piece: &[u8]| vec![Step::Send(before.to_vec()), Step::Endless(piece.to_vec())];
+    let scripts = [
+        endless(b"HTTP/1.1 200 OK\r\n", b"x-more: headers\r\n"),
+        endless(b"HTTP/1.1 200 OK\r\nx-one: ", &[b'x'; 4096]),
+        endless(b"HTTP/1.1 200 ", &[b'x'; 4096]),
+        endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        endless(&[chunked.as_slice(), b"5;"].concat(), &[b'x'; 4096]),
+        endless(&[chunked.as_slice(), b"0\r\n"].concat(), b"x-more: trailers\r\n"),
+    ];
+    let limits = HttpLimits { head: Duration::from_millis(500), total: Duration::from_secs(2), ..SHORT };
+    for (place, script) in scripts.into_iter().enumerate() {
+        let upstream = Upstream::play(script).await;
+        let fault = fault(limits, &upstream).await;
+        let expected = [WireFaultKind::Server, WireFaultKind::Cut, WireFaultKind::Timeout];
+        assert!(expected.contains(&fault.kind), "{place}: {fault:?}");
+        upstream.closed().await;
+    }
+}
+
+/// We ask for no compression and undo none, so a small body cannot become a large one.
+#[tokio::test]
+async fn a_compressed_body_is_not_unpacked() {
+    let bomb = [0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0xff].repeat(100);
+    let headers = "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n";
+    let upstream =
+        Upstream::respond("200 OK", headers, vec![Step::Send(bomb), Step::Send(b"\n\n".to_vec())]).await;
+    let fault = fault(SHORT, &upstream).await;
+    assert!(matches!(fault.kind, WireFaultKind::Malformed | WireFaultKind::Cut), "{fault:?}");
+    assert!(!upstream.requests()[0].to_lowercase().contains("accept-encoding"));
+}
+
+#[tokio::test]
+async fn a_stream_that_comes_byte_by_byte_is_read_whole() {
+    let recorded = stream(CHAT, "parallel_tools").bytes;
+    let upstream = Upstream::stream(recorded.iter().map(|byte| Step::Send(vec![*byte])).collect()).await;
+    let answer = ask(SHORT, call(CHAT, &upstream.url)).await.0.unwrap();
+    assert_eq!((answer.end, answer.calls.len()), (StreamEnd::Whole, 3));
+}
+
+/// A hold covers the prices of one day, so no call outlives it, whatever its limits are.
+#[tokio::test(start_paused = true)]
+async fn no_attempt_takes_longer_than_a_hold_covers() {
+    let month = Duration::from_secs(30 * 24 * 60 * 60);
+    let limits = HttpLimits { connect: month, head: month, idle: month, total: month, ..SHORT };
+    let upstream = Upstream::play(vec![Step::Hold]).await;
+    let fault = fault(limits, &upstream).await;
+    assert_eq!(
+        (fault.kind, fault.message.as_str()),
+        (WireFaultKind::Timeout, "the answer did not end within 86400 s")
+    );
 }
 
 #[tokio::test]

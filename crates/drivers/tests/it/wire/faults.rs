@@ -1,5 +1,7 @@
 //! Errors as providers send them: what they mean, how long to wait, and what people read.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use spinney_drivers::wire::bounds::FAULT_TEXT_BYTES_MAX;
 use spinney_drivers::wire::{ErrorResponse, FaultReader, Secrets, WireFault, WireHeader};
@@ -114,6 +116,29 @@ fn keys_are_hidden_whole_in_part_and_masked() {
         assert!(!message.contains(&KEY[..8]), "{message}");
         assert!(expected.is_empty() || message == expected, "{message}");
     }
+}
+
+/// Secrets (encoded): a key is hidden in base64, wherever it stands in what was encoded, and as URLs and JSON write it.
+#[test]
+fn keys_are_hidden_in_every_encoding() {
+    let secret = "sk-a+b/c=d\"e-0123456789";
+    let reader = FaultReader::new(Secrets::new([secret.to_owned()]));
+    let read = |text: &str| {
+        let body = serde_json::json!({ "error": { "message": text } }).to_string();
+        reader.response(ErrorResponse { status: 401, headers: &[], body: body.as_bytes() }).message
+    };
+    for before in ["", "u", "us", "use", "user:", "Bearer "] {
+        for engine in [STANDARD, URL_SAFE_NO_PAD] {
+            let encoded = engine.encode(format!("{before}{secret}"));
+            let message = read(&format!("you sent {encoded}"));
+            assert!(message.contains("[key]"), "{before}: {message}");
+            let shown = message.split_whitespace().nth(2).unwrap().replace("[key]", "");
+            assert!(shown.len() < 12 + before.len() * 2, "{before}: {message}");
+        }
+    }
+    assert_eq!(read("sk-a%2Bb%2Fc%3Dd%22e-0123456789"), "[key] (status 401)");
+    assert_eq!(read("sk-a%2bb%2fc%3dd%22e-0123456789"), "[key] (status 401)");
+    assert_eq!(read(r#"sent {"key":"sk-a+b/c=d\"e-0123456789"}"#), r#"sent {"key":"[key]"} (status 401)"#);
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
-use spinney_kernel::port::model::{Deltas, Missed, Model, Purpose};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, Purpose};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::words::{Enclosure, Fault, FaultKind, Part};
@@ -127,7 +127,7 @@ impl Model for Player {
             process.outside.model_called(&attempt.key, attempt.attempt);
             process.record.judge_packet(&attempt);
             let (text, asks) = said(&process.plot, &attempt);
-            deltas(&text);
+            deltas(DeltaKind::Text, &text);
             process.pass(ms).await;
             let output = (text.len() + asks.iter().map(|ask| ask.args.len()).sum::<usize>()) as u64 / 4;
             let over = process.plot.mode == Mode::Wild && ms % 31 == 0;
