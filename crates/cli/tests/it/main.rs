@@ -4,6 +4,7 @@
 
 mod approvals;
 mod bad_input;
+mod chaos;
 mod checkpoints;
 mod config;
 mod contexts;
@@ -32,6 +33,7 @@ mod result_line;
 mod resuming;
 mod scenarios;
 mod scripts;
+mod secrets;
 mod sending;
 mod spawning;
 mod stage;
@@ -39,6 +41,8 @@ mod steering;
 mod suggested;
 mod summaries;
 mod teams;
+mod tls;
+mod tls_upstream;
 mod untrusted_input;
 mod upstream;
 mod workspace;

@@ -237,6 +237,62 @@ fn settings_that_cannot_be_are_refused_before_anything_starts() {
     assert!(!stage.home().exists());
 }
 
+/// What an upstream is asked and what is booked with these keys of a model.
+fn seen(reply: &Reply, keys: &str) -> (String, Value, Value) {
+    let upstream = Upstream::new(vec![reply.clone()]);
+    let stage = Stage::new();
+    let address =
+        if keys.contains("anthropic") { upstream.url.trim_end_matches("/v1") } else { &upstream.url };
+    let written = format!("base_url: '{address}', {keys}");
+    let written = if keys.contains("price") { written } else { format!("{written}, {PRICE}") };
+    let ended = run(&stage, &tree(&stage, &written, ""));
+    assert_eq!(ended.code, Some(0), "{keys}: {}", ended.err);
+    let asked = upstream.asked().remove(0);
+    let head =
+        asked.head.lines().filter(|line| !line.starts_with("host:") && !line.starts_with("content-length:"));
+    (head.collect::<Vec<_>>().join("\n"), asked.body, ended.result()["spent"]["cost_nanos"].clone())
+}
+
+/// L32 (keys of models): each key of a model and of its `params` changes what the provider is asked, or what is booked;
+/// one that nobody knows is refused.
+#[test]
+fn l32_every_key_of_a_model_makes_a_difference() {
+    let says = Reply::says("Done.", &[]);
+    let tiny = "provider: openai_compatible, model: tiny";
+    let without = seen(&says, tiny);
+    let differs = [
+        "provider: openai_chat, model: tiny, key_env: TEST_MODEL_KEY",
+        "provider: openai_compatible, model: other",
+        "provider: openai_compatible, model: tiny, key_env: TEST_MODEL_KEY",
+        "provider: openai_compatible, model: tiny, max_output: 99",
+        "provider: openai_compatible, model: tiny, price: { input_per_mtok_usd: 2, output_per_mtok_usd: 10 }",
+        "provider: openai_compatible, model: tiny, params: { temperature: 0.5 }",
+        "provider: openai_compatible, model: tiny, params: { top_p: 0.5 }",
+        "provider: openai_compatible, model: tiny, params: { reasoning_effort: low }",
+        "provider: openai_compatible, model: tiny, params: { stop: [END] }",
+        "provider: openai_compatible, model: tiny, params: { seed: 7 }",
+        "provider: openai_compatible, model: tiny, params: { headers: { x-team: TEST_MODEL_KEY } }",
+    ];
+    for keys in differs {
+        assert_ne!(seen(&says, keys), without, "{keys} makes no difference");
+    }
+    let says = Reply::recorded(include_str!("../../../drivers/corpus/anthropic_messages/plain_text.sse"));
+    let thinker = "provider: anthropic, model: claude-opus-4-6, key_env: TEST_MODEL_KEY";
+    let thinking = |params: &str| seen(&says, &format!("{thinker}, params: {params}")).1["thinking"].clone();
+    assert_eq!(thinking("{}"), Value::Null);
+    assert_eq!(thinking("{ thinking: adaptive }"), json!({ "type": "adaptive" }));
+    assert_eq!(thinking("{ thinking_budget: 1500 }"), json!({ "type": "enabled", "budget_tokens": 1500 }));
+    let stage = Stage::new();
+    for keys in [
+        format!("{tiny}, base_url: 'http://127.0.0.1:1', modle: x"),
+        format!("{tiny}, base_url: 'http://127.0.0.1:1', params: {{ sed: 1 }}"),
+    ] {
+        let ended = stage.spinney(&["run", &tree(&stage, &keys, "")]);
+        assert_eq!(ended.code, Some(2), "{}", ended.err);
+        assert!(ended.err.contains("unknown key") && ended.err.contains("did you mean"), "{}", ended.err);
+    }
+}
+
 /// A tree that was killed during a call resumes with the same provider. The lost call is settled at its hold.
 #[test]
 fn a_killed_tree_resumes_on_its_provider() {

@@ -15,6 +15,8 @@ pub(crate) enum Reply {
     Late(String),
     /// Sends only a beginning, and then nothing until the client disconnects.
     Held(String),
+    /// The head, and the piece again and again: a gigabyte, unless the other side goes before.
+    Gigabyte { head: String, piece: String },
 }
 
 #[derive(Clone)]
@@ -141,6 +143,11 @@ impl Reply {
         Self::Sent(format!("{STREAM}data: {event}\n\n"))
     }
 
+    /// A stream of a gigabyte.
+    pub(crate) fn gigabyte(piece: &str) -> Self {
+        Self::Gigabyte { head: STREAM.to_owned(), piece: piece.repeat((64 * 1024 / piece.len()).max(1)) }
+    }
+
     pub(crate) fn error(status: &str, headers: &str, message: &str) -> Self {
         let body = json!({ "error": { "message": message } });
         Self::Sent(format!(
@@ -148,6 +155,8 @@ impl Reply {
         ))
     }
 }
+
+const GIGABYTE: usize = 1 << 30;
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
 
@@ -165,6 +174,15 @@ fn answer(mut connection: TcpStream, reply: &Reply, seen: &Seen) {
         Reply::Held(text) => {
             let _gone = connection.write_all(text.as_bytes());
             let _gone = connection.read(&mut [0; 64]);
+        }
+        Reply::Gigabyte { head, piece } => {
+            let mut went_well = connection.write_all(head.as_bytes());
+            for _ in 0..GIGABYTE / piece.len() {
+                if went_well.is_err() {
+                    break;
+                }
+                went_well = connection.write_all(piece.as_bytes());
+            }
         }
     }
 }
