@@ -48,7 +48,7 @@ test-peers: ## aimock and a real small model, installed into a cache by peers/in
 bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench
 	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees --bench overhead
-	$(CARGO) bench --quiet --locked -p spinney-drivers --bench tokens
+	$(CARGO) bench --quiet --locked -p spinney-drivers --bench streams --bench tokens
 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
