@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use spinney_drivers::http::{HttpLimits, ModelKey};
-use spinney_drivers::providers::{Provider, ProviderClients, ProviderModel, ProviderSetup};
+use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup};
 use spinney_drivers::wire::WireParams;
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::context::{Message, Origin, Packet};
+use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::words::{By, Category, TreeId};
 use tempfile::TempDir;
 
@@ -146,13 +147,13 @@ impl Format {
         format!("provider: {provider}, base_url: '{url}{path}', key_env: {KEY_ENV}, {PRICE}")
     }
 
-    const fn provider(self) -> Provider {
+    const fn provider(self) -> ModelProvider {
         match self.provider.as_bytes() {
-            b"openai" => Provider::OpenAi,
-            b"openai_chat" => Provider::OpenAiChat,
-            b"anthropic" => Provider::Anthropic,
-            b"gemini" => Provider::Gemini,
-            _ => Provider::OpenAiCompatible,
+            b"openai" => ModelProvider::OpenAi,
+            b"openai_chat" => ModelProvider::OpenAiChat,
+            b"anthropic" => ModelProvider::Anthropic,
+            b"gemini" => ModelProvider::Gemini,
+            _ => ModelProvider::OpenAiCompatible,
         }
     }
 }
@@ -171,7 +172,11 @@ pub(super) async fn called(format: Format, peer: &Peer) -> (Result<ModelAnswer, 
     let model = ProviderModel::new(setup, &ProviderClients::new(HttpLimits::default()).unwrap()).unwrap();
     let pieces = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&pieces);
-    let deltas = Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
+    let deltas = Arc::new(move |kind, text: &str| {
+        if kind == DeltaKind::Text {
+            heard.lock().unwrap().push(text.to_owned());
+        }
+    });
     let answer = model.call(Arc::new(attempt()), deltas).await;
     let pieces = pieces.lock().unwrap().clone();
     (answer, pieces)
@@ -203,6 +208,7 @@ fn attempt() -> ModelAttempt {
         },
         blobs: BlobReader::default(),
         remaining: Ceilings::NONE,
+        output_schema: None,
     }
 }
 
