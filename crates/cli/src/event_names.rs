@@ -3,21 +3,27 @@
 
 use std::collections::BTreeMap;
 
+use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::OpenCalls;
 use spinney_kernel::record::{Event, Outcome, ToolAsk};
-use spinney_kernel::words::AgentId;
+use spinney_kernel::words::{AgentId, CallId};
 
 #[derive(Default)]
 pub(crate) struct EventNames {
     pub(crate) calls: OpenCalls,
     /// The tool calls of each agent's last answer.
     asks: BTreeMap<AgentId, Vec<ToolAsk>>,
+    /// What is held for each call that runs.
+    held: BTreeMap<CallId, Amounts>,
 }
 
 impl EventNames {
     /// Call it before describing the event.
     pub(crate) fn enter(&mut self, event: &Event) {
         self.calls.enter(event);
+        if let Event::CallStarted { call, held, .. } = event {
+            self.held.insert(*call, *held);
+        }
         if let Event::CallEnded { call, outcome: Outcome::Done { asks, .. }, .. } = event
             && let Some(open) = self.calls.find(*call)
             && open.aim.is_turn()
@@ -29,9 +35,16 @@ impl EventNames {
     /// Call it after describing the event.
     pub(crate) fn leave(&mut self, event: &Event) {
         self.calls.leave(event);
+        if let Event::CallEnded { call, .. } | Event::AttemptFailed { call, .. } = event {
+            self.held.remove(call);
+        }
         if let Event::AgentEnded { agent, .. } = event {
             self.asks.remove(agent);
         }
+    }
+
+    pub(crate) fn held(&self, call: CallId) -> Option<&Amounts> {
+        self.held.get(&call)
     }
 
     pub(crate) fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
@@ -41,9 +54,7 @@ impl EventNames {
 
 #[cfg(test)]
 mod tests {
-    use spinney_kernel::budget::Amounts;
     use spinney_kernel::record::{ModelCall, Work};
-    use spinney_kernel::words::CallId;
 
     use super::*;
     use crate::event_text::describe;
@@ -52,15 +63,7 @@ mod tests {
     fn a_call_that_switches_models_is_named_after_the_new_model() {
         let call = CallId(1);
         let [first, other] = ["first", "other"].map(|name| name.parse().unwrap());
-        let model = ModelCall {
-            model: first,
-            input_tokens: 1,
-            output_cap: 1,
-            summary: None,
-            left: None,
-            continues: false,
-            wrap_up: None,
-        };
+        let model = ModelCall::new(first, 1, 1);
         let asked = Event::CallAsked { call, agent: "root".parse().unwrap(), work: Work::Model(model) };
         let switched = Event::CallSwitched { call, model: other, output_cap: 1 };
         let started = Event::CallStarted { call, attempt: 2, held: Amounts::ZERO, at: None, leads: None };

@@ -1,15 +1,15 @@
 //! Each event as text. Important ones are marked; the rest is for people who want every detail.
 
-use spinney_kernel::budget::Amounts;
+use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Aim;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
-    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, LeftOut, Outcome, Restored,
-    Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, LeftOut, ModelCall, Outcome,
+    Restored, Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis, ModelName,
-    Topic,
+    Topic, grouped,
 };
 
 use crate::approval::Approval;
@@ -264,11 +264,28 @@ fn asked(names: &EventNames, call: CallId, agent: &AgentId, work: &Work) -> Line
                 (None, None) => "",
             },
             call.0,
-            counted(model.input_tokens, "token"),
+            expected(model),
             model.output_cap
         )),
         Work::Child(_) | Work::Wait(_) | Work::Question(_) => detail(format!("call {} is open", call.0)),
     }
+}
+
+/// The input of a model call: the bound, and the estimate if that is another number.
+fn expected(model: &ModelCall) -> String {
+    let most = counted(model.input_tokens, "token");
+    match model.estimate {
+        Some(estimate) => format!("at most {most}, probably {}", grouped(estimate)),
+        None => most,
+    }
+}
+
+/// What a model call used of what was held for it, so that counts can be judged.
+pub(crate) fn settled(names: &EventNames, event: &Event) -> Option<String> {
+    let Event::CallEnded { call, spent, input_tokens: Some(input), .. } = event else { return None };
+    let [held, used] = [names.held(*call)?, spent].map(|amounts| amounts.of(Resource::Tokens));
+    let [most, all, input, output] = [held, used, *input, used.saturating_sub(*input)].map(grouped);
+    Some(format!("[{most} tokens held, {all} used: {input} in, {output} out]"))
 }
 
 fn attempt_failed(names: &EventNames, call: CallId, fault: Option<&Fault>, spent: &Amounts) -> Line {

@@ -150,7 +150,7 @@ impl Fold<'_> {
             let headers = self.window().map_or(&[][..], Window::headers);
             let first = if is_cut || is_set { 0 } else { packet.messages.len().saturating_sub(new) };
             let counted = packet.messages.iter().zip(headers).skip(first);
-            tokens.extend(counted.map(|(message, header)| (Arc::as_ptr(message), header.tokens.into())));
+            tokens.extend(counted.map(|(message, header)| (Arc::as_ptr(message), header.estimate.into())));
         }
         self.seen = all.len();
         self.tokens.extend(tokens);
@@ -183,7 +183,7 @@ impl Fold<'_> {
 
     fn unread_tokens(&self) -> Vec<u64> {
         let headers = self.window().map_or(&[][..], Window::headers);
-        headers.iter().skip(self.read()).map(|header| header.tokens.into()).collect()
+        headers.iter().skip(self.read()).map(|header| header.estimate.into()).collect()
     }
 
     fn recalled(self, ended: Option<ExitKind>) -> Result<Recalled> {
@@ -237,11 +237,12 @@ impl Fold<'_> {
     }
 
     fn known(&self) -> Vec<Known> {
+        let corrected = |tokens| self.window().map_or(tokens, |window| window.corrected(tokens));
         let packet = self.contexts.packet(self.agent, 0).unwrap_or_default();
         let mut window = packet.messages.iter().filter(|message| is_stored(message)).peekable();
         let read = self.contexts.messages(self.agent).unwrap_or_default().iter();
         let read = read.map(|message| {
-            let tokens = self.tokens.get(&Arc::as_ptr(message)).copied();
+            let tokens = self.tokens.get(&Arc::as_ptr(message)).copied().map(corrected);
             let is_kept = window.next_if(|kept| Arc::ptr_eq(kept, message)).is_some();
             let place = if is_kept { Place::Window } else { Place::LeftOut };
             Known { message: Arc::clone(message), tokens, place }
@@ -249,7 +250,7 @@ impl Fold<'_> {
         let unread = self.contexts.unread(self.agent).zip(self.unread_tokens());
         let unread = unread.map(|(message, tokens)| {
             let message = Arc::new(message.clone());
-            Known { message, tokens: Some(tokens), place: Place::Unread }
+            Known { message, tokens: Some(corrected(tokens)), place: Place::Unread }
         });
         read.chain(unread).collect()
     }

@@ -10,7 +10,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::words::{AgentId, Millis, Seq, Time, Topic, TreeId};
 
 use crate::event_names::EventNames;
-use crate::event_text::{Line, Weight, describe};
+use crate::event_text::{Line, Weight, describe, settled};
 use crate::out::{self, Unwritten};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,9 @@ impl Screen {
         let since = Millis(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
             let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };
-            return Some(format!("{:>5}  {since:>#7}  {path}  {text}", recorded.seq.0));
+            let settled =
+                settled(&self.names, &recorded.event).map_or_else(String::new, |it| format!("  {it}"));
+            return Some(format!("{:>5}  {since:>#7}  {path}  {text}{settled}", recorded.seq.0));
         }
         if weight == Weight::Detail {
             return None;

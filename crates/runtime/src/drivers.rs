@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use spinney_kernel::definition::{Allow, Builtin, Definition, Role};
+use spinney_kernel::definition::{Allow, Builtin, Definition, Role, TokenCounter};
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::rules::request::{Request, Verb};
-use spinney_kernel::words::{ModelName, Part, RoleName, ToolName};
+use spinney_kernel::words::{ModelName, Part, RoleName, TokenCount, ToolName};
 
 use crate::hooks::TreeHooks;
 
@@ -92,12 +92,16 @@ impl Drivers {
         self.tools.get(name)
     }
 
-    /// Upper bound on a text's tokens for every model: a child's answer is read by its parent's model, and a call may
-    /// use a fallback. Each tokenizer counts once, however many models share it. Bytes are a bound for every
-    /// tokenizer.
-    pub(crate) fn tokens(&self, text: &str) -> u64 {
+    /// A text's tokens for every model: a child's answer is read by its parent's model, and a call may use a fallback.
+    /// Each tokenizer counts once, however many models share it. Bytes are a bound for every tokenizer.
+    pub(crate) fn tokens(&self, text: &str) -> TokenCount {
         let bytes = text.len() as u64;
-        self.counters.iter().map(|model| model.tokens(text)).max().unwrap_or(bytes).min(bytes)
+        let count = |model: &Arc<dyn Model>| {
+            let bound = model.tokens(text);
+            TokenCount::new(bound, model.estimate(text).unwrap_or(bound))
+        };
+        let most = self.counters.iter().map(count).reduce(TokenCount::max);
+        most.unwrap_or(TokenCount::exact(bytes)).at_most(bytes)
     }
 
     /// Counts what models will read of a request, once, where it arrives. The journal stores the counts.
@@ -107,9 +111,14 @@ impl Drivers {
 
     /// Counts an image or a file by its bytes, for every model.
     pub(crate) fn count_part(&self, part: &mut Part, bytes: &[u8]) {
-        if let Some(tokens) = self.counters.iter().map(|model| model.part_tokens(part, bytes)).max() {
-            part.count(tokens);
-        }
+        let Some(bound) = self.counters.iter().map(|model| model.part_tokens(part, bytes)).max() else {
+            return;
+        };
+        let estimate = match (part.is_image(), std::str::from_utf8(bytes)) {
+            (false, Ok(text)) => self.tokens(text).estimate(),
+            (true, _) | (false, Err(_)) => bound,
+        };
+        part.count(TokenCount::new(bound, estimate));
     }
 
     /// Fills in what only drivers know: how to treat lost calls, the tools that roles may call, and all token counts.
@@ -117,6 +126,10 @@ impl Drivers {
         for (name, model) in &mut definition.models {
             let driver = self.models.get(name).ok_or_else(|| NoDriver::Model { model: name.clone() })?;
             model.lost = driver.lost();
+            model.counter = match driver.estimate("") {
+                Some(_) => TokenCounter::Estimate,
+                None => TokenCounter::Exact,
+            };
         }
         self.check_tools(&definition)?;
         for (name, tool) in &self.tools {

@@ -76,6 +76,10 @@ impl<M: Model> Model for Recorder<M> {
         self.model.tokens(text)
     }
 
+    fn estimate(&self, text: &str) -> Option<u64> {
+        self.model.estimate(text)
+    }
+
     fn part_tokens(&self, part: &Part, bytes: &[u8]) -> u64 {
         self.model.part_tokens(part, bytes)
     }

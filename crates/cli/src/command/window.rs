@@ -48,7 +48,7 @@ fn rows(recalled: &Recalled) -> Vec<Row> {
         Row {
             category,
             share: shares.map(|shares| shares.get(category)),
-            used: window.tokens_of(category),
+            used: window.used_by(category),
             left_out: left_out.unwrap_or_default(),
         }
     };
@@ -70,7 +70,10 @@ fn percent(used: u64, size: u64) -> u64 {
 /// Tokens of the digest of left-out messages.
 fn in_short(recalled: &Recalled) -> u64 {
     let headers = recalled.window.headers().iter();
-    headers.filter(|header| header.tie == Tie::Folded).map(|header| u64::from(header.tokens)).sum()
+    headers
+        .filter(|header| header.tie == Tie::Folded)
+        .map(|header| recalled.window.corrected(header.estimate.into()))
+        .sum()
 }
 
 const fn word(preset: Preset) -> &'static str {
@@ -94,12 +97,12 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
     if window.images() > 0 {
         messages += &format!(" with {}", counted(window.images() as u64, "image"));
     }
-    let used = format!("{} of {messages}", counted(window.tokens(), "token"));
+    let used = format!("{} of {messages}", counted(window.used(), "token"));
     match (window.size(), &recalled.because) {
         (Some(size), Some(because)) => {
             out::line(&format!("  size      {}: {because}", counted(size, "token")))?;
             out::line(&format!("  preset    {}", word(recalled.preset)))?;
-            out::line(&format!("  used      {used}, {} %", percent(window.tokens(), size)))?;
+            out::line(&format!("  used      {used}, {} %", percent(window.used(), size)))?;
         }
         (Some(_) | None, _) => {
             out::line(
@@ -173,11 +176,11 @@ fn line(recalled: &Recalled, rows: &[Row], tree: TreeId, agent: &AgentId) -> Str
         "size": window.size(),
         "because": recalled.because,
         "preset": window.size().map(|_| recalled.preset),
-        "used": window.tokens(),
+        "used": window.used(),
         "messages": window.headers().len(),
         "unread": window.unread(),
         "images": window.images(),
-        "percent": window.size().map(|size| percent(window.tokens(), size)),
+        "percent": window.size().map(|size| percent(window.used(), size)),
         "left_out": left_out(recalled),
         "images_left_out": recalled.images_left_out(),
         "last_cut": recalled.last_cut,

@@ -42,19 +42,19 @@ fn events_say_what_is_summed_up_and_what_tells_a_cut() {
     insta::assert_snapshot!(lines.join("\n"), @"
     asks model fast for a summary (call 15): 878 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.0002495, 902 tokens held
-    sums up: Looks before turn 8, and nothing found.
+    sums up: Looks before turn 8, and nothing found.  [902 tokens held, 888 used: 878 in, 10 out]
     has a full window: leaves out 6 messages of dialog and output, 537 tokens; summarised in event 48
     asks model fast for a summary (call 20): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
-    sums up: Looks before turn 10, and nothing found.
+    sums up: Looks before turn 10, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
     has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 64
     asks model fast for a summary (call 25): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
-    sums up: Looks before turn 12, and nothing found.
+    sums up: Looks before turn 12, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
     has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 81
     asks model fast for a summary (call 30): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
-    sums up: Looks before turn 14, and nothing found.
+    sums up: Looks before turn 14, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
     has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 97
     ");
 }

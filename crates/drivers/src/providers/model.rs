@@ -123,6 +123,10 @@ impl Model for ProviderModel {
         self.tokenizer.bound(text)
     }
 
+    fn estimate(&self, text: &str) -> Option<u64> {
+        self.tokenizer.estimate(text)
+    }
+
     fn tokenizer(&self) -> Option<&str> {
         Some(self.tokenizer.name())
     }

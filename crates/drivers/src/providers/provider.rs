@@ -36,11 +36,14 @@ pub const fn usual_key_env(provider: ModelProvider) -> Option<&'static str> {
     }
 }
 
-/// What counts the tokens of its model at its own address. Who answers elsewhere under the same name is unknown, and
-/// only bytes bound every tokenizer.
+/// What counts the tokens of its model at its own address: a model of OpenAI that is not known has the newest
+/// encoding. Who answers elsewhere under the same name is unknown, and only bytes bound every tokenizer.
 pub(super) fn tokenizer(provider: ModelProvider, model: &str) -> Tokenizer {
     match provider {
-        ModelProvider::OpenAi | ModelProvider::OpenAiChat => Tokenizer::of(model),
+        ModelProvider::OpenAi | ModelProvider::OpenAiChat => match Tokenizer::of(model) {
+            Tokenizer::Bytes => Tokenizer::O200k,
+            known @ (Tokenizer::O200k | Tokenizer::Cl100k) => known,
+        },
         ModelProvider::Anthropic
         | ModelProvider::Gemini
         | ModelProvider::Ollama

@@ -3,6 +3,7 @@
 use minijinja::Value;
 use serde_json::Value as Json;
 use spinney_kernel::record::ToolAsk;
+use spinney_kernel::words::TokenCount;
 
 use super::file::CallText;
 use super::template::{Template, Templates};
@@ -55,8 +56,8 @@ impl Call {
             Args::Json(part) => part.render(templates, context)?.to_string(),
         };
         let id = self.id.clone().unwrap_or(id);
-        let counted = u32::try_from(tokens(&id) + tokens(&self.tool) + tokens(&args));
-        Ok(ToolAsk { id, tool: self.tool.clone(), args, tokens: counted.ok(), told_tokens: None })
+        let counted = TokenCount::exact(tokens(&id) + tokens(&self.tool) + tokens(&args));
+        Ok(ToolAsk { id, tool: self.tool.clone(), args, tokens: Some(counted), told_tokens: None })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, ModelAnswer};
 use spinney_kernel::record::{StopReason, ToolAsk};
-use spinney_kernel::words::{Fault, FaultKind};
+use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 
 /// Bytes of one streamed chunk: about a word or two.
 const CHUNK_BYTES: usize = 16;
@@ -88,8 +88,8 @@ pub(super) fn capped(
         }
         let before = tokens(&ask.args);
         cut(&mut ask.args, &mut room);
-        let gone = u32::try_from(before - tokens(&ask.args)).unwrap_or(0);
-        ask.tokens = ask.tokens.map(|counted| counted.saturating_sub(gone));
+        let gone = TokenCount::exact(before - tokens(&ask.args));
+        ask.tokens = ask.tokens.map(|counted| counted.minus(gone));
         made.push(ask);
     }
     (text, made, stop)

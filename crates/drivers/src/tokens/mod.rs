@@ -1,10 +1,11 @@
-//! Counting tokens: exactly where the tokenizer of a model is known, and by a bound where it is not. A count is made
-//! once, where a text comes in, and stands in the journal from then on; holds are sums of counts, so a sum must never
+//! Counting tokens: exactly where the tokenizer of a model is known, and by a bound and an estimate where it is not. A
+//! count is made once, where a text comes in, and stands in the journal from then on; holds are sums of counts, so a sum must never
 //! be less than what a provider counts over the whole.
 //!
 //! Nothing here asks a network: the vocabularies are in the binary, and each is unpacked once per process when it is
 //! first needed, which takes about a tenth of a second.
 
+mod estimate;
 mod seam;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ pub enum Tokenizer {
     O200k,
     /// The encoding of GPT-4 and GPT-3.5.
     Cl100k,
-    /// One token per byte: no tokenizer that is made of bytes has more, because no token of it is shorter.
+    /// An unknown one: at most one token per byte, because no token of a tokenizer that is made of bytes is shorter.
     Bytes,
 }
 
@@ -93,6 +94,16 @@ impl Tokenizer {
                 let (head, middle, tail) = Seams::edges(text);
                 (head.len() + tail.len()) as u64 + self.count(middle)
             }
+        }
+    }
+
+    /// What the tokens of a text probably are, if this is not known exactly: what a driver answers to
+    /// [`estimate`](spinney_kernel::port::model::Model::estimate).
+    #[must_use]
+    pub fn estimate(self, text: &str) -> Option<u64> {
+        match self {
+            Self::Bytes => Some(estimate::estimate(text)),
+            Self::O200k | Self::Cl100k => None,
         }
     }
 

@@ -1,25 +1,38 @@
 //! Texts of every kind that models read, written for this purpose or made from a seed.
 
-/// Each by its name. Some begin or end with what goes on after a line break.
+/// What agents read all day: prose in ten languages, code, records, base64 and emoji.
+pub(crate) fn everyday() -> Vec<(&'static str, String)> {
+    let files = [
+        ("arabic", include_str!("../corpus/arabic.txt")),
+        ("chinese", include_str!("../corpus/chinese.txt")),
+        ("code", include_str!("../corpus/code.rs.txt")),
+        ("emoji", include_str!("../corpus/emoji.txt")),
+        ("english", include_str!("../corpus/english.txt")),
+        ("french", include_str!("../corpus/french.txt")),
+        ("german", include_str!("../corpus/german.txt")),
+        ("hindi", include_str!("../corpus/hindi.txt")),
+        ("japanese", include_str!("../corpus/japanese.txt")),
+        ("json", include_str!("../corpus/records.json.txt")),
+        ("korean", include_str!("../corpus/korean.txt")),
+        ("russian", include_str!("../corpus/russian.txt")),
+        ("spanish", include_str!("../corpus/spanish.txt")),
+    ];
+    let made = ("base64", base64(1_500));
+    files.map(|(name, text)| (name, text.to_owned())).into_iter().chain([made]).collect()
+}
+
+/// The same, and texts that are made to break a count. Some begin or end with what goes on after a line break.
 pub(crate) fn corpus() -> Vec<(&'static str, String)> {
+    everyday().into_iter().chain(hostile()).collect()
+}
+
+fn hostile() -> Vec<(&'static str, String)> {
     let english = "The lead read both reports before lunch. It's clear that she'd rather wait: the figures don't agree, and nobody can say why.\nTwo of them were counted twice!";
     let code = "fn main() {\n    let total: u64 = (1..=10).map(|n| n * n).sum();\n    println!(\"{total}\"); // 385\n}\n";
-    let german = "Größere Bäume wachsen langsamer; außerdem übersieht man leicht, wie weit ihre Wurzeln reichen. Maß für Maß.";
-    let chinese = "这棵树每年长高一米。工人们在春天种下它，没有人知道它会活多久！第二天下雨了。";
-    let russian = "Лес стоял тихо, и никто не знал дороги домой.";
     let thai = "ต้นไม้สูงขึ้นทุกปี ไม่มีใครรู้ว่ามันจะอยู่ได้นานแค่ไหน";
-    let json = r#"{"agents":[{"id":"helper-0a1b2c3d","spent":{"cost_nanos":147250,"tokens":497}}],"ok":true,"note":null}"#;
     let special = "before <|endoftext|> and <|im_start|>system<|im_end|> after <|fim_prefix|>";
     vec![
-        ("english", english.to_owned()),
-        ("code", code.to_owned()),
-        ("german", german.to_owned()),
-        ("chinese", chinese.to_owned()),
-        ("russian", russian.to_owned()),
         ("thai", thai.to_owned()),
-        ("emoji", "👍🏽 done 🎉🎉 👩‍👩‍👧‍👦❤️‍🔥 ok 🇩🇪".to_owned()),
-        ("base64", base64(3_000)),
-        ("json", json.to_owned()),
         ("special tokens", special.to_owned()),
         ("random bytes", String::from_utf8_lossy(&random(4_000)).into_owned()),
         ("digits", "31415926535897932384626433832795028841971".repeat(20)),

@@ -9,7 +9,7 @@ use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::record::{StopReason, ToolAsk};
-use spinney_kernel::words::{Fault, FaultKind};
+use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 use tokio::time::timeout;
 
 use crate::scene::{answer, attempt, heard, missed, model, origin, packet, play, result, said, used};
@@ -135,12 +135,12 @@ async fn calls_are_asked_for_with_rendered_arguments() {
       - { tool: "", args: [1, "{{ agent }}"] }"#;
     let answer = answer(script, attempt()).await;
     let ask = |id: &str, tool: &str, args: &str| {
-        let counted = [id, tool, args].map(|text| text.len().div_ceil(4) as u32).iter().sum();
+        let counted = [id, tool, args].map(|text| text.len().div_ceil(4) as u64).iter().sum();
         ToolAsk {
             id: id.to_owned(),
             tool: tool.to_owned(),
             args: args.to_owned(),
-            tokens: Some(counted),
+            tokens: Some(TokenCount::exact(counted)),
             told_tokens: None,
         }
     };

@@ -1,21 +1,22 @@
 //! Counting tokens: as providers count, never less, and in linear time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use spinney_drivers::tokens::Tokenizer;
-use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::budget::{Price, PriceActive, PriceChange, PriceTier, Rates, Usage, Used};
 use spinney_kernel::context::{Message, Packet, ToolDescription};
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Definition, WindowSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{Event, ToolAsk};
-use spinney_kernel::words::By;
+use spinney_kernel::record::{Event, ToolAsk, Work};
+use spinney_kernel::words::{By, CallId, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::{Drivers, Home};
 use spinney_testkit::{Stage, definition, recorded};
 
-use crate::corpus::{corpus, random};
+use crate::corpus::{corpus, everyday, random};
 
 const ALL: [Tokenizer; 3] = [Tokenizer::O200k, Tokenizer::Cl100k, Tokenizer::Bytes];
 
@@ -116,19 +117,24 @@ fn a_long_text_has_as_many_tokens_as_the_library_says() {
 
 /// The goal of whoever is to say every text of the corpus.
 const TELL_ALL: &str = "Tell all.";
+/// The goal of whoever is to read every text of the corpus.
+const READ_ALL: &str = "Read all.";
 
 /// A model that reads its packet as OpenAI's models do, says what that was, and plays a part.
 struct Reader {
+    /// What its packets really have.
     tokenizer: Tokenizer,
+    /// What we know of it: the same, or nothing.
+    counter: Tokenizer,
     texts: Vec<String>,
     /// What each packet really had, and what the kernel counted.
     read: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Reader {
-    fn new(tokenizer: Tokenizer) -> Self {
+    fn new(tokenizer: Tokenizer, counter: Tokenizer) -> Self {
         let texts = corpus().into_iter().map(|(_, text)| text).collect();
-        Self { tokenizer, texts, read: Mutex::default() }
+        Self { tokenizer, counter, texts, read: Mutex::default() }
     }
 
     /// The tokens of a packet in chat form, each message counted whole.
@@ -176,10 +182,14 @@ impl Reader {
         if attempt.origin.role.as_str() == "helper" {
             return (attempt.origin.goal.to_string(), Vec::new());
         }
-        let tells = &*attempt.origin.goal == TELL_ALL;
-        let Some(text) = self.texts.get(turn).filter(|_| tells) else {
+        let goal = &*attempt.origin.goal;
+        let Some(text) = self.texts.get(turn).filter(|_| [TELL_ALL, READ_ALL].contains(&goal)) else {
             return ("done".to_owned(), Vec::new());
         };
+        if goal == READ_ALL {
+            let args = serde_json::json!({ "place": turn }).to_string();
+            return (String::new(), vec![ToolAsk::new(format!("call_{turn}"), "echo", args)]);
+        }
         let short: String = text.chars().take(6_000).collect();
         let goal = serde_json::json!({ "agent": "helper", "goal": short, "id": format!("h{turn}"), "detach": turn.is_multiple_of(3) });
         let letter = serde_json::json!({ "to": "root", "text": short, "topic": "news" });
@@ -201,16 +211,53 @@ impl Model for Reader {
         let input = self.tokens_of(&attempt.packet);
         self.read.lock().unwrap_or_else(|error| panic!("{error}")).push((input, attempt.packet.tokens));
         let (text, asks) = self.play(&attempt);
-        let used = Used::Tokens(Usage { input, output: 0, ..Usage::default() });
+        // Caches answer for some of it, and keep some of it.
+        let (cached_input, cache_write, cache_write_1h) = (input / 5, input / 3, input / 7);
+        let fresh = input - cached_input - cache_write - cache_write_1h;
+        let used = Used::Tokens(Usage {
+            input: fresh,
+            cached_input,
+            cache_write,
+            cache_write_1h,
+            output: attempt.output_cap / 2,
+            reasoning: attempt.output_cap - attempt.output_cap / 2,
+        });
         Box::pin(async move { Ok(ModelAnswer { asks, used, ..ModelAnswer::said(text) }) })
     }
 
     fn tokens(&self, text: &str) -> u64 {
-        self.tokenizer.bound(text)
+        self.counter.bound(text)
+    }
+
+    fn estimate(&self, text: &str) -> Option<u64> {
+        self.counter.estimate(text)
     }
 
     fn tokenizer(&self) -> Option<&str> {
-        Some(self.tokenizer.name())
+        Some(self.counter.name())
+    }
+}
+
+/// Dearer for long inputs, for what caches keep, and from some days on.
+fn price() -> Price {
+    let rates = |times: u64| Rates {
+        cached_input_per_mtok: Some(300_000_000 * times),
+        cache_write_per_mtok: Some(3_750_000_000 * times),
+        cache_write_1h_per_mtok: Some(6_000_000_000 * times),
+        reasoning_per_mtok: Some(16_000_000_000 * times),
+        ..Rates::flat(3_000_000_000 * times, 15_000_000_000 * times)
+    };
+    let tiers = |times: u64| {
+        [1_000, 4_000].map(|input_above| PriceTier { input_above, rates: rates(times) }).to_vec()
+    };
+    let change = |active, times| PriceChange { active, rates: rates(times), tiers: tiers(times + 1) };
+    Price {
+        tiers: tiers(2),
+        changes: vec![
+            change(PriceActive::From(Time(1)), 2),
+            change(PriceActive::Daily { start_s: 0, end_s: 43_200 }, 3),
+        ],
+        ..Price::from(rates(1))
     }
 }
 
@@ -219,6 +266,7 @@ fn wood(goal: &str, prompt: &str) -> Definition {
     let mut definition = definition("root turns=40 / helper later turns=3");
     definition.goal = goal.to_owned();
     definition.limits.agents_max = 1_000;
+    definition.models.values_mut().for_each(|model| model.price = Some(price()));
     for role in definition.roles.values_mut() {
         if let Some(turns) = &mut role.turns {
             turns.prompt.text = prompt.to_owned();
@@ -227,14 +275,17 @@ fn wood(goal: &str, prompt: &str) -> Definition {
     definition
 }
 
-/// Over the corpus no packet has more tokens than were held for it, whichever tokenizer counts.
+/// G5 (the corpus): no packet has more tokens than were held for it and no call costs more, whichever tokenizer counts,
+/// also where we do not know which one it is, with a price that has tiers, caches and changes.
 #[tokio::test(start_paused = true)]
 async fn overrun_is_zero_over_the_corpus_for_every_counter() {
-    for tokenizer in ALL {
+    let known = ALL.map(|tokenizer| (tokenizer, tokenizer));
+    let unknown = [Tokenizer::O200k, Tokenizer::Cl100k].map(|tokenizer| (tokenizer, Tokenizer::Bytes));
+    for (tokenizer, counter) in known.into_iter().chain(unknown) {
         let texts: Vec<String> = corpus().into_iter().map(|(_, text)| text).collect();
         let schema = r#"{"type":"object","properties":{"place":{"type":"integer","description":"which text"}},"required":["place"]}"#;
         let description = "give back the text at a place!\n";
-        let reader = Arc::new(Reader::new(tokenizer));
+        let reader = Arc::new(Reader::new(tokenizer, counter));
         let all = texts.clone();
         let echo = FunctionTool::sync(move |Untyped(attempt)| {
             let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
@@ -274,6 +325,111 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
         assert!(read.iter().all(|(real, counted)| real <= counted), "{read:?}");
         // A bound that is far off would keep everything that fits from running.
         let (real, counted) = read.iter().fold((0, 0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
-        println!("{}: {real} tokens were read, {counted} counted", tokenizer.name());
+        println!("{} by {}: {real} tokens were read, {counted} counted", tokenizer.name(), counter.name());
+    }
+}
+
+/// How a call was counted, and what it really had.
+#[derive(Debug)]
+struct Judged {
+    bound: u64,
+    estimate: u64,
+    real: u64,
+}
+
+/// The model calls of a tree's root, oldest first.
+fn judged(events: impl Iterator<Item = Event>) -> Vec<Judged> {
+    let (mut asked, mut judged) = (BTreeMap::<CallId, (u64, u64)>::new(), Vec::new());
+    for event in events {
+        match event {
+            Event::CallAsked { call, work: Work::Model(work), .. } => {
+                asked.insert(call, (work.input_tokens, work.estimate.unwrap_or(work.input_tokens)));
+            }
+            Event::CallEnded { call, input_tokens: Some(real), overrun, .. } => {
+                assert!(overrun.is_zero(), "{overrun:?}");
+                let (bound, estimate) = asked[&call];
+                judged.push(Judged { bound, estimate, real });
+            }
+            _ => {}
+        }
+    }
+    judged
+}
+
+/// The tokens of the windows below. An agent reads a few texts in each turn, so they are full after some turns.
+const WINDOW: u64 = 6_000;
+
+/// An agent on a model that nobody can count reads these texts, one after the other, for many turns.
+async fn read_in_a_window(tokenizer: Tokenizer, texts: Vec<String>) -> Vec<Judged> {
+    let reader = Arc::new(Reader { texts: texts.clone(), ..Reader::new(tokenizer, Tokenizer::Bytes) });
+    let echo = FunctionTool::sync(move |Untyped(attempt)| {
+        let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
+        let place = args["place"].as_u64().unwrap_or_default() as usize;
+        texts.get(place).cloned().ok_or("no such place")
+    });
+    let mut drivers = Drivers::new().with_tool("echo".parse().unwrap(), Arc::new(echo));
+    for name in ["m", "cheap", "free"] {
+        drivers = drivers.with_model(name.parse().unwrap(), Arc::<Reader>::clone(&reader));
+    }
+    let home = Home::open(Arc::clone(Stage::new("rules: [{ say: x }]").journal()), drivers);
+    let mut definition = wood(READ_ALL, "You read.");
+    for turns in definition.roles.values_mut().filter_map(|role| role.turns.as_mut()) {
+        turns.turns_max = 100;
+        turns.window = Some(WindowSpec { size: Some(WINDOW), ..WindowSpec::default() });
+    }
+    let tree = home.start(definition).await.unwrap();
+    tree.ended().await;
+    let events: Vec<Event> = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
+    assert!(
+        events.iter().any(|event| matches!(event, Event::ContextCut { .. })),
+        "the window was never full"
+    );
+    judged(events.into_iter())
+}
+
+/// G6: over the corpus a window is cut by an estimate within 15 % of the truth, while holds stay upper bounds.
+///
+/// The tokenizers of the providers that this is for are secret, so OpenAI's encodings stand in for them. Nothing in the
+/// tree knows which one it is; it learns only what the model reports of each call, as from a provider. The weights of
+/// the estimate lie between these two, so the test shows that one estimate with its correction serves tokenizers that
+/// differ by up to a factor of three on one text, also when the kind of text changes in the middle of a window. It
+/// does not show how far off an agent's first packet is for a real provider; nobody but the provider can know that.
+#[tokio::test(start_paused = true)]
+async fn a_window_is_cut_by_an_estimate_close_to_the_truth() {
+    for tokenizer in [Tokenizer::O200k, Tokenizer::Cl100k] {
+        windows_are_cut_close_to_the_truth(tokenizer).await;
+    }
+}
+
+async fn windows_are_cut_close_to_the_truth(tokenizer: Tokenizer) {
+    let all: Vec<String> = everyday().into_iter().map(|(_, text)| text).collect();
+    let mixed = (0..5).flat_map(|_| all.clone()).collect();
+    let alone = everyday().into_iter().map(|(name, text)| (name, vec![text; 70]));
+    for (name, texts) in alone.chain([("mixed", mixed)]) {
+        let calls = read_in_a_window(tokenizer, texts).await;
+        let (first, later) = calls.split_first().unwrap();
+        assert!(first.estimate >= first.real && first.estimate <= first.real * 2, "{name}: {first:?}");
+        for (turn, call) in later.iter().enumerate() {
+            let Judged { bound, estimate, real } = *call;
+            assert!(real <= bound, "{name}, turn {turn}: {call:?}");
+            assert!(estimate.abs_diff(real) * 100 <= real * 15, "{name}, turn {turn}: {call:?}");
+        }
+        // A window half empty for caution is a defect, too.
+        let most = later.iter().map(|call| call.real).max().unwrap();
+        assert!(most * 100 >= WINDOW * 80 && most <= WINDOW * 115 / 100, "{name}: {most} of {WINDOW}");
+        let worst = later.iter().map(|call| call.estimate.abs_diff(call.real) * 1_000 / call.real).max();
+        println!("{name}: {} calls, at most {:?} ‰ off, up to {most} of {WINDOW} tokens", calls.len(), worst);
+    }
+}
+
+/// Before any report an estimate is near the encodings that it was measured on, or between them where they differ.
+#[test]
+fn the_estimate_of_the_corpus_is_near_what_it_was_measured_on() {
+    for (name, text) in everyday() {
+        let estimate = Tokenizer::Bytes.estimate(&text).unwrap();
+        let [new, old] = [Tokenizer::O200k, Tokenizer::Cl100k].map(|tokenizer| tokenizer.count(&text));
+        println!("{name}: {} bytes, estimate {estimate}, o200k {new}, cl100k {old}", text.len());
+        let (least, most) = (new.min(old) * 85 / 100, new.max(old) * 115 / 100);
+        assert!((least..=most).contains(&estimate), "{name}: {estimate}, {new} and {old}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Message;
 use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, ToolSpec, Turns};
 use crate::record::RULES;
-use crate::words::{ByName, RoleName, ToolName, limit};
+use crate::words::{ByName, RoleName, TokenCount, ToolName, limit};
 
 /// A tool's description, as a provider gets it beside the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,8 +203,8 @@ impl Briefs {
 #[derive(Clone, Copy)]
 pub(crate) struct Goal<'a> {
     pub(crate) text: &'a str,
-    /// Upper bound on the tokens that it adds, if counted.
-    pub(crate) tokens: Option<u64>,
+    /// The tokens that it adds, if counted.
+    pub(crate) tokens: Option<TokenCount>,
     /// The schema of the answer, if the spawner gave one.
     pub(crate) schema: Option<&'a OutputSchema>,
 }
@@ -212,61 +212,78 @@ pub(crate) struct Goal<'a> {
 impl Goal<'_> {
     /// Counts a goal as the first message contains it: not at the start of a line, so tokens may span the text before
     /// it.
-    pub(crate) fn tokens(text: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
+    pub(crate) fn tokens(text: &str, tokens: &dyn Fn(&str) -> TokenCount) -> TokenCount {
         tokens(&format!("{TASK}{text}"))
     }
 
-    fn tokens_max(&self) -> u64 {
-        self.tokens.unwrap_or(self.text.len() as u64)
+    fn counted(&self) -> TokenCount {
+        self.tokens.unwrap_or(TokenCount::of_bytes(self.text.len()))
     }
 }
 
-/// Upper bound on the tokens of the first message and the tools. Anything uncounted counts by its bytes.
-pub(crate) fn first_tokens(definition: &Definition, caps: &Caps, turns: &Turns, goal: Goal<'_>) -> u64 {
-    let schema = goal.schema.or(turns.output_schema.as_deref()).map_or(0, OutputSchema::tokens_max);
+/// The tokens of the first message and the tools. Anything uncounted counts by its bytes.
+pub(crate) fn first_tokens(
+    definition: &Definition,
+    caps: &Caps,
+    turns: &Turns,
+    goal: Goal<'_>,
+) -> TokenCount {
+    let schema = goal.schema.or(turns.output_schema.as_deref()).map(OutputSchema::counted);
     let tools = tools_tokens(definition, caps, turns);
-    let parts = [turns.prompt.tokens_max(), goal.tokens_max(), schema, tools, limit::MESSAGE_TOKENS];
-    parts.into_iter().fold(0, u64::saturating_add)
+    let parts = [turns.prompt.counted(), goal.counted(), schema.unwrap_or_default(), tools];
+    parts.into_iter().fold(limit::MESSAGE_TOKENS, TokenCount::plus)
 }
 
 /// The part of `tokens` that other agents see when the first message is shared.
-pub(crate) fn briefing_tokens(definition: &Definition, caps: &Caps, turns: &Turns, first: u64) -> u64 {
-    let around = (TASK.len() + GAPS) as u64;
-    first.saturating_sub(tools_tokens(definition, caps, turns)).saturating_add(around).min(first)
+pub(crate) fn briefing_tokens(
+    definition: &Definition,
+    caps: &Caps,
+    turns: &Turns,
+    first: TokenCount,
+) -> TokenCount {
+    let around = TokenCount::of_bytes(TASK.len() + GAPS);
+    let shared = first.minus(tools_tokens(definition, caps, turns)).plus(around);
+    TokenCount::new(shared.bound().min(first.bound()), shared.estimate().min(first.estimate()))
 }
 
-/// Upper bound on the tokens of the kernel's own text in a first message and of the tools.
-fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> u64 {
+/// The tokens of the kernel's own text in a first message and of the tools.
+fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> TokenCount {
     let around = turns.around_tokens.unwrap_or_else(|| {
         let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.word()));
         let tools = allowed.map(uncounted_bytes).sum::<usize>();
-        (TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + tools) as u64
+        TokenCount::of_bytes(TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + tools)
     });
     let bytes = |(name, tool): (&ToolName, &ToolSpec)| {
-        ("- : \n".len() + name.as_str().len() + tool.description.trim().len() + tool.schema.len()) as u64
+        let texts = name.as_str().len() + tool.description.trim().len() + tool.schema.len();
+        TokenCount::of_bytes("- : \n".len() + texts)
     };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
-    tools.fold(around, u64::saturating_add)
+    tools.fold(around, TokenCount::plus)
 }
 
 /// Tokens of the kernel's own text in a first message and of the built-in tools. They are on lines of their own,
 /// except the text before the goal, which is counted with the goal again.
-pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> u64) -> u64 {
-    let words: u64 = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
-    let tools: u64 = builtins(allowed, RULES).map(|tool| tool.tokens(tokens)).sum();
-    words + GAPS as u64 + tools
+pub(crate) fn around_tokens(allowed: &Allow<ToolName>, tokens: &dyn Fn(&str) -> TokenCount) -> TokenCount {
+    let words: TokenCount = [TASK, TOOLS, CLOSE].map(tokens).into_iter().sum();
+    let tools: TokenCount = builtins(allowed, RULES).map(|tool| tool.tokens(tokens)).sum();
+    words.plus(TokenCount::of_bytes(GAPS)).plus(tools)
 }
 
 /// Tokens of a tool: its line in the first message, and its name, description and schema as a provider gets them.
-pub(crate) fn tool_tokens(name: &str, description: &str, schema: &str, tokens: &dyn Fn(&str) -> u64) -> u64 {
+pub(crate) fn tool_tokens(
+    name: &str,
+    description: &str,
+    schema: &str,
+    tokens: &dyn Fn(&str) -> TokenCount,
+) -> TokenCount {
     ToolText { name, description, schema }.tokens(tokens)
 }
 
 impl ToolText<'_> {
-    fn tokens(self, tokens: &dyn Fn(&str) -> u64) -> u64 {
+    fn tokens(self, tokens: &dyn Fn(&str) -> TokenCount) -> TokenCount {
         let texts = [&self.line(), self.name, self.description, self.schema];
-        limit::TOOL_TOKENS + texts.map(tokens).into_iter().sum::<u64>()
+        texts.map(tokens).into_iter().fold(limit::TOOL_TOKENS, TokenCount::plus)
     }
 
     /// Its line in the first message: what it does. When to use it is in its description.

@@ -6,12 +6,14 @@ use serde_json::value::RawValue;
 use super::Goal;
 use crate::definition::{BudgetKeys, Builtin, Refusal, Share, TimeSpan};
 use crate::record::{OnTimeout, ToolAsk, WaitNeed};
-use crate::words::{AgentId, Correlation, MessageKind, ModelName, RoleName, ToolName, Topic, cut, limit};
+use crate::words::{
+    AgentId, Correlation, MessageKind, ModelName, RoleName, TokenCount, ToolName, Topic, cut, limit,
+};
 
 impl ToolAsk {
     /// Counts everything that a model will read of it, here or in another agent.
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        let most = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
+        let most = |count: TokenCount| count.at_most(u32::MAX.into());
         self.tokens =
             Some(most([&self.id, &self.tool, &self.args].map(|text| tokens(text)).into_iter().sum()));
         self.told_tokens = passed_tokens(&self.tool, &self.args, tokens).map(most);
@@ -20,7 +22,11 @@ impl ToolAsk {
 
 /// Tokens that a call of the tool `name` adds to another agent's packet: a goal or a message. `None` if it adds
 /// nothing, or is malformed and will be refused.
-pub(crate) fn passed_tokens(name: &str, args: &str, tokens: &dyn Fn(&str) -> u64) -> Option<u64> {
+pub(crate) fn passed_tokens(
+    name: &str,
+    args: &str,
+    tokens: &dyn Fn(&str) -> TokenCount,
+) -> Option<TokenCount> {
     match Builtin::ALL.into_iter().find(|builtin| builtin.word() == name)? {
         Builtin::SpawnAgent => {
             let SpawnArgs { goal, .. } = serde_json::from_str(args).ok()?;

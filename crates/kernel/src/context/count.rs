@@ -2,11 +2,12 @@
 
 use super::{around_tokens, facts_tokens, tool_tokens};
 use crate::definition::Definition;
+use crate::words::TokenCount;
 
 impl Definition {
     /// The kernel has no tokenizer: the caller that makes the definition supplies the counts. Without a count, bytes
     /// are the bound.
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         let facts = facts_tokens(tokens);
         for role in self.roles.values_mut() {
             if let Some(turns) = &mut role.turns {

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::budget::{AMOUNT_MAX, Amounts, Ceilings, Resource};
+use crate::words::TokenCount;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -23,14 +24,19 @@ impl fmt::Display for Facts {
     }
 }
 
+/// An amount as long as most are.
+const USUAL_AMOUNT: u64 = 12_345;
+
 const LEFT: &str = "you have left";
 
-/// Upper bound on the tokens of one half of the line: counted with the longest numbers, for each digit.
-pub(crate) fn facts_tokens(tokens: &dyn Fn(&str) -> u64) -> u64 {
+/// The tokens of one half of the line: the bound is counted with the longest numbers, for each digit.
+pub(crate) fn facts_tokens(tokens: &dyn Fn(&str) -> TokenCount) -> TokenCount {
     let all = Resource::ALL.map(|resource| resource.amount(AMOUNT_MAX).to_string()).join(", ");
     let line = format!("\n[{LEFT} {all}; ");
     let with = |digit: char| -> String {
         line.chars().map(|c| if c.is_ascii_digit() { digit } else { c }).collect()
     };
-    ('0'..='9').map(|digit| tokens(&with(digit))).max().unwrap_or_default()
+    let longest = ('0'..='9').map(|digit| tokens(&with(digit))).fold(TokenCount::ZERO, TokenCount::max);
+    let usual = Resource::ALL.map(|resource| resource.amount(USUAL_AMOUNT).to_string()).join(", ");
+    TokenCount::new(longest.bound(), tokens(&format!("\n[{LEFT} {usual}; ")).estimate())
 }

@@ -75,7 +75,7 @@ impl Folded {
     pub(super) fn sum_up(&mut self, body: &Body, messages: &[Arc<Message>], tokens_max: usize) {
         let steps = u32::try_from(self.steps() + lines(messages).count()).unwrap_or(u32::MAX);
         let text = body.text.trim();
-        let tokens = usize::try_from(body.tokens_max()).unwrap_or(usize::MAX).min(text.len());
+        let tokens = usize::try_from(body.counted().bound()).unwrap_or(usize::MAX).min(text.len());
         let summed = if tokens <= tokens_max && body.rest().is_none() {
             Summed { text: text.to_owned(), tokens, steps }
         } else {

@@ -15,9 +15,9 @@ const NAME_DIGITS: usize = 16;
 const CHARACTER_REST: u64 = 3;
 
 /// The most bytes of the line that says what is missing between head and tail.
-pub(crate) const GAP_BYTES_MAX: u64 = 128;
+pub(crate) const GAP_BYTES_MAX: usize = 128;
 /// The most bytes of the line that says that a text is only a beginning.
-pub(crate) const BEGINNING_BYTES_MAX: u64 = 112;
+pub(crate) const BEGINNING_BYTES_MAX: usize = 112;
 
 /// Head and tail of a text that is too long to be shown whole; `None` if it is not.
 #[must_use]

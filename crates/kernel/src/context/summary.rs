@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::known::Context;
 use super::{Message, Packet};
 use crate::record::{Covers, ModelCall, Span};
-use crate::words::{Body, limit};
+use crate::words::{Body, TokenCount, limit};
 
 /// The text before and after the number of characters in the request. Every hold counts this text, so changing it
 /// changes the rules.
@@ -53,7 +53,7 @@ fn asks(chars: u64) -> String {
     format!("{ASK}{chars}{OF}")
 }
 
-/// Upper bound on the tokens of the request.
-pub(crate) const fn summary_tokens() -> u64 {
-    (ASK.len() + DIGITS + OF.len()) as u64 + limit::MESSAGE_TOKENS
+/// The tokens of the request.
+pub(crate) const fn summary_tokens() -> TokenCount {
+    TokenCount::of_bytes(ASK.len() + DIGITS + OF.len()).plus(limit::MESSAGE_TOKENS)
 }

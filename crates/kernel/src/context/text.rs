@@ -2,8 +2,8 @@
 
 use crate::context::offload::Whole;
 use crate::context::{Finding, Findings, Late, offload};
-use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, WaitFor, WaitNeed};
-use crate::words::{AgentId, Body, Envelope, FaultKind, cut, limit};
+use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, ToolAsk, WaitFor, WaitNeed};
+use crate::words::{AgentId, Body, Envelope, FaultKind, TokenCount, cut, limit};
 
 /// The most bytes that name a child, its exit, and that it is already known.
 const KNOWN_BYTES_MAX: usize = 96;
@@ -16,7 +16,8 @@ pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your conte
 
 /// The notice of an agent's last call. Every hold counts this text, so changing it changes the rules.
 pub(crate) const LAST_CALL: &str = "This is your last call, and no tool can be used: answer now with what you have, and say what is missing.";
-const _: () = assert!(LAST_CALL.len() as u64 + limit::MESSAGE_TOKENS <= limit::WRAP_UP_TOKENS);
+const _: () =
+    assert!(LAST_CALL.len() as u64 + limit::MESSAGE_TOKENS.bound() <= limit::WRAP_UP_TOKENS.bound());
 
 /// The end of a call that is neither a model's nor for children, as a tool result: the text, and whether it is an
 /// error. `whole` is where the whole of a tool's output is.
@@ -67,12 +68,12 @@ pub(crate) fn wait_text(
     joined(texts.into_iter().filter(|text| !text.is_empty()))
 }
 
-/// Upper bound on the tokens that [`wait_text`] adds to the children's texts.
-pub(crate) fn wait_tokens(wait: &WaitFor) -> u64 {
-    let WaitFor::Children { need, sources, .. } = wait else { return 0 };
+/// The tokens that [`wait_text`] adds to the children's texts.
+pub(crate) fn wait_tokens(wait: &WaitFor) -> TokenCount {
+    let WaitFor::Children { need, sources, .. } = wait else { return TokenCount::ZERO };
     let notice = if *need == WaitNeed::All { 0 } else { limit::NOTICE_BYTES_MAX };
     let listed = if *sources == Sources::Listed { limit::SOURCES_BYTES_MAX } else { 0 };
-    (notice + listed) as u64
+    TokenCount::of_bytes(notice + listed)
 }
 
 /// Joins texts with an empty line between them.
@@ -96,40 +97,40 @@ pub(crate) fn heard(body: Body, envelope: &Envelope) -> String {
     text
 }
 
-/// Upper bound on the tokens of [`heard`].
-pub(crate) fn heard_tokens(body: &Body, envelope: &Envelope) -> u64 {
-    shown_tokens(body).saturating_add(envelope.line().len() as u64)
+/// The tokens of [`heard`].
+pub(crate) fn heard_tokens(body: &Body, envelope: &Envelope) -> TokenCount {
+    shown_tokens(body).plus(TokenCount::of_bytes(envelope.line().len()))
 }
 
-/// Upper bound on the tokens of [`shown`], wherever the whole is.
-pub(crate) fn shown_tokens(body: &Body) -> u64 {
+/// The tokens of [`shown`], wherever the whole is.
+pub(crate) fn shown_tokens(body: &Body) -> TokenCount {
     let words = match (body.rest(), body.ends()) {
         (Some(_), Some(_)) => offload::GAP_BYTES_MAX,
         (Some(_), None) => offload::BEGINNING_BYTES_MAX,
         (None, _) => 0,
     };
-    body.tokens_max().saturating_add(words)
+    body.counted().plus(TokenCount::of_bytes(words))
 }
 
-/// Upper bound on the tokens of [`outcome_text`].
-pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64) -> u64 {
-    let notice = limit::NOTICE_BYTES_MAX as u64;
+/// The tokens of [`outcome_text`].
+pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> TokenCount) -> TokenCount {
+    let notice = TokenCount::of_bytes(limit::NOTICE_BYTES_MAX);
+    let children =
+        |ended: &[ChildEnd]| ended.iter().map(|end| child_tokens(end.state, child(end))).sum::<TokenCount>();
     match outcome {
         Outcome::Done { body, asks, .. } => {
             // Each result repeats the id and the name of its tool call.
-            let names = |ask: &crate::record::ToolAsk| (ask.id.len() + ask.tool.len()) as u64;
-            let asked = |ask: &crate::record::ToolAsk| ask.tokens_max() + names(ask) + limit::MESSAGE_TOKENS;
-            shown_tokens(body).saturating_add(asks.iter().map(asked).sum())
+            let names = |ask: &ToolAsk| TokenCount::of_bytes(ask.id.len() + ask.tool.len());
+            let asked = |ask: &ToolAsk| ask.counted().plus(names(ask)).plus(limit::MESSAGE_TOKENS);
+            asks.iter().map(asked).fold(shown_tokens(body), TokenCount::plus)
         }
         Outcome::Answered { answer, is_default } => {
             let before = if *is_default { DEFAULT_ANSWER.len() } else { 0 };
-            shown_tokens(answer).saturating_add(before as u64)
+            shown_tokens(answer).plus(TokenCount::of_bytes(before))
         }
-        Outcome::Children { ended } => ended.iter().map(|end| child_tokens(end.state, child(end))).sum(),
-        Outcome::Expired { ended } => {
-            notice + ended.iter().map(|end| child_tokens(end.state, child(end))).sum::<u64>()
-        }
-        Outcome::Approved => 0,
+        Outcome::Children { ended } => children(ended),
+        Outcome::Expired { ended } => notice.plus(children(ended)),
+        Outcome::Approved => TokenCount::ZERO,
         Outcome::Message { .. }
         | Outcome::Failed { .. }
         | Outcome::Lost
@@ -138,11 +139,10 @@ pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> u64
     }
 }
 
-/// Upper bound on the tokens of a child's end, in full or as already known: its text, and its exit unless it
-/// completed.
-pub(crate) fn child_tokens(state: ExitKind, shown: u64) -> u64 {
+/// The tokens of a child's end, in full or as already known: its text, and its exit unless it completed.
+pub(crate) fn child_tokens(state: ExitKind, shown: TokenCount) -> TokenCount {
     let words = if state == ExitKind::Completed { KNOWN_BYTES_MAX } else { limit::NOTICE_BYTES_MAX };
-    shown.saturating_add(words as u64)
+    shown.plus(TokenCount::of_bytes(words))
 }
 
 /// A child's end, as its parent reads it.

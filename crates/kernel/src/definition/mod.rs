@@ -21,7 +21,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Price};
-use crate::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, limit};
+use crate::words::{ByName, Durability, ModelName, RoleName, ThreadId, TokenCount, ToolName, limit};
 
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
@@ -126,6 +126,33 @@ pub struct ModelSpec {
     /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses_max: Option<u32>,
+    #[serde(skip_serializing_if = "TokenCounter::is_exact")]
+    pub counter: TokenCounter,
+}
+
+/// What the driver of a model knows about its tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenCounter {
+    /// Its tokenizer is known: one count serves holds and windows.
+    #[default]
+    Exact,
+    /// It is not: the count of a text is a bound for holds and an estimate for windows.
+    Estimate,
+}
+
+impl TokenCounter {
+    const fn is_exact(&self) -> bool {
+        matches!(self, Self::Exact)
+    }
+
+    /// A count as windows use it: without an estimate of its own where counts are exact.
+    pub(crate) const fn count(self, tokens: TokenCount) -> TokenCount {
+        match self {
+            Self::Exact => TokenCount::exact(tokens.bound()),
+            Self::Estimate => tokens,
+        }
+    }
 }
 
 impl ModelSpec {
@@ -168,9 +195,9 @@ pub struct ToolSpec {
     /// How many bytes of its output are shown whole; has a default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_bytes: Option<u32>,
-    /// Upper bound on the tokens that it adds to a packet, if counted.
+    /// The tokens that it adds to a packet, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    pub tokens: Option<TokenCount>,
 }
 
 impl ToolSpec {
@@ -265,6 +292,13 @@ impl Definition {
     #[must_use]
     pub fn price(&self, model: &ModelName) -> Option<&Price> {
         self.models.get(model)?.price.as_ref()
+    }
+
+    /// How the windows of a tree count. Every text is counted for all models, so one model whose tokens are estimated
+    /// makes all counts estimates.
+    pub(crate) fn counter(&self) -> TokenCounter {
+        let is_estimated = self.models.values().any(|model| model.counter == TokenCounter::Estimate);
+        if is_estimated { TokenCounter::Estimate } else { TokenCounter::Exact }
     }
 
     /// The names of all tools, built-in ones first.

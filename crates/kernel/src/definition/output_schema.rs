@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::definition::Refusal;
-use crate::words::{cut, limit};
+use crate::words::{TokenCount, cut, limit};
 
 /// Replaces the request for a summary when an agent has a schema.
 const WORDS: &str =
@@ -21,9 +21,9 @@ const COPIES: u64 = 2;
 pub struct OutputSchema {
     /// Compact JSON.
     schema: String,
-    /// Upper bound on the tokens that it adds to a request, if counted.
+    /// The tokens that it adds to a request, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tokens: Option<u64>,
+    tokens: Option<TokenCount>,
 }
 
 impl OutputSchema {
@@ -58,8 +58,8 @@ impl OutputSchema {
 
     /// Counts everything that it adds to a request: the paragraph of the first message, and as much again, because a
     /// provider that shapes answers by itself is given the schema once more and bills that as input.
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
-        self.tokens = Some(tokens(&self.paragraph()).saturating_mul(COPIES));
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
+        self.tokens = Some(tokens(&self.paragraph()).times(COPIES));
     }
 
     /// Refuses anything except a JSON object within the size limit.
@@ -82,10 +82,11 @@ impl OutputSchema {
         format!("{WORDS}{}", self.schema)
     }
 
-    /// Upper bound on the tokens that it adds: the count if there is one, else the bytes of the paragraph.
-    pub(crate) fn tokens_max(&self) -> u64 {
-        let bytes = (WORDS.len() + self.schema.len()) as u64;
-        self.tokens.map_or(bytes, |tokens| tokens.min(bytes * COPIES))
+    /// The tokens that it adds: the count if there is one, else by the bytes of the paragraph.
+    pub(crate) fn counted(&self) -> TokenCount {
+        let bytes = WORDS.len() + self.schema.len();
+        let most = bytes as u64 * COPIES;
+        self.tokens.map_or(TokenCount::of_bytes(bytes), |tokens| tokens.at_most(most))
     }
 }
 

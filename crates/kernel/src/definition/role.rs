@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
 use crate::definition::{Allow, Caps, ModelSpec, Network, OutputSchema, Refusal, Share, WindowSpec, bounded};
-use crate::words::{Body, ByName, ModelName, ToolName, limit};
+use crate::words::{Body, ByName, ModelName, TokenCount, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,13 +67,13 @@ pub struct Turns {
     /// The most output tokens of one turn; depends on the model if absent ([`ModelSpec::output_cap`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_cap: Option<u64>,
-    /// Upper bound on the tokens of the kernel's own text in the first message and of the built-in tools, if counted.
+    /// The tokens of the kernel's own text in the first message and of the built-in tools, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub around_tokens: Option<u64>,
-    /// Upper bound on the tokens of the facts about usage and remaining budget. Without it, the agent is not shown
+    pub around_tokens: Option<TokenCount>,
+    /// The tokens of the facts about usage and remaining budget. Without it, the agent is not shown
     /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub facts_tokens: Option<u64>,
+    pub facts_tokens: Option<TokenCount>,
     /// Tools that need a person's approval or are forbidden, for it and everything below it.
     #[serde(skip_serializing_if = "ByName::is_empty")]
     pub approvals: ByName<ToolName, Approval>,

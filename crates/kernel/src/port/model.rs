@@ -24,6 +24,14 @@ pub trait Model: Send + Sync {
         text.len() as u64
     }
 
+    /// What the tokens of a text probably are, if [`tokens`](Self::tokens) is only a bound; windows are cut by it. It
+    /// should be high rather than low: what the provider reports of the first call corrects it. `None` if
+    /// [`tokens`](Self::tokens) is exact.
+    fn estimate(&self, text: &str) -> Option<u64> {
+        let _ = text;
+        None
+    }
+
     /// Upper bound on the tokens of an image or a file where it is shown. By default an image has
     /// [`limit::IMAGE_TOKENS`], a text file the tokens of its text, and any other file its bytes.
     fn part_tokens(&self, part: &Part, bytes: &[u8]) -> u64 {

@@ -50,14 +50,14 @@ pub struct Span {
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     pub messages: u32,
-    /// Upper bound on their tokens.
+    /// Their tokens, as the window counted them.
     pub tokens: u64,
 }
 
 impl LeftOut {
     pub(crate) fn add(&mut self, header: &Header) {
         self.messages = self.messages.saturating_add(1);
-        self.tokens = self.tokens.saturating_add(header.tokens.into());
+        self.tokens = self.tokens.saturating_add(header.estimate.into());
     }
 }
 

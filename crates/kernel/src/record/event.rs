@@ -13,7 +13,7 @@ use crate::record::{
 };
 use crate::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Running,
-    Seq, Time, TimerId, TreeId,
+    Seq, Time, TimerId, TokenCount, TreeId,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
@@ -49,9 +49,9 @@ pub enum Event {
     AgentRedirected {
         agent: AgentId,
         instruction: String,
-        /// Upper bound on its tokens, if counted.
+        /// Its tokens, if counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tokens: Option<u64>,
+        tokens: Option<TokenCount>,
         /// What happens to running calls.
         running: Running,
     },
@@ -59,8 +59,8 @@ pub enum Event {
     WindowSet {
         agent: AgentId,
         size: u64,
-        /// Upper bound on the tokens of its first message and its tools.
-        first: u64,
+        /// The tokens of its first message and its tools.
+        first: TokenCount,
         /// Set if its parent's window is larger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<Clamped>,
@@ -206,6 +206,9 @@ pub enum Event {
         /// The part beyond the hold.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
         overrun: Amounts,
+        /// The input tokens that a model's provider reported. Rules 4 never set it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input_tokens: Option<u64>,
     },
     /// An agent waits for children or messages.
     WaitStarted {

@@ -2,17 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::Category;
+use crate::words::{Category, TokenCount};
 
-/// The serialized form: tokens, category, tie, images.
-type Row = (u32, Category, Tie, u8);
+/// The serialized form: tokens, category, tie, images, and an estimate of the tokens if they are only a bound.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Row {
+    Exact(u32, Category, Tie, u8),
+    Estimated(u32, Category, Tie, u8, u32),
+}
 
-/// What a window stores of a message: eight bytes, no text.
+/// What a window stores of a message: twelve bytes, no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
 pub struct Header {
     /// Upper bound on its tokens, overhead included.
     pub tokens: u32,
+    /// What they probably are.
+    pub estimate: u32,
     pub category: Category,
     pub tie: Tie,
     /// The number of its images, at most 255.
@@ -38,22 +45,43 @@ pub enum Tie {
 }
 
 impl From<Row> for Header {
-    fn from((tokens, category, tie, images): Row) -> Self {
-        Self { tokens, category, tie, images }
+    fn from(row: Row) -> Self {
+        let (tokens, category, tie, images, estimate) = match row {
+            Row::Exact(tokens, category, tie, images) => (tokens, category, tie, images, tokens),
+            Row::Estimated(tokens, category, tie, images, estimate) => {
+                (tokens, category, tie, images, estimate.min(tokens))
+            }
+        };
+        Self { tokens, estimate, category, tie, images }
     }
 }
 
 impl From<Header> for Row {
-    fn from(Header { tokens, category, tie, images }: Header) -> Self {
-        (tokens, category, tie, images)
+    fn from(Header { tokens, estimate, category, tie, images }: Header) -> Self {
+        if estimate == tokens {
+            Self::Exact(tokens, category, tie, images)
+        } else {
+            Self::Estimated(tokens, category, tie, images, estimate)
+        }
     }
 }
 
 impl Header {
     #[must_use]
-    pub fn new(tokens: u64, category: Category, tie: Tie) -> Self {
-        let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
-        Self { tokens, category, tie, images: 0 }
+    pub fn new(tokens: TokenCount, category: Category, tie: Tie) -> Self {
+        Self { tokens: 0, estimate: 0, category, tie, images: 0 }.with_tokens(tokens)
+    }
+
+    #[must_use]
+    pub fn counted(&self) -> TokenCount {
+        TokenCount::new(self.tokens.into(), self.estimate.into())
+    }
+
+    #[must_use]
+    pub(crate) fn with_tokens(self, tokens: TokenCount) -> Self {
+        let [tokens, estimate] =
+            [tokens.bound(), tokens.estimate()].map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+        Self { tokens, estimate, ..self }
     }
 
     /// Whether it is a context message that no other agent shared.

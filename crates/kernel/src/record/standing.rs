@@ -2,7 +2,7 @@
 //! are read back from the journal.
 
 use crate::record::Holding;
-use crate::words::{CallId, Seq};
+use crate::words::{CallId, Seq, TokenCount};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,9 +15,9 @@ pub struct Standing {
     /// The event with its model's last text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Seq>,
-    /// Upper bound on the tokens of that text.
+    /// The tokens of that text.
     #[serde(default)]
-    pub said_tokens: u64,
+    pub said_tokens: TokenCount,
     /// The events of its unread messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inbox: Vec<Seq>,

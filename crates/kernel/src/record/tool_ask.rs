@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::TokenCount;
+
 /// A tool call as a model asks for it. Nothing is validated yet: the tool may not exist, the arguments may not be
 /// JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,13 +13,12 @@ pub struct ToolAsk {
     pub id: String,
     pub tool: String,
     pub args: String,
-    /// Upper bound on its tokens, if counted.
+    /// Its tokens, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u32>,
-    /// If it passes a goal or a message to another agent: upper bound on the tokens that this adds to the other's
-    /// packet, if counted.
+    pub tokens: Option<TokenCount>,
+    /// If it passes a goal or a message to another agent: the tokens that this adds to the other's packet, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_tokens: Option<u32>,
+    pub told_tokens: Option<TokenCount>,
 }
 
 impl ToolAsk {
@@ -32,10 +33,10 @@ impl ToolAsk {
         serde_json::from_str::<serde::de::IgnoredAny>(&self.args).is_ok()
     }
 
-    /// Upper bound on its tokens: the count if there is one, else its bytes.
+    /// Its tokens: the count if there is one, else by its bytes.
     #[must_use]
-    pub fn tokens_max(&self) -> u64 {
-        let bytes = (self.id.len() + self.tool.len() + self.args.len()) as u64;
-        self.tokens.map_or(bytes, |tokens| u64::from(tokens).min(bytes))
+    pub fn counted(&self) -> TokenCount {
+        let bytes = self.id.len() + self.tool.len() + self.args.len();
+        self.tokens.map_or(TokenCount::of_bytes(bytes), |tokens| tokens.at_most(bytes as u64))
     }
 }

@@ -23,8 +23,15 @@ pub enum Work {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
     pub model: ModelName,
-    /// Input tokens, counted outside; at least as many as will be billed.
+    /// Upper bound on the input tokens that will be billed.
     pub input_tokens: u64,
+    /// The upper bound from the texts alone, where reports of this model's provider give a lower one. It counts if the
+    /// call moves to another model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_tokens: Option<u64>,
+    /// The input tokens that it probably has, if counts are estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<u64>,
     pub output_cap: u64,
     /// The messages to summarize, if it is not a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +45,30 @@ pub struct ModelCall {
     /// Set if it is the agent's last call, which has no tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<Box<WrapUpCall>>,
+}
+
+impl ModelCall {
+    /// A plain turn.
+    #[must_use]
+    pub const fn new(model: ModelName, input_tokens: u64, output_cap: u64) -> Self {
+        Self {
+            model,
+            input_tokens,
+            counted_tokens: None,
+            estimate: None,
+            output_cap,
+            summary: None,
+            left: None,
+            continues: false,
+            wrap_up: None,
+        }
+    }
+
+    /// Upper bound on its input tokens, whatever any provider reported.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.counted_tokens.unwrap_or(self.input_tokens)
+    }
 }
 
 impl Work {

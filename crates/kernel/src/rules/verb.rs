@@ -9,7 +9,7 @@ use crate::rules::request::{
     AskReply, BroadcastReply, CheckpointReply, HoldReply, RefreshReply, Request, RollbackReply, SendReply,
     SpawnReply, StartReply, WaitReply,
 };
-use crate::words::Body;
+use crate::words::{Body, TokenCount};
 
 /// A request and the type of its reply. [`Request`] is a verb too, for callers that pass on any of them.
 pub trait Verb: Into<Request> {
@@ -17,7 +17,7 @@ pub trait Verb: Into<Request> {
 
     /// Counts every text in it that a model will read. The kernel has no tokenizer: the caller supplies the counts.
     /// Without a count, bytes are the bound.
-    fn count(&mut self, _tokens: &dyn Fn(&str) -> u64) {}
+    fn count(&mut self, _tokens: &dyn Fn(&str) -> TokenCount) {}
 
     /// The bodies that may have images and files. Any other body with them is refused.
     fn bodies_with_parts(&mut self) -> Vec<&mut Body> {

@@ -8,10 +8,12 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::calibration::Calibration;
 use super::list::{ListKind, ListStore, Listed, MessageList, ShareTo};
 use super::summary::Draft;
+use crate::definition::{Definition, TokenCounter};
 use crate::record::{Cut, Header, LeftOut, Span, Summary, Tie};
-use crate::words::{AgentId, Category};
+use crate::words::{AgentId, Category, ModelName, TokenCount, limit};
 
 /// The messages of an agent's next packet, as headers. Unread ones are at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Window {
     size: Option<NonZeroU32>,
     /// Boxed because most windows have none of it.
     seldom: Option<Box<Seldom>>,
+    /// Only where counts are estimates. Without it each header's estimate is its bound.
+    calibration: Option<Box<Calibration>>,
 }
 
 /// Most agents of a large tree wait with two messages.
@@ -76,9 +80,86 @@ impl Window {
         self.size.map(|size| u64::from(size.get()))
     }
 
+    /// The size in the unit in which its messages are estimated.
+    #[must_use]
+    pub fn room(&self) -> Option<u64> {
+        self.size().map(|size| self.uncorrected(size))
+    }
+
+    /// The sum of what its messages were counted as.
+    #[must_use]
+    pub fn counted(&self) -> TokenCount {
+        self.headers().iter().map(Header::counted).sum()
+    }
+
+    /// Upper bound on its tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.headers().iter().map(|header| u64::from(header.tokens)).sum()
+        self.counted().bound()
+    }
+
+    /// How much of its size is used: what its tokens probably are.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.corrected(self.counted().estimate())
+    }
+
+    /// An estimate as the reports of the provider correct it.
+    #[must_use]
+    pub fn corrected(&self, estimate: u64) -> u64 {
+        self.calibration.as_ref().map_or(estimate, |calibration| calibration.corrected(estimate))
+    }
+
+    /// The estimate that is `tokens` when it is corrected.
+    #[must_use]
+    pub(crate) fn uncorrected(&self, tokens: u64) -> u64 {
+        self.calibration.as_ref().map_or(tokens, |calibration| calibration.uncorrected(tokens))
+    }
+
+    /// Upper bound on the tokens of its whole packet for a model, of which the messages were counted as at most
+    /// `counted`.
+    pub(crate) fn bound_for(&self, model: &ModelName, counted: u64) -> u64 {
+        self.calibration.as_ref().map_or(counted, |calibration| calibration.bound(model, counted))
+    }
+
+    /// Whether its counts are estimates.
+    pub(crate) const fn is_estimated(&self) -> bool {
+        self.calibration.is_some()
+    }
+
+    /// The count as its headers have it: exact unless counts are estimates.
+    pub(crate) const fn count(&self, tokens: TokenCount) -> TokenCount {
+        let counter = if self.is_estimated() { TokenCounter::Estimate } else { TokenCounter::Exact };
+        counter.count(tokens)
+    }
+
+    /// A turn was requested, with at most `bound` tokens and all messages, or, if `None`, with less or other messages.
+    pub(crate) fn asked(&mut self, bound: Option<u64>) {
+        let estimate = self.counted().estimate();
+        if let Some(calibration) = &mut self.calibration {
+            calibration.asked(bound.map(|bound| TokenCount::new(bound, estimate)));
+        }
+    }
+
+    /// The provider reported the input tokens of the latest turn.
+    pub(crate) fn reported(&mut self, model: &ModelName, input: u64) {
+        if let Some(calibration) = &mut self.calibration {
+            calibration.reported(model, input);
+        }
+    }
+
+    /// The same messages, measured by their bounds.
+    #[must_use]
+    pub fn by_bounds(&self) -> Self {
+        let mut window = Self { calibration: None, ..self.clone() };
+        window.list.all_mut().iter_mut().for_each(|header| header.estimate = header.tokens);
+        window
+    }
+
+    fn shrunk(&mut self) {
+        if let Some(calibration) = &mut self.calibration {
+            calibration.shrunk();
+        }
     }
 
     #[must_use]
@@ -102,9 +183,9 @@ impl Window {
     }
 
     #[must_use]
-    pub fn tokens_of(&self, category: Category) -> u64 {
+    pub fn used_by(&self, category: Category) -> u64 {
         let of = self.headers().iter().filter(|header| header.category == category);
-        of.map(|header| u64::from(header.tokens)).sum()
+        self.corrected(of.map(|header| u64::from(header.estimate)).sum())
     }
 
     /// What was left out so far, by category.
@@ -202,15 +283,16 @@ impl Window {
     }
 
     /// Sets the size of its packets and the tokens of its first message.
-    pub(crate) fn bound(&mut self, size: u64, first: u64) {
+    pub(crate) fn bound(&mut self, size: u64, first: TokenCount) {
         self.begin_with(first);
         self.size = NonZeroU32::new(u32::try_from(size).unwrap_or(u32::MAX));
     }
 
     /// Sets the tokens of its first message.
-    pub(crate) fn begin_with(&mut self, tokens: u64) {
+    pub(crate) fn begin_with(&mut self, tokens: TokenCount) {
+        let tokens = self.count(tokens);
         if let Some(header) = self.list.all_mut().first_mut() {
-            header.tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+            *header = header.with_tokens(tokens);
         }
     }
 
@@ -219,8 +301,17 @@ impl Window {
         !self.headers().is_empty()
     }
 
-    pub(crate) fn open(&mut self, tokens: u64) {
-        self.list.push_read(Header::new(tokens, Category::System, Tie::Free));
+    /// Begins with the first message. `definition` says whether counts are estimates.
+    pub(crate) fn open(&mut self, tokens: TokenCount, definition: &Definition) {
+        self.calibration = match definition.counter() {
+            TokenCounter::Exact => None,
+            TokenCounter::Estimate => Some(Box::default()),
+        };
+        self.list.push_read(Header::new(self.count(tokens), Category::System, Tie::Free));
+    }
+
+    fn counts(&self, header: Header) -> Header {
+        header.with_tokens(self.count(header.counted()))
     }
 
     /// Adds an unread message.
@@ -231,21 +322,21 @@ impl Window {
     /// Adds an unread message with images of these sizes.
     pub fn push_with(&mut self, header: Header, images: &[u32]) {
         if self.is_open() {
-            let place = self.list.push(header.with_images(images.len()));
+            let place = self.list.push(self.counts(header).with_images(images.len()));
             self.note_images(place, images);
         }
     }
 
     pub(crate) fn said(&mut self, header: Header) {
         if self.is_open() {
-            self.list.push_read(header);
+            self.list.push_read(self.counts(header));
         }
     }
 
     /// Adds a tool's result. `rank` is the number of results for tools that were requested before it.
     pub(crate) fn answer(&mut self, rank: usize, header: Header, images: &[u32]) {
         if self.is_open() {
-            let place = self.list.answer(rank, header.with_images(images.len()));
+            let place = self.list.answer(rank, self.counts(header).with_images(images.len()));
             self.note_images(place, images);
         }
     }
@@ -306,7 +397,8 @@ impl Window {
             self.blank(blank.at as usize, blank.images);
         }
         if cut.folded > 0 {
-            self.list.fold(Header::new(cut.folded.into(), Category::Context, Tie::Folded));
+            let folded = self.count(TokenCount::of_bytes(cut.folded as usize));
+            self.list.fold(Header::new(folded, Category::Context, Tie::Folded));
         }
     }
 
@@ -331,8 +423,8 @@ impl Window {
         for (place, header) in known {
             let header = match tie {
                 Some(tie) => {
-                    let tokens = u64::from(header.tokens) + crate::words::limit::TOLD_TOKENS;
-                    Header::new(tokens, Category::Context, tie)
+                    let tokens = header.counted().plus(limit::TOLD_TOKENS);
+                    self.counts(Header::new(tokens, Category::Context, tie))
                 }
                 None => header.forked(),
             };
@@ -348,6 +440,9 @@ impl Window {
     pub(crate) fn remove(&mut self, spans: &[Span]) {
         if let Some(draft) = self.summary_mut().filter(|_| !spans.is_empty()) {
             draft.spoil();
+        }
+        if !spans.is_empty() {
+            self.shrunk();
         }
         if self.images() > 0 {
             Span::places(spans).for_each(|place| self.blank(place, u8::MAX));
@@ -380,13 +475,16 @@ impl Window {
     /// Turns the oldest images of a message into placeholders and frees their tokens.
     fn blank(&mut self, place: usize, images: u8) {
         let Range { start, end } = self.image_places(place);
+        if start < end {
+            self.shrunk();
+        }
         let Some(header) = self.list.all_mut().get_mut(place).filter(|header| header.images > 0) else {
             return;
         };
         let Some(seldom) = &mut self.seldom else { return };
         let end = end.min(start + usize::from(images)).min(seldom.images.len());
         for tokens in seldom.images.drain(start.min(end)..end) {
-            header.tokens = header.tokens.saturating_sub(tokens);
+            *header = header.with_tokens(header.counted().minus(TokenCount::exact(tokens.into())));
             header.images -= 1;
         }
     }

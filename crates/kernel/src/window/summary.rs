@@ -5,8 +5,8 @@ pub(super) use crate::record::{Covers, Summary, Unsummed};
 
 use super::Window;
 use super::trim::units;
-use crate::record::{Cut, Outcome, Span, Tie};
-use crate::words::Seq;
+use crate::record::{Cut, Header, Outcome, Span, Tie};
+use crate::words::{Seq, TokenCount};
 
 /// A summary that was requested and is not used yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,20 +66,20 @@ pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
 /// message, the existing digest, the oldest dropped messages, and `asking` tokens for the request. A message that
 /// asks for tools keeps its results, and unread messages are not covered. `None` if nothing fits.
 #[must_use]
-pub fn covers(window: &Window, cut: &Cut, size: u64, asking: u64) -> Option<(Covers, u64)> {
+pub fn covers(window: &Window, cut: &Cut, size: u64, asking: TokenCount) -> Option<(Covers, TokenCount)> {
     let headers = window.headers();
     let is_kept = |place: usize| place == 0 || place == 1 && headers[1].tie == Tie::Folded;
     let always = headers.iter().enumerate().filter(|(place, _)| is_kept(*place));
-    let mut tokens = always.map(|(_, header)| u64::from(header.tokens)).sum::<u64>().saturating_add(asking);
+    let mut tokens = always.map(|(_, header)| header.counted()).fold(window.count(asking), TokenCount::plus);
     let read = headers.len() - window.unread();
     let mut spans = Vec::new();
     for places in units(headers).skip(1) {
         let goes = places.clone().all(|place| u32::try_from(place).is_ok_and(|place| cut.drops(place)));
-        let of = headers[places.clone()].iter().map(|header| u64::from(header.tokens)).sum::<u64>();
-        if goes && places.end <= read && tokens.saturating_add(of) <= size {
-            tokens += of;
+        let with = headers[places.clone()].iter().map(Header::counted).fold(tokens, TokenCount::plus);
+        if goes && places.end <= read && with.estimate() <= size {
+            tokens = with;
             Span::join(&mut spans, places.start as u32, places.end as u32);
         }
     }
-    (!spans.is_empty() && tokens <= size).then_some((Covers { spans, folded: cut.folded }, tokens))
+    (!spans.is_empty() && tokens.estimate() <= size).then_some((Covers { spans, folded: cut.folded }, tokens))
 }

@@ -11,7 +11,7 @@ use crate::definition::{Compact, Preset, Shares};
 use crate::record::{Header, Tie};
 use crate::words::{Category, limit};
 
-/// The limits of a packet.
+/// The limits of a packet, in the unit in which the window's messages are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub size: u64,
@@ -37,7 +37,7 @@ impl Slice {
     }
 
     fn tokens_in(&self, headers: &[Header]) -> u64 {
-        headers.iter().filter(|header| self.has(header)).map(|header| u64::from(header.tokens)).sum()
+        headers.iter().filter(|header| self.has(header)).map(|header| u64::from(header.estimate)).sum()
     }
 }
 
@@ -72,7 +72,7 @@ pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
     let (blank, size) = (old_images(window, bounds.images_max), bounds.size);
     let headers = without(window, &blank);
     let headers = headers.as_ref();
-    let total = headers.iter().map(|header| u64::from(header.tokens)).sum::<u64>();
+    let total = headers.iter().map(|header| u64::from(header.estimate)).sum::<u64>();
     let mut cut = Cut { drop: Vec::new(), blank: Vec::new(), folded: folded(headers) };
     let is_over = |slice: &Slice| slice.tokens_in(headers) > slice.tokens;
     let thread = bounds.thread.filter(is_over);
@@ -87,7 +87,7 @@ pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
             units.drop_all(bounds);
         }
         if units.total > size {
-            let system = headers.first().map_or(0, |header| header.tokens.into());
+            let system = headers.first().map_or(0, |header| header.estimate.into());
             return Err(TooSmall { tokens: units.total, system, size });
         }
         cut.drop = units.spans();
@@ -133,7 +133,7 @@ fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
         let place = *at as usize;
         let tokens: u32 = window.images_at(place).iter().take((*images).into()).sum();
         if let Some(header) = headers.to_mut().get_mut(place) {
-            header.tokens = header.tokens.saturating_sub(tokens);
+            header.estimate = header.estimate.saturating_sub(tokens);
         }
     }
     headers
@@ -194,7 +194,7 @@ impl Units {
         let unit = |places: Range<usize>| Unit {
             from: places.start as u32,
             to: places.end as u32,
-            tokens: headers[places.clone()].iter().map(|header| u64::from(header.tokens)).sum(),
+            tokens: headers[places.clone()].iter().map(|header| u64::from(header.estimate)).sum(),
             // A tool exchange counts as output.
             category: if places.len() > 1 { Category::Output } else { headers[places.start].category },
             is_pinned: places.into_iter().any(pins),

@@ -3,15 +3,15 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::words::{BlobHash, Part, Thought, check_parts, limit};
+use crate::words::{BlobHash, Part, Thought, TokenCount, check_parts, limit};
 
 /// A text of bounded size. If the original was larger, `text` is a preview and `rest` refers to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Written")]
 pub struct Body {
     pub text: String,
-    /// Upper bound on the tokens of `text`, if it was counted.
-    pub tokens: Option<u64>,
+    /// The tokens of `text`, if it was counted.
+    pub tokens: Option<TokenCount>,
     /// Boxed because most texts have none of it.
     pub beside: Option<Box<Beside>>,
 }
@@ -37,7 +37,7 @@ struct Written {
     #[serde(default)]
     rest: Option<BlobRef>,
     #[serde(default)]
-    tokens: Option<u64>,
+    tokens: Option<TokenCount>,
     #[serde(default)]
     gap: Option<u32>,
     #[serde(default)]
@@ -155,14 +155,14 @@ impl Body {
         self.text.split_at_checked(usize::try_from(self.gap()?).ok()?)
     }
 
-    pub fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    pub fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.tokens = Some(tokens(&self.text));
     }
 
     /// Cut to the journal's limits: reports cannot be refused, so they are cut.
     pub(crate) fn bounded(&self) -> Self {
         let text = cut(&self.text, limit::TEXT_BYTES_MAX);
-        let tokens = self.tokens.map(|tokens| tokens.min(limit::TEXT_BYTES_MAX as u64));
+        let tokens = self.tokens.map(|tokens| tokens.at_most(limit::TEXT_BYTES_MAX as u64));
         let body = Self { text, tokens, beside: self.beside.clone() };
         // The longest prefix that keeps within the limits as a whole.
         let fits = |count: &usize| check_parts(self.parts().iter().take(*count)).is_ok();
@@ -179,12 +179,11 @@ impl Body {
         self.text.is_empty() && self.tokens.is_none() && self.beside.is_none()
     }
 
-    /// Upper bound on the text's tokens: the count if there is one, else its bytes, since no token is shorter than a
-    /// byte.
+    /// The text's tokens: the count if there is one, else by its bytes.
     #[must_use]
-    pub fn tokens_max(&self) -> u64 {
-        let bytes = self.text.len() as u64;
-        self.tokens.map_or(bytes, |tokens| tokens.min(bytes))
+    pub fn counted(&self) -> TokenCount {
+        let bytes = self.text.len();
+        self.tokens.map_or(TokenCount::of_bytes(bytes), |tokens| tokens.at_most(bytes as u64))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Every bound of the kernel, by name, with its reason. A definition may change those that are defaults; the rest
 //! hold for every tree.
 
+use crate::words::TokenCount;
+
 /// Default depth below the root: enough for lead, worker and helper.
 pub const DEPTH_MAX: u32 = 3;
 /// Default live children of one agent: more than a model can keep track of.
@@ -41,9 +43,9 @@ pub const ASKS_MAX: usize = 1_000;
 /// Largest total size of the arguments of all tool calls in one answer, in bytes.
 pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Most tokens for the name of a message's sender.
-pub const SENDER_TOKENS: u64 = 64;
+pub const SENDER_TOKENS: TokenCount = TokenCount::new(64, 8);
 /// Most tokens for the header that names the agent whose context was shared.
-pub const TOLD_TOKENS: u64 = SENDER_TOKENS + 16;
+pub const TOLD_TOKENS: TokenCount = SENDER_TOKENS.plus(TokenCount::new(16, 4));
 /// Longest id or name that a model may give a tool call, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Largest arguments of one tool call, in bytes.
@@ -53,10 +55,10 @@ pub const NOTICE_BYTES_MAX: usize = 512;
 /// Most tokens that a message costs beyond its text, for role and delimiters. OpenAI's chat format takes three plus
 /// the role, and three once for the start of the answer; a message from an agent also has the sender's name, which
 /// counts as [`SENDER_TOKENS`].
-pub const MESSAGE_TOKENS: u64 = 8;
+pub const MESSAGE_TOKENS: TokenCount = TokenCount::new(8, 4);
 /// Most tokens that a tool costs beyond its name, description and schema. OpenAI's format takes seven, and twelve
 /// once for the end of the list; its schema encoding is shorter than the JSON that we count.
-pub const TOOL_TOKENS: u64 = 24;
+pub const TOOL_TOKENS: TokenCount = TokenCount::new(24, 8);
 /// Share of a model's context length that a window may fill, in percent. The rest is for the answer and for
 /// differences in how providers count.
 pub const WINDOW_PERCENT: u64 = 85;
@@ -147,7 +149,7 @@ pub const OUTPUT_TOKENS_SHRUNK: u64 = 1_024;
 /// Smallest output cap of an agent's last call: fewer tokens are no answer.
 pub const WRAP_UP_OUTPUT_TOKENS_MIN: u64 = 256;
 /// Most tokens of the notice that tells an agent that this call is its last.
-pub const WRAP_UP_TOKENS: u64 = 128;
+pub const WRAP_UP_TOKENS: TokenCount = TokenCount::new(128, 32);
 /// Input tokens beyond its first packet that an agent's reserve pays for: short results of its children.
 pub const RESERVE_INPUT_TOKENS: u64 = 2_048;
 /// Output tokens that an agent's reserve pays for.

@@ -18,6 +18,7 @@ pub mod retry;
 mod running;
 mod thought;
 mod time;
+mod token_count;
 
 pub(crate) use body::cut;
 pub use body::{Beside, BlobRef, Body};
@@ -37,6 +38,7 @@ pub use part::{BadPart, Enclosure, IMAGE_TYPES, Part, PartKind, check_parts, enc
 pub use running::Running;
 pub use thought::Thought;
 pub use time::{Millis, Time};
+pub use token_count::TokenCount;
 
 /// For `skip_serializing_if`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{BlobHash, BlobRef, MediaType, PartName, limit};
+use crate::words::{BlobHash, BlobRef, MediaType, PartName, TokenCount, limit};
 
 /// Image types that models accept.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -46,7 +46,7 @@ pub struct Part {
     name: PartName,
     blob: BlobRef,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<u64>,
+    tokens: Option<TokenCount>,
 }
 
 /// A part together with its bytes, before it is added to a message.
@@ -119,23 +119,23 @@ impl Part {
         matches!(self.kind, PartKind::Image)
     }
 
-    /// Sets the upper bound on its tokens.
-    pub const fn count(&mut self, tokens: u64) {
+    /// Sets its tokens where it is shown.
+    pub const fn count(&mut self, tokens: TokenCount) {
         self.tokens = Some(tokens);
     }
 
-    /// Upper bound on its tokens where it is shown: the count if there is one, else [`limit::IMAGE_TOKENS`] for an
-    /// image and the bytes for a file. The line that names it comes on top.
+    /// Its tokens where it is shown: the count if there is one, else [`limit::IMAGE_TOKENS`] for an image and the bytes
+    /// for a file. The line that names it comes on top.
     #[must_use]
-    pub fn tokens_max(&self) -> u64 {
-        self.tokens.unwrap_or(match self.kind {
+    pub fn counted(&self) -> TokenCount {
+        self.tokens.unwrap_or(TokenCount::exact(match self.kind {
             PartKind::Image => limit::IMAGE_TOKENS,
             PartKind::File => self.blob.bytes,
-        })
+        }))
     }
 
-    pub(crate) fn line_tokens(&self) -> u64 {
-        self.placeholder().len() as u64
+    pub(crate) fn line_tokens(&self) -> TokenCount {
+        TokenCount::of_bytes(self.placeholder().len())
     }
 
     /// The line that replaces it when it is not shown.
@@ -220,7 +220,7 @@ struct Unchecked {
     name: PartName,
     blob: BlobRef,
     #[serde(default)]
-    tokens: Option<u64>,
+    tokens: Option<TokenCount>,
 }
 
 impl TryFrom<Unchecked> for Part {

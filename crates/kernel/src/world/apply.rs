@@ -12,7 +12,9 @@ use crate::record::{
     Shortened, Span, Spawned, Tie, TurnKind, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
-use crate::words::{AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, limit};
+use crate::words::{
+    AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
+};
 use crate::world::{
     Agent, AgentIx, AgentState, Birth, Call, CallStage, Ended, Farewell, Letter, Phase, Progress,
 };
@@ -82,7 +84,9 @@ impl World {
                 self.settled(*call, spent);
                 self.calls.call_mut(*call).past_mut().take(fault.as_ref());
             }
-            Event::CallEnded { call, outcome, spent, .. } => self.call_ended(*call, outcome, spent),
+            Event::CallEnded { call, outcome, spent, input_tokens, .. } => {
+                self.call_ended(*call, outcome, spent, *input_tokens);
+            }
             Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
             Event::ClockSet { agent, clock, left_ms, early_ms, alarm } => {
@@ -135,7 +139,9 @@ impl World {
             let schema = spawned.output_schema.as_deref();
             let goal = Goal { text: &spawned.goal, tokens: None, schema };
             let first = context::first_tokens(self.definition(), &spawned.caps, turns, goal);
-            self.agents.agent_mut(ix).progress.window.open(first);
+            let definition = self.definition.clone();
+            let window = &mut self.agents.agent_mut(ix).progress.window;
+            definition.iter().for_each(|definition| window.open(first, definition));
         }
         for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
             self.agents.agent_mut(ix).take(letter);
@@ -187,11 +193,11 @@ impl World {
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
-    /// Upper bound on the tokens of an agent's first message as others see it. Under rules 2 they saw all of it.
-    fn briefing_tokens(&self, ix: AgentIx) -> Option<u64> {
+    /// The tokens of an agent's first message as others see it. Under rules 2 they saw all of it.
+    fn briefing_tokens(&self, ix: AgentIx) -> Option<TokenCount> {
         let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
         let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
-        let first = u64::from(agent.progress.window.headers().first()?.tokens);
+        let first = agent.progress.window.headers().first()?.counted();
         Some(context::briefing_tokens(self.definition(), &agent.charter.caps, turns, first))
     }
 
@@ -206,7 +212,7 @@ impl World {
         }
     }
 
-    fn window_set(&mut self, agent: &AgentId, size: u64, first: u64, clamped: Option<Clamped>) {
+    fn window_set(&mut self, agent: &AgentId, size: u64, first: TokenCount, clamped: Option<Clamped>) {
         self.window_mut(agent).bound(size, first);
         if let Some(clamped) = clamped.filter(|clamped| clamped.is_told) {
             self.note_clamped(agent, size, clamped);
@@ -224,10 +230,11 @@ impl World {
     /// Notifies an agent that its child's window is smaller than its own.
     fn note_clamped(&mut self, child: &AgentId, size: u64, clamped: Clamped) {
         let Some(parent) = self.agent(self.place(child)).kin.parent else { return };
-        let tokens = context::clamp_text(child.as_str(), size, clamped.parent_size).len() as u64;
+        let text = context::clamp_text(child.as_str(), size, clamped.parent_size);
+        let tokens = TokenCount::of_bytes(text.len());
         let progress = &mut self.agents.agent_mut(parent).progress;
         progress.read(tokens);
-        let note = Header::new(tokens + limit::MESSAGE_TOKENS, Category::Internal, Tie::Free);
+        let note = Header::new(tokens.plus(limit::MESSAGE_TOKENS), Category::Internal, Tie::Free);
         progress.window.push(note);
     }
 
@@ -239,7 +246,7 @@ impl World {
         }
     }
 
-    fn redirected(&mut self, agent: &AgentId, running: Running, tokens: u64) {
+    fn redirected(&mut self, agent: &AgentId, running: Running, tokens: TokenCount) {
         self.delivered(agent, tokens.into(), Category::Dialog);
         if running.stops() {
             self.stopped(agent);
@@ -284,8 +291,8 @@ impl World {
         self.agents.retire(ix, Ended { role, parent, depth, exit: exit.kind(), at: self.seq, tokens, spent });
         match parent {
             Some(parent) if detached => {
-                let facts = 2 * self.facts_tokens(parent);
-                let tokens_shown = context::child_tokens(exit.kind(), tokens).saturating_add(facts);
+                let facts = self.facts_tokens(parent).times(2);
+                let tokens_shown = context::child_tokens(exit.kind(), tokens).plus(facts);
                 let room = Room::from(tokens_shown).plus(limit::SENDER_TOKENS);
                 let letter = Letter { seq: self.seq, room, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);
@@ -320,8 +327,9 @@ impl World {
             match &work.wrap_up {
                 // The packet is cut, the context is not.
                 Some(wrap_up) if wrap_up.cut.is_some() => agent.progress.asked_with_less(),
-                Some(_) | None => agent.progress.asked(work.input_tokens),
+                Some(_) | None => agent.progress.asked(work.counted()),
             }
+            agent.progress.window.asked(work.wrap_up.is_none().then(|| work.counted()));
             agent.progress.asked_to_wrap_up(work.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason));
             agent.progress.window.forget_summary();
             // An agent that takes turns reads everything before its next turn.
@@ -391,6 +399,8 @@ impl World {
         let Work::Model(work) = &mut call.work else { unreachable!("only a model call is switched") };
         work.output_cap = output_cap;
         if work.model != *model {
+            // What another provider reported says nothing about this one.
+            work.input_tokens = work.counted_tokens.take().unwrap_or(work.input_tokens);
             let old = std::mem::replace(&mut work.model, model.clone());
             call.past_mut().tried.push(old);
         }
@@ -417,13 +427,15 @@ impl World {
         self.ledger.settle(agent.account, &held, spent);
     }
 
-    fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts) {
+    fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts, input_tokens: Option<u64>) {
         let tokens_shown = self.outcome_tokens(id, outcome);
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let is_summary = is_model && !call.work.is_turn();
+        let turn_model = if let Work::Model(work) = &call.work { Some(work.model.clone()) } else { None };
+        let turn_model = turn_model.filter(|_| !is_summary);
         let turn = if call.work.wrap_up().is_some() { TurnKind::Last } else { TurnKind::Ordinary };
         if let Outcome::Done { .. } = outcome {
             self.prefixes.cached(id);
@@ -445,6 +457,9 @@ impl World {
         if is_void {
             return;
         }
+        if let (Outcome::Done { .. }, Some(model), Some(tokens)) = (outcome, turn_model, input_tokens) {
+            agent.progress.window.reported(&model, tokens);
+        }
         let mut is_answer = false;
         if is_summary {
             agent.progress.window.summary_ended(window::came_to(outcome, self.seq));
@@ -458,13 +473,14 @@ impl World {
             agent.progress.read(tokens_shown);
         } else if let Some(Said { body, asks, mismatch }) = outcome.said(turn, rules) {
             let thought = body.thought().map_or(0, |thought| thought.tokens);
+            let thought = TokenCount::exact(thought);
             agent.progress.said(self.seq, tokens_shown, thought, !asks.is_empty());
             if rules >= 5 {
                 agent.progress.asked_tools(asks, agent.charter.repeats);
             }
             is_answer = asks.is_empty() && mismatch.is_none();
             if let Some(mismatch) = mismatch {
-                agent.progress.missed(mismatch.note().len() as u64);
+                agent.progress.missed(TokenCount::of_bytes(mismatch.note().len()));
             }
         } else if let Outcome::Done { .. } = outcome {
             agent.progress.said_nothing();
@@ -490,26 +506,26 @@ impl World {
         }
     }
 
-    /// Upper bound on the tokens of a call's result, facts included.
-    fn outcome_tokens(&self, id: CallId, outcome: &Outcome) -> u64 {
+    /// The tokens of a call's result, facts included.
+    fn outcome_tokens(&self, id: CallId, outcome: &Outcome) -> TokenCount {
         let tokens_shown = context::outcome_tokens(outcome, |end| self.tokens_of(end));
         let Some(Call { agent, work, .. }) = self.call(id) else { return tokens_shown };
         let facts = self.facts_tokens(*agent);
         // What is left, and what each child used.
         let (lines, around) = match (work, outcome) {
-            (Work::Model(_), _) => (0, 0),
+            (Work::Model(_), _) => (0, TokenCount::ZERO),
             (Work::Wait(wait), Outcome::Children { ended } | Outcome::Expired { ended }) => {
                 (1 + ended.len() as u64, context::wait_tokens(wait))
             }
-            (Work::Child(_), _) => (2, 0),
-            (Work::Tool(_) | Work::Wait(_) | Work::Question(_), _) => (1, 0),
+            (Work::Child(_), _) => (2, TokenCount::ZERO),
+            (Work::Tool(_) | Work::Wait(_) | Work::Question(_), _) => (1, TokenCount::ZERO),
         };
-        tokens_shown.saturating_add(lines * facts).saturating_add(around)
+        tokens_shown.plus(facts.times(lines)).plus(around)
     }
 
     fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {
         let ix = self.place(agent);
-        let tokens = context::shown_tokens(body).saturating_add(self.facts_tokens(ix));
+        let tokens = context::shown_tokens(body).plus(self.facts_tokens(ix));
         let (rank, room) = (self.rank(ix, ask), Room::new(tokens, body.parts()));
         let progress = &mut self.agents.agent_mut(ix).progress;
         progress.answered(rank, &room);
@@ -528,10 +544,10 @@ impl World {
         (ask as usize).saturating_sub(before)
     }
 
-    /// Upper bound on the tokens of an ended child's result or progress.
-    fn tokens_of(&self, end: &ChildEnd) -> u64 {
+    /// The tokens of an ended child's result or progress.
+    fn tokens_of(&self, end: &ChildEnd) -> TokenCount {
         let ended = self.agents.find(&end.agent).and_then(|ix| self.agents.ended(ix));
-        ended.map_or(0, |ended| ended.tokens)
+        ended.map(|ended| ended.tokens).unwrap_or_default()
     }
 
     pub(super) fn set_timer(&mut self, alarm: Option<Alarm>, subject: Subject) {
@@ -549,7 +565,7 @@ impl World {
 }
 
 /// An uncounted instruction counts by its bytes.
-fn instruction_tokens(text: &str, counted: Option<u64>) -> u64 {
-    let bytes = text.len() as u64;
-    counted.map_or(bytes, |tokens| tokens.min(bytes))
+fn instruction_tokens(text: &str, counted: Option<TokenCount>) -> TokenCount {
+    let bytes = text.len();
+    counted.map_or(TokenCount::of_bytes(bytes), |tokens| tokens.at_most(bytes as u64))
 }

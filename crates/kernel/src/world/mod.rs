@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::definition::{Definition, Refusal, TreeLimits, Turns};
 use crate::record::{Alarm, BreakerState, ClockKind, RULES, Work};
-use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TreeId};
+use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TokenCount, TreeId};
 
 pub use agent::*;
 
@@ -290,9 +290,9 @@ impl World {
         self.definition().roles.get(&self.agent(ix).charter.role)?.turns.as_ref()
     }
 
-    /// Upper bound on the tokens of a facts line for this agent.
-    pub(crate) fn facts_tokens(&self, ix: AgentIx) -> u64 {
-        self.turns_of(ix).and_then(|turns| turns.facts_tokens).unwrap_or(0)
+    /// The tokens of a facts line for this agent.
+    pub(crate) fn facts_tokens(&self, ix: AgentIx) -> TokenCount {
+        self.turns_of(ix).and_then(|turns| turns.facts_tokens).unwrap_or_default()
     }
 
     pub(crate) fn next_timer(&self) -> TimerId {

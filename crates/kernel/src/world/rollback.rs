@@ -5,6 +5,7 @@ use super::World;
 use crate::context::ROLLED_BACK;
 use crate::record::{Attachment, Restored};
 use crate::window::Room;
+use crate::words::TokenCount;
 use crate::world::{AgentIx, Progress};
 
 impl World {
@@ -35,7 +36,10 @@ impl World {
         unanswered.sort_unstable();
         for ask in unanswered {
             let rank = self.rank(ix, ask);
-            self.agents.agent_mut(ix).progress.answered(rank, &Room::from(ROLLED_BACK.len() as u64));
+            self.agents
+                .agent_mut(ix)
+                .progress
+                .answered(rank, &Room::from(TokenCount::of_bytes(ROLLED_BACK.len())));
         }
         let agent = self.agents.agent_mut(ix);
         let is_own = restored.from == *id;

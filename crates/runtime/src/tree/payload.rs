@@ -4,7 +4,7 @@
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::offload;
 use spinney_kernel::words::{
-    BadPart, BlobHash, BlobRef, Body, Enclosure, ModelName, Part, Thought, check_parts, limit,
+    BadPart, BlobHash, BlobRef, Body, Enclosure, ModelName, Part, Thought, TokenCount, check_parts, limit,
 };
 
 /// A text to be recorded.
@@ -43,7 +43,7 @@ impl Payload {
 }
 
 /// A model's text as body and blob; `tokens` counts what the next model will read.
-pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
+pub(super) fn said(text: String, tokens: impl Fn(&str) -> TokenCount) -> Payload {
     if text.len() <= limit::TEXT_BYTES_MAX {
         return inline(text, tokens);
     }
@@ -54,14 +54,14 @@ pub(super) fn said(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
 
 /// A tool's text as body and blob; `tokens` counts what the model will read. `shown_bytes` overrides how much is
 /// shown whole.
-fn returned(text: String, shown_bytes: Option<u32>, tokens: impl Fn(&str) -> u64) -> Payload {
+fn returned(text: String, shown_bytes: Option<u32>, tokens: impl Fn(&str) -> TokenCount) -> Payload {
     let preview = match shown_bytes {
         Some(bytes) => offload::preview_beyond(&text, bytes as usize),
         None => offload::preview(&text),
     };
     let Some((head, tail)) = preview else { return inline(text, tokens) };
     // The two are counted separately, because a line comes between them.
-    let counted = tokens(head).saturating_add(tokens(tail));
+    let counted = tokens(head).plus(tokens(tail));
     let gap = u32::try_from(head.len()).ok();
     let body = Body { tokens: Some(counted), ..Body::text([head, tail].concat()) };
     with_blob(body, gap, text)
@@ -73,7 +73,7 @@ pub(super) fn returned_with(
     mut text: String,
     enclosures: Vec<Enclosure>,
     shown_bytes: Option<u32>,
-    tokens: impl Fn(&str) -> u64,
+    tokens: impl Fn(&str) -> TokenCount,
     count: impl Fn(&mut Part, &[u8]),
 ) -> Payload {
     let (mut parts, mut bytes): (Vec<Part>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ pub(super) fn returned_with(
     Payload { body: body.with_parts(parts), blobs }
 }
 
-fn inline(text: String, tokens: impl Fn(&str) -> u64) -> Payload {
+fn inline(text: String, tokens: impl Fn(&str) -> TokenCount) -> Payload {
     let tokens = Some(tokens(&text));
     Payload { body: Body { tokens, ..Body::text(text) }, blobs: Vec::new() }
 }

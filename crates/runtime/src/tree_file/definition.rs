@@ -8,7 +8,7 @@ use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TreeLimits, Turns, Usd,
+    OutputSchema, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits, Turns, Usd,
     WindowSpec, Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
@@ -177,6 +177,8 @@ impl Reader<'_> {
                 None => Some(limit::CACHE_WAIT_MS),
             },
             lost: OnLost::default(),
+            // Its driver says.
+            counter: TokenCounter::default(),
             losses_max: self
                 .bounded(&[at[0], at[1], Step::Key("attempts_lost_max")], keys.attempts_lost_max, LOSSES)?
                 .and_then(|count| u32::try_from(count).ok()),

@@ -10,7 +10,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
-use spinney_kernel::words::{By, Running};
+use spinney_kernel::words::{By, Running, TokenCount};
 use spinney_testkit::{Play, Stage, definition, recorded};
 
 /// The goal of an agent that receives messages meanwhile.
@@ -169,7 +169,7 @@ async fn every_message_is_counted_on_its_way_in() {
     let redirect = Redirect {
         agent: "root".parse().unwrap(),
         instruction: "Go on elsewhere.".to_owned(),
-        tokens: Some(0),
+        tokens: Some(TokenCount::ZERO),
         running: Running::Finishes,
     };
     tree.redirect(redirect).await.unwrap();
@@ -184,6 +184,6 @@ async fn every_message_is_counted_on_its_way_in() {
         if let Event::MessageSent { body, .. } = event { body.tokens } else { None }
     };
     let counts = recorded(&tree).await.into_iter().filter_map(|recorded| count(&recorded.event));
-    assert_eq!(counts.collect::<Vec<_>>(), [6, 3]);
+    assert_eq!(counts.collect::<Vec<_>>(), [6, 3].map(TokenCount::exact));
     assert_eq!(model.counted().get("Your task: Look."), Some(&1));
 }

@@ -205,7 +205,7 @@ impl Model for Greedy {
 fn least(short: &Shortfall, first_packet: u64) -> u64 {
     match short.resource {
         Resource::Tokens => {
-            let packet = first_packet + 64 + limit::WRAP_UP_TOKENS;
+            let packet = first_packet + 64 + limit::WRAP_UP_TOKENS.bound();
             packet + packet / 8 + limit::WRAP_UP_OUTPUT_TOKENS_MIN
         }
         Resource::Cost => limit::WRAP_UP_OUTPUT_TOKENS_MIN * 1_000_000,

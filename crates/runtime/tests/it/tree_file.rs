@@ -9,7 +9,7 @@ use spinney::tree_file::{
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Refusal, Repeats, Role, TreeLimits, Turns, Unpriced, WrapUp,
+    OutputSchema, Recursion, Refusal, Repeats, Role, TokenCounter, TreeLimits, Turns, Unpriced, WrapUp,
 };
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
@@ -215,6 +215,7 @@ fn every_key() -> Definition {
         lost: OnLost::default(),
         context: None,
         losses_max: None,
+        counter: TokenCounter::Exact,
     };
     let lead = Role {
         model: name("fast"),

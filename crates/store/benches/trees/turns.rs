@@ -99,6 +99,10 @@ impl Model for Timed {
         self.inner.tokens(text)
     }
 
+    fn estimate(&self, text: &str) -> Option<u64> {
+        self.inner.estimate(text)
+    }
+
     fn used_when_stopped(&self, attempt: &ModelAttempt, said: &str) -> Used {
         self.inner.used_when_stopped(attempt, said)
     }

@@ -10,7 +10,7 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{AgentId, Body, By, CallId, RoleName, Time, TreeId};
+use spinney_kernel::words::{AgentId, Body, By, CallId, RoleName, Time, TokenCount, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_testkit::fixture;
@@ -87,7 +87,7 @@ impl Talk {
             messages: 1,
             now: 0,
         };
-        let start = Start { definition: plan.into(), goal_tokens: Some(10) };
+        let start = Start { definition: plan.into(), goal_tokens: Some(TokenCount::exact(10)) };
         talk.input(What::Request { by: By::Person, request: Box::new(Request::Start(start)) });
         talk
     }
@@ -101,7 +101,7 @@ impl Talk {
 
     fn done(&mut self, asks: Vec<ToolAsk>) {
         self.call += 1;
-        let body = Body { tokens: Some(TOKENS), ..Body::text("w".repeat(BYTES)) };
+        let body = Body { tokens: Some(TokenCount::exact(TOKENS)), ..Body::text("w".repeat(BYTES)) };
         let (call, used) = (CallId(self.call), Used::Tokens(Usage::default()));
         let done = Done {
             call,
@@ -120,7 +120,7 @@ impl Talk {
     /// A turn: the model calls a tool, the tool returns, and the next packet is ready.
     fn turn(&mut self) {
         let (id, tool, args) = ("c1".to_owned(), "read".to_owned(), "{}".to_owned());
-        self.done(vec![ToolAsk { id, tool, args, tokens: Some(4), told_tokens: None }]);
+        self.done(vec![ToolAsk { id, tool, args, tokens: Some(TokenCount::exact(4)), told_tokens: None }]);
         self.done(Vec::new());
         let packet = self.contexts.packet(&self.agent, 0);
         assert!(packet.is_some_and(|packet| !packet.messages.is_empty()));

@@ -239,11 +239,16 @@ fn used(dice: &mut Dice, work: &Work) -> Used {
     match work {
         Work::Model(work) => {
             let cap = if dice.once_in(6) { work.output_cap * 6 + 50 } else { work.output_cap };
-            let cached = dice.below(work.input_tokens + 1);
-            let written = dice.below(work.input_tokens - cached + 1);
+            // A provider whose tokens are estimated reports anything up to the bound.
+            let input = match work.estimate {
+                Some(_) => dice.below(work.input_tokens + 1),
+                None => work.input_tokens,
+            };
+            let cached = dice.below(input + 1);
+            let written = dice.below(input - cached + 1);
             let (output, reasoning) = (dice.below(cap / 2 + 1), dice.below(cap / 2 + 1));
             Used::Tokens(Usage {
-                input: work.input_tokens - cached - written,
+                input: input - cached - written,
                 cached_input: cached,
                 cache_write: written / 2,
                 cache_write_1h: written - written / 2,

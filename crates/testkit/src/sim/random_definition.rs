@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
-    Preset, Recursion, Repeats, Role, Share, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
+    Preset, Recursion, Repeats, Role, Share, TokenCounter, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
@@ -105,9 +105,13 @@ fn model(dice: &mut Dice, name: &str) -> ModelSpec {
     if dice.once_in(3) {
         price.tiers = vec![PriceTier { input_above: dice.below(1_000), rates: rates(dice) }];
     }
+    let output_max = dice.once_in(2).then(|| dice.between(20, 300));
+    // Some have no public tokenizer.
+    let is_exact = output_max.is_none_or(|tokens| tokens.is_multiple_of(2));
     ModelSpec {
         price: (name != "odd").then_some(price),
-        output_max: dice.once_in(2).then(|| dice.between(20, 300)),
+        counter: if is_exact { TokenCounter::Exact } else { TokenCounter::Estimate },
+        output_max,
         fallback: if name == "big" { vec![parse("small"), parse("odd")] } else { Vec::new() },
         lost: if dice.once_in(3) { OnLost::Repeatable } else { OnLost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
@@ -154,7 +158,7 @@ fn role(dice: &mut Dice) -> Role {
 fn turns(dice: &mut Dice) -> Turns {
     // Only a long prompt is worth waiting for until it is cached.
     let tokens = if dice.once_in(6) { limit::CACHED_TOKENS_MIN } else { dice.below(30) };
-    let prompt = Body { tokens: Some(tokens), ..Body::text("You work.") };
+    let prompt = Body { tokens: Some(tokens.into()), ..Body::text("You work.") };
     let (turns_max, output_cap) = (dice.between(1, 8) as u32, Some(dice.below(120)));
     let window = dice.once_in(2).then(|| WindowSpec {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),
@@ -169,7 +173,7 @@ fn turns(dice: &mut Dice) -> Turns {
         output_cap,
         window,
         share: share(dice),
-        facts_tokens: dice.once_in(2).then(|| dice.between(1, 60)),
+        facts_tokens: dice.once_in(2).then(|| dice.between(1, 60).into()),
         approvals: if dice.once_in(3) { approvals(dice) } else { Default::default() },
         active_ms: dice.once_in(3).then(|| dice.between(1, 6_000)),
         children_max: dice.once_in(6).then(|| dice.below(3) as u32),

@@ -22,7 +22,7 @@ fn part(dice: &mut Dice) -> Option<Part> {
     let blob = BlobRef { hash: BlobHash::of(&number.to_le_bytes()), bytes };
     let mut part = Part::new(kind, parse(media), parse(&format!("part-{number}")), blob).ok()?;
     if !dice.once_in(20) {
-        part.count(dice.below(8));
+        part.count(dice.below(8).into());
     }
     Some(part)
 }

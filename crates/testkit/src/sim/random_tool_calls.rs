@@ -59,7 +59,7 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
         id: format!("c{number}"),
         tool: tool.to_owned(),
         args,
-        tokens: dice.once_in(2).then(|| dice.below(20) as u32),
+        tokens: dice.once_in(2).then(|| dice.below(20).into()),
         told_tokens: None,
     }
 }

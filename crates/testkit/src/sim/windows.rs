@@ -38,7 +38,7 @@ pub(super) fn check_windows(world: &World, contexts: &Contexts) -> Law {
         let headers = window.headers().iter().filter(|header| header.tie == Tie::Folded);
         let room = headers.map(|header| u64::from(header.tokens)).sum::<u64>();
         let recorded = folded(contexts, &view.agent)
-            .map_or(0, |recorded| recorded.to_string().len() as u64 + limit::MESSAGE_TOKENS);
+            .map_or(0, |recorded| recorded.to_string().len() as u64 + limit::MESSAGE_TOKENS.bound());
         if recorded > room {
             return Err(format!("{} has {recorded} tokens in short where {room} have room", view.agent));
         }
@@ -62,7 +62,10 @@ pub(super) fn check_shared(contexts: &Contexts, event: &Event) -> Law {
 }
 
 fn check_header(header: &Header, message: &Message) -> Law {
-    let Header { tokens, category, tie, images } = *header;
+    let Header { tokens, estimate, category, tie, images } = *header;
+    if estimate > tokens {
+        return Err(format!("an estimate of {estimate} above a bound of {tokens}"));
+    }
     if usize::from(images) != message.images() {
         return Err(format!("{images} images are counted and {} are shown", message.images()));
     }
@@ -87,7 +90,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
     }
     // Only its parts: its text may have been counted.
     let own = |shown: Shown<'_>| match shown {
-        Shown::Whole(part) => part.tokens_max() + part.to_string().len() as u64,
+        Shown::Whole(part) => part.counted().bound() + part.to_string().len() as u64,
         Shown::LeftOut(part) => part.placeholder().len() as u64,
     };
     let parts: u64 = message.parts().map(own).sum();
@@ -103,8 +106,8 @@ pub(super) fn check_packet(before: &World, event: &Event) -> Law {
     let ix = before.agents().find(agent);
     let agent = ix.and_then(|ix| before.agents().living(ix));
     match agent.and_then(|agent| agent.progress.window.size()) {
-        Some(size) if work.input_tokens > size => {
-            Err(format!("a packet of {} tokens in a window of {size}", work.input_tokens))
+        Some(size) if work.estimate.unwrap_or(work.input_tokens) > size => {
+            Err(format!("a packet of {work:?} in a window of {size}"))
         }
         Some(_) | None => Ok(()),
     }

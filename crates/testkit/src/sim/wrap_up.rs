@@ -126,7 +126,7 @@ impl LastCalls {
         let cap = turns.output_cap_with(spec);
         let output = cap.min(limit::WRAP_UP_OUTPUT_TOKENS_MIN);
         let input = smallest_packet(world, ix);
-        if agent.progress.window.size().is_some_and(|size| size < input) {
+        if agent.progress.window.room().is_some_and(|size| size < input) {
             return Ok(());
         }
         // Prices of the simulator have no dates.
@@ -147,7 +147,7 @@ fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
     let agent = world.agents().agent(ix);
     let role = world.definition().roles.get(&agent.charter.role);
     let spec = role.and_then(|role| role.turns.as_ref()?.window.clone()).unwrap_or_default();
-    let mut window = agent.progress.window.clone();
+    let mut window = agent.progress.window.by_bounds();
     window.read();
     let bounds =
         Bounds { size: 0, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread: None };
@@ -161,7 +161,7 @@ fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
         None => agent.progress.tokens.saturating_sub(window.tokens()),
     };
     // The digest of left-out messages takes a tenth of the packet.
-    least + least / 8 + beside + limit::WRAP_UP_TOKENS
+    least + least / 8 + beside + limit::WRAP_UP_TOKENS.bound()
 }
 
 /// After its last call an agent takes no ordinary turn, except the root, whose ceiling may be raised.

@@ -13,6 +13,7 @@ mod deep;
 mod docs;
 mod ending;
 mod escape_attempts;
+mod estimates;
 mod findings;
 mod fixed_bugs;
 mod followup;

@@ -68,7 +68,7 @@ fn messages_that_waited_for_an_agent_are_counted_in_its_first_turn() {
         let ix = play.world().agents().find(&name("c")).unwrap();
         play.world().agents().living(ix).unwrap().progress.tokens
     };
-    let each = limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
+    let each = limit::SENDER_TOKENS.plus(limit::MESSAGE_TOKENS).bound();
     assert_eq!(first(&["hello", "again"]), first(&[]) + 2 * (5 + each));
 }
 

@@ -120,7 +120,7 @@ fn a_call_that_goes_to_another_model_keeps_within_that_models_output() {
     assert_eq!(caps, [40, 40, 40]);
 }
 
-/// V19 (unpriced): a model without a price under a cost ceiling is refused, never counted as zero.
+/// V19 (unpriced), G5 (unknown price): a model without a price under a cost ceiling is refused, never counted as zero.
 #[test]
 fn v19_a_model_without_a_price_is_refused_under_a_cost_ceiling() {
     let mut play = Play::grow("root $1.00 / a\nroot / b");

@@ -19,7 +19,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::limit;
+use spinney_kernel::words::{TokenCount, limit};
 use spinney_testkit::Play;
 
 use crate::observed::{events, name, person, refused};
@@ -38,7 +38,7 @@ fn sized(bytes: u64) -> Result<Part, BadPart> {
 fn a_body_and_a_message_take_no_more_room_than_before_parts() {
     assert!(size_of::<Body>() <= 56, "{}", size_of::<Body>());
     assert!(size_of::<Message>() <= 80, "{}", size_of::<Message>());
-    assert_eq!(size_of::<Header>(), 8);
+    assert_eq!(size_of::<Header>(), 12);
 }
 
 #[test]
@@ -122,13 +122,13 @@ fn a_part_keeps_its_bounds_wherever_it_comes_from() {
 #[test]
 fn a_body_is_written_as_before_with_parts_at_its_end() {
     let rest = BlobRef { hash: BlobHash::of(b"x"), bytes: 9 };
-    let plain = Body { tokens: Some(1), ..Body::text("aöb") }.with_rest(rest, Some(1));
+    let plain = Body { tokens: Some(TokenCount::exact(1)), ..Body::text("aöb") }.with_rest(rest, Some(1));
     let json = serde_json::to_string(&plain).unwrap();
     let hash = BlobHash::of(b"x");
     assert_eq!(json, format!(r#"{{"text":"aöb","rest":{{"hash":"{hash}","bytes":9}},"tokens":1,"gap":1}}"#));
     assert_eq!(serde_json::to_string(&Body::text("a")).unwrap(), r#"{"text":"a"}"#);
     let mut counted = part("a.png");
-    counted.count(7);
+    counted.count(TokenCount::exact(7));
     for body in [
         plain.clone(),
         plain.with_parts(vec![part("b.png"), counted]),
@@ -283,10 +283,10 @@ proptest! {
         size in prop_oneof![Just(u64::MAX), 600_u64..4_000],
     ) {
         let bounds = Bounds { size, preset: Preset::Tools, images_max, compact: Compact::Count, thread: None };
-        let mut window = Window::of(vec![Header::new(40, Category::System, Tie::Free)], 0);
+        let mut window = Window::of(vec![Header::new(TokenCount::exact(40), Category::System, Tie::Free)], 0);
         for (words, category, images) in messages {
             let tokens = words + images.iter().copied().map(u64::from).sum::<u64>();
-            window.push_with(Header::new(tokens, Category::ALL[category], Tie::Free), &images);
+            window.push_with(Header::new(tokens.into(), Category::ALL[category], Tie::Free), &images);
             let before = window.clone();
             let Ok(cut) = trim(&window, &bounds) else { return Ok(()) };
             window.read();

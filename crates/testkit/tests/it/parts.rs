@@ -362,7 +362,7 @@ fn parts_count_by_kind_unless_a_driver_knows_better() {
     }
     let counted = |enclosure: &Enclosure| {
         let part = enclosure.part().unwrap();
-        (part.tokens_max(), Words.part_tokens(&part, &enclosure.bytes))
+        (part.counted().bound(), Words.part_tokens(&part, &enclosure.bytes))
     };
     let pdf = Enclosure::new(name("application/pdf"), name("a.pdf"), b"a b c".to_vec());
     let broken = Enclosure { bytes: vec![0xff; 7], ..file("a.csv") };

@@ -31,7 +31,7 @@ fn daily(start_s: u32, end_s: u32, rates: Rates) -> PriceChange {
     PriceChange { active: PriceActive::Daily { start_s, end_s }, rates, tiers: Vec::new() }
 }
 
-/// Whatever a call within its bounds used, at whichever rates, never costs more than its hold.
+/// G5 (caches): whatever a call within its bounds used, at whichever rates, never costs more than its hold.
 #[test]
 fn a_hold_is_an_upper_bound_whatever_the_cache_did() {
     let (input_tokens, output_cap) = (1_001, 77);
@@ -98,7 +98,7 @@ fn each_kind_of_token_is_settled_at_its_own_rate() {
     assert_eq!(usage.tokens(), 1_116);
 }
 
-/// Above a threshold the whole call costs the tier's price; at the threshold it does not.
+/// G5 (tiers): above a threshold the whole call costs the tier's price; at the threshold it does not.
 #[test]
 fn a_long_input_raises_the_price_of_the_whole_call() {
     let tier = |input_above, rates| PriceTier { input_above, rates };
@@ -122,7 +122,7 @@ fn a_long_input_raises_the_price_of_the_whole_call() {
     assert_eq!(cheaper.worst_case(101, 0, NOW), 101, "the true input may be shorter than its bound");
 }
 
-/// A hold uses the dearest rates that can be active before the call ends, and a booking those of its start.
+/// G5 (dated changes): a hold uses the dearest rates that can be active before the call ends, and a booking those of its start.
 #[test]
 fn a_hold_takes_the_dearest_rates_until_the_latest_end_and_a_booking_those_of_the_start() {
     let later = |ms| Time(NOW.0 + ms);
@@ -298,7 +298,7 @@ fn any_usage() -> impl Strategy<Value = (Usage, u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Usage within a call's bounds, billed at any moment before its latest end, never costs more than its hold.
+    /// G5 (any price): usage within a call's bounds, billed at any moment before its latest end, never costs more than its hold.
     #[test]
     fn a_hold_covers_every_use_within_its_bounds_at_every_moment(
         price in any_price(),

@@ -10,7 +10,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::record::{Event, Exit, StopReason, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Collect, Redirect, Request, Send, Spawn};
-use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, limit};
+use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, TokenCount, limit};
 use spinney_testkit::Play;
 
 use crate::observed::{births, events, name, person, refused, running};
@@ -225,7 +225,7 @@ fn a_mismatch_is_shown_even_when_the_window_is_full() {
     let cut = |event: &Event| matches!(event, Event::ContextCut { .. });
     assert!(events(&play).iter().any(cut), "the window was never full");
     let window = play.world().agents().agent(play.world().agents().root().unwrap());
-    assert!(window.progress.window.tokens_of(Category::Error) > 0);
+    assert!(window.progress.window.used_by(Category::Error) > 0);
 }
 
 /// A spawner's schema applies to the child, whatever the role says, and to the child alone.
@@ -313,7 +313,9 @@ fn the_schema_counts_in_what_a_first_call_holds() {
     let counted = asked(&Play::grow_as("root turns=5", |definition| {
         shaped(definition);
         let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
-        turns.filter_map(|turns| turns.output_schema.as_mut()).for_each(|schema| schema.count(&|_| 7));
+        turns
+            .filter_map(|turns| turns.output_schema.as_mut())
+            .for_each(|schema| schema.count(&|_| TokenCount::exact(7)));
     }));
     assert_eq!(counted, plain + 7);
 }

@@ -5,7 +5,7 @@ use spinney_kernel::context::ContextSnapshot;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Header, Standing, Tie};
 use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request, Rollback, Send};
-use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq};
+use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq, TokenCount};
 use spinney_testkit::Play;
 
 use crate::observed::{events, name};
@@ -123,7 +123,9 @@ fn a_past_that_cannot_have_been_is_refused() {
         |standing| standing.open = vec![(CallId(1), 0)],
         |standing| standing.window.headers.clear(),
         |standing| standing.window.unread = 1,
-        |standing| standing.window.headers.push(Header::new(9, Category::Context, Tie::Shared(0))),
+        |standing| {
+            standing.window.headers.push(Header::new(TokenCount::exact(9), Category::Context, Tie::Shared(0)))
+        },
         |standing| standing.window.headers[0].category = Category::Dialog,
     ];
     let seq = play.world().seq();

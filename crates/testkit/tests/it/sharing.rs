@@ -357,7 +357,7 @@ fn a_note_is_small_and_gives_way() {
     let notes = |play: &Play| {
         let agents = play.world().agents();
         let root = agents.find(&name("root")).and_then(|ix| agents.living(ix));
-        root.map_or(0, |root| root.progress.window.tokens_of(Category::Internal))
+        root.map_or(0, |root| root.progress.window.used_by(Category::Internal))
     };
     assert!((1..120).contains(&notes(&play)), "{}", notes(&play));
     play.run("said #1 Hm. | read {}\ndone #3");

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::ThreadId;
+use spinney_kernel::words::{ThreadId, TokenCount};
 use spinney_kernel::world::{AgentStatus, AgentView, Ended};
 use spinney_testkit::Play;
 
@@ -66,7 +66,7 @@ fn v13_only_totals_are_left_of_an_agent_that_ended() {
         depth: 1,
         exit: ExitKind::Completed,
         at: world.agents().ended(ix).unwrap().at,
-        tokens: 2,
+        tokens: TokenCount::exact(2),
         spent: turn(200),
     };
     assert_eq!((world.agents().living(ix), world.agents().ended(ix)), (None, Some(&ended)));

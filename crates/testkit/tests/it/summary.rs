@@ -337,7 +337,7 @@ fn a_summary_that_is_too_long_is_cut_and_says_so() {
     let recorded = recorded(&play, "root");
     assert!(recorded.ends_with("… (cut)"), "{recorded}");
     let room = SIZE / 10;
-    assert!(recorded.len() as u64 + limit::MESSAGE_TOKENS <= room, "{} of {room}", recorded.len());
+    assert!(recorded.len() as u64 + limit::MESSAGE_TOKENS.bound() <= room, "{} of {room}", recorded.len());
 }
 
 /// A summary waits while its agent is paused, and ends with it.

@@ -4,7 +4,7 @@ use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Definition, Share, WindowSpec};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Cancel, Collect, Request, Send, Spawn};
-use spinney_kernel::words::{Body, Category, Envelope, RoleName};
+use spinney_kernel::words::{Body, Category, Envelope, RoleName, TokenCount};
 use spinney_testkit::Play;
 
 use crate::observed::{events, name};
@@ -25,7 +25,8 @@ fn spawn(parent: &str, role: &str, share: Share) -> Request {
 
 fn fact(to: &str, text: &str) -> Request {
     let envelope = Envelope { category: Category::Context, ..Envelope::default() };
-    let body = Body { tokens: Some(300), ..Body::text(format!("{text} {}", "w".repeat(400))) };
+    let body =
+        Body { tokens: Some(TokenCount::exact(300)), ..Body::text(format!("{text} {}", "w".repeat(400))) };
     Request::Send(Send { envelope, ..Send::plain(name(to), body) })
 }
 

@@ -11,7 +11,7 @@ use spinney_journal::{
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::{BlobRef, Category, Seq, TreeId};
+use spinney_kernel::words::{BlobRef, Category, Seq, TokenCount, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::Stage;
 
@@ -207,7 +207,7 @@ async fn a_rollback_to_what_never_was_is_found() {
     let id = tree.id();
     assert!(verify(inner.as_ref(), id, None).wait().unwrap().decided);
     let forgeries: [Forgery; 3] = [
-        (|restored| restored.standing.said_tokens += 1, "resumed"),
+        (|restored| restored.standing.said_tokens = TokenCount::exact(1_000_000), "resumed"),
         (|restored| restored.standing.window.headers[1].category = Category::Output, "not as it says"),
         (|restored| restored.at = Seq(restored.at.0 - 1), "not as it says"),
     ];

@@ -6,13 +6,13 @@ use spinney_kernel::record::{Cut, Header, Span, Tie};
 use spinney_kernel::window::trim;
 
 use spinney_kernel::window::{Bounds, Slice, TooSmall, Window, covers};
-use spinney_kernel::words::{Category, limit};
+use spinney_kernel::words::{Category, TokenCount, limit};
 
 const TOOLS: Bounds =
     Bounds { size: 1_000, preset: Preset::Tools, images_max: 5, compact: Compact::Count, thread: None };
 
 fn header(tokens: u64, category: Category) -> Header {
-    Header::new(tokens, category, Tie::Free)
+    Header::new(tokens.into(), category, Tie::Free)
 }
 
 fn system(tokens: u64) -> Header {
@@ -21,8 +21,8 @@ fn system(tokens: u64) -> Header {
 
 /// A model's text that calls tools, and their results.
 fn unit(said: u64, results: &[u64]) -> Vec<Header> {
-    let answers = results.iter().map(|tokens| Header::new(*tokens, Category::Output, Tie::Answers));
-    std::iter::once(Header::new(said, Category::Dialog, Tie::Asks)).chain(answers).collect()
+    let answers = results.iter().map(|tokens| Header::new((*tokens).into(), Category::Output, Tie::Answers));
+    std::iter::once(Header::new(said.into(), Category::Dialog, Tie::Asks)).chain(answers).collect()
 }
 
 fn dropped(headers: &[Header], bounds: &Bounds) -> Vec<usize> {
@@ -93,7 +93,7 @@ fn the_least_important_goes_first_and_the_oldest_of_it() {
 #[test]
 fn pairs_stay_together_and_the_newest_word_of_a_person_stays() {
     let mut headers = vec![system(50)];
-    headers.push(Header::new(600, Category::Dialog, Tie::Letter));
+    headers.push(Header::new(TokenCount::exact(600), Category::Dialog, Tie::Letter));
     headers.extend(unit(20, &[100, 100]));
     headers.extend(unit(20, &[100]));
     headers.extend(unit(20, &[50, 50]));
@@ -137,7 +137,7 @@ fn any_headers() -> impl Strategy<Value = Vec<Header>> {
     let single = (0_u64..200, 1_usize..7, any::<bool>()).prop_map(|(tokens, category, is_letter)| {
         let category = Category::ALL[category];
         let tie = if is_letter { Tie::Letter } else { Tie::Free };
-        vec![Header::new(tokens, category, tie)]
+        vec![Header::new(tokens.into(), category, tie)]
     });
     let pair = (0_u64..100, proptest::collection::vec(0_u64..150, 1..4))
         .prop_map(|(said, results)| unit(said, &results));
@@ -210,7 +210,7 @@ proptest! {
     ) {
         let mut headers = headers;
         if is_folded {
-            headers.insert(1, Header::new(u64::from(size) / 10, Category::Context, Tie::Folded));
+            headers.insert(1, Header::new(TokenCount::exact(u64::from(size) / 10), Category::Context, Tie::Folded));
         }
         let unread = (unread..headers.len()).find(|count| {
             headers.get(headers.len() - count).is_none_or(|header| header.tie != Tie::Answers)
@@ -218,7 +218,8 @@ proptest! {
         let window = Window::of(headers.clone(), unread.unwrap_or(0));
         let bounds = Bounds { size: size.into(), compact: Compact::Summary, ..TOOLS };
         let Ok(Some(cut)) = trim(&window, &bounds) else { return Ok(()) };
-        let Some((covers, tokens)) = covers(&window, &cut, size.into(), asking) else { return Ok(()) };
+        let Some((covers, tokens)) = covers(&window, &cut, size.into(), asking.into()) else { return Ok(()) };
+        let tokens = tokens.bound();
         let shown: Vec<usize> = Span::places(&covers.spans).collect();
         prop_assert!(shown.is_sorted() && !shown.is_empty());
         let always = headers.iter().take(1 + usize::from(is_folded)).map(|header| u64::from(header.tokens));

@@ -2,6 +2,7 @@
 
 mod calls;
 mod chaos;
+mod counting;
 mod packets;
 mod settling;
 mod upstream;

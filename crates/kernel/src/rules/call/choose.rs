@@ -31,7 +31,7 @@ pub(crate) fn turn_work(
     ix: AgentIx,
     model: &ModelName,
     input_tokens: u64,
-) -> Result<Work, Refusal> {
+) -> Result<ModelCall, Refusal> {
     let spec = draft.definition().model(model)?;
     let output_cap =
         draft.turns_of(ix).map_or_else(|| spec.output_cap(), |turns| turns.output_cap_with(spec));
@@ -45,21 +45,13 @@ pub(crate) fn model_work(
     model: &ModelName,
     input_tokens: u64,
     output_cap: u64,
-) -> Result<Work, Refusal> {
+) -> Result<ModelCall, Refusal> {
     let ModelSpec { price, output_max, .. } = check_model(draft, ix, model)?;
     let output_cap = output_cap.min(output_max.unwrap_or(u64::MAX));
     let cost = price.as_ref().map_or(0, |price| price.worst_case(input_tokens, output_cap, draft.now()));
     let tokens = input_tokens.saturating_add(output_cap);
     Amounts::cost(cost).with(Resource::Tokens, tokens).checked()?;
-    Ok(Work::Model(ModelCall {
-        model: model.clone(),
-        input_tokens,
-        output_cap,
-        summary: None,
-        left: None,
-        continues: false,
-        wrap_up: None,
-    }))
+    Ok(ModelCall::new(model.clone(), input_tokens, output_cap))
 }
 
 /// The first fallback that a call can use, and its output cap.

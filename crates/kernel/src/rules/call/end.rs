@@ -1,18 +1,25 @@
 //! Ends calls: whatever a call held is settled, once.
 
-use crate::budget::Amounts;
-use crate::record::{Event, Outcome};
+use crate::budget::{Amounts, Used};
+use crate::record::{Event, Outcome, Work};
 use crate::rules::Draft;
 use crate::words::{CallId, Fault};
 
 /// Ends a call that does not run. It used nothing since its last attempt was settled.
 pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
-    draft.record(Event::CallEnded { call: id, outcome, spent: Amounts::ZERO, overrun: Amounts::ZERO });
+    let (spent, overrun) = (Amounts::ZERO, Amounts::ZERO);
+    draft.record(Event::CallEnded { call: id, outcome, spent, overrun, input_tokens: None });
 }
 
-pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, spent: Amounts) {
+/// `used` is what its driver reported, and `spent` what that costs.
+pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, spent: Amounts, used: Used) {
     let overrun = spent.minus(&held(draft, id));
-    draft.record(Event::CallEnded { call: id, outcome, spent, overrun });
+    let is_model = draft.call(id).is_some_and(|call| matches!(call.work, Work::Model(_)));
+    let input_tokens = match used.checked() {
+        Ok(Used::Tokens(usage)) if is_model && draft.rules() >= 5 => Some(usage.input_tokens()),
+        Ok(Used::Tokens(_) | Used::CostNanos(_) | Used::Unknown) | Err(_) => None,
+    };
+    draft.record(Event::CallEnded { call: id, outcome, spent, overrun, input_tokens });
 }
 
 /// Settles a running attempt at its usage; the call continues.

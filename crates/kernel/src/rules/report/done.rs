@@ -76,7 +76,7 @@ impl Done {
         let is_silent = draft.rules() >= 5 && stop.is_silent(&body, &asks);
         let mismatch = mismatch.filter(|_| !is_silent).map(|mismatch| Box::new(mismatch.bounded()));
         let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };
-        call::end_running(draft, self.call, outcome, spent);
+        call::end_running(draft, self.call, outcome, spent, self.used);
         if is_turn {
             let mismatch = mismatch.as_deref();
             turn::said(draft, ix, &Said { asks: &asked, mismatch, cut_at, is_silent, continued, wrap_up });

@@ -38,7 +38,7 @@ impl Failed {
         match self.next(draft) {
             Next::GiveUp => {
                 let outcome = Outcome::Failed { fault: self.fault.bounded() };
-                call::end_running(draft, self.call, outcome, spent);
+                call::end_running(draft, self.call, outcome, spent, self.used);
                 end_if_drained(draft, ix);
             }
             Next::After(ms) => {

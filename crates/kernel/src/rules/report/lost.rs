@@ -51,7 +51,7 @@ impl Lost {
                 call::admit(draft, self.call, None);
             }
             (false, ..) | (true, false, false) => {
-                call::end_running(draft, self.call, Outcome::Lost, in_vain);
+                call::end_running(draft, self.call, Outcome::Lost, in_vain, Used::Unknown);
                 end_if_drained(draft, ix);
             }
         }

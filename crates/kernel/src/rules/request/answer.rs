@@ -6,7 +6,7 @@ use super::{Accepted, Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call, turn};
-use crate::words::{Body, By, CallId};
+use crate::words::{Body, By, CallId, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ pub struct Answer {
 impl Verb for Answer {
     type Reply = Accepted;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.answer.count(tokens);
     }
 

@@ -6,7 +6,7 @@ use super::{Verb, acting, room_for_call, timeout};
 use crate::definition::{Refusal, check_said};
 use crate::record::{Alarm, Event, OnTimeout, Question};
 use crate::rules::Draft;
-use crate::words::{AgentId, By, CallId, limit};
+use crate::words::{AgentId, By, CallId, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ pub struct AskReply {
 impl Verb for Ask {
     type Reply = AskReply;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         if let OnTimeout::Default(body) = &mut self.question.on_timeout {
             body.count(tokens);
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Verb, acting, person};
-use crate::budget::{Amounts, Ceilings, Terms};
+use crate::budget::{Amounts, Ceilings, Terms, Used};
 use crate::definition::{BudgetSpec, OnLost, Refusal};
 use crate::record::{Branched, Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
@@ -104,7 +104,7 @@ fn lose(draft: &mut Draft<'_>, id: CallId) {
         call::attempt_failed(draft, id, None, Amounts::ZERO);
         call::admit(draft, id, None);
     } else {
-        call::end_running(draft, id, Outcome::Lost, Amounts::ZERO);
+        call::end_running(draft, id, Outcome::Lost, Amounts::ZERO, Used::Unknown);
         end_if_drained(draft, ix);
     }
 }

@@ -6,7 +6,7 @@ use super::{Accepted, Verb, acting};
 use crate::definition::Refusal;
 use crate::record::Exit;
 use crate::rules::{Draft, agent};
-use crate::words::{AgentId, Body, By};
+use crate::words::{AgentId, Body, By, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ pub struct Finish {
 impl Verb for Finish {
     type Reply = Accepted;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.result.count(tokens);
     }
 }

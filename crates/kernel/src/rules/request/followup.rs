@@ -8,7 +8,7 @@ use crate::context::{Frame, Goal};
 use crate::definition::{Allow, BudgetSpec, GivenMessage, Refusal, Share};
 use crate::record::Span;
 use crate::rules::Draft;
-use crate::words::{AgentId, Body, By, Category};
+use crate::words::{AgentId, Body, By, Category, TokenCount};
 use crate::world::AgentIx;
 
 /// The last message of the copied context.
@@ -21,9 +21,9 @@ pub struct Followup {
     pub parent: AgentId,
     pub agent: AgentId,
     pub task: String,
-    /// Upper bound on the tokens that the task adds to its first message, if counted.
+    /// The tokens that the task adds to its first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_tokens: Option<u64>,
+    pub task_tokens: Option<TokenCount>,
     /// Absent ceilings come from the role, then from the parent.
     #[serde(default)]
     pub budget: BudgetSpec,
@@ -34,7 +34,7 @@ pub struct Followup {
 impl Verb for Followup {
     type Reply = SpawnReply;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.task_tokens = Some(Goal::tokens(&self.task, tokens));
     }
 }

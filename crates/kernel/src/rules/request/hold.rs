@@ -96,7 +96,7 @@ impl Hold {
                     None if draft.rules() < 5 => limit::OUTPUT_TOKENS_RULES_4,
                     None => draft.definition().model(model)?.output_cap(),
                 };
-                call::model_work(draft, ix, model, *input_tokens, output_cap)
+                call::model_work(draft, ix, model, *input_tokens, output_cap).map(Work::Model)
             }
             HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
                 draft.agent(ix).charter.caps.check_tool(tool)?;

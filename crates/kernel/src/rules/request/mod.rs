@@ -58,7 +58,7 @@ pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
 use crate::definition::Refusal;
 use crate::rules::Draft;
-use crate::words::{AgentId, Body, By, Part, limit};
+use crate::words::{AgentId, Body, By, Part, TokenCount, limit};
 use crate::world::{AgentIx, World};
 
 /// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or
@@ -136,7 +136,7 @@ impl Request {
 impl Verb for Request {
     type Reply = Reply;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         with_verb!(self, verb => verb.count(tokens));
     }
 

@@ -7,16 +7,16 @@ use crate::definition::{Refusal, check_said};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
 use crate::rules::{Draft, agent, signal};
-use crate::words::{AgentId, By, Running, limit};
+use crate::words::{AgentId, By, Running, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
     pub agent: AgentId,
     pub instruction: String,
-    /// Upper bound on its tokens, if counted.
+    /// Its tokens, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    pub tokens: Option<TokenCount>,
     /// What happens to its running calls and its children.
     #[serde(default)]
     pub running: Running,
@@ -25,7 +25,7 @@ pub struct Redirect {
 impl Verb for Redirect {
     type Reply = Accepted;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.tokens = Some(tokens(&self.instruction));
     }
 

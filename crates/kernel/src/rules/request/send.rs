@@ -8,7 +8,7 @@ use crate::record::Event;
 use crate::rules::call::wake_waits;
 use crate::rules::turn::check_category;
 use crate::rules::{Draft, turn};
-use crate::words::{AgentId, Body, By, Category, Envelope, limit};
+use crate::words::{AgentId, Body, By, Category, Envelope, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,7 @@ pub enum SendReply {
 impl Verb for Send {
     type Reply = SendReply;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.body.count(tokens);
     }
 

@@ -16,7 +16,9 @@ use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::call::check_model;
 use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{AgentId, Body, By, CallId, ModelName, RoleName, Time, ToolName, digest, limit};
+use crate::words::{
+    AgentId, Body, By, CallId, ModelName, RoleName, Time, TokenCount, ToolName, digest, limit,
+};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +27,9 @@ pub struct Spawn {
     pub parent: AgentId,
     pub role: RoleName,
     pub goal: String,
-    /// Upper bound on the tokens that the goal adds to the child's first message, if counted.
+    /// The tokens that the goal adds to the child's first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub goal_tokens: Option<u64>,
+    pub goal_tokens: Option<TokenCount>,
     /// Generated if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<AgentId>,
@@ -73,7 +75,7 @@ pub struct SpawnReply {
 impl Verb for Spawn {
     type Reply = SpawnReply;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.goal_tokens = Some(Goal::tokens(&self.goal, tokens));
         self.messages.iter_mut().for_each(|given| given.body.count(tokens));
         self.frame.output_schema.iter_mut().for_each(|schema| schema.count(tokens));

@@ -11,15 +11,15 @@ use crate::definition::{BudgetSpec, Definition, Refusal, Role};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{AgentId, By, ThreadId};
+use crate::words::{AgentId, By, ThreadId, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
     pub definition: Arc<Definition>,
-    /// Upper bound on the tokens that the root's goal adds to its first message, if counted.
+    /// The tokens that the root's goal adds to its first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub goal_tokens: Option<u64>,
+    pub goal_tokens: Option<TokenCount>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct StartReply {
 impl Verb for Start {
     type Reply = StartReply;
 
-    fn count(&mut self, tokens: &dyn Fn(&str) -> u64) {
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.goal_tokens = Some(Goal::tokens(&self.definition.goal, tokens));
     }
 }

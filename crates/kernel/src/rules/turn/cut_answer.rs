@@ -1,11 +1,11 @@
 //! Continues an answer that was cut at its output cap in one more turn, if that fits. The two texts form one answer.
 //! Only once: an answer that is cut again is partial.
 
-use super::{Said, ask, telling_left, wrap_up};
+use super::{Said, ask, telling_left, whole_window, wrap_up};
 use crate::budget::Fit;
 use crate::record::{Event, ModelCall, Work};
 use crate::rules::{Draft, call};
-use crate::words::{Body, By, Envelope, limit};
+use crate::words::{Body, By, Envelope, TokenCount, limit};
 use crate::world::AgentIx;
 
 const NOTE: &str = "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.";
@@ -34,14 +34,15 @@ fn room(draft: &Draft<'_>, ix: AgentIx, note: &str) -> Option<Work> {
     if agent.progress.turns >= turns.turns_max || wrap_up::is_due(draft, ix) {
         return None;
     }
-    let note = note.len() as u64 + limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
     let window = &agent.progress.window;
-    let fits = window.size().is_none_or(|size| window.tokens().saturating_add(note) <= size);
-    let tokens = if window.size().is_some() { window.tokens() } else { agent.progress.tokens };
-    let model = &agent.charter.model;
-    let Work::Model(call) = call::turn_work(draft, ix, model, tokens.saturating_add(note)).ok()? else {
-        return None;
+    let note = TokenCount::of_bytes(note.len()).plus(limit::SENDER_TOKENS).plus(limit::MESSAGE_TOKENS);
+    let with_note = window.counted().plus(window.count(note));
+    let fits = window.room().is_none_or(|size| with_note.estimate() <= size);
+    let tokens = match window.size() {
+        Some(_) => with_note.bound(),
+        None => agent.progress.tokens.saturating_add(note.bound()),
     };
+    let call = whole_window(draft, ix, tokens).ok()?;
     let work = Work::Model(ModelCall { continues: true, ..call });
     let asked = call::first_attempt(draft.definition(), &work, draft.now());
     let is_affordable = matches!(draft.ledger().fit(agent.account, &asked), Fit::Yes | Fit::Wait(..));

@@ -17,7 +17,7 @@ mod wrap_up;
 
 use crate::context::Goal;
 use crate::definition::{Mismatch, Refusal};
-use crate::record::{Event, Exit, Outcome, ToolAsk, Work};
+use crate::record::{Event, Exit, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::{Bounds, TooSmall};
 use crate::words::{AgentId, FaultKind, cut, limit};
@@ -52,7 +52,7 @@ pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
     // Messages sent before it existed are part of its first turn.
     let letters = draft.agent(ix).progress.tokens;
-    ask_model(draft, ix, first.saturating_add(letters));
+    ask_model(draft, ix, first.bound().saturating_add(letters));
 }
 
 pub(crate) struct Said<'a> {
@@ -169,9 +169,9 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         Ok(Fitted::Later) => return,
         Err(exit) => return agent::end(draft, ix, exit, None),
     };
-    match call::turn_work(draft, ix, &draft.agent(ix).charter.model, tokens) {
+    match whole_window(draft, ix, tokens) {
         Ok(work) => {
-            let work = telling_left(draft, ix, work);
+            let work = telling_left(draft, ix, Work::Model(work));
             ask(draft, ix, work);
             let turns = draft.agents().living(ix).map_or(0, |agent| agent.progress.turns);
             if turns > 0 && turns.is_multiple_of(limit::CHECKPOINT_EVERY_TURNS) {
@@ -180,6 +180,19 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
         }
         Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
     }
+}
+
+/// A turn that shows the agent's whole window, whose messages were counted as at most `counted` tokens.
+fn whole_window(draft: &Draft<'_>, ix: AgentIx, counted: u64) -> Result<ModelCall, Refusal> {
+    let agent = draft.agent(ix);
+    let (model, window) = (&agent.charter.model, &agent.progress.window);
+    let input_tokens = window.bound_for(model, counted);
+    let work = call::turn_work(draft, ix, model, input_tokens)?;
+    Ok(ModelCall {
+        counted_tokens: Some(counted).filter(|counted| *counted > input_tokens),
+        estimate: window.is_estimated().then(|| window.used()),
+        ..work
+    })
 }
 
 fn out_of_turns(turns_max: u32) -> Exit {
@@ -194,7 +207,7 @@ fn out_of_turns(turns_max: u32) -> Exit {
 fn telling_left(draft: &Draft<'_>, ix: AgentIx, mut work: Work) -> Work {
     let agent = draft.agent(ix);
     if let Work::Model(model) = &mut work
-        && draft.facts_tokens(ix) > 0
+        && draft.facts_tokens(ix).bound() > 0
         && agent.progress.window.reads_results()
     {
         let left = draft.ledger().remaining(agent.account);
@@ -229,7 +242,7 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
         return Ok(Fitted::Tokens(tokens));
     }
     let (is_bound, before) = (window.size().is_some(), window.tokens());
-    let size = window.size().unwrap_or(u64::MAX);
+    let size = window.room().unwrap_or(u64::MAX);
     let spec = draft.turns_of(ix).and_then(|turns| turns.window.clone()).unwrap_or_default();
     let thread = thread::slice(draft, ix);
     let bounds = Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread };
@@ -247,7 +260,9 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
             let agent = draft.agent_id(ix).clone();
             draft.record(Event::ContextCut { agent, cut, left_out, summary, shortened: None });
         }
-        Err(TooSmall { tokens, system, size }) => {
+        Err(short) => {
+            let [tokens, system, size] =
+                [short.tokens, short.system, short.size].map(|tokens| window.corrected(tokens));
             let message = format!(
                 "{tokens} tokens have to be in the window and {size} fit in, {system} of them what the agent is and has to do: raise `window.size`, use a model that takes more, or ask for less at once"
             );

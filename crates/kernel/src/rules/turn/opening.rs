@@ -2,18 +2,20 @@
 
 use super::thread;
 use crate::context::{Goal, first_tokens, heard_tokens};
-use crate::definition::{Definition, GivenMessage, Refusal, Role, Share, check_size};
+use crate::definition::{Definition, GivenMessage, Refusal, Role, Share, TokenCounter, check_size};
 use crate::record::{Clamped, Event, Span, Spawned};
 use crate::rules::Draft;
 use crate::window;
 use crate::window::{News, Window};
-use crate::words::{AgentId, By, Category, Envelope, check_parts, limit};
+use crate::words::{AgentId, By, Category, Envelope, TokenCount, check_parts, limit};
 use crate::world::{AgentIx, World};
 
 /// Everything in it was checked.
 pub(crate) struct Opening {
     size: Option<u64>,
-    first: u64,
+    first: TokenCount,
+    /// How the tree's windows count.
+    counter: TokenCounter,
     clamped: Option<Clamped>,
     share: Share,
     messages: Vec<GivenMessage>,
@@ -42,7 +44,8 @@ impl Opening {
         let Some(turns) = &role.turns else {
             return Ok(Self {
                 size: None,
-                first: 0,
+                first: TokenCount::ZERO,
+                counter: TokenCounter::Exact,
                 clamped: None,
                 share: Share::Goal,
                 messages: Vec::new(),
@@ -69,46 +72,55 @@ impl Opening {
             let is_told = parent.is_some_and(|parent| tells(draft, parent));
             Clamped { parent_size, is_told }
         });
-        let first = first_tokens(draft.definition(), &spawned.caps, turns, wish.goal);
+        let counter = draft.definition().counter();
+        let first = counter.count(first_tokens(draft.definition(), &spawned.caps, turns, wish.goal));
         let (messages, before) = (wish.messages.to_vec(), wish.before.clone());
-        Ok(Self { size, first, clamped, share, messages, before })
+        Ok(Self { size, first, counter, clamped, share, messages, before })
     }
 
     /// The root has no parent and no spawner.
     pub(crate) fn of_root(definition: &Definition, spawned: &Spawned, role: &Role, goal: Goal<'_>) -> Self {
-        let (mut size, mut first) = (None, 0);
+        let counter = definition.counter();
+        let (mut size, mut first) = (None, TokenCount::ZERO);
         if let Some(turns) = &role.turns {
             let own = turns.window.as_ref().and_then(|window| window.size);
             size = window::effective(definition, &spawned.model, &spawned.on_low, [own, None]);
-            first = first_tokens(definition, &spawned.caps, turns, goal);
+            first = counter.count(first_tokens(definition, &spawned.caps, turns, goal));
         }
-        Self { size, first, clamped: None, share: Share::Goal, messages: Vec::new(), before: None }
+        let (share, messages) = (Share::Goal, Vec::new());
+        Self { size, first, counter, clamped: None, share, messages, before: None }
     }
 
     /// The approximate tokens of its first packet: its window may cut some.
     pub(crate) fn packet_tokens(&self, world: &World, parent: Option<AgentIx>, agent: &AgentId) -> u64 {
-        let of = |window: &Window, spans: &[Span], around: u64| -> u64 {
+        let of = |window: &Window, spans: &[Span], around: TokenCount| -> TokenCount {
             let headers = Span::places(spans).filter_map(|place| window.headers().get(place));
-            headers.map(|header| u64::from(header.tokens) + around).sum()
+            headers.map(|header| header.counted().plus(around)).sum()
         };
-        let shared = parent.map_or(0, |parent| {
+        let shared = parent.map(|parent| {
             let (spans, as_is) = self.shared(world, parent);
-            of(&world.agent(parent).progress.window, &spans, if as_is { 0 } else { limit::TOLD_TOKENS })
+            let around = if as_is { TokenCount::ZERO } else { limit::TOLD_TOKENS };
+            of(&world.agent(parent).progress.window, &spans, around)
         });
         let before = self.before.as_ref().and_then(|(from, span)| {
             let finished = world.agents().finished(parent?, world.agents().find(from)?)?;
-            Some(of(&finished.window, &[*span], 0))
+            Some(of(&finished.window, &[*span], TokenCount::ZERO))
         });
-        let letter = limit::SENDER_TOKENS + limit::MESSAGE_TOKENS;
-        let given = |given: &GivenMessage| heard_tokens(&given.body, &Envelope::default()) + letter;
-        let messages: u64 = self.messages.iter().map(given).sum();
+        let letter = limit::SENDER_TOKENS.plus(limit::MESSAGE_TOKENS);
+        let given = |given: &GivenMessage| heard_tokens(&given.body, &Envelope::default()).plus(letter);
+        let messages: TokenCount = self.messages.iter().map(given).sum();
         let unborn = world.unborn().get(agent).into_iter().flatten();
-        let unborn: u64 = unborn.map(|letter| letter.room.tokens + limit::MESSAGE_TOKENS).sum();
-        let whole =
-            [shared, before.unwrap_or(0), messages, unborn].into_iter().fold(self.first, u64::saturating_add);
-        match self.size.filter(|size| *size < whole) {
-            Some(size) => (size / 100 * limit::TRIM_PERCENT).max(self.first),
-            None => whole,
+        let unborn: TokenCount = unborn.map(|letter| letter.room.tokens.plus(limit::MESSAGE_TOKENS)).sum();
+        let parts = [shared.unwrap_or_default(), before.unwrap_or_default(), messages, unborn];
+        let whole = self.counter.count(parts.into_iter().fold(self.first, TokenCount::plus));
+        match self.size.filter(|size| *size < whole.estimate()) {
+            Some(size) => {
+                // What is left of the estimate has its share of the bound.
+                let kept = u128::from(size / 100 * limit::TRIM_PERCENT) * u128::from(whole.bound());
+                let kept = kept / u128::from(whole.estimate().max(1));
+                u64::try_from(kept).unwrap_or(u64::MAX).max(self.first.bound())
+            }
+            None => whole.bound(),
         }
     }
 

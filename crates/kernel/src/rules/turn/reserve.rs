@@ -126,15 +126,6 @@ fn one_call(
     output_cap: u64,
     now: Time,
 ) -> Amounts {
-    let model = model.clone();
-    let call = ModelCall {
-        model,
-        input_tokens,
-        output_cap,
-        summary: None,
-        left: None,
-        continues: false,
-        wrap_up: None,
-    };
+    let call = ModelCall::new(model.clone(), input_tokens, output_cap);
     first_attempt(definition, &Work::Model(call), now)
 }

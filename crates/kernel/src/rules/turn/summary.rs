@@ -37,20 +37,21 @@ pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compac
 fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
     let agent = draft.agent(ix);
     let (window, model) = (&agent.progress.window, &agent.charter.model);
-    let size = window.size().unwrap_or(u64::MAX);
+    let size = window.room().unwrap_or(u64::MAX);
     let (covers, tokens) = window::covers(window, cut, size, summary_tokens()).ok_or(Unsummed::NoRoom)?;
     let mut left = window.clone();
     left.cut(cut);
     let turn = call::turn_work(draft, ix, model, left.tokens()).map_err(|_| Unsummed::Refused)?;
-    let summary_cap = turn.output_cap().unwrap_or_default().min(covers.room());
-    let summary = call::model_work(draft, ix, model, tokens, summary_cap).map_err(|_| Unsummed::Refused)?;
-    let Work::Model(summary) = summary else { return Err(Unsummed::Refused) };
+    let summary_cap = turn.output_cap.min(covers.room());
+    let summary =
+        call::model_work(draft, ix, model, tokens.bound(), summary_cap).map_err(|_| Unsummed::Refused)?;
+    let estimate = window.is_estimated().then(|| window.corrected(tokens.estimate()));
     if summary.output_cap < limit::SUMMARY_TOKENS_MIN {
         return Err(Unsummed::NoRoom);
     }
-    let summary = Work::Model(ModelCall { summary: Some(Box::new(covers)), ..summary });
+    let summary = Work::Model(ModelCall { summary: Some(Box::new(covers)), estimate, ..summary });
     let [turn, ask] =
-        [&turn, &summary].map(|work| call::first_attempt(draft.definition(), work, draft.now()));
+        [&Work::Model(turn), &summary].map(|work| call::first_attempt(draft.definition(), work, draft.now()));
     match draft.ledger().fit(agent.account, &turn.plus(&ask)) {
         Fit::Yes | Fit::Wait(..) => Ok(summary),
         Fit::Never(..) | Fit::Shut(_) => Err(Unsummed::Budget),

@@ -42,7 +42,7 @@ pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
 
 /// The part of an agent's window that belongs to a thread, and its bound.
 pub(super) fn slice(world: &World, ix: AgentIx) -> Option<Slice> {
-    let tokens = world.threads().bound(ix)?;
+    let tokens = world.agent(ix).progress.window.uncorrected(world.threads().bound(ix)?);
     let Some(head) = world.threads().read_by(ix) else { return Some(Slice { teller: None, tokens }) };
     let teller = world.agent(ix).progress.window.teller_place(world.agent_id(head))?;
     Some(Slice { teller: Some(teller), tokens })

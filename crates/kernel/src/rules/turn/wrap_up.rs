@@ -11,10 +11,10 @@ use crate::world::Call;
 use super::thread;
 use crate::budget::{Amounts, Fit, Resource, Shortfall};
 use crate::definition::{Refusal, WrapUp};
-use crate::record::{Cut, Event, Exit, Outcome, ToolAsk, Work};
+use crate::record::{Cut, Event, Exit, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call};
 use crate::window;
-use crate::window::Bounds;
+use crate::window::{Bounds, Window};
 use crate::words::{AgentId, Body, By, CallId, Envelope, ModelName, limit};
 use crate::world::{AgentIx, AgentState, CallStage, World};
 
@@ -101,31 +101,67 @@ fn last_call(
     let mut outputs = [cap.min(limit::OUTPUT_TOKENS_SHRUNK), least].into_iter();
     let (input, cut) = outputs.find_map(|output| {
         let room = call::affordable_input(draft, ix, model, output)?;
-        packet_within(draft, ix, tokens, room)
+        packet_within(draft, ix, model, tokens, room)
     })?;
-    let output = call::affordable_output(draft, ix, model, input)?.min(cap);
-    let Work::Model(mut work) = call::model_work(draft, ix, model, input, output).ok()? else { return None };
-    work.wrap_up = Some(Box::new(WrapUpCall { reason, cut }));
-    let work = Work::Model(work);
+    let output = call::affordable_output(draft, ix, model, input.bound)?.min(cap);
+    let call = call::model_work(draft, ix, model, input.bound, output).ok()?;
+    let work = Work::Model(ModelCall {
+        counted_tokens: Some(input.counted).filter(|counted| *counted > input.bound),
+        estimate: input.estimate,
+        wrap_up: Some(Box::new(WrapUpCall { reason, cut })),
+        ..call
+    });
     // One step must be left too.
     let ask = call::first_attempt(draft.definition(), &work, draft.now());
     let fits = matches!(draft.ledger().fit(draft.agent(ix).account, &ask), Fit::Yes | Fit::Wait(..));
     (fits && output >= least).then_some(work)
 }
 
-/// The tokens of the last call's packet within `room`, and the cut for it.
-fn packet_within(world: &World, ix: AgentIx, tokens: u64, room: u64) -> Option<(u64, Option<Cut>)> {
+/// The input tokens of a last call.
+struct LastInput {
+    /// Upper bound for its model.
+    bound: u64,
+    /// Upper bound for any model.
+    counted: u64,
+    estimate: Option<u64>,
+}
+
+/// The last call's packet within `room`, and the cut for it. The window's own size applies too.
+fn packet_within(
+    world: &World,
+    ix: AgentIx,
+    model: &ModelName,
+    tokens: u64,
+    room: u64,
+) -> Option<(LastInput, Option<Cut>)> {
     let mut window = world.agent(ix).progress.window.clone();
-    let (bound, before) = (window.size(), window.tokens());
-    let whole = if bound.is_some() { before } else { tokens };
-    let room = room.min(bound.unwrap_or(u64::MAX)).checked_sub(limit::WRAP_UP_TOKENS)?;
+    let before = window.tokens();
+    let whole = if window.size().is_some() { before } else { tokens };
+    let note = limit::WRAP_UP_TOKENS;
+    let room = room.checked_sub(note.bound())?;
     // It need not see all unread messages: only the first message and the newest one to the agent are protected.
     window.read();
-    let bounds = bounds(world, ix, room.saturating_add(before).saturating_sub(whole));
-    let cut = window::trim(&window, &bounds).ok()?;
-    cut.iter().for_each(|cut| window.cut(cut));
-    let input = whole.saturating_sub(before.saturating_sub(window.tokens()));
-    (input <= room).then(|| (input.saturating_add(limit::WRAP_UP_TOKENS), cut))
+    let own = window.room().map_or(u64::MAX, |size| size.saturating_sub(window.count(note).estimate()));
+    let within = |measured: &Window, size: u64| {
+        let cut = window::trim(measured, &bounds(world, ix, size)).ok()?;
+        let mut kept = window.clone();
+        cut.iter().for_each(|cut| kept.cut(cut));
+        let counted = whole.saturating_sub(before.saturating_sub(kept.tokens()));
+        let bound = if cut.is_some() { counted } else { window.bound_for(model, counted) };
+        let estimate = kept.counted().estimate();
+        let fits = bound <= room && estimate <= own;
+        let with_note = |tokens: u64| tokens.saturating_add(note.bound());
+        let estimate =
+            window.is_estimated().then(|| window.corrected(estimate.saturating_add(note.estimate())));
+        let input = LastInput { bound: with_note(bound), counted: with_note(counted), estimate };
+        fits.then_some((input, cut))
+    };
+    let by_budget = room.saturating_add(before).saturating_sub(whole);
+    if window.is_estimated() {
+        // A budget is held by bounds, so that is how messages are cut for it.
+        return within(&window, own).or_else(|| within(&window.by_bounds(), by_budget));
+    }
+    within(&window, by_budget.min(own))
 }
 
 pub(super) fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {

@@ -20,6 +20,7 @@ impl Window {
     }
 
     pub(crate) fn restore(&mut self, holding: &Holding) {
+        self.shrunk();
         let headers = holding.headers.iter().copied().collect();
         self.list.restore(MessageList::new(headers, holding.unread));
         let (tellers, images) = (holding.tellers.clone(), holding.images.clone());

@@ -13,7 +13,7 @@ use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
 use crate::window::{Inbox, KeptChildren, Room, Window};
 use crate::words::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time,
-    answer_digest, digest, limit, make_room,
+    TokenCount, answer_digest, digest, limit, make_room,
 };
 use crate::world::{AgentClocks, AgentState, Phase, Progress};
 
@@ -78,7 +78,7 @@ impl Agent {
     pub(crate) fn take(&mut self, Letter { seq, room, category }: Letter) {
         self.inbox.push(seq);
         self.progress.read(room.tokens);
-        let tokens = room.tokens.saturating_add(limit::MESSAGE_TOKENS);
+        let tokens = room.tokens.plus(limit::MESSAGE_TOKENS);
         self.progress.window.push_with(Header::new(tokens, category, Tie::Letter), &room.images);
     }
 
@@ -142,8 +142,8 @@ pub struct Ended {
     pub exit: ExitKind,
     /// The event with the details.
     pub at: Seq,
-    /// Upper bound on the tokens of its result or progress.
-    pub tokens: u64,
+    /// The tokens of its result or progress.
+    pub tokens: TokenCount,
     /// What it and everything below it used.
     pub spent: Amounts,
 }

@@ -4,7 +4,7 @@ use crate::context::repeats_text;
 use crate::definition::Repeats;
 use crate::record::{Header, Outcome, Tie, ToolAsk, WrapUpReason};
 use crate::window::{Room, Window};
-use crate::words::{Body, Category, Seq, limit};
+use crate::words::{Body, Category, Seq, TokenCount, limit};
 
 use super::repeats::{Repeated, Row};
 
@@ -16,8 +16,8 @@ pub struct Progress {
     pub tokens: u64,
     /// The event with its model's last text; 0 is none.
     said: Seq,
-    /// Upper bound on the tokens of that text.
-    said_tokens: u32,
+    /// The tokens of that text.
+    said_tokens: TokenCount,
     /// Failures. Boxed because most agents have none.
     trouble: Option<Box<Trouble>>,
     /// The tool calls of its last answer. Boxed because most agents of a large tree wait for their first one.
@@ -45,8 +45,8 @@ struct WrappedUp {
 
 impl Progress {
     /// Adds a message to its context.
-    pub(crate) fn read(&mut self, tokens: u64) {
-        self.tokens = self.tokens.saturating_add(tokens).saturating_add(limit::MESSAGE_TOKENS);
+    pub(crate) fn read(&mut self, tokens: TokenCount) {
+        self.tokens = self.tokens.saturating_add(tokens.plus(limit::MESSAGE_TOKENS).bound());
     }
 
     pub(crate) fn asked(&mut self, tokens: u64) {
@@ -118,9 +118,9 @@ impl Progress {
     }
 
     /// Its answer did not match its schema, and it gets a note of `note` tokens.
-    pub(crate) fn missed(&mut self, note: u64) {
+    pub(crate) fn missed(&mut self, note: TokenCount) {
         self.read(note);
-        let tokens = note.saturating_add(limit::MESSAGE_TOKENS);
+        let tokens = note.plus(limit::MESSAGE_TOKENS);
         self.window.push(Header::new(tokens, Category::Error, Tie::Free));
         let repairs = self.repairs().saturating_add(1);
         self.change_trouble(|trouble| trouble.repairs = repairs);
@@ -198,23 +198,24 @@ impl Progress {
         Some(self.said).filter(|said| said.0 > 0)
     }
 
-    /// Upper bound on the tokens of its model's last text.
-    pub(crate) fn last_tokens(&self) -> u64 {
-        self.said_tokens.into()
+    /// The tokens of its model's last text.
+    pub(crate) const fn last_tokens(&self) -> TokenCount {
+        self.said_tokens
     }
 
-    pub(crate) fn set_last(&mut self, at: Option<Seq>, tokens: u64) {
-        (self.said, self.said_tokens) = (at.unwrap_or_default(), u32::try_from(tokens).unwrap_or(u32::MAX));
+    pub(crate) fn set_last(&mut self, at: Option<Seq>, tokens: TokenCount) {
+        let tokens = self.window.count(tokens).at_most(u32::MAX.into());
+        (self.said, self.said_tokens) = (at.unwrap_or_default(), tokens);
     }
 
     /// Its model completed a turn. Its reasoning goes back to that model only.
-    pub(crate) fn said(&mut self, at: Seq, tokens: u64, thought: u64, asks: bool) {
+    pub(crate) fn said(&mut self, at: Seq, tokens: TokenCount, thought: TokenCount, asks: bool) {
         self.turns = self.turns.saturating_add(1);
         self.set_last(Some(at), tokens);
-        let tokens = tokens.saturating_add(thought);
+        let tokens = tokens.plus(thought);
         self.read(tokens);
         let tie = if asks { Tie::Asks } else { Tie::Free };
-        self.window.said(Header::new(tokens.saturating_add(limit::MESSAGE_TOKENS), Category::Dialog, tie));
+        self.window.said(Header::new(tokens.plus(limit::MESSAGE_TOKENS), Category::Dialog, tie));
     }
 
     /// The last call returned no text: the earlier text counts.
@@ -224,7 +225,7 @@ impl Progress {
 
     /// The last call was requested with a part of its context.
     pub(crate) fn asked_with_less(&mut self) {
-        self.tokens = self.tokens.saturating_add(limit::WRAP_UP_TOKENS);
+        self.tokens = self.tokens.saturating_add(limit::WRAP_UP_TOKENS.bound());
         self.set_failed(None);
     }
 
@@ -235,7 +236,7 @@ impl Progress {
     /// A tool of its last answer returned; `rank` earlier ones have returned too.
     pub(crate) fn answered(&mut self, rank: usize, room: &Room) {
         self.read(room.tokens);
-        let tokens = room.tokens.saturating_add(limit::MESSAGE_TOKENS);
+        let tokens = room.tokens.plus(limit::MESSAGE_TOKENS);
         self.window.answer(rank, Header::new(tokens, Category::Output, Tie::Answers), &room.images);
     }
 }

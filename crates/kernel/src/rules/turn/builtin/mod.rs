@@ -15,7 +15,7 @@ use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan}
 use crate::record::{Question, Sources, ToolAsk, WaitFor};
 use crate::rules::Draft;
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
-use crate::words::{AgentId, Body, By, Envelope, cut, limit};
+use crate::words::{AgentId, Body, By, Envelope, TokenCount, cut, limit};
 use crate::world::AgentIx;
 
 /// Returns nothing if a call was opened that ends with the answer.
@@ -25,7 +25,7 @@ pub(super) fn run(
     builtin: Builtin,
     ask: &ToolAsk,
 ) -> Result<Option<Body>, Refusal> {
-    let (args, tokens) = (ask.args.as_str(), ask.told_tokens.map(u64::from));
+    let (args, tokens) = (ask.args.as_str(), ask.told_tokens);
     let agent = draft.agent_id(ix).clone();
     let by = By::Agent(agent.clone());
     match builtin {
@@ -143,7 +143,7 @@ fn check_timeout(
     if is_wall && draft.rules() < 3 { read::<Rules2>(builtin, args).map(drop) } else { Ok(()) }
 }
 
-fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<Spawn, Refusal> {
+fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<TokenCount>) -> Result<Spawn, Refusal> {
     let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
         args;
     let (budget, collect) = terms(&budget, timeout, detach);
@@ -165,7 +165,7 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<u64>) -> Result<S
     })
 }
 
-fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<u64>) -> Followup {
+fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<TokenCount>) -> Followup {
     let FollowupArgs { agent, task, budget, timeout, detach } = args;
     let (budget, collect) = terms(&budget, timeout, detach);
     Followup { parent, agent, task, task_tokens, budget, collect }
