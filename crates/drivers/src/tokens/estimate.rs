@@ -39,7 +39,7 @@ impl Run {
             // Armenian, Hebrew, Arabic.
             '\u{530}'..='\u{6ff}' => Self::Script(600),
             // The scripts of India and Southeast Asia.
-            '\u{900}'..='\u{10ff}' => Self::Script(790),
+            '\u{900}'..='\u{10ff}' => Self::Script(930),
             // Kana.
             '\u{3000}'..='\u{30ff}' => Self::Script(900),
             // Ideographs, Hangul.
@@ -70,7 +70,7 @@ impl Run {
                     0
                 }
             }
-            Self::Break => 500 + count * 250,
+            Self::Break => 200 + count * 200,
             Self::Accent => count * 600,
             Self::Script(weight) => count * weight,
         }
