@@ -8,7 +8,7 @@ use std::time::Duration;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 
 /// Answers every call in one word, after two pauses.
 pub struct CachingModel {
@@ -44,7 +44,7 @@ impl Model for CachingModel {
             };
             tokio::time::sleep(first_token).await;
             cached().insert(shared.to_owned());
-            deltas("done");
+            deltas(DeltaKind::Text, "done");
             tokio::time::sleep(rest).await;
             Ok(ModelAnswer { used: Used::Tokens(usage), ..ModelAnswer::said("done") })
         })

@@ -411,9 +411,12 @@ impl World {
         call.past_mut().is_shortened = true;
         let ix = call.agent;
         let Work::Model(work) = &mut call.work else { unreachable!("only a model call has a packet") };
-        let gone = work.input_tokens.saturating_sub(shortened.input_tokens);
-        work.input_tokens = shortened.input_tokens;
+        let gone = work.counted().saturating_sub(shortened.input_tokens);
+        (work.input_tokens, work.counted_tokens) = (shortened.input_tokens, None);
         let progress = &mut self.agents.agent_mut(ix).progress;
+        work.estimate = progress.window.is_estimated().then(|| progress.window.used());
+        // Messages that came since are in the window and not in the packet, so a report of it corrects nothing.
+        progress.window.asked(None);
         progress.tokens = progress.tokens.saturating_sub(gone);
     }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits, Turns, Usd,
-    WindowSpec, Wrong,
+    OutputSchema, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits,
+    Turns, Usd, WindowSpec, Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
-    Preset, Recursion, Repeats, Role, Share, TokenCounter, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
+    Preset, Recursion, Repeats, Role, Share, TokenCounter, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec,
+    WrapUp,
 };
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 

@@ -4,7 +4,7 @@
 use crate::context::{self, Goal};
 use crate::record::{Why, Work};
 use crate::rules::Draft;
-use crate::words::{CallId, Time, limit};
+use crate::words::{CallId, Time, TokenCount, limit};
 use crate::world::{Call, CallStage, Prefix};
 
 /// What a call does about the cache when it could start.
@@ -46,9 +46,9 @@ fn wait_ms(draft: &Draft<'_>, call: &Call) -> Option<u64> {
     let wait_ms = model.cache_wait_ms?;
     let rates = model.price.as_ref()?.rates_at(draft.now(), work.input_tokens);
     let (turns, caps) = (draft.turns_of(call.agent)?, &draft.agent(call.agent).charter.caps);
-    let no_goal = Goal { text: "", tokens: Some(0), schema: None };
+    let no_goal = Goal { text: "", tokens: Some(TokenCount::ZERO), schema: None };
     let shared_tokens = context::first_tokens(draft.definition(), caps, turns, no_goal);
-    (rates.saves_by_cache() && shared_tokens >= limit::CACHED_TOKENS_MIN).then_some(wait_ms)
+    (rates.saves_by_cache() && shared_tokens.estimate() >= limit::CACHED_TOKENS_MIN).then_some(wait_ms)
 }
 
 /// Whether its time to wait is over, whoever fills the cache now.

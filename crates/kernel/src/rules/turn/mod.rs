@@ -19,7 +19,7 @@ use crate::context::Goal;
 use crate::definition::{Mismatch, Refusal};
 use crate::record::{Event, Exit, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
-use crate::window::{Bounds, TooSmall};
+use crate::window::Bounds;
 use crate::words::{AgentId, FaultKind, cut, limit};
 use crate::world::{AgentIx, AgentState, World};
 use crate::{context, window};

@@ -23,8 +23,7 @@ pub(crate) struct Shorter {
 /// an answer continues stays, and an agent's last call has a cut of its own.
 pub(crate) fn shorter(world: &World, id: CallId) -> Option<Shorter> {
     let call = world.call(id)?;
-    let Work::Model(ModelCall { input_tokens, summary: None, continues: false, wrap_up: None, .. }) =
-        &call.work
+    let Work::Model(work @ ModelCall { summary: None, continues: false, wrap_up: None, .. }) = &call.work
     else {
         return None;
     };
@@ -33,11 +32,11 @@ pub(crate) fn shorter(world: &World, id: CallId) -> Option<Shorter> {
         return None;
     }
     let window = &world.agent(call.agent).progress.window;
-    let cut = cut(world, call.agent, window, *input_tokens)?;
+    let cut = cut(world, call.agent, &window.by_bounds(), work.counted())?;
     let mut left = window.clone();
     left.cut(&cut);
     let gone = window.tokens().checked_sub(left.tokens()).filter(|gone| *gone > 0)?;
-    Some(Shorter { cut, input_tokens: input_tokens.saturating_sub(gone) })
+    Some(Shorter { cut, input_tokens: work.counted().saturating_sub(gone) })
 }
 
 /// Records it.

@@ -172,9 +172,9 @@ impl Progress {
 
     /// The agent is told about the row.
     pub(crate) fn noticed(&mut self, tool: &str, count: u32, end: u32) {
-        let tokens = repeats_text(tool, count, end).len() as u64;
+        let tokens = TokenCount::of_bytes(repeats_text(tool, count, end).len());
         self.read(tokens);
-        let tokens = tokens.saturating_add(limit::MESSAGE_TOKENS);
+        let tokens = tokens.plus(limit::MESSAGE_TOKENS);
         self.window.push(Header::new(tokens, Category::Error, Tie::Free));
         self.repeated.get_or_insert_default().noticed();
     }
