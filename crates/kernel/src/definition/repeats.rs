@@ -1,15 +1,17 @@
 //! How often an agent may repeat a tool call that brings nothing new.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::definition::Refusal;
+use crate::definition::{Count, Refusal};
 use crate::words::limit;
 
 /// After how many equal tool calls in a row an agent is told, and after how many it ends. 0 is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "the keys of `repeats`, such as `{ notice: 3, end: 6 }`")]
 pub struct Repeats {
+    #[serde(deserialize_with = "count")]
     pub notice: u32,
+    #[serde(deserialize_with = "count")]
     pub end: u32,
 }
 
@@ -41,4 +43,10 @@ impl Repeats {
         let Self { notice, end } = *self;
         if end > 0 && end <= notice { Err(Refusal::BadRepeats { notice, end }) } else { Ok(()) }
     }
+}
+
+/// A whole number; more than a journal can hold is never reached.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let count = Count::deserialize(deserializer)?.count();
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }

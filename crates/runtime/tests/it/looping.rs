@@ -8,7 +8,7 @@ use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, recorded, settled};
 
 const LOOKS: &str = "
-rules: [ { say: 'Look {{ turn }}.', call: [ { tool: look, args: { at: door } } ] } ]
+rules: [ { think_ms: 50, say: 'Look {{ turn }}.', call: [ { tool: look, args: { at: door } } ] } ]
 tools: { look: { say: nothing new } }
 ";
 

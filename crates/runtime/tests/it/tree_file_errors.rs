@@ -142,10 +142,10 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited("timeout: 5m", "timeout: 400d"), @"tree.yaml:3:36: a time of `400d` is out of bounds: write at least 1ms and at most 365d");
     insta::assert_snapshot!(edited("timeout: 5m", "answer_reserve: 95"), @r#"tree.yaml:3:43: `95` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
     insta::assert_snapshot!(edited("timeout: 5m", "answer_reserve: 0.1"), @r#"tree.yaml:3:43: `0.1` is not a percent: write a whole number from 0 to 90, such as 10 or "10%""#);
-    insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: 3, end: 3 }"), @"");
-    insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: -1 }"), @"");
-    insta::assert_snapshot!(edited("timeout: 5m", "repeats: { stop: 9 }"), @"");
-    insta::assert_snapshot!(edited("timeout: 5m", "repeats: 6"), @"");
+    insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: 3, end: 3 }"), @"tree.yaml:3:36: `repeats.end` of 3 is not above `repeats.notice` of 3, so no agent could act on the notice: raise `end`, or write 0 to turn one of them off");
+    insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: -1 }"), @"tree.yaml:3:46: `-1` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
+    insta::assert_snapshot!(edited("timeout: 5m", "repeats: { stop: 9 }"), @"tree.yaml:3:38: unknown key `stop`: known keys: notice, end");
+    insta::assert_snapshot!(edited("timeout: 5m", "repeats: 6"), @"tree.yaml:3:36: expected the keys of `repeats`, such as `{ notice: 3, end: 6 }`, found the number 6");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: stop"), @"tree.yaml:3:35: unknown word `stop`: known words: halt, shrink, downgrade");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: downgrade"), @"tree.yaml:3:35: `downgrade` needs a value: write { downgrade: … }");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { halt: now }"), @"tree.yaml:3:43: `halt` takes no value");
