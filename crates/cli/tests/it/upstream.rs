@@ -116,6 +116,7 @@ impl Reply {
     pub(crate) fn late(self) -> Self {
         match self {
             Self::Sent(text) | Self::Late(text) | Self::Held(text) => Self::Late(text),
+            Self::Gigabyte { .. } => panic!("a gigabyte is sent at once"),
         }
     }
 

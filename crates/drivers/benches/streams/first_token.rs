@@ -22,6 +22,8 @@ const ROUNDS: usize = 400;
 const BOUND: f64 = 1.1;
 
 pub(crate) async fn run(mock: &Mock) {
+    // A driver comes first: it installs the provider of TLS without which no client can be built.
+    let home = home(&mock.thinking());
     // A connection for each call, as ours has to servers on this machine.
     let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
     let body = {
@@ -41,7 +43,6 @@ pub(crate) async fn run(mock: &Mock) {
         line(what, ours, plain);
     }
     let url = mock.thinking();
-    let home = home(&url);
     let (mut ours, mut plain) = (Vec::new(), Vec::new());
     for _ in 0..rounds(&url) {
         plain.push(direct(&client, &url, &body).await);
