@@ -417,8 +417,6 @@ async fn windows_are_cut_close_to_the_truth(tokenizer: Tokenizer) {
         // A window half empty for caution is a defect, too.
         let most = later.iter().map(|call| call.real).max().unwrap();
         assert!(most * 100 >= WINDOW * 80 && most <= WINDOW * 115 / 100, "{name}: {most} of {WINDOW}");
-        let worst = later.iter().map(|call| call.estimate.abs_diff(call.real) * 1_000 / call.real).max();
-        println!("{name}: {} calls, at most {:?} ‰ off, up to {most} of {WINDOW} tokens", calls.len(), worst);
     }
 }
 
