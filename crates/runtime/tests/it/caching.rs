@@ -118,7 +118,7 @@ async fn short_prompts_and_models_without_a_cached_rate_wait_for_nobody() {
 
 fn short_prompt(definition: &mut Definition) {
     let worker = definition.roles.get_mut("worker").unwrap();
-    worker.turns.as_mut().unwrap().prompt = Body { tokens: Some(3), ..Body::text("You work.") };
+    worker.turns.as_mut().unwrap().prompt = Body { tokens: Some(3.into()), ..Body::text("You work.") };
     worker.caps.tools = spinney_kernel::definition::Allow::only([]);
 }
 

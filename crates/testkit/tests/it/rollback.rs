@@ -124,7 +124,11 @@ fn a_past_that_cannot_have_been_is_refused() {
         |standing| standing.window.headers.clear(),
         |standing| standing.window.unread = 1,
         |standing| {
-            standing.window.headers.push(Header::new(TokenCount::exact(9), Category::Context, Tie::Shared(0)));
+            standing.window.headers.push(Header::new(
+                TokenCount::exact(9),
+                Category::Context,
+                Tie::Shared(0),
+            ));
         },
         |standing| standing.window.headers[0].category = Category::Dialog,
     ];
