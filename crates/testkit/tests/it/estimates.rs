@@ -8,7 +8,7 @@ use spinney_kernel::rules::request::Send;
 use spinney_kernel::words::{Body, CallId, TokenCount};
 use spinney_testkit::Play;
 
-use crate::seen::{events, name};
+use crate::observed::{events, name};
 
 /// Bytes of one token in these tests.
 const BYTES: u64 = 4;
