@@ -91,7 +91,7 @@ fn v7_every_misbehaving_server_is_named_and_settled() {
 /// O20 (provider): one that streams is heard; one that stalls, drops, sends unknown events or fails after text ends as what
 /// it is, its retry is authorised again, and the answer that follows is the whole answer.
 #[test]
-fn o20_a_provider_that_streams_stalls_drops_or_fails_after_text_ends_right() {
+fn a_provider_that_streams_stalls_drops_or_fails_after_text_ends_right() {
     let text = |said: &str| json!({ "id": "c", "choices": [{ "delta": { "content": said } }] });
     let drops = Reply::recorded(&format!("data: {}\n\n", text("Half")));
     let fails = Reply::recorded(&format!(
