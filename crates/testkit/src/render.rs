@@ -186,8 +186,8 @@ pub(crate) fn event(event: &Event) -> String {
         Event::WrapUpStarted { agent, stops } => {
             format!("{agent} wraps up{}", if *stops { ", what it waits for is stopped" } else { "" })
         }
-        Event::RepeatsNoticed { agent, tool, count, end } => {
-            format!("{agent} told: {tool} {count} times in a row, the end is at {end}")
+        Event::RepeatsNoticed { agent, tool, count, count_max } => {
+            format!("{agent} told: {tool} {count} times in a row, the end is at {count_max}")
         }
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),

@@ -131,7 +131,7 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
      9    0.00s  -  the tree is suspended until somebody resumes it
     10    0.00s  lead  has a checkpoint: [name], branch
     11    0.00s  lead  has an answer from a person: left
-    12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 2000 out
+    12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 16000 out
     13    0.00s  lead  waits with model fast: suspended
     14    0.00s  -  the tree continues
     15    0.00s  lead  starts model fast, attempt 1: $0.002583, 2,332 tokens, 1 step held

@@ -6,7 +6,7 @@ const LOOKS: &str = "
 rules:
   - when: { turn: 7 }
     say: Enough.
-  - call: [ { tool: look } ]
+  - call: [ { tool: look, args: { turn: '{{ turn }}' } } ]
 tools: { look: { repeatable: true, think_ms: 60, say: it } }
 ";
 

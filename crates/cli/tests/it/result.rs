@@ -157,8 +157,8 @@ fn a_tree_at_its_ceiling_exits_with_three_and_continues_after_a_raise() {
 
     halted after 0.00s
       so far  done
-      why     `lead` has spent $0.001096 of its $0.0022, and its next call may need $0.002572
-      remedy  raise it by at least this: spinney budget [id] --add-usd 0.001468 && spinney resume [id]
+      why     `lead` has spent $0.001096 of its $0.0022, and its next call may need $0.020072
+      remedy  raise it by at least this: spinney budget [id] --add-usd 0.018968 && spinney resume [id]
       spent   $0.001096 · 1,180 tokens · 2 steps · 1 tool call · 0 retries
       agents  1
       tree    [tree]

@@ -128,7 +128,7 @@ fn a_halted_tree_suggests_commands_that_work() {
     let stage = odd();
     let tree = stage.tree_with("budget: { cost_usd: 0.0022 }", "look", SPENDS);
     let halted = stage.spinney(&["run", &tree]);
-    let raise = "budget [id] --add-usd 0.001468 && resume [id]";
+    let raise = "budget [id] --add-usd 0.018968 && resume [id]";
     suggests(&stage, &halted, &[(raise, 0), ("events [id]", 0)]);
     let halted = stage.spinney(&["resume", "last", "--json"]).result();
     runs(&stage, commands_of(&halted), &[(raise, 0)]);

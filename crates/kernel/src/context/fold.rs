@@ -153,9 +153,9 @@ impl Contexts {
                 }
             }
             Event::ContextRestored(restored) => self.restored(restored),
-            Event::RepeatsNoticed { agent, tool, count, end } => {
+            Event::RepeatsNoticed { agent, tool, count, count_max } => {
                 if let Some(context) = self.agents.get_mut(agent) {
-                    context.list.push(Arc::new(Message::Repeated(repeats_text(tool, *count, *end))));
+                    context.list.push(Arc::new(Message::Repeated(repeats_text(tool, *count, *count_max))));
                 }
             }
             // The rest changes no context.

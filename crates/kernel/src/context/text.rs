@@ -165,10 +165,10 @@ pub(crate) fn child_text(agent: &str, exit: &Exit, shown: String) -> String {
 
 /// The notice that an agent repeats a tool call that brings nothing new. Every hold counts this text, so changing it
 /// changes the rules.
-pub(crate) fn repeats_text(tool: &str, count: u32, end: u32) -> String {
-    let then = match end {
+pub(crate) fn repeats_text(tool: &str, count: u32, count_max: u32) -> String {
+    let then = match count_max {
         0 => String::new(),
-        end => format!(" At {end} such calls in a row you are stopped."),
+        count_max => format!(" At {count_max} such calls in a row you are stopped."),
     };
     format!(
         "You have called `{tool}` {count} times in a row with the same arguments, and the result was the same each time. Do something else, or answer with what you have.{then}"

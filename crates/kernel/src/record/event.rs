@@ -289,7 +289,7 @@ pub enum Event {
         count: u32,
         /// How many end it; 0 is never.
         #[serde(default, skip_serializing_if = "is_zero")]
-        end: u32,
+        count_max: u32,
     },
     /// The root's ceiling was reached: nothing new starts until the ceiling is raised.
     TreeHalted {

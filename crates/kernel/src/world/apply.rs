@@ -93,8 +93,8 @@ impl World {
                 self.clock_set(agent, *clock, *left_ms, *early_ms, *alarm);
             }
             Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
-            Event::RepeatsNoticed { agent, tool, count, end } => {
-                self.progress_mut(agent).noticed(tool, *count, *end);
+            Event::RepeatsNoticed { agent, tool, count, count_max } => {
+                self.progress_mut(agent).noticed(tool, *count, *count_max);
             }
             Event::TreeHalted { account, call, short, .. } => {
                 self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });

@@ -26,7 +26,7 @@ struct Life {
     /// Every call with its result; nothing for one that does not count.
     history: Vec<Option<String>>,
     /// How many calls there were when it was told last.
-    told_at: Option<usize>,
+    noticed_at: Option<usize>,
     /// What it answered.
     answers: String,
 }
@@ -36,7 +36,7 @@ impl Life {
     fn row(&self) -> (u32, bool) {
         let Some(Some(last)) = self.history.last() else { return (0, false) };
         let row = self.history.iter().rev().take_while(|call| call.as_ref() == Some(last)).count();
-        (row as u32, self.told_at.is_some_and(|at| at > self.history.len() - row))
+        (row as u32, self.noticed_at.is_some_and(|at| at > self.history.len() - row))
     }
 
     /// Whether there was anything to count.
@@ -49,7 +49,7 @@ impl Life {
     }
 
     fn forget(&mut self) {
-        (self.asks, self.history, self.told_at) = (Vec::new(), Vec::new(), None);
+        (self.asks, self.history, self.noticed_at) = (Vec::new(), Vec::new(), None);
     }
 }
 
@@ -77,7 +77,7 @@ impl Loops {
                 self.calls.retain(|_, (agent, _)| *agent != restored.agent);
                 self.turns.retain(|_, (agent, _)| *agent != restored.agent);
             }
-            Event::RepeatsNoticed { agent, count, .. } => return self.told(before, agent, *count),
+            Event::RepeatsNoticed { agent, count, .. } => return self.noticed(before, agent, *count),
             Event::AgentEnding { agent, exit, result, .. }
             | Event::AgentEnded { agent, exit, result, .. } => {
                 result.iter().for_each(|result| self.life(agent).answers.push_str(&whole(result)));
@@ -108,11 +108,11 @@ impl Loops {
                     .is_some_and(|agent| !agent.inbox.is_empty());
                 let life = self.life(agent);
                 let has_asked = life.count();
-                let (row, is_told) = life.row();
+                let (row, is_noticed) = life.row();
                 if has_news {
                     life.forget();
                 } else if has_asked {
-                    hold(is_told || notice == 0 || row < notice, || {
+                    hold(is_noticed || notice == 0 || row < notice, || {
                         format!("{agent} was not told that it repeats itself")
                     })?;
                     hold(end == 0 || row < end, || format!("{agent} did not end in its loop"))?;
@@ -174,13 +174,13 @@ impl Loops {
         }
     }
 
-    fn told(&mut self, before: &World, agent: &AgentId, count: u32) -> Law {
+    fn noticed(&mut self, before: &World, agent: &AgentId, count: u32) -> Law {
         let Repeats { notice, .. } = repeats(before, agent);
         let life = self.life(agent);
         life.count();
-        let (row, is_told) = life.row();
-        life.told_at = Some(life.history.len());
-        hold(!is_told && row == count && notice > 0 && row >= notice, || {
+        let (row, is_noticed) = life.row();
+        life.noticed_at = Some(life.history.len());
+        hold(!is_noticed && row == count && notice > 0 && row >= notice, || {
             format!("{agent} was told of {count} equal calls, there were {row}")
         })
     }
@@ -192,10 +192,10 @@ impl Loops {
         }
         let Repeats { notice, end } = repeats(before, agent);
         let life = self.life(agent);
-        let told_at = life.told_at;
+        let noticed_at = life.noticed_at;
         life.count();
-        let (row, is_told) = life.row();
-        let could_act = notice == 0 || is_told && told_at.is_some_and(|at| at < life.history.len());
+        let (row, is_noticed) = life.row();
+        let could_act = notice == 0 || is_noticed && noticed_at.is_some_and(|at| at < life.history.len());
         hold(could_act && end > 0 && row >= end, || format!("{agent} ended after {row} equal calls"))
     }
 }

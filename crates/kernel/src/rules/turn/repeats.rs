@@ -16,7 +16,7 @@ pub(super) fn ends(draft: &mut Draft<'_>, ix: AgentIx) -> bool {
     if notice > 0 && !row.is_noticed {
         if count >= notice {
             let agent = draft.agent_id(ix).clone();
-            draft.record(Event::RepeatsNoticed { agent, tool, count, end });
+            draft.record(Event::RepeatsNoticed { agent, tool, count, count_max: end });
         }
         return false;
     }
