@@ -28,13 +28,14 @@ impl Repeats {
         *self == Self::default()
     }
 
-    /// The smaller number of each that is not off.
+    /// The smaller number of each that is not off. A notice that would come too late is off.
     pub(crate) fn stricter(self, other: Self) -> Self {
         let smaller = |one: u32, other: u32| match (one, other) {
             (0, count) | (count, 0) => count,
             (one, other) => one.min(other),
         };
-        Self { notice: smaller(self.notice, other.notice), end: smaller(self.end, other.end) }
+        let (notice, end) = (smaller(self.notice, other.notice), smaller(self.end, other.end));
+        Self { notice: if end > 0 && end <= notice { 0 } else { notice }, end }
     }
 
     /// # Errors

@@ -231,6 +231,7 @@ fn a_child_repeats_as_its_role_or_the_tree_says_or_less() {
     assert_eq!(repeats(of(5, 7), of(4, 8), ""), (5, 7));
     assert_eq!(repeats(None, None, given), (2, 6));
     assert_eq!(repeats(of(0, 0), None, given), (2, 9));
+    assert_eq!(repeats(None, None, ",\"budget\":{\"repeats\":{\"notice\":0,\"end\":2}}"), (0, 2));
     assert_eq!(repeats(None, None, ",\"budget\":{\"repeats\":{\"notice\":0,\"end\":0}}"), (3, 6));
 }
 
