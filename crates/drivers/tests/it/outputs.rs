@@ -35,9 +35,9 @@ fn an_output_is_written_where_its_folder_was_removed() {
     assert_eq!(names(&outputs(home.path()).with_file_name("history")), [""; 0]);
 }
 
-/// L12: ten files and no more, in sub-folders too; a million bytes and no more; two thousand tokens of a step.
-#[tokio::test(start_paused = true)]
-async fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
+/// L12 (files): ten files and no more, in sub-folders too; a million bytes and no more.
+#[test]
+fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
     let home = tempfile::tempdir().unwrap();
     let author = author(home.path());
     let limits = author.limits;
@@ -67,16 +67,31 @@ async fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
     let wide = Author { limits: OutputLimits { files_max: 100, ..limits }, ..author };
     let refused = wide.write("outputs/6.txt", "").unwrap_err();
     assert_snapshot!(refused, @"max_output_size_bytes would be passed: limit 1000000, there 1100000, asked 0: write less, or write over what is not needed");
+}
 
-    let stage = Stage::new("rules: [ { say: Done. } ]");
-    let home = stage.home();
-    let fixture = "root $9.00 turns=20";
-    let mut definition = spinney_testkit::definition(fixture);
-    for role in definition.roles.values_mut() {
-        role.turns = Some(spinney_kernel::definition::Turns::default());
+/// L12 (tokens of a step): 16,000 output tokens by default, or what the model can write, or a quarter of its context.
+#[tokio::test(start_paused = true)]
+async fn l12_the_default_output_cap_depends_on_the_model() {
+    for (context, output_max, expected) in [
+        (None, None, 16_000),
+        (Some(200_000), None, 16_000),
+        (Some(8_000), None, 2_000),
+        (Some(8_000), Some(500), 500),
+        (None, Some(500_000), 16_000),
+    ] {
+        let stage = Stage::new("rules: [ { say: Done. } ]");
+        let home = stage.home();
+        let mut definition = spinney_testkit::definition("root turns=20");
+        let turns = spinney_kernel::definition::Turns::default();
+        assert_eq!(turns.turns_max, 100);
+        definition.roles.values_mut().for_each(|role| role.turns = Some(turns.clone()));
+        for model in definition.models.values_mut() {
+            (model.context, model.output_max) = (context, output_max);
+        }
+        settled(&home.start(definition).await.unwrap()).await;
+        let cap = stage.model().attempts().pop().unwrap().output_cap;
+        assert_eq!(cap, expected, "{context:?} {output_max:?}");
     }
-    settled(&home.start(definition).await.unwrap()).await;
-    assert_eq!(stage.model().attempts().pop().unwrap().output_cap, 2_000);
 }
 
 #[test]
