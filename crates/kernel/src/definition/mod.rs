@@ -117,7 +117,8 @@ pub struct ModelSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
     /// How long a call waits at most for another one that has the same long prompt prefix, so that the provider bills
-    /// it as cached; it does not wait if absent. It saves only if the model's price has a rate for cached input.
+    /// it as cached; [`CACHE_WAIT_MS`](crate::words::limit::CACHE_WAIT_MS) if absent, not at all if 0. Only if the
+    /// model's price has a lower rate for cached input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_wait_ms: Option<u64>,
     /// How to treat a call whose end was never recorded.

@@ -172,10 +172,7 @@ impl Reader<'_> {
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
             context: context.or_else(known_context),
             fallback: keys.fallback.clone(),
-            cache_wait_ms: match keys.cache_wait {
-                Some(SpanOrOff(wait)) => wait.map(TimeSpan::ms),
-                None => Some(limit::CACHE_WAIT_MS),
-            },
+            cache_wait_ms: keys.cache_wait.map(|SpanOrOff(wait)| wait.map_or(0, TimeSpan::ms)),
             lost: OnLost::default(),
             // Its driver says.
             counter: TokenCounter::default(),

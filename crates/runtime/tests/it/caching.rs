@@ -26,14 +26,14 @@ fn script() -> String {
     )
 }
 
-fn siblings(cache_wait_ms: Option<u64>) -> Definition {
-    let mut definition = definition("root $90.00 turns=5 / worker later turns=5");
+fn siblings(cache_wait_ms: u64) -> Definition {
+    let mut definition = definition("root $90.00 turns=5 out=4000 / worker later turns=5");
     let price = Price {
         cached_input_per_mtok: Some(300_000_000),
         cache_write_per_mtok: Some(3_750_000_000),
         ..Price::flat(3_000_000_000, 15_000_000_000)
     };
-    let model = ModelSpec { price: Some(price), cache_wait_ms, ..ModelSpec::default() };
+    let model = ModelSpec { price: Some(price), cache_wait_ms: Some(cache_wait_ms), ..ModelSpec::default() };
     definition.models.insert(name("caching"), model);
     let worker = definition.roles.get_mut("worker").unwrap();
     worker.model = name("caching");
@@ -54,7 +54,7 @@ struct Bill {
     first_tokens: usize,
 }
 
-async fn bill(model: CachingModel, cache_wait_ms: Option<u64>) -> Bill {
+async fn bill(model: CachingModel, cache_wait_ms: u64) -> Bill {
     let model = Arc::new(Recorder::new(model));
     let stage = Stage::new(&script());
     let home = stage.home_with(|drivers| drivers.with_model(name("caching"), model));
@@ -76,9 +76,9 @@ async fn bill(model: CachingModel, cache_wait_ms: Option<u64>) -> Bill {
 /// is lower by what the cache saves, exactly, and the added time is that of the first token.
 #[tokio::test(start_paused = true)]
 async fn g8_one_sibling_fills_the_cache_and_the_others_follow_at_its_first_token() {
-    let without = bill(CachingModel::new(FIRST_TOKEN, REST), None).await;
+    let without = bill(CachingModel::new(FIRST_TOKEN, REST), 0).await;
     assert_eq!((without.waits, without.first_tokens), (0, 0));
-    let with = bill(CachingModel::new(FIRST_TOKEN, REST), Some(CACHE_WAIT_MS)).await;
+    let with = bill(CachingModel::new(FIRST_TOKEN, REST), CACHE_WAIT_MS).await;
     let followers = SIBLINGS as usize - 1;
     assert_eq!((with.waits, with.first_tokens), (followers, 1));
     let (first, rest) = with.starts.split_first().unwrap();
@@ -94,7 +94,7 @@ async fn g8_one_sibling_fills_the_cache_and_the_others_follow_at_its_first_token
 #[tokio::test(start_paused = true)]
 async fn g8_a_silent_leader_is_waited_for_no_longer_than_the_bound() {
     let silent = CachingModel::new(Duration::from_secs(60), REST);
-    let with = bill(silent, Some(CACHE_WAIT_MS)).await;
+    let with = bill(silent, CACHE_WAIT_MS).await;
     let (first, rest) = with.starts.split_first().unwrap();
     assert!(rest.iter().all(|start| start.0 - first.0 == CACHE_WAIT_MS), "{rest:?}");
     assert_eq!(with.first_tokens, 0);
@@ -107,7 +107,7 @@ async fn short_prompts_and_models_without_a_cached_rate_wait_for_nobody() {
         let model = Arc::new(CachingModel::new(FIRST_TOKEN, REST));
         let stage = Stage::new(&script());
         let home = stage.home_with(|drivers| drivers.with_model(name("caching"), model));
-        let mut definition = siblings(Some(CACHE_WAIT_MS));
+        let mut definition = siblings(CACHE_WAIT_MS);
         change(&mut definition);
         let tree = home.start(definition).await.unwrap();
         settled(&tree).await;

@@ -117,7 +117,7 @@ fn model(dice: &mut Dice, name: &str) -> ModelSpec {
         lost: if dice.once_in(3) { OnLost::Repeatable } else { OnLost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
         losses_max: None,
-        cache_wait_ms: dice.once_in(2).then(|| dice.between(1, 5_000)),
+        cache_wait_ms: dice.once_in(2).then(|| dice.below(5_000)),
     }
 }
 

@@ -43,7 +43,10 @@ fn wait_ms(draft: &Draft<'_>, call: &Call) -> Option<u64> {
         return None; // Their prompts begin otherwise.
     }
     let model = draft.definition().models.get(&work.model)?;
-    let wait_ms = model.cache_wait_ms?;
+    let wait_ms = model.cache_wait_ms.unwrap_or(limit::CACHE_WAIT_MS);
+    if draft.rules() < 5 || wait_ms == 0 {
+        return None;
+    }
     let rates = model.price.as_ref()?.rates_at(draft.now(), work.input_tokens);
     let (turns, caps) = (draft.turns_of(call.agent)?, &draft.agent(call.agent).charter.caps);
     let no_goal = Goal { text: "", tokens: Some(TokenCount::ZERO), schema: None };
