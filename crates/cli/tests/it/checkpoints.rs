@@ -134,8 +134,8 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 16000 out
     13    0.00s  lead  waits with model fast: suspended
     14    0.00s  -  the tree continues
-    15    0.00s  lead  starts model fast, attempt 1: $0.002583, 2,332 tokens, 1 step held
-    16    0.00s  lead  answers: done  [2,332 tokens held, 333 used: 332 in, 1 out]
+    15    0.00s  lead  starts model fast, attempt 1: $0.020083, 16,332 tokens, 1 step held
+    16    0.00s  lead  answers: done  [16,332 tokens held, 333 used: 332 in, 1 out]
     17    0.00s  lead  completed; spent $0.00008425, 333 tokens, 1 step
     ");
     for tree in [branch, &origin] {

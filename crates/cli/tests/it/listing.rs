@@ -43,8 +43,8 @@ fn events_are_shown_from_a_number_on_and_for_one_agent() {
     let stage = Stage::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     insta::assert_snapshot!(steady(&stage.spinney(&["events", "last", "--from", "4"]).out), @"
-    4    0.00s  lead  starts model fast, attempt 1: $0.00251125, 2,045 tokens, 1 step held
-    5    0.00s  lead  answers: done  [2,045 tokens held, 46 used: 45 in, 1 out]
+    4    0.00s  lead  starts model fast, attempt 1: $0.02001125, 16,045 tokens, 1 step held
+    5    0.00s  lead  answers: done  [16,045 tokens held, 46 used: 45 in, 1 out]
     6    0.00s  lead  completed; spent $0.0000125, 46 tokens, 1 step
     ");
     let all = stage.spinney(&["events", "last", "--agent", "lead"]);

@@ -47,16 +47,16 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
     insta::assert_snapshot!(steady(&printed), @r#"
      1    0.00s  -  tree `test` started, by rules 5
      2    0.00s  lead  starts: Try it.
-     3    0.00s  lead  asks model fast (call 1): 79 tokens in, at most 2000 out
-     4    0.00s  lead  starts model fast, attempt 1: $0.00251975, 2,079 tokens, 1 step held
-     5    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [2,079 tokens held, 83 used: 79 in, 4 out]
-     6    0.00s  lead  asks model fast (call 2): 236 tokens in, at most 2000 out
-     7    0.00s  lead  starts model fast, attempt 1: $0.002559, 2,236 tokens, 1 step held
-     8    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [2,236 tokens held, 240 used: 236 in, 4 out]
-     9    0.00s  lead  asks model fast (call 3): 393 tokens in, at most 2000 out
-    10    0.00s  lead  starts model fast, attempt 1: $0.00259825, 2,393 tokens, 1 step held
-    11    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [2,393 tokens held, 397 used: 393 in, 4 out]
-    12    0.00s  lead  failed (output_mismatch: at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); spent $0.000192, 720 tokens, 3 steps
+     3    0.00s  lead  asks model fast (call 1): 113 tokens in, at most 16000 out
+     4    0.00s  lead  starts model fast, attempt 1: $0.02002825, 16,113 tokens, 1 step held
+     5    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [16,113 tokens held, 117 used: 113 in, 4 out]
+     6    0.00s  lead  asks model fast (call 2): 270 tokens in, at most 16000 out
+     7    0.00s  lead  starts model fast, attempt 1: $0.0200675, 16,270 tokens, 1 step held
+     8    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [16,270 tokens held, 274 used: 270 in, 4 out]
+     9    0.00s  lead  asks model fast (call 3): 427 tokens in, at most 16000 out
+    10    0.00s  lead  starts model fast, attempt 1: $0.02010675, 16,427 tokens, 1 step held
+    11    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [16,427 tokens held, 431 used: 427 in, 4 out]
+    12    0.00s  lead  failed (output_mismatch: at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); spent $0.0002175, 822 tokens, 3 steps
     "#);
     let step = stage.home().join("workspace");
     let mut files: Vec<_> = walk(&step).into_iter().filter(|path| path.ends_with("step_001.json")).collect();

@@ -13,7 +13,8 @@ use super::structured::structured;
 use crate::http::{HttpClient, HttpHeader, ModelKey, WireCall, wire_request};
 use crate::tokens::Tokenizer;
 use crate::wire::{
-    Endpoint, Keep, ServiceTier, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams, WireRequest,
+    CacheTime, Endpoint, Keep, ServiceTier, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams,
+    WireRequest,
 };
 
 /// What a model of a provider is called with.
@@ -62,6 +63,10 @@ impl ProviderModel {
         };
         // Prices are those of the standard tier. An account can have another one as its default.
         params.tier = base_url.is_none().then_some(ServiceTier::Standard);
+        // Others cache prompts by themselves. Whether a server elsewhere understands the marks is unknown.
+        if by == ModelProvider::Anthropic && base_url.is_none() {
+            params.cache = params.cache.or(Some(CacheTime::FiveMinutes));
+        }
         let base_url = base_url.or_else(|| provider::base_url(by).map(str::to_owned));
         let base_url = base_url.ok_or_else(|| wrong("the model's base_url is missing"))?;
         if base_url.contains(['?', '#']) {

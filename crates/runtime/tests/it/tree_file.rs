@@ -533,7 +533,7 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 fn an_unknown_tool_is_reported_where_it_was_written() {
     let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
     for (file, text, place) in [
-        ("tree.yaml", EVERY_KEY, "42:26"),
+        ("tree.yaml", EVERY_KEY, "43:26"),
         ("tree.json", EVERY_KEY_JSON, "22:90"),
         ("tree.toml", EVERY_KEY_TOML, "40:25"),
     ] {

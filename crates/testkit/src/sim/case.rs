@@ -55,6 +55,10 @@ pub struct Tally {
     pub blanks: u64,
     /// Cuts that a summary replaced.
     pub summaries: u64,
+    /// Calls that waited until a prompt was cached.
+    pub cache_waits: u64,
+    /// First tokens that such calls waited for.
+    pub first_tokens: u64,
     /// Timeouts that stood still for a while.
     pub stood_still: u64,
     /// Agents that timed out.
@@ -87,6 +91,8 @@ impl Tally {
         self.branches += other.branches;
         self.blanks += other.blanks;
         self.summaries += other.summaries;
+        self.cache_waits += other.cache_waits;
+        self.first_tokens += other.first_tokens;
         self.stood_still += other.stood_still;
         self.times_up += other.times_up;
         self.defaults += other.defaults;
@@ -274,6 +280,8 @@ impl Case {
         let is_loop = |exit: &Exit| matches!(exit, Exit::Failed { error } if error.code == "loop_detected");
         self.tally.loops += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_loop(exit)));
         self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));
+        self.tally.cache_waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Cache, .. }));
+        self.tally.first_tokens += u64::from(matches!(event, Event::FirstToken { .. }));
         self.tally.summaries +=
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }

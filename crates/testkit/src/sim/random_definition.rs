@@ -46,10 +46,29 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         durability: Default::default(),
         tags: Default::default(),
     };
-    if dice.once_in(4) {
-        talkative(dice, &mut definition);
+    match dice.below(16) {
+        0..5 => talkative(dice, &mut definition),
+        5..7 => alike(dice, &mut definition),
+        _ => {}
     }
     Arc::new(definition)
+}
+
+/// Agents of a role share a long prompt, so that calls wait until it is cached.
+fn alike(dice: &mut Dice, definition: &mut Definition) {
+    definition.budget = BudgetSpec::default();
+    definition.limits = TreeLimits { depth_max: 5, children_max: 6, agents_max: 40, parallel_max: 8 };
+    for role in definition.roles.values_mut() {
+        let tokens = limit::CACHED_TOKENS_MIN;
+        let prompt = Body { tokens: Some(tokens.into()), ..Body::text("x".repeat(tokens as usize)) };
+        role.turns = Some(Turns { prompt, turns_max: 8, output_cap: Some(120), ..Turns::default() });
+        (role.budget, role.caps) = (BudgetSpec::default(), Caps::all(5));
+    }
+    for model in definition.models.values_mut() {
+        let cached = Rates { cached_input_per_mtok: Some(1), ..Rates::flat(1_000_000, 3_000_000) };
+        (model.price, model.context, model.output_max) = (Some(cached.into()), None, None);
+        model.cache_wait_ms = dice.once_in(3).then(|| dice.between(1, 5_000));
+    }
 }
 
 /// Agents talk much in small windows, so that there are summaries.
@@ -117,7 +136,7 @@ fn model(dice: &mut Dice, name: &str) -> ModelSpec {
         lost: if dice.once_in(3) { OnLost::Repeatable } else { OnLost::Presumed },
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
         losses_max: None,
-        cache_wait_ms: dice.once_in(2).then(|| dice.below(5_000)),
+        cache_wait_ms: None,
     }
 }
 
@@ -157,9 +176,7 @@ fn role(dice: &mut Dice) -> Role {
 }
 
 fn turns(dice: &mut Dice) -> Turns {
-    // Only a long prompt is worth waiting for until it is cached.
-    let tokens = if dice.once_in(6) { limit::CACHED_TOKENS_MIN } else { dice.below(30) };
-    let prompt = Body { tokens: Some(tokens.into()), ..Body::text("You work.") };
+    let prompt = Body { tokens: Some(dice.below(30).into()), ..Body::text("You work.") };
     let (turns_max, output_cap) = (dice.between(1, 8) as u32, Some(dice.below(120)));
     let window = dice.once_in(2).then(|| WindowSpec {
         size: dice.once_in(2).then(|| dice.between(limit::WINDOW_TOKENS_MIN, 3_000)),

@@ -66,7 +66,7 @@ fn v13_only_totals_are_left_of_an_agent_that_ended() {
         depth: 1,
         exit: ExitKind::Completed,
         at: world.agents().ended(ix).unwrap().at,
-        tokens: TokenCount::exact(2),
+        tokens: TokenCount::of_bytes(2),
         spent: turn(200),
     };
     assert_eq!((world.agents().living(ix), world.agents().ended(ix)), (None, Some(&ended)));

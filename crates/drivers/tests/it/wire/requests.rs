@@ -178,6 +178,22 @@ fn parameters_are_written_in_each_provider_s_words() {
     insta::assert_snapshot!(body(WireFormat::Gemini, WireParams { thinking: Some(Thinking::Budget(9_000)), ..seeded }), @r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":2000,"temperature":1,"topP":0,"stopSequences":["END"],"seed":7,"responseMimeType":"application/json","responseJsonSchema":{"type":"object"},"thinkingConfig":{"thinkingLevel":"low","thinkingBudget":2000,"includeThoughts":true}}}"#);
 }
 
+/// What agents of a role share is cached as a piece of its own, and so is the dialog so far. The goal is in neither.
+#[test]
+fn anthropic_is_told_to_cache_what_others_share() {
+    let request = WireRequest {
+        model: "m".into(),
+        system: "You work. Your task: Count.".into(),
+        system_shared_bytes: "You work. Your task: ".len(),
+        messages: vec![WireMessage::User(vec![WirePart::Text("hi".into())])],
+        output_cap: 9,
+        params: WireParams { cache: Some(CacheTime::FiveMinutes), ..WireParams::default() },
+        ..WireRequest::default()
+    };
+    let body = String::from_utf8(write(WireFormat::AnthropicMessages, &request).unwrap()).unwrap();
+    insta::assert_snapshot!(body, @r#"{"model":"m","max_tokens":9,"system":[{"type":"text","text":"You work. Your task: ","cache_control":{"type":"ephemeral"}},{"type":"text","text":"Count."}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#);
+}
+
 #[test]
 fn a_parameter_without_a_word_is_refused() {
     let seed = WireParams { seed: Some(1), ..WireParams::default() };
