@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::OpenCalls;
 use spinney_kernel::record::{Event, Outcome, ToolAsk};
-use spinney_kernel::words::{AgentId, CallId};
+use spinney_kernel::words::{AgentId, CallId, ModelName};
 
 #[derive(Default)]
 pub(crate) struct EventNames {
@@ -15,11 +15,16 @@ pub(crate) struct EventNames {
     asks: BTreeMap<AgentId, Vec<ToolAsk>>,
     /// What is held for each call that runs.
     held: BTreeMap<CallId, Amounts>,
+    /// The model of a call before the switch that is described.
+    switched_from: Option<ModelName>,
 }
 
 impl EventNames {
     /// Call it before describing the event.
     pub(crate) fn enter(&mut self, event: &Event) {
+        if let Event::CallSwitched { call, .. } = event {
+            self.switched_from = self.calls.find(*call).and_then(|open| open.aim.model().cloned());
+        }
         self.calls.enter(event);
         if let Event::CallStarted { call, held, .. } = event {
             self.held.insert(*call, *held);
@@ -41,6 +46,11 @@ impl EventNames {
         if let Event::AgentEnded { agent, .. } = event {
             self.asks.remove(agent);
         }
+    }
+
+    /// Whether a switch keeps the model and only lowers the output cap.
+    pub(crate) fn keeps_model(&self, model: &ModelName) -> bool {
+        self.switched_from.as_ref() == Some(model)
     }
 
     pub(crate) fn held(&self, call: CallId) -> Option<&Amounts> {
@@ -71,5 +81,20 @@ mod tests {
         [&asked, &switched, &started].into_iter().for_each(|event| names.enter(event));
         let text = describe(&names, &started).text;
         assert!(text.starts_with("starts model other, attempt 2"), "{text}");
+    }
+
+    #[test]
+    fn a_call_that_gets_a_smaller_cap_does_not_read_as_another_model() {
+        let (call, model) = (CallId(1), "first".parse::<ModelName>().unwrap());
+        let work = Work::Model(ModelCall::new(model.clone(), 1, 9));
+        let asked = Event::CallAsked { call, agent: "root".parse().unwrap(), work };
+        let switched = Event::CallSwitched { call, model, output_cap: 5 };
+        let mut names = EventNames::default();
+        [&asked, &switched].into_iter().for_each(|event| names.enter(event));
+        let text = describe(&names, &switched).text;
+        assert_eq!(
+            text,
+            "asks model first for at most 5 tokens out, because its budget has no room for more"
+        );
     }
 }

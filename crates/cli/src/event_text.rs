@@ -128,6 +128,9 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
         }
+        Event::CallSwitched { model, output_cap, .. } if names.keeps_model(model) => detail(format!(
+            "asks model {model} for at most {output_cap} tokens out, because its budget has no room for more"
+        )),
         Event::CallSwitched { model, output_cap, .. } => {
             main_line(format!("continues with model {model}, at most {output_cap} tokens out"))
         }

@@ -275,7 +275,7 @@ fn wood(goal: &str, prompt: &str) -> Definition {
     definition
 }
 
-/// G5 (the corpus): no packet has more tokens than were held for it and no call costs more, whichever tokenizer counts,
+/// G5: no packet has more tokens than were held for it and no call costs more, whichever tokenizer counts,
 /// also where we do not know which one it is, with a price that has tiers, caches and changes.
 #[tokio::test(start_paused = true)]
 async fn overrun_is_zero_over_the_corpus_for_every_counter() {
