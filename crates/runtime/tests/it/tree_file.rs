@@ -535,7 +535,7 @@ fn an_unknown_tool_is_reported_where_it_was_written() {
     for (file, text, place) in [
         ("tree.yaml", EVERY_KEY, "43:26"),
         ("tree.json", EVERY_KEY_JSON, "22:90"),
-        ("tree.toml", EVERY_KEY_TOML, "40:25"),
+        ("tree.toml", EVERY_KEY_TOML, "41:25"),
     ] {
         let tree = read(file, text);
         let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
