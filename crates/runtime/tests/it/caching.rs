@@ -84,7 +84,7 @@ async fn g8_one_sibling_fills_the_cache_and_the_others_follow_at_its_first_token
     let (first, rest) = with.starts.split_first().unwrap();
     assert!(rest.iter().all(|start| start.0 - first.0 == FIRST_TOKEN.as_millis() as u64), "{rest:?}");
     assert_eq!(rest.len(), followers);
-    // Each of the others reads from the cache what it would have written: 3.45 nano-dollars less for 1,000 tokens.
+    // Each of the others reads from the cache what it would have written: 3,450 nano-dollars less for each token.
     let saved = without.nanos - with.nanos;
     let each = saved / followers as u64;
     assert!(each > PREFIX_TOKENS as u64 * 3_450 && each < (PREFIX_TOKENS + 4_000) as u64 * 3_450, "{each}");
@@ -100,7 +100,7 @@ async fn g8_a_silent_leader_is_waited_for_no_longer_than_the_bound() {
     assert_eq!(with.first_tokens, 0);
 }
 
-/// A cache that expired is filled again by one call, and a full one keeps nobody waiting.
+/// Where nothing can be saved, nobody waits.
 #[tokio::test(start_paused = true)]
 async fn short_prompts_and_models_without_a_cached_rate_wait_for_nobody() {
     for change in [short_prompt as fn(&mut Definition), no_cached_rate] {
