@@ -40,7 +40,10 @@ impl EventNames {
     /// Call it after describing the event.
     pub(crate) fn leave(&mut self, event: &Event) {
         self.calls.leave(event);
-        if let Event::CallEnded { call, .. } | Event::AttemptFailed { call, .. } = event {
+        if let Event::CallEnded { call, .. }
+        | Event::AttemptFailed { call, .. }
+        | Event::CallHeldBack { call, .. } = event
+        {
             self.held.remove(call);
         }
         if let Event::AgentEnded { agent, .. } = event {

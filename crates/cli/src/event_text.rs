@@ -4,8 +4,8 @@ use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Aim;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{
-    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, LeftOut, ModelCall, Outcome,
-    Restored, Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+    Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut, ModelCall,
+    Outcome, Restored, Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis, ModelName,
@@ -137,6 +137,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::AttemptFailed { call, fault, spent, .. } => {
             attempt_failed(names, *call, fault.as_ref(), spent)
         }
+        Event::CallHeldBack { call, by, .. } => held_back(names, *call, *by),
         Event::CallEnded { call, outcome, .. } => ended(names, *call, outcome),
     }
 }
@@ -149,6 +150,16 @@ fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> Line {
         (ClockKind::Timeout, false) => detail(format!("has {left} left until its timeout, which is stopped")),
         (ClockKind::Active, true) => detail(format!("has {left} of active time left, and is working")),
         (ClockKind::Active, false) => detail(format!("has {left} of active time left, and is waiting")),
+    }
+}
+
+fn held_back(names: &EventNames, call: CallId, by: HeldBy) -> Line {
+    let name = name(names, call);
+    match by {
+        HeldBy::Breaker => main_line(format!("does not call {name}: its provider failed too often")),
+        HeldBy::Provider | HeldBy::ModelRate | HeldBy::RoleRate | HeldBy::TreeRate => {
+            detail(format!("does not call {name} yet: {by} is used up"))
+        }
     }
 }
 
@@ -334,6 +345,7 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
             main_line(format!("waits for {ask:#} of the budget{whose} to call {name}"))
         }
         Why::Rate => main_line(format!("waits until {name} accepts calls again")),
+        Why::Breaker => main_line(format!("waits until the provider of {name} is tried again")),
         Why::Cache => detail(format!("waits until the shared prompt of {name} is cached")),
         Why::Backoff => main_line(format!("retries {name} in a moment")),
         Why::Slot

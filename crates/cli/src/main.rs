@@ -50,7 +50,8 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return unparsed(&error),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = match builder.worker_threads(spinney::worker_threads()).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             out::complain(&format!("cannot start: {error}"));

@@ -9,6 +9,7 @@ use spinney_kernel::port::tool::Tool;
 use spinney_kernel::rules::request::{Request, Verb};
 use spinney_kernel::words::{ModelName, Part, RoleName, TokenCount, ToolName};
 
+use crate::call_limits::CallLimits;
 use crate::hooks::TreeHooks;
 
 /// The models and tools that trees may use.
@@ -19,6 +20,8 @@ pub struct Drivers {
     counters: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
     hooks: Option<Arc<dyn TreeHooks>>,
+    /// Shared by all trees that use these drivers, and by clones.
+    limits: Arc<CallLimits>,
 }
 
 /// A model or tool that a definition needs and no driver provides.
@@ -82,6 +85,10 @@ impl Drivers {
 
     pub(crate) const fn hooks(&self) -> Option<&Arc<dyn TreeHooks>> {
         self.hooks.as_ref()
+    }
+
+    pub(crate) const fn limits(&self) -> &Arc<CallLimits> {
+        &self.limits
     }
 
     pub(crate) fn model(&self, name: &ModelName) -> Option<&Arc<dyn Model>> {

@@ -10,6 +10,7 @@ use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer,
 #[derive(Clone)]
 pub struct FunctionModel {
     function: Arc<Function>,
+    service: Option<Arc<str>>,
 }
 
 type Function = dyn Fn(Arc<ModelAttempt>) -> Pending<Result<ModelAnswer, Missed>> + Send + Sync;
@@ -21,7 +22,15 @@ impl FunctionModel {
         F: Fn(Arc<ModelAttempt>) -> W + Send + Sync + 'static,
         W: Future<Output = Result<ModelAnswer, Missed>> + Send + 'static,
     {
-        Self { function: Arc::new(move |attempt| Box::pin(function(attempt))) }
+        Self { function: Arc::new(move |attempt| Box::pin(function(attempt))), service: None }
+    }
+
+    /// Names the service that answers. Models of one service share a circuit breaker: after five failures in a row,
+    /// nobody calls it for a minute, and then one call finds out whether it works again.
+    #[must_use]
+    pub fn with_service(mut self, service: &str) -> Self {
+        self.service = Some(service.into());
+        self
     }
 }
 
@@ -34,5 +43,9 @@ impl Model for FunctionModel {
             deltas(DeltaKind::Text, &answer.text);
             Ok(answer)
         })
+    }
+
+    fn service(&self) -> Option<&str> {
+        self.service.as_deref()
     }
 }

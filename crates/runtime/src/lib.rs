@@ -105,6 +105,7 @@ mod block_on;
 mod breaker;
 pub mod budget;
 pub mod bus;
+mod call_limits;
 pub mod clock;
 pub mod draw;
 mod drivers;
@@ -119,7 +120,7 @@ mod sync;
 pub mod tree;
 pub mod tree_file;
 
-pub use block_on::block_on;
+pub use block_on::{block_on, worker_threads};
 pub use budget::{Budget, Limits};
 pub use drivers::{Drivers, NoDriver};
 pub use function_model::FunctionModel;

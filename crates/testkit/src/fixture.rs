@@ -191,6 +191,7 @@ fn role(plant: &Plant) -> Role {
         },
         budget,
         recursive: Default::default(),
+        rate: Default::default(),
         turns: plant.turns.map(|turns_max| Turns {
             turns_max,
             output_cap: Some(plant.output_cap),

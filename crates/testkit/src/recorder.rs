@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{Announced, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::Part;
 use tokio::sync::watch;
 
@@ -86,6 +86,18 @@ impl<M: Model> Model for Recorder<M> {
 
     fn tokenizer(&self) -> Option<&str> {
         self.model.tokenizer()
+    }
+
+    fn service(&self) -> Option<&str> {
+        self.model.service()
+    }
+
+    fn quota(&self) -> Option<&str> {
+        self.model.quota()
+    }
+
+    fn announced(&self) -> Announced {
+        self.model.announced()
     }
 
     fn lost(&self) -> OnLost {

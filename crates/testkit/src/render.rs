@@ -153,6 +153,7 @@ pub(crate) fn event(event: &Event) -> String {
             let what = fault.as_ref().map_or_else(|| "lost".to_owned(), |fault| format!("{:?}", fault.kind));
             format!("{call} attempt failed: {what}, spent {}{}", amounts(spent), over(overrun))
         }
+        Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, .. } => {
             format!("{call} ended: {}, spent {}{}", outcome_text(outcome), amounts(spent), over(overrun))
         }

@@ -6,6 +6,7 @@ mod builtin;
 mod caps;
 mod model_provider;
 mod output_schema;
+mod rate_limit;
 mod refusal;
 mod repeats;
 mod role;
@@ -28,6 +29,7 @@ pub use builtin::Builtin;
 pub use caps::{Allow, Caps, Network};
 pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
+pub use rate_limit::RateLimit;
 pub use refusal::Refusal;
 pub(crate) use refusal::{check_said, check_text};
 pub use repeats::Repeats;
@@ -87,6 +89,9 @@ pub struct TreeLimits {
     pub agents_max: u32,
     /// Effects that run at the same time.
     pub parallel_max: u32,
+    /// Model calls of all its agents.
+    #[serde(skip_serializing_if = "RateLimit::is_none")]
+    pub rate: RateLimit,
 }
 
 impl Default for TreeLimits {
@@ -96,6 +101,7 @@ impl Default for TreeLimits {
             children_max: limit::CHILDREN_MAX,
             agents_max: limit::AGENTS_MAX,
             parallel_max: limit::PARALLEL_MAX,
+            rate: RateLimit::NONE,
         }
     }
 }
@@ -121,6 +127,9 @@ pub struct ModelSpec {
     /// model's price has a lower rate for cached input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_wait_ms: Option<u64>,
+    /// Calls of all trees of this process that use it with the same key.
+    #[serde(skip_serializing_if = "RateLimit::is_none")]
+    pub rate: RateLimit,
     /// How to treat a call whose end was never recorded.
     pub lost: OnLost,
     /// How often one call is restarted because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if
@@ -320,6 +329,7 @@ impl Definition {
         bounded("roles", self.roles.len())?;
         for model in self.models.values() {
             model.price.as_ref().map_or(Ok(()), check_price)?;
+            model.rate.check()?;
             bounded("fallback", model.fallback.len())?;
             model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
         }
@@ -333,6 +343,7 @@ impl Definition {
             }
             self.model(&role.model)?;
             role.budget.check()?;
+            role.rate.check()?;
             bounded("caps", role.caps.len())?;
             if let Some(OnLow::Downgrade(model)) = &role.budget.on_low {
                 self.model(model)?;
@@ -358,6 +369,7 @@ impl Definition {
                 return Err(Refusal::TooMany { what: what.to_owned(), count, count_max });
             }
         }
+        limits.rate.check()?;
         if limits.agents_max == 0 || limits.parallel_max == 0 {
             return Err(Refusal::TreeCannotMove);
         }

@@ -104,6 +104,10 @@ pub enum Refusal {
         "`repeats.end` of {end} is not above `repeats.notice` of {notice}, so no agent could act on the notice: raise `end`, or write 0 to turn one of them off"
     )]
     BadRepeats { notice: u32, end: u32 },
+    #[error(
+        "a rate of {rate} `{what}` is not between 1 and {rate_max}: give one in that range or leave it out"
+    )]
+    BadRate { what: String, rate: u64, rate_max: u64 },
     #[error("the deadline of `{agent}` passed {late_ms} ms ago: answer with what you have")]
     DeadlinePassed { agent: AgentId, deadline: Time, late_ms: u64 },
 

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
-use crate::definition::{Allow, Caps, ModelSpec, Network, OutputSchema, Refusal, Share, WindowSpec, bounded};
+use crate::definition::{
+    Allow, Caps, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share, WindowSpec, bounded,
+};
 use crate::words::{Body, ByName, ModelName, TokenCount, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub struct Role {
     /// Whether it may appear again below itself, with another goal.
     #[serde(default)]
     pub recursive: Recursion,
+    /// Model calls of all agents of this role in one tree.
+    #[serde(default, skip_serializing_if = "RateLimit::is_none")]
+    pub rate: RateLimit,
     /// How it takes turns on its own. Without it, the agent is driven from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
@@ -39,7 +44,7 @@ impl Role {
             depth_max: limit::DEPTH_MAX,
         };
         let (budget, recursive) = (BudgetSpec::default(), Recursion::Refused);
-        Self { model, caps, budget, recursive, turns: Some(Turns::default()) }
+        Self { model, caps, budget, recursive, rate: RateLimit::NONE, turns: Some(Turns::default()) }
     }
 
     /// Sets the prompt, which its model reads first.

@@ -48,6 +48,22 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Who answers: models of one service share a circuit breaker. Without a name there is none.
+    fn service(&self) -> Option<&str> {
+        None
+    }
+
+    /// Models with the same quota share rate limits: one per service, model and key. Without a name, the model's name
+    /// in the tree file stands for it. It is never shown, but must not contain a key.
+    fn quota(&self) -> Option<&str> {
+        None
+    }
+
+    /// What the provider's last response said about its limits.
+    fn announced(&self) -> Announced {
+        Announced::default()
+    }
+
     /// How to treat a call whose end was never recorded.
     fn lost(&self) -> OnLost {
         OnLost::Presumed
@@ -58,6 +74,25 @@ pub trait Model: Send + Sync {
         let _ = (attempt, said);
         Used::Unknown
     }
+}
+
+/// The limits that a provider announced with a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    pub requests: Option<Allowance>,
+    /// Input and output together.
+    pub tokens: Option<Allowance>,
+    pub input_tokens: Option<Allowance>,
+    pub output_tokens: Option<Allowance>,
+}
+
+/// How much a provider takes in some period, and how much of that is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    pub limit: u64,
+    pub remaining: u64,
+    /// Until it is whole again.
+    pub reset_ms: u64,
 }
 
 /// Receives text as it arrives.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::Definition;
 use crate::record::{
-    ClockKind, Cut, Exit, LeftOut, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Standing, Summary,
-    WaitFor, Why, Work,
+    ClockKind, Cut, Exit, HeldBy, LeftOut, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Standing,
+    Summary, WaitFor, Why, Work,
 };
 use crate::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Running,
@@ -314,6 +314,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero_ms")]
         add_ms: u64,
     },
+    /// A model call was not sent: a limit of this process does not allow it before `until`. Its hold returns, and its
+    /// attempt does not count.
+    CallHeldBack {
+        call: CallId,
+        by: HeldBy,
+        until: Time,
+    },
     BreakerChanged {
         model: ModelName,
         breaker: BreakerState,
@@ -351,6 +358,7 @@ impl Event {
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
             Self::AttemptFailed { .. } => "attempt_failed",
+            Self::CallHeldBack { .. } => "call_held_back",
             Self::CallEnded { .. } => "call_ended",
             Self::WaitStarted { .. } => "wait_started",
             Self::QuestionAsked { .. } => "question_asked",
@@ -411,6 +419,7 @@ impl Event {
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
+            | Self::CallHeldBack { .. }
             | Self::CallEnded { .. }
             | Self::TreeUnhalted
             | Self::TreeSuspended
@@ -433,6 +442,7 @@ impl Event {
             | Self::CallResumed { call }
             | Self::CallSwitched { call, .. }
             | Self::AttemptFailed { call, .. }
+            | Self::CallHeldBack { call, .. }
             | Self::CallEnded { call, .. }
             | Self::WaitStarted { call, .. }
             | Self::QuestionAsked { call, .. } => Some(*call),
@@ -478,6 +488,7 @@ impl Event {
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
+            | Self::CallHeldBack { .. }
             | Self::WaitStarted { .. }
             | Self::QuestionAsked { .. }
             | Self::CallEnded { .. } => return None,
@@ -518,6 +529,7 @@ impl Event {
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
+            | Self::CallHeldBack { .. }
             | Self::WaitStarted { .. }
             | Self::Charged { .. }
             | Self::TreeHalted { .. }

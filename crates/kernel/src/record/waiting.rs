@@ -16,8 +16,10 @@ pub enum Why {
     },
     /// As many effects run as are allowed.
     Slot,
-    /// The model's rate limit.
+    /// A rate limit.
     Rate,
+    /// Its provider is down; it is asked again later.
+    Breaker,
     /// Another call with the same prompt prefix is filling the provider's cache.
     Cache,
     /// The pause before a retry.
@@ -40,6 +42,7 @@ impl Why {
             Self::Budget { .. }
             | Self::Slot
             | Self::Rate
+            | Self::Breaker
             | Self::Cache
             | Self::Paused
             | Self::Suspended
@@ -55,6 +58,7 @@ impl fmt::Display for Why {
             Self::Budget { .. } => "budget",
             Self::Slot => "slot",
             Self::Rate => "rate",
+            Self::Breaker => "breaker",
             Self::Cache => "cache",
             Self::Backoff => "backoff",
             Self::Paused => "paused",

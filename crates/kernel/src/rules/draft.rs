@@ -66,6 +66,7 @@ impl<'w> Draft<'w> {
         }
         if let Event::CallStarted { call, .. }
         | Event::AttemptFailed { call, .. }
+        | Event::CallHeldBack { call, .. }
         | Event::CallEnded { call, .. } = &event
         {
             self.ran.extend(self.world.call(*call).map(|call| call.agent));
@@ -132,6 +133,7 @@ impl<'w> Draft<'w> {
 fn stirs(event: &Event) -> bool {
     match event {
         Event::AttemptFailed { .. }
+        | Event::CallHeldBack { .. }
         | Event::CallEnded { .. }
         | Event::AgentEnded { .. }
         | Event::AgentUnpaused { .. }

@@ -8,8 +8,8 @@ use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::Builtin;
 use crate::record::{
-    Alarm, Attachment, ChildCall, ChildEnd, Clamped, Event, Exit, Header, ModelCall, Outcome, Said,
-    Shortened, Span, Spawned, Tie, TurnKind, WaitFor, Why, Work,
+    Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, Header, HeldBy, ModelCall,
+    Outcome, Said, Shortened, Span, Spawned, Tie, TurnKind, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{
@@ -84,6 +84,7 @@ impl World {
                 self.settled(*call, spent);
                 self.calls.call_mut(*call).past_mut().take(fault.as_ref());
             }
+            Event::CallHeldBack { call, by, until } => self.call_held_back(*call, *by, *until),
             Event::CallEnded { call, outcome, spent, input_tokens, .. } => {
                 self.call_ended(*call, outcome, spent, *input_tokens);
             }
@@ -105,7 +106,8 @@ impl World {
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::BreakerChanged { model, breaker } => {
-                self.gates.entry(model.clone()).or_default().breaker = *breaker;
+                let gate = self.gates.entry(model.clone()).or_default();
+                (gate.breaker, gate.broken_until) = (*breaker, None);
             }
             Event::RateLimited { model, until } => {
                 self.gates.entry(model.clone()).or_default().limited_until = Some(*until);
@@ -402,7 +404,9 @@ impl World {
             // What another provider reported says nothing about this one.
             work.input_tokens = work.counted_tokens.take().unwrap_or(work.input_tokens);
             let old = std::mem::replace(&mut work.model, model.clone());
-            call.past_mut().tried.push(old);
+            let past = call.past_mut();
+            past.tried.push(old);
+            (past.not_before, past.breaker_waits) = (None, 0);
         }
     }
 
@@ -428,6 +432,25 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         agent.running -= 1;
         self.ledger.settle(agent.account, &held, spent);
+    }
+
+    /// The attempt was never made, so the next one has its number.
+    fn call_held_back(&mut self, id: CallId, by: HeldBy, until: Time) {
+        self.settled(id, &Amounts::ZERO);
+        let call = self.calls.call_mut(id);
+        call.attempt -= 1;
+        let past = call.past_mut();
+        match by {
+            HeldBy::Breaker => {
+                past.breaker_waits += 1;
+                let Work::Model(work) = &call.work else { unreachable!("only a model call is held back") };
+                let gate = self.gates.entry(work.model.clone()).or_default();
+                (gate.breaker, gate.broken_until) = (BreakerState::Open, Some(until));
+            }
+            HeldBy::Provider | HeldBy::ModelRate | HeldBy::RoleRate | HeldBy::TreeRate => {
+                past.not_before = Some(until);
+            }
+        }
     }
 
     fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts, input_tokens: Option<u64>) {

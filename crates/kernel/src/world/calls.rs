@@ -37,6 +37,10 @@ pub(crate) struct Past {
     pub(crate) tried: Vec<ModelName>,
     /// Whether its packet was cut because it was too long for a model.
     pub(crate) is_shortened: bool,
+    /// When a rate limit lets it ask again.
+    pub(crate) not_before: Option<Time>,
+    /// How often in a row its provider was down when it could have started.
+    pub(crate) breaker_waits: u32,
 }
 
 impl Past {
@@ -47,6 +51,7 @@ impl Past {
             None => self.losses += 1,
         }
         self.fault = fault.cloned();
+        (self.not_before, self.breaker_waits) = (None, 0);
     }
 }
 

@@ -36,6 +36,7 @@ impl World {
             | Event::CallSwitched { .. }
             | Event::FirstToken { .. }
             | Event::AttemptFailed { .. }
+            | Event::CallHeldBack { .. }
             | Event::CallEnded { .. }
             | Event::ToolAnswered { .. }
             | Event::Charged { .. }

@@ -80,6 +80,8 @@ pub(crate) enum Subject {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Gate {
     breaker: BreakerState,
+    /// When an open breaker lets calls try again, if that is known.
+    broken_until: Option<Time>,
     limited_until: Option<Time>,
 }
 
@@ -241,9 +243,17 @@ impl World {
         self.agent(ix).paused || self.agents.above(ix).any(|above| self.agent(above).paused)
     }
 
+    /// Whether the provider of `model` is down at this moment.
     #[must_use]
-    pub fn is_broken(&self, model: &ModelName) -> bool {
-        self.gates.get(model).is_some_and(|gate| gate.breaker == BreakerState::Open)
+    pub fn is_broken(&self, model: &ModelName, now: Time) -> bool {
+        self.gates.get(model).is_some_and(|gate| {
+            gate.breaker == BreakerState::Open && gate.broken_until.is_none_or(|until| until > now)
+        })
+    }
+
+    /// When the provider of `model` may be asked again, if it is down and that is known.
+    pub(crate) fn broken_until(&self, model: &ModelName) -> Option<Time> {
+        self.gates.get(model).and_then(|gate| gate.broken_until)
     }
 
     /// Until when `model` takes no calls; may be in the past.

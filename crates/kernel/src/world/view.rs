@@ -148,7 +148,7 @@ impl World {
         let asks = self.calls.all().any(|(_, call)| matches!(call.work, Work::Question(_)));
         let paused = self.calls.all().any(|(_, call)| call.stage == CallStage::Waiting(Why::Paused));
         let moves = self.calls.all().any(|(_, call)| match call.stage {
-            CallStage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate | Why::Cache),
+            CallStage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate | Why::Breaker | Why::Cache),
             CallStage::Asked | CallStage::Running { .. } => true,
         });
         match (moves, paused, asks) {

@@ -15,7 +15,7 @@ use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
-use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, ModelName, Part, limit};
+use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, ModelName, Part, TreeId, limit};
 use spinney_kernel::world::World;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -25,6 +25,8 @@ use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use super::prepared::{ModelStart, Preparing, ToolStart};
 use crate::bus::{Delta, Hub};
+use crate::call_limits::{CallPass, NotYet, Sending};
+use crate::clock::Clock;
 use crate::drivers::Drivers;
 use crate::hooks::Returned;
 use crate::output_schema;
@@ -47,7 +49,9 @@ pub(super) enum Brought {
 
 /// The running calls of one tree.
 pub(super) struct Effects {
+    tree: TreeId,
     drivers: Arc<Drivers>,
+    clock: Arc<dyn Clock>,
     reports: Sender<Brought>,
     /// By call. The newest usually end first, so a queue moves little.
     out: VecDeque<Out>,
@@ -73,12 +77,14 @@ pub(super) struct Ticket {
 
 impl Effects {
     pub(super) fn new(
+        tree: TreeId,
         drivers: Arc<Drivers>,
+        clock: Arc<dyn Clock>,
         reports: Sender<Brought>,
         hub: Arc<Hub>,
         blobs: BlobReader,
     ) -> Self {
-        Self { drivers, reports, out: VecDeque::new(), hub, blobs }
+        Self { tree, drivers, clock, reports, out: VecDeque::new(), hub, blobs }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -89,8 +95,24 @@ impl Effects {
         Preparing { world, contexts, blobs: &self.blobs, hooks: self.drivers.hooks() }
     }
 
-    pub(super) fn call_model(&mut self, start: ModelStart) {
-        let ModelStart { ticket, attempt, hooked, leads } = start;
+    /// Asks the limits that all trees share whether a model call may be sent. A model without a driver has none.
+    pub(super) fn admit(&self, start: &ModelStart) -> Result<Option<CallPass>, NotYet> {
+        let ModelStart { ticket, attempt, input_tokens, rates, .. } = start;
+        let Some(driver) = self.drivers.model(&attempt.model) else { return Ok(None) };
+        let sending = Sending {
+            tree: self.tree,
+            call: ticket.call,
+            role: &attempt.origin.role,
+            model: &attempt.model,
+            input_tokens: *input_tokens,
+            output_tokens: attempt.output_cap,
+            rates: *rates,
+        };
+        self.drivers.limits().admit(&sending, driver, &self.clock).map(Some)
+    }
+
+    pub(super) fn call_model(&mut self, start: ModelStart, pass: Option<CallPass>) {
+        let ModelStart { ticket, attempt, hooked, leads, .. } = start;
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
         // A task is moved several times before it runs, so it carries little.
@@ -104,12 +126,12 @@ impl Effects {
             };
             let called = Arc::clone(&attempt);
             let Some(hooked) = hooked else {
-                let ended = call_model(driver.as_ref(), called, &mut stopped, listeners).await;
+                let ended = call_model(driver.as_ref(), called, &mut stopped, listeners, pass).await;
                 let expected = Expected::answer(&attempt);
                 return (report(&drivers, ticket, ended.map(Returned::Model), expected), Verdict::Fine);
             };
             let call = async |stop: &mut Stop| {
-                call_model(driver.as_ref(), called, stop, listeners).await.map(Returned::Model)
+                call_model(driver.as_ref(), called, stop, listeners, pass).await.map(Returned::Model)
             };
             // Boxed because most homes have no hooks.
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
@@ -224,6 +246,7 @@ impl Drop for Effects {
     /// Nothing outlives its tree.
     fn drop(&mut self) {
         self.out.iter().for_each(|out| out.task.abort());
+        self.drivers.limits().forget(self.tree);
     }
 }
 
@@ -240,6 +263,7 @@ async fn call_model(
     attempt: Arc<model::ModelAttempt>,
     stop: &mut Stop,
     Listeners { ticket, hub, first }: Listeners,
+    pass: Option<CallPass>,
 ) -> Result<model::ModelAnswer, Missed> {
     let Ticket { call, attempt: number } = ticket;
     let streamed = Arc::new(Mutex::new(Streamed::default()));
@@ -259,7 +283,11 @@ async fn call_model(
             });
         })
     };
-    match until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await {
+    let ended = until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await;
+    if let (Some(pass), Some(ended)) = (pass, &ended) {
+        pass.end(ended);
+    }
+    match ended {
         Some(Ok(answer)) => joined(answer, &attempt).await,
         Some(Err(missed)) => Err(missed),
         None => {

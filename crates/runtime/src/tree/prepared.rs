@@ -12,6 +12,7 @@ use spinney_kernel::world::World;
 
 use super::effects::Ticket;
 use super::hooked::Hooked;
+use crate::call_limits::CallRates;
 use crate::hooks::{Target, TreeHooks};
 
 pub(super) enum Prepared {
@@ -28,6 +29,9 @@ pub(super) struct ModelStart {
     pub(super) hooked: Option<Box<Hooked>>,
     /// Whether calls with the same prompt prefix wait for its first token.
     pub(super) leads: bool,
+    /// Upper bound.
+    pub(super) input_tokens: u64,
+    pub(super) rates: CallRates,
 }
 
 pub(super) struct ToolStart {
@@ -100,8 +104,19 @@ impl Preparing<'_> {
                 };
                 let (origin, target) = (&attempt.origin, Target::Model(attempt.model.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
-                let leads = self.world.leads(call);
-                Some(Prepared::CallModel(Box::new(ModelStart { ticket, attempt, hooked, leads })))
+                let (leads, input_tokens) = (self.world.leads(call), *input_tokens);
+                let definition = self.world.definition();
+                let rates = CallRates {
+                    model: definition.models.get(&attempt.model).map(|model| model.rate).unwrap_or_default(),
+                    role: definition
+                        .roles
+                        .get(&attempt.origin.role)
+                        .map(|role| role.rate)
+                        .unwrap_or_default(),
+                    tree: definition.limits.rate,
+                };
+                let start = ModelStart { ticket, attempt, hooked, leads, input_tokens, rates };
+                Some(Prepared::CallModel(Box::new(start)))
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
                 let origin = self.contexts.origin(&agent).map(Arc::clone)?;

@@ -8,7 +8,9 @@ use spinney_journal::{Append, Batch, Head, Journal, JournalFault, catalog_of};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Alarm, Event};
-use spinney_kernel::rules::report::{Continued, Done, Failed, FirstToken, Report, Suspended, Timer};
+use spinney_kernel::rules::report::{
+    Continued, Done, Failed, FirstToken, HeldBack, Report, Suspended, Timer,
+};
 use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::words::{By, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::{Call, TreeState};
@@ -19,11 +21,12 @@ use tracing::Instrument as _;
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, blob_reader};
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
-use super::prepared::Prepared;
+use super::prepared::{ModelStart, Prepared};
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
 use super::{Asked, Enclosing, Look, REQUESTS_MAX, RecordedEvent, Stopped, Tree, TreeStatus};
 use crate::bus::{EndOnDrop, Hub};
+use crate::call_limits::NotYet;
 use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
@@ -80,7 +83,7 @@ struct Inlets {
 pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
     let head = journal.head(id).await?;
-    let mut live = LiveState::new(id, clock, draws);
+    let mut live = LiveState::new(id, Arc::clone(&clock), draws);
     if let Some(head) = &head {
         live.recover(journal.as_ref(), head).await?;
     }
@@ -95,7 +98,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
     let stop = Box::pin(stop.cancelled_owned());
     let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
     let blobs = blob_reader(Arc::clone(&journal));
-    let effects = Effects::new(Arc::clone(&drivers), reports, Arc::clone(&hub), blobs);
+    let effects = Effects::new(id, Arc::clone(&drivers), clock, reports, Arc::clone(&hub), blobs);
     let run = Run {
         live,
         gate,
@@ -423,6 +426,19 @@ impl Run {
         }
     }
 
+    /// Sends a model call, unless a limit of this process does not allow it yet.
+    fn call_model(&mut self, start: ModelStart) {
+        match self.effects.admit(&start) {
+            Ok(pass) => self.effects.call_model(start, pass),
+            Err(NotYet { by, wait_ms }) => {
+                let Ticket { call, attempt } = start.ticket;
+                let (tree, until) = (self.live.world.tree(), Time(self.live.now_ms()).after_ms(wait_ms));
+                tracing::debug!(target: "spinney::effect", %tree, %call, attempt, ?by, wait_ms, "call held back");
+                self.report(Report::HeldBack(HeldBack { call, attempt, by, until }), Vec::new());
+            }
+        }
+    }
+
     fn start(&mut self, effect: Prepared) {
         if let Some(Ticket { call, attempt }) = effect.ticket()
             && self.live.world.call(call).is_some_and(Call::is_void)
@@ -435,7 +451,7 @@ impl Run {
         match effect {
             Prepared::SetTimer(alarm) => self.timers.set(alarm),
             Prepared::StopCalls(calls) => calls.into_iter().for_each(|call| self.effects.stop(call)),
-            Prepared::CallModel(start) => self.effects.call_model(*start),
+            Prepared::CallModel(start) => self.call_model(*start),
             Prepared::CallTool(start) => self.effects.call_tool(*start),
         }
     }

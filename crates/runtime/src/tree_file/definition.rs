@@ -8,14 +8,14 @@ use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits,
-    Turns, Usd, WindowSpec, Wrong,
+    OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TokenCounter,
+    TreeLimits, Turns, Usd, WindowSpec, Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
 
 use super::error::FileError;
 use super::keys::{
-    AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys,
+    AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys,
     WrittenPrice,
 };
 use super::node::{Kind, Node, Step};
@@ -136,6 +136,7 @@ impl Reader<'_> {
             children_max: bounded("children", keys.children, 0..=agents_cap, default.children_max)?,
             agents_max: bounded("agents", keys.agents, 1..=agents_cap, default.agents_max)?,
             parallel_max: bounded("parallel", keys.parallel, 1..=agents_cap, default.parallel_max)?,
+            rate: self.rate(&[Step::Key("limits"), Step::Key("rate")], &keys.rate)?,
         })
     }
 
@@ -173,6 +174,7 @@ impl Reader<'_> {
             context: context.or_else(known_context),
             fallback: keys.fallback.clone(),
             cache_wait_ms: keys.cache_wait.map(|SpanOrOff(wait)| wait.map_or(0, TimeSpan::ms)),
+            rate: self.rate(&[at[0], at[1], Step::Key("rate")], &keys.rate)?,
             lost: OnLost::default(),
             // Its driver says.
             counter: TokenCounter::default(),
@@ -235,6 +237,7 @@ impl Reader<'_> {
                 depth_max: depth.map_or(depth_max, narrow),
             },
             budget,
+            rate: self.rate(&at("rate"), &keys.rate)?,
             recursive: if keys.recursive { Recursion::Allowed } else { Recursion::Refused },
             turns: Some(Turns {
                 prompt: Body::text(keys.prompt.clone()),
@@ -249,6 +252,17 @@ impl Reader<'_> {
                 output_schema: self.output_schema(&at("output_schema"), keys.output_schema.as_ref())?,
                 ..default
             }),
+        })
+    }
+
+    fn rate(&self, path: Path<'_>, keys: &RateKeys) -> Result<RateLimit, FileError> {
+        let rate = |key, count| {
+            let at: Vec<Step<'_>> = path.iter().copied().chain([Step::Key(key)]).collect();
+            self.bounded(&at, count, 1..=limit::RATE_MAX)
+        };
+        Ok(RateLimit {
+            requests_per_min: rate("requests_per_min", keys.requests_per_min)?,
+            tokens_per_min: rate("tokens_per_min", keys.tokens_per_min)?,
         })
     }
 

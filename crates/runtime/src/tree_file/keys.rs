@@ -40,6 +40,15 @@ pub(super) struct TreeLimitKeys {
     pub(super) children: Option<Count>,
     pub(super) agents: Option<Count>,
     pub(super) parallel: Option<Count>,
+    #[serde(default)]
+    pub(super) rate: RateKeys,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a rate")]
+pub(super) struct RateKeys {
+    pub(super) requests_per_min: Option<Count>,
+    pub(super) tokens_per_min: Option<Count>,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +65,8 @@ pub(super) struct ModelKeys {
     pub(super) attempts_lost_max: Option<Count>,
     pub(super) cache_wait: Option<SpanOrOff>,
     pub(super) price: Option<WrittenPrice>,
+    #[serde(default)]
+    pub(super) rate: RateKeys,
     #[serde(default)]
     pub(super) fallback: Vec<ModelName>,
 }
@@ -137,6 +148,8 @@ pub(super) struct AgentKeys {
     pub(super) limits: AgentLimitKeys,
     #[serde(default)]
     pub(super) budget: BudgetKeys,
+    #[serde(default)]
+    pub(super) rate: RateKeys,
     #[serde(default)]
     pub(super) recursive: bool,
     pub(super) share: Option<Share>,

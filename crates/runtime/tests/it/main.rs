@@ -30,6 +30,7 @@ mod interfering_models;
 mod journal_wrapper;
 mod leases;
 mod lending;
+mod limiting;
 mod line;
 mod looping;
 mod many_watchers;

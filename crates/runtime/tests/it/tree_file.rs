@@ -9,7 +9,8 @@ use spinney::tree_file::{
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, Recursion, Refusal, Repeats, Role, TokenCounter, TreeLimits, Turns, Unpriced, WrapUp,
+    OutputSchema, RateLimit, Recursion, Refusal, Repeats, Role, TokenCounter, TreeLimits, Turns, Unpriced,
+    WrapUp,
 };
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
@@ -46,12 +47,14 @@ limits:
   children: 5
   agents: 50
   parallel: 4
+  rate: { requests_per_min: 300 }
 models:
   fast:
     provider: scripted
     script: research.script.yaml
     max_output: 4000
     cache_wait: 2500ms
+    rate: { requests_per_min: 60, tokens_per_min: 90000 }
     fallback: [small]
     price:
       input_per_mtok_usd: 0.25
@@ -70,6 +73,7 @@ agents:
     subagent_models: [small]
     approvals: { spawn_agent: ask }
     recursive: true
+    rate: { requests_per_min: 5 }
     output_schema: { type: array, maxItems: 3 }
     limits:
       max_steps: 8
@@ -103,10 +107,11 @@ const EVERY_KEY_JSON: &str = r#"{
     "answer_reserve": "20%", "on_low": { "downgrade": "small" }, "wrap_up": "on",
     "repeats": { "notice": 4, "end": 8 }
   },
-  "limits": { "depth": 2, "children": 5, "agents": 50, "parallel": 4 },
+  "limits": { "depth": 2, "children": 5, "agents": 50, "parallel": 4, "rate": { "requests_per_min": 300 } },
   "models": {
     "fast": {
       "provider": "scripted", "script": "research.script.yaml", "max_output": 4000, "cache_wait": "2500ms", "fallback": ["small"],
+      "rate": { "requests_per_min": 60, "tokens_per_min": 90000 },
       "price": {
         "input_per_mtok_usd": 0.25, "output_per_mtok_usd": "$1.25", "cached_input_per_mtok_usd": 1e-9,
         "cache_write_per_mtok_usd": 0.3
@@ -118,7 +123,7 @@ const EVERY_KEY_JSON: &str = r#"{
     "lead": {
       "model": "fast", "prompt": "You coordinate researchers.", "tools": ["spawn_agent", "wait_agent"],
       "subagents": ["researcher"], "subagent_models": ["small"],
-      "approvals": { "spawn_agent": "ask" }, "recursive": true, "output_schema": { "type": "array", "maxItems": 3 },
+      "approvals": { "spawn_agent": "ask" }, "recursive": true, "rate": { "requests_per_min": 5 }, "output_schema": { "type": "array", "maxItems": 3 },
       "limits": { "max_steps": 8, "max_tokens_per_step": 500, "timeout": 90, "depth": 1,
         "children": 2, "max_output_files": 3, "max_output_size_bytes": 5000 },
       "budget": {
@@ -149,13 +154,14 @@ budget.answer_reserve = "20%"
 budget.on_low.downgrade = "small"
 budget.wrap_up = "on"
 budget.repeats = { notice = 4, end = 8 }
-limits = { depth = 2, children = 5, agents = 50, parallel = 4 }
+limits = { depth = 2, children = 5, agents = 50, parallel = 4, rate = { requests_per_min = 300 } }
 
 [models.fast]
 provider = "scripted"
 script = "research.script.yaml"
 max_output = 4000
 cache_wait = "2500ms"
+rate = { requests_per_min = 60, tokens_per_min = 90_000 }
 fallback = ["small"]
 
 [models.fast.price]
@@ -176,6 +182,7 @@ subagents = ["researcher"]
 subagent_models = ["small"]
 approvals.spawn_agent = "ask"
 recursive = true
+rate.requests_per_min = 5
 output_schema = '{ "type": "array", "maxItems": 3 }'
 limits = { max_steps = 8, max_tokens_per_step = 500, timeout = "90s", depth = 1, children = 2, max_output_files = 3, max_output_size_bytes = 5000 }
 
@@ -214,6 +221,7 @@ fn every_key() -> Definition {
         output_max: Some(4_000),
         fallback: vec![name("small")],
         cache_wait_ms: Some(2_500),
+        rate: RateLimit { requests_per_min: Some(60), tokens_per_min: Some(90_000) },
         lost: OnLost::default(),
         context: None,
         losses_max: None,
@@ -240,6 +248,7 @@ fn every_key() -> Definition {
             repeats: Some(Repeats { notice: 3, end: 0 }),
         },
         recursive: Recursion::Allowed,
+        rate: RateLimit { requests_per_min: Some(5), tokens_per_min: None },
         turns: Some(Turns {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
@@ -267,7 +276,13 @@ fn every_key() -> Definition {
             wrap_up: Some(WrapUp::On),
             repeats: Some(Repeats { notice: 4, end: 8 }),
         },
-        limits: TreeLimits { depth_max: 2, children_max: 5, agents_max: 50, parallel_max: 4 },
+        limits: TreeLimits {
+            depth_max: 2,
+            children_max: 5,
+            agents_max: 50,
+            parallel_max: 4,
+            rate: RateLimit { requests_per_min: Some(300), tokens_per_min: None },
+        },
         models: [(name("fast"), fast), (name("small"), ModelSpec::default())].into_iter().collect(),
         roles: [(name("lead"), lead), (name("researcher"), plain("small", 2))].into_iter().collect(),
         tools: ByName::default(),
@@ -291,6 +306,7 @@ fn plain(model: &str, depth_max: u32) -> Role {
         },
         budget: BudgetSpec::default(),
         recursive: Recursion::Refused,
+        rate: RateLimit::NONE,
         turns: Some(Turns::default()),
     }
 }
@@ -356,7 +372,7 @@ fn no_key_is_without_effect() {
         assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
         optional += usize::from(rest.is_some());
     }
-    assert_eq!(optional, 49, "keys that may be left out");
+    assert_eq!(optional, 52, "keys that may be left out");
 }
 
 /// The documentation shows a file that works and names every key.
@@ -533,9 +549,9 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 fn an_unknown_tool_is_reported_where_it_was_written() {
     let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
     for (file, text, place) in [
-        ("tree.yaml", EVERY_KEY, "43:26"),
-        ("tree.json", EVERY_KEY_JSON, "22:90"),
-        ("tree.toml", EVERY_KEY_TOML, "41:25"),
+        ("tree.yaml", EVERY_KEY, "45:26"),
+        ("tree.json", EVERY_KEY_JSON, "23:90"),
+        ("tree.toml", EVERY_KEY_TOML, "42:25"),
     ] {
         let tree = read(file, text);
         let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
@@ -557,7 +573,7 @@ fn an_unknown_tool_is_reported_where_it_was_written() {
 #[test]
 fn a_bad_script_is_reported_where_it_was_written() {
     let error = read("tree.yaml", EVERY_KEY).bad_model(&name("small"), "script", "no such file `small.yaml`");
-    assert_eq!(error.to_string(), "tree.yaml:38:13: no such file `small.yaml`");
+    assert_eq!(error.to_string(), "tree.yaml:40:13: no such file `small.yaml`");
 }
 
 #[test]

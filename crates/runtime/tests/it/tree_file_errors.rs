@@ -78,7 +78,7 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
     insta::assert_snapshot!(edited("timeout: 5m", "timout: 5m"), @"tree.yaml:3:27: unknown key `timout`: did you mean `timeout`?");
     insta::assert_snapshot!(edited("script: fast", "scirpt: fast"), @"tree.yaml:8:5: unknown key `scirpt`: did you mean `script`?");
     insta::assert_snapshot!(edited("input_per_mtok_usd", "input_per_mtok"), @"tree.yaml:9:14: unknown key `input_per_mtok`: did you mean `input_per_mtok_usd`?");
-    insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { deep: 3 }"), @"tree.yaml:4:11: unknown key `deep`: known keys: depth, children, agents, parallel");
+    insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { deep: 3 }"), @"tree.yaml:4:11: unknown key `deep`: known keys: depth, children, agents, parallel, rate");
     insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
     insta::assert_snapshot!(edited("name: research", "Name: research"), @"tree.yaml:1:1: unknown key `Name`: did you mean `name`?");
 }
@@ -86,8 +86,8 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 #[test]
 fn a_key_of_a_later_release_is_unknown_today() {
     insta::assert_snapshot!(edited("entry: lead", "pipeline: {}"), @"tree.yaml:18:1: unknown key `pipeline`: known keys: name, goal, budget, limits, models, agents, entry, durability, unpriced, thread, tags");
-    insta::assert_snapshot!(edited("script: fast", "rate: fast"), @"tree.yaml:8:5: unknown key `rate`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, cache_wait, price, fallback");
-    insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, recursive, share, output_schema, window");
+    insta::assert_snapshot!(edited("script: fast", "batch: fast"), @"tree.yaml:8:5: unknown key `batch`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, cache_wait, price, rate, fallback");
+    insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use spinney_kernel::words::limit::ASKS_MAX;
 use spinney_kernel::world::TreeState;
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::definition;
-use spinney_testkit::spinney::{Drivers, Home, Tree};
+use spinney_testkit::spinney::{Drivers, Home, Tree, worker_threads};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -159,7 +159,7 @@ impl Tool for Noop {
 
 /// A multi-threaded runtime, as people use it.
 pub(crate) fn runtime() -> Runtime {
-    match Builder::new_multi_thread().worker_threads(2).enable_time().build() {
+    match Builder::new_multi_thread().worker_threads(worker_threads()).enable_time().build() {
         Ok(runtime) => runtime,
         Err(error) => panic!("no runtime: {error}"),
     }
@@ -207,7 +207,17 @@ pub(crate) async fn start(home: &Home, durability: Durability) -> Tree {
 
 /// Runs a tree to its end.
 pub(crate) async fn run(home: &Home, durability: Durability) -> Tree {
-    let tree = start(home, durability).await;
+    completed(start(home, durability).await).await
+}
+
+/// Runs a changed tree to its end.
+pub(crate) async fn run_with(home: &Home, change: impl FnOnce(&mut Definition)) -> Tree {
+    let mut definition = roomy(Durability::Normal);
+    change(&mut definition);
+    completed(home.start(definition).await.unwrap_or_else(|error| panic!("{error}"))).await
+}
+
+async fn completed(tree: Tree) -> Tree {
     let status = tree.ended().await;
     assert_eq!(status.state, TreeState::Ended(ExitKind::Completed), "{status:?}");
     tree

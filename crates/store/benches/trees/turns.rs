@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use spinney_kernel::budget::Used;
+use spinney_kernel::definition::RateLimit;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::Durability;
@@ -18,6 +19,8 @@ const ROUNDS: usize = 25;
 /// Turns that are timed together.
 const SPAN: usize = 100;
 const LATE: usize = 1_500;
+/// What asking the limits may add to a call.
+const LIMITS_NANOS_MAX: f64 = 2_000.0;
 
 const OPENAI: Script =
     Script { home: "openai-agents", packages: OPENAI_PACKAGES, path: "benches/trees/openai_turns.py" };
@@ -27,6 +30,15 @@ pub(crate) fn run() {
     let (early, late) = early_and_late();
     let ratio = at_most(late / early, 1.2);
     row("a turn, 1,500-1,600 against 1-100", &time(late), &time(early), &ratio);
+    let (free, limited) = with_and_without_rates();
+    let added = limited - free;
+    let verdict = if added <= LIMITS_NANOS_MAX { "holds" } else { "MISSED" };
+    row(
+        "a turn with rates of model, role and tree",
+        &time(limited),
+        &format!("{} (without)", time(free)),
+        &format!("{added:.0} ns more (at most 2 µs: {verdict})"),
+    );
     let openai = peer::measure(&OPENAI);
     for turns in [100, 400] {
         let ours = per_turn(turns);
@@ -54,6 +66,28 @@ fn early_and_late() -> (f64, f64) {
         late = late.min(model.per_turn(LATE));
     }
     (early, late)
+}
+
+/// Nanoseconds per turn without rates and with three of them that are never reached, in turns.
+fn with_and_without_rates() -> (f64, f64) {
+    let runtime = tree::runtime();
+    let one = |rate: RateLimit| {
+        let home = tree::home(Arc::new(MemoryJournal::new()), Plan::Turns(400));
+        let start = Instant::now();
+        runtime.block_on(tree::run_with(&home, |definition| {
+            definition.limits.rate = rate;
+            definition.models.values_mut().for_each(|model| model.rate = rate);
+            definition.roles.values_mut().for_each(|role| role.rate = rate);
+        }));
+        start.elapsed().as_nanos() as f64 / 400.0
+    };
+    let most = Some(1_000_000_000);
+    let rate = RateLimit { requests_per_min: most, tokens_per_min: Some(1_000_000_000_000) };
+    let rounds: Vec<(f64, f64)> = (0..4 * ROUNDS).map(|_| (one(RateLimit::NONE), one(rate))).collect();
+    (
+        median(rounds.iter().map(|round| round.0).collect()),
+        median(rounds.iter().map(|round| round.1).collect()),
+    )
 }
 
 /// Nanoseconds per turn of a whole tree.

@@ -1,7 +1,7 @@
 //! The number of confirmed commits, in a small file beside the database.
 //!
 //! SQLite stops reading its WAL file at the first bad frame and treats what is left as the whole database. Nothing
-//! inside the database can show that something is missing. So each transaction raises a counter in the database, and
+//! inside the database can show that something is missing. So each transaction has a number, which it stores, and
 //! after COMMIT, before any caller is answered, the same number is written here. A database that counts less than
 //! this file has lost confirmed commits; one that counts more was killed between the two writes.
 
@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use spinney_journal::{HomeRefusal, JournalFault};
@@ -18,6 +18,7 @@ use spinney_kernel::words::Durability;
 
 use super::fault::{from_io, from_sqlite};
 use super::home_folder::refused;
+use super::schema::{self, COMMITS_VERSION, NUMBERED_VERSION};
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
@@ -112,25 +113,20 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
     }
 }
 
-/// The database's own count; 0 if it has no tables yet.
+/// The database's own count; 0 if it has no tables yet. Heads have the numbers of the commits that wrote them, and
+/// `commits` has that of the last commit that changed anything else.
 pub(super) fn counted(connection: &Connection) -> Result<u64, JournalFault> {
-    let sqlite = |error| from_sqlite(connection, &error);
-    let has_table = connection
-        .query_row("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'commits'", [], |_| Ok(()))
-        .optional()
-        .map_err(sqlite)?;
-    if has_table.is_none() {
-        return Ok(0);
-    }
-    let count: i64 =
-        connection.query_row("SELECT count FROM commits", [], |row| row.get(0)).map_err(sqlite)?;
-    Ok(count.max(0) as u64)
+    let version = schema::version(connection)?;
+    let count = |sql| {
+        let found = connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
+        found.map(|count| count.unwrap_or(0).max(0) as u64).map_err(|error| from_sqlite(connection, &error))
+    };
+    let changes = if version >= COMMITS_VERSION { count("SELECT count FROM commits")? } else { 0 };
+    let appends = if version >= NUMBERED_VERSION { count("SELECT max(number) FROM heads")? } else { 0 };
+    Ok(changes.max(appends))
 }
 
-/// Sets the database's count in the open transaction.
-///
-/// The writer keeps the count in memory: `RETURNING` makes SQLite set up a temporary table with its own page cache,
-/// which took longer than the rest of a commit.
+/// Counts a commit that is not an append, in its transaction.
 pub(super) fn set(connection: &Connection, count: u64) -> Result<(), JournalFault> {
     connection
         .prepare_cached("UPDATE commits SET count = ?1")

@@ -93,12 +93,12 @@ impl Heads {
         self.known.remove(&tree);
     }
 
-    /// Writes all changed heads.
-    pub(super) fn write(&mut self, connection: &Connection) -> Result<(), JournalFault> {
+    /// Writes all changed heads in the commit with this number.
+    pub(super) fn write(&mut self, connection: &Connection, commit: u64) -> Result<(), JournalFault> {
         for tree in self.changed.drain(..) {
             // It may have been removed after it changed.
             let Some(head) = self.known.get_mut(&tree) else { continue };
-            head.write(connection).map_err(|error| from_sqlite(connection, &error))?;
+            head.write(connection, commit).map_err(|error| from_sqlite(connection, &error))?;
             head.unwritten = Unwritten::Nothing;
         }
         if self.known.len() > HEADS_MAX {
@@ -109,11 +109,14 @@ impl Heads {
 }
 
 impl KnownHead {
-    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
-        const PLACE: &str = "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5 WHERE tree = ?1";
+    fn write(&self, connection: &Connection, commit: u64) -> rusqlite::Result<()> {
+        const PLACE: &str =
+            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, number = ?6 WHERE tree = ?1";
         const ALL: &str =
-            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, state = ?6 WHERE tree = ?1";
+            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, number = ?6, state = ?7
+             WHERE tree = ?1";
         let (seq, hash, changed) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
+        let number = commit as i64;
         // An unchanged state is omitted, so that its index is not written.
         let updated = match (self.unwritten, self.state) {
             (Unwritten::All, Some(state)) => connection.prepare_cached(ALL)?.execute(params![
@@ -122,11 +125,12 @@ impl KnownHead {
                 hash,
                 changed,
                 self.last,
+                number,
                 state.word()
             ])?,
-            _ => {
-                connection.prepare_cached(PLACE)?.execute(params![self.id, seq, hash, changed, self.last])?
-            }
+            _ => connection
+                .prepare_cached(PLACE)?
+                .execute(params![self.id, seq, hash, changed, self.last, number])?,
         };
         if updated == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(updated)) }
     }

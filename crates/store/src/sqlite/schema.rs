@@ -25,9 +25,12 @@ const STATEMENTS_MAX: usize = 64;
 /// SQLite's maximum number of pages.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 8] = [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS];
+const STEPS: [&str; 9] = [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS, NUMBERED];
 /// Before this step, recent heads are read from their single row.
 const HEADS_STEP: u32 = 8;
+/// From these versions on, commits are counted: in a table, and with the heads.
+pub(super) const COMMITS_VERSION: u32 = 7;
+pub(super) const NUMBERED_VERSION: u32 = 9;
 
 const FIRST: &str = "
 CREATE TABLE trees (
@@ -162,6 +165,11 @@ ALTER TABLE trees DROP COLUMN changed;
 ALTER TABLE trees DROP COLUMN last;
 ";
 
+/// Each head stores the number of the commit that wrote it, so that an append writes no page only to count.
+const NUMBERED: &str = "
+ALTER TABLE heads ADD COLUMN number INTEGER;
+";
+
 /// Creates or migrates the tables.
 pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     ours(connection)?;
@@ -251,7 +259,7 @@ pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalF
 }
 
 /// The file's schema version, if it is known.
-fn version(connection: &Connection) -> Result<u32, JournalFault> {
+pub(super) fn version(connection: &Connection) -> Result<u32, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
     let found = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;

@@ -145,14 +145,15 @@ impl WriteConnection {
     /// Writes a group in one transaction. Nothing is answered yet.
     fn write(&mut self, group: Vec<Job>) -> Vec<Answer> {
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
-        if let Err(fault) = self.begin(durability) {
-            return group.into_iter().map(|job| job.refused(fault.clone())).collect();
-        }
+        let commit = match self.begin(durability) {
+            Ok(commit) => commit,
+            Err(fault) => return group.into_iter().map(|job| job.refused(fault.clone())).collect(),
+        };
         // The time between the two log lines is the commit's duration; nothing here reads a clock.
         tracing::trace!(target: "spinney::journal", batches = group.len(), "group commit started");
         let mut answers = Vec::with_capacity(group.len());
-        let carried_out = self.carry_out(group, &mut answers);
-        match carried_out.and_then(|()| self.commit()) {
+        let carried_out = self.carry_out(commit, group, &mut answers);
+        match carried_out.and_then(|()| self.commit(commit)) {
             Ok(()) => {
                 tracing::debug!(target: "spinney::journal", batches = answers.len(), "group commit done");
                 answers
@@ -165,14 +166,25 @@ impl WriteConnection {
     }
 
     /// Executes a group inside a transaction. Stops at a fault that is not a single job's.
-    fn carry_out(&mut self, group: Vec<Job>, answers: &mut Vec<Answer>) -> Result<(), JournalFault> {
+    fn carry_out(
+        &mut self,
+        commit: u64,
+        group: Vec<Job>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), JournalFault> {
         let (connection, heads) = (&self.connection, &mut self.heads);
         let mut failed = None;
+        // A head stores the number of its commit. Without one, or if it may be removed again, the number is stored by
+        // itself.
+        let is_only_appends = group.iter().all(|job| matches!(job, Job::Append(..)));
+        let mut is_numbered = false;
         for job in group {
             let answer = match (&failed, job) {
                 (Some(fault), job) => job.refused(JournalFault::clone(fault)),
                 (None, Job::Append(encoded, done)) => {
-                    Answer::Append(done, change::append(connection, heads, &encoded))
+                    let appended = change::append(connection, heads, &encoded);
+                    is_numbered |= appended.is_ok();
+                    Answer::Append(done, appended)
                 }
                 (None, Job::Change(change, done)) => {
                     Answer::Change(done, change::change(connection, heads, change))
@@ -184,22 +196,23 @@ impl WriteConnection {
             answers.push(answer);
         }
         match failed {
-            Some(fault) => Err(fault),
-            None => self.heads.write(&self.connection),
+            Some(fault) => return Err(fault),
+            None => self.heads.write(&self.connection, commit)?,
         }
+        if is_only_appends && is_numbered { Ok(()) } else { commit_count::set(&self.connection, commit) }
     }
 
-    fn begin(&mut self, durability: Durability) -> Result<(), JournalFault> {
+    /// Begins a transaction and returns the number of its commit.
+    fn begin(&mut self, durability: Durability) -> Result<u64, JournalFault> {
         self.sync_as(durability)?;
-        self.run("BEGIN IMMEDIATE")
+        self.run("BEGIN IMMEDIATE")?;
+        let before = self.counted.take().map_or_else(|| commit_count::counted(&self.connection), Ok)?;
+        Ok(before + 1)
     }
 
     /// Commits, and records that before any job is answered. If it fails after COMMIT, the next process may or may
     /// not find the data; no job is confirmed.
-    fn commit(&mut self) -> Result<(), JournalFault> {
-        let before = self.counted.take().map_or_else(|| commit_count::counted(&self.connection), Ok)?;
-        let count = before + 1;
-        commit_count::set(&self.connection, count)?;
+    fn commit(&mut self, count: u64) -> Result<(), JournalFault> {
         self.run("COMMIT")?;
         self.files.check()?;
         self.confirmed.write(count, self.synced)?;

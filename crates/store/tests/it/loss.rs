@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Blocking, Journal, JournalFault, verify_chain};
+use spinney_journal::{Append, Blocking, Journal, JournalFault, Shared, verify_chain};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_kernel::world::TreeState;
@@ -191,6 +191,24 @@ fn a_damaged_wal_file_after_a_full_checkpoint_loses_nothing() {
     let fault = refused(home.path());
     assert!(matches!(fault, Some(JournalFault::Lost { .. })), "{fault:?}");
     assert_eq!(given_up(home.path()), COMMITS);
+}
+
+/// The head of a removed tree had the number of its last commit.
+#[test]
+fn removing_the_newest_tree_loses_no_count() {
+    let home = tempfile::tempdir().unwrap();
+    let other = TreeId::new([2; 16]);
+    for _ in 0..3 {
+        let journal = open(home.path());
+        append(&journal, 0, Durability::Normal);
+        let batch = conformance::batches().swap_remove(3);
+        let newest = Append { catalog: Vec::new(), ..conformance::of(other, Seq(0), &batch) };
+        conformance::append(&journal, newest).unwrap();
+        journal.remove(other, Shared::Refuse).wait().unwrap();
+        let killed = copy(home.path());
+        assert!(SqliteJournal::open(killed.path(), Access::Write).is_ok());
+        journal.remove(TREE, Shared::Refuse).wait().unwrap();
+    }
 }
 
 #[test]

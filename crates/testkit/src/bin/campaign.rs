@@ -126,6 +126,7 @@ fn definition() -> Definition {
         caps: Caps::all(2),
         budget: BudgetSpec::default(),
         recursive: Default::default(),
+        rate: Default::default(),
         turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, ..Turns::default() }),
     };
     Definition {

@@ -57,6 +57,8 @@ pub struct Tally {
     pub summaries: u64,
     /// Calls that waited until a prompt was cached.
     pub cache_waits: u64,
+    /// Calls that were held back by a limit outside the tree.
+    pub held_back: u64,
     /// First tokens that such calls waited for.
     pub first_tokens: u64,
     /// Timeouts that stood still for a while.
@@ -92,6 +94,7 @@ impl Tally {
         self.blanks += other.blanks;
         self.summaries += other.summaries;
         self.cache_waits += other.cache_waits;
+        self.held_back += other.held_back;
         self.first_tokens += other.first_tokens;
         self.stood_still += other.stood_still;
         self.times_up += other.times_up;
@@ -281,6 +284,7 @@ impl Case {
         self.tally.loops += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_loop(exit)));
         self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));
         self.tally.cache_waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Cache, .. }));
+        self.tally.held_back += u64::from(matches!(event, Event::CallHeldBack { .. }));
         self.tally.first_tokens += u64::from(matches!(event, Event::FirstToken { .. }));
         self.tally.summaries +=
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));

@@ -81,6 +81,9 @@ impl Witness {
                 self.book_call(*call, spent, overrun);
                 Ok(())
             }
+            Event::CallHeldBack { call, .. } => {
+                hold(self.holding.remove(call), || format!("{call} was held back without a hold"))
+            }
             Event::CallEnded { call, spent, overrun, .. } => {
                 let held = self.holding.remove(call);
                 hold(held || spent.is_zero(), || format!("{call} was paid for without a hold"))?;

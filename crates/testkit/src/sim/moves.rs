@@ -4,11 +4,11 @@ use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{GivenMessage, Mismatch, MismatchKind, OnLost, Wrong};
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
+    BreakerState as Gate, Failure, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::report::{
-    Breaker, Continued, Done, Failed, FirstToken, Lost, Rate, Report, Suspended, Timer,
+    Breaker, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
     Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
@@ -35,7 +35,7 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
         return What::Report(Report::Continued(Continued {}));
     }
     match dice.below(100) {
-        0..35 => report_call(dice, world),
+        0..35 => report_call(dice, world, now),
         35..40 => What::Report(Report::Timer(Timer { timer: a_timer(dice, world) })),
         40..42 => gate(dice, now),
         42..43 => What::Report(Report::Suspended(Suspended { was_pause: dice.once_in(4) })),
@@ -171,7 +171,7 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
     }
 }
 
-fn report_call(dice: &mut Dice, world: &World) -> What {
+fn report_call(dice: &mut Dice, world: &World, now: Time) -> What {
     let running: Vec<CallId> =
         world.calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect();
     let id = dice.pick(&running).unwrap_or_else(|| CallId(dice.below(200)));
@@ -184,6 +184,14 @@ fn report_call(dice: &mut Dice, world: &World) -> What {
     let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
     if world.leads(id) && dice.once_in(2) {
         return What::Report(Report::FirstToken(FirstToken { call: id, attempt }));
+    }
+    if matches!(call.work, Work::Model(_)) && dice.once_in(24) {
+        let limits =
+            [HeldBy::Breaker, HeldBy::Provider, HeldBy::ModelRate, HeldBy::RoleRate, HeldBy::TreeRate];
+        let by = dice.pick(&limits).unwrap_or(HeldBy::Breaker);
+        let most_ms = if dice.once_in(9) { 5_000_000 } else { 3_000 };
+        let until = now.after_ms(dice.below(most_ms));
+        return What::Report(Report::HeldBack(HeldBack { call: id, attempt, by, until }));
     }
     What::Report(match dice.below(20) {
         0..12 => Report::Done(Done {

@@ -38,6 +38,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
             children_max: dice.between(1, 6) as u32,
             agents_max: dice.between(2, 40) as u32,
             parallel_max: dice.between(1, 8) as u32,
+            rate: Default::default(),
         },
         models: MODELS.iter().map(|name| (parse(name), model(dice, name))).collect(),
         roles: roles.into_iter().collect(),
@@ -47,8 +48,8 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         tags: Default::default(),
     };
     match dice.below(16) {
-        0..5 => talkative(dice, &mut definition),
-        5..7 => alike(dice, &mut definition),
+        0..6 => talkative(dice, &mut definition),
+        6..8 => alike(dice, &mut definition),
         _ => {}
     }
     Arc::new(definition)
@@ -57,7 +58,13 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
 /// Agents of a role share a long prompt, so that calls wait until it is cached.
 fn alike(dice: &mut Dice, definition: &mut Definition) {
     definition.budget = BudgetSpec::default();
-    definition.limits = TreeLimits { depth_max: 5, children_max: 6, agents_max: 40, parallel_max: 8 };
+    definition.limits = TreeLimits {
+        depth_max: 5,
+        children_max: 6,
+        agents_max: 40,
+        parallel_max: 8,
+        ..TreeLimits::default()
+    };
     for role in definition.roles.values_mut() {
         let tokens = limit::CACHED_TOKENS_MIN;
         let prompt = Body { tokens: Some(tokens.into()), ..Body::text("x".repeat(tokens as usize)) };
@@ -137,6 +144,7 @@ fn model(dice: &mut Dice, name: &str) -> ModelSpec {
         context: dice.once_in(3).then(|| dice.between(700, 5_000)),
         losses_max: None,
         cache_wait_ms: None,
+        rate: Default::default(),
     }
 }
 
@@ -171,6 +179,7 @@ fn role(dice: &mut Dice) -> Role {
         },
         budget: if dice.once_in(2) { budget(dice, 600) } else { BudgetSpec::default() },
         recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
+        rate: Default::default(),
         turns: dice.once_in(2).then(|| turns(dice)),
     }
 }

@@ -89,7 +89,7 @@ impl Before<'_> {
         hold(self.in_time(call.agent), || format!("{id} started when its agent's time was up"))?;
         hold(world.calls().running() < limits.parallel_max, || format!("{id} started without a slot"))?;
         let Work::Model(work) = &call.work else { return Ok(()) };
-        hold(!world.is_broken(&work.model), || format!("{id} started on a broken model"))?;
+        hold(!world.is_broken(&work.model, self.now), || format!("{id} started on a broken model"))?;
         let limited = world.rate_limit(&work.model).is_some_and(|until| until > self.now);
         hold(!limited, || format!("{id} started on a limited model"))
     }

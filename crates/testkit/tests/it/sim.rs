@@ -25,6 +25,7 @@ fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {
     assert!(sum.wrap_ups > 100, "too few last calls: {sum:?}");
     assert!(sum.repeats > 100 && sum.loops > 20, "too few loops: {sum:?}");
     assert!(sum.shortened > 100, "too few packets were too long: {sum:?}");
+    assert!(sum.held_back > 500, "too few were held back: {sum:?}");
     assert!(sum.cache_waits > 100 && sum.first_tokens > 20, "too few shared a prompt: {sum:?}");
     assert!(sum.summaries > 100, "too few summaries: {sum:?}");
     assert!(sum.stood_still > 500 && sum.times_up > 500, "clocks did too little: {sum:?}");

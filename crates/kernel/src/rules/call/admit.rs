@@ -10,7 +10,7 @@ use crate::budget::{AccountIx, Amounts, Fit, Price, Scan, Shortfall};
 use crate::definition::Refusal;
 use crate::record::{Alarm, Event, Exit};
 use crate::rules::{Draft, agent, clock, turn};
-use crate::words::{AgentId, CallId, ModelName, Time};
+use crate::words::{AgentId, CallId, ModelName, Time, limit};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,10 @@ fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: Why) {
         for id in draft.agent(member).open.clone() {
             let Some(CallStage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
             // A paused call waits for a person first, even if no process runs the tree.
-            if matches!(why, Why::Budget { .. } | Why::Slot | Why::Rate | Why::Cache | Why::Suspended) {
+            if matches!(
+                why,
+                Why::Budget { .. } | Why::Slot | Why::Rate | Why::Breaker | Why::Cache | Why::Suspended
+            ) {
                 wait(draft, id, Pause::on(until));
             }
         }
@@ -136,13 +139,17 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
         return Verdict::Refuse(refusal);
     }
     if let Work::Model(work) = &call.work {
-        if draft.is_broken(&work.model) {
-            return match choose::fallback(draft, id) {
-                Some((model, output_cap)) => Verdict::Switch(model, output_cap),
-                None => Verdict::Refuse(Refusal::ModelUnavailable { model: work.model.clone() }),
+        if draft.is_broken(&work.model, draft.now()) {
+            return match (choose::fallback(draft, id), draft.broken_until(&work.model)) {
+                (Some((model, output_cap)), _) => Verdict::Switch(model, output_cap),
+                (None, Some(until)) if may_wait_for_provider(call) => {
+                    Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Breaker) })
+                }
+                (None, _) => Verdict::Refuse(Refusal::ModelUnavailable { model: work.model.clone() }),
             };
         }
-        if let Some(until) = draft.limited_until(&work.model) {
+        let not_before = call.past().and_then(|past| past.not_before).filter(|until| *until > draft.now());
+        if let Some(until) = draft.limited_until(&work.model).max(not_before) {
             return Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Rate) });
         }
     }
@@ -169,6 +176,11 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             None => Verdict::Refuse(Refusal::Ceiling { account: draft.owner(by), short }),
         },
     }
+}
+
+/// Whether a call waits on while its provider is down.
+fn may_wait_for_provider(call: &Call) -> bool {
+    call.past().map_or(0, |past| past.breaker_waits) < limit::BREAKER_WAITS_MAX
 }
 
 /// Whether a call's cost depends on when it starts.

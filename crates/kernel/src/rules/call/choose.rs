@@ -55,12 +55,12 @@ pub(crate) fn model_work(
 }
 
 /// The first fallback that a call can use, and its output cap.
-pub(crate) fn fallback(world: &World, id: CallId) -> Option<(ModelName, u64)> {
-    let call = world.call(id)?;
+pub(crate) fn fallback(draft: &Draft<'_>, id: CallId) -> Option<(ModelName, u64)> {
+    let call = draft.call(id)?;
     let Work::Model(work) = &call.work else { return None };
     let first = tried(call).first().unwrap_or(&work.model);
-    let chain = &world.definition().models.get(first)?.fallback;
-    chain.iter().find_map(|name| elsewhere(world, call, work, name))
+    let chain = &draft.definition().models.get(first)?.fallback;
+    chain.iter().find_map(|name| elsewhere(draft, call, work, name))
 }
 
 fn tried(call: &Call) -> &[ModelName] {
@@ -68,12 +68,12 @@ fn tried(call: &Call) -> &[ModelName] {
 }
 
 /// The call with another model: one that was not tried, is allowed and takes calls, within its own output limit.
-fn elsewhere(world: &World, call: &Call, work: &ModelCall, name: &ModelName) -> Option<(ModelName, u64)> {
-    if *name == work.model || tried(call).contains(name) || world.is_broken(name) {
+fn elsewhere(draft: &Draft<'_>, call: &Call, work: &ModelCall, name: &ModelName) -> Option<(ModelName, u64)> {
+    if *name == work.model || tried(call).contains(name) || draft.is_broken(name, draft.now()) {
         return None;
     }
-    let spec = check_model(world, call.agent, name).ok()?;
-    let most = match world.turns_of(call.agent) {
+    let spec = check_model(draft, call.agent, name).ok()?;
+    let most = match draft.turns_of(call.agent) {
         Some(turns) => turns.output_cap_with(spec),
         None => spec.output_max.unwrap_or(u64::MAX),
     };

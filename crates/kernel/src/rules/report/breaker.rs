@@ -17,7 +17,9 @@ pub struct Breaker {
 impl Breaker {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         let open = self.breaker == event::BreakerState::Open;
-        if draft.is_broken(&self.model) == open || !draft.definition().models.contains_key(&self.model) {
+        if draft.is_broken(&self.model, draft.now()) == open
+            || !draft.definition().models.contains_key(&self.model)
+        {
             return Receipt::Stale;
         }
         draft.record(Event::BreakerChanged { model: self.model.clone(), breaker: self.breaker });

@@ -7,6 +7,7 @@ mod continued;
 mod done;
 mod failed;
 mod first_token;
+mod held_back;
 mod lost;
 mod rate;
 mod resumed;
@@ -20,6 +21,7 @@ pub use continued::Continued;
 pub use done::Done;
 pub use failed::Failed;
 pub use first_token::FirstToken;
+pub use held_back::HeldBack;
 pub use lost::Lost;
 pub use rate::Rate;
 pub use resumed::Resumed;
@@ -43,6 +45,7 @@ pub enum Report {
     Suspended(Suspended),
     Continued(Continued),
     FirstToken(FirstToken),
+    HeldBack(HeldBack),
 }
 
 impl Report {
@@ -61,6 +64,7 @@ impl Report {
             Self::Suspended(report) => report.decide(draft),
             Self::Continued(report) => report.decide(draft),
             Self::FirstToken(report) => report.decide(draft),
+            Self::HeldBack(report) => report.decide(draft),
         }
     }
 }

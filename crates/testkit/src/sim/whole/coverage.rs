@@ -1,10 +1,10 @@
 //! Coverage counters: a simulator that never halts a tree or loses a call proves nothing about either.
 
-use spinney_kernel::record::{ClockKind, Event, Exit, Outcome, Summary, Why};
+use spinney_kernel::record::{ClockKind, Event, Exit, HeldBy, Outcome, Summary, Why};
 use spinney_kernel::words::Running;
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 40] = [
+pub const TELLING: [&str; 42] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -16,6 +16,8 @@ pub const TELLING: [&str; 40] = [
     "a call waited for budget",
     "a call waited for a slot",
     "a call backed off",
+    "a call was held back by a breaker",
+    "a call was held back by a rate",
     "a call was resumed",
     "a call was switched",
     "an attempt failed",
@@ -87,6 +89,8 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::CallSwitched { .. } => "a call was switched",
         Event::AttemptFailed { fault: Some(_), .. } => "an attempt failed",
         Event::AttemptFailed { fault: None, .. } => "an attempt was presumed spent",
+        Event::CallHeldBack { by: HeldBy::Breaker, .. } => "a call was held back by a breaker",
+        Event::CallHeldBack { .. } => "a call was held back by a rate",
         Event::CallEnded { outcome, .. } => return ended(outcome),
         Event::ToolAnswered { is_error: true, .. } => "a tool was refused",
         Event::MessageSent { .. } => "a message was sent",
@@ -106,6 +110,7 @@ fn waiting(why: Why) -> Option<&'static str> {
         Why::Backoff => Some("a call backed off"),
         Why::Cache => Some("a call waited for a cached prompt"),
         Why::Rate
+        | Why::Breaker
         | Why::Paused
         | Why::Suspended
         | Why::Halted

@@ -142,6 +142,7 @@ impl People {
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }
+            | Event::CallHeldBack { .. }
             | Event::WaitStarted { .. }
             | Event::ToolAnswered { .. }
             | Event::Charged { .. }

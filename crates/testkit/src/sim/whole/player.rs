@@ -86,6 +86,7 @@ impl Player {
         let ms = latency(&mut dice);
         let course = match (plot.mode, dice.below(30)) {
             (_, 0) => Course::Missed(FaultKind::Auth),
+            (Mode::Wild, 7..24) if plot.is_failing() => Course::Missed(FaultKind::Server),
             (Mode::Parallel | Mode::Wild, 1 | 2) => Course::Missed(FaultKind::RateLimit),
             (Mode::Parallel | Mode::Wild, 3 | 4) => Course::Missed(FaultKind::Server),
             (Mode::Parallel | Mode::Wild, 5) => Course::Missed(FaultKind::Cut),
@@ -151,6 +152,10 @@ impl Model for Player {
 
     fn tokens(&self, text: &str) -> u64 {
         text.len().div_ceil(4) as u64
+    }
+
+    fn service(&self) -> Option<&str> {
+        (self.process.plot.mode == Mode::Wild).then_some("provider")
     }
 
     fn lost(&self) -> OnLost {

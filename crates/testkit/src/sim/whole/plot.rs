@@ -3,8 +3,8 @@
 
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Approval, BudgetSpec, Caps, Compact, Definition, ModelSpec, OnLost, OnLow, OutputSchema, Recursion, Role,
-    Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
+    Approval, BudgetSpec, Caps, Compact, Definition, ModelSpec, OnLost, OnLow, OutputSchema, RateLimit,
+    Recursion, Role, Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::Body;
 
@@ -105,6 +105,7 @@ impl Plot {
                 children_max: children_max as u32,
                 agents_max: agents_max as u32,
                 parallel_max: parallel_max as u32,
+                rate: self.rate("tree"),
             },
             models: MODELS.iter().map(|name| (parse(name), self.model(name))).collect(),
             roles: ROLES.iter().map(|name| (parse(name), self.role(name))).collect(),
@@ -154,7 +155,23 @@ impl Plot {
         let price = Price::flat(per_token * 1_000_000, per_token * 3_000_000);
         let fallback = if small { Vec::new() } else { vec![parse("small")] };
         let lost = self.lost(name);
-        ModelSpec { price: Some(price), fallback, lost, ..ModelSpec::default() }
+        let rate = self.rate(name);
+        ModelSpec { price: Some(price), fallback, lost, rate, ..ModelSpec::default() }
+    }
+
+    /// A rate, where waiting for it may change what happens.
+    fn rate(&self, of: &str) -> RateLimit {
+        let mut dice = self.dice(&format!("rate/{of}"));
+        let is_limited = self.mode == Mode::Wild && dice.once_in(4);
+        RateLimit {
+            requests_per_min: is_limited.then(|| dice.between(5, 40)),
+            tokens_per_min: (is_limited && dice.once_in(2)).then(|| dice.between(4_000, 60_000)),
+        }
+    }
+
+    /// Whether the provider of a model fails most of the time.
+    pub(super) fn is_failing(&self) -> bool {
+        self.mode == Mode::Wild && self.dice("failing").once_in(5)
     }
 
     /// Whether agents of a role talk much, and their models summarize what leaves their windows.
@@ -220,6 +237,7 @@ impl Plot {
             caps,
             budget: BudgetSpec { wrap_up: self.wrap_up(), ..BudgetSpec::of(limit) },
             recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
+            rate: self.rate(name),
             turns: Some(turns),
         }
     }
