@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use spinney_kernel::words::limit;
+use spinney_kernel::words::{BlobHash, limit};
 use tokio::time::timeout;
 
+use super::announcement::LastAnnouncement;
 use super::body::HttpBody;
 use super::client::HttpClient;
 use super::post::{HttpHeader, HttpPost};
@@ -26,6 +27,8 @@ pub struct WireCall {
     /// Headers beyond those of the format.
     pub extra: Vec<HttpHeader>,
     pub keep: Keep,
+    /// Where the rate limits are kept that the provider announces.
+    pub announcement: LastAnnouncement,
 }
 
 /// An attempt that came to nothing, and what had come before.
@@ -56,6 +59,11 @@ impl ModelKey {
     #[must_use]
     pub const fn new(key: String) -> Self {
         Self(key)
+    }
+
+    /// Tells keys apart in memory. Short, so that it says nothing else about the key; it is never printed.
+    pub(crate) fn fingerprint(&self) -> String {
+        BlobHash::of(self.0.as_bytes()).as_str().chars().take(16).collect()
     }
 }
 
@@ -201,6 +209,7 @@ impl WireCall {
             value: format!("{}{}", self.endpoint.key_prefix, key.0),
         });
         let headers = version.into_iter().chain(key).chain(self.extra.iter().cloned()).collect();
-        Ok(HttpPost { url: self.endpoint.url.clone(), headers, body, secrets })
+        let (url, announcement) = (self.endpoint.url.clone(), self.announcement.clone());
+        Ok(HttpPost { url, headers, body, secrets, announcement })
     }
 }

@@ -3,11 +3,12 @@
 use reqwest::redirect::Policy;
 use tokio::time::timeout;
 
+use super::announcement::wire_headers;
 use super::body::HttpBody;
 use super::limits::HttpLimits;
 use super::post::HttpPost;
 use crate::wire::bounds::ERROR_BODY_BYTES_MAX;
-use crate::wire::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
+use crate::wire::{ErrorResponse, FaultReader, WireFault, WireFaultKind};
 
 /// What we call ourselves. Some gateways refuse whoever does not.
 const USER_AGENT: &str = concat!("spinney/", env!("CARGO_PKG_VERSION"));
@@ -71,8 +72,28 @@ impl HttpClient {
                 return Err(WireFault::new(WireFaultKind::Timeout, message));
             }
         };
+        post.announcement.hear(&wire_headers(response.headers()));
         let body = HttpBody::new(response, self.limits, faults.clone());
         if body.status().is_success() { Ok(body) } else { Err(refused(body, &faults).await) }
+    }
+}
+
+impl HttpClient {
+    /// Finds out whether a server answers, by asking for its root, without a key. Any response will do.
+    ///
+    /// # Errors
+    /// If there is no connection, or no response in time.
+    pub async fn reach(&self, server: &str) -> Result<(), WireFault> {
+        let bound = self.limits.total.min(self.limits.head);
+        let faults = FaultReader::default();
+        match timeout(bound, self.client.head(server).send()).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(failed(&faults, error, "the request failed")),
+            Err(_) => {
+                let message = format!("the server did not answer within {:?}", bound);
+                Err(WireFault::new(WireFaultKind::Timeout, message))
+            }
+        }
     }
 }
 
@@ -89,11 +110,7 @@ async fn refused(mut body: HttpBody, faults: &FaultReader) -> WireFault {
             Ok(None) | Err(_) => break,
         }
     }
-    let headers: Vec<WireHeader<'_>> = headers
-        .iter()
-        .filter_map(|(name, value)| Some(WireHeader { name: name.as_str(), value: value.to_str().ok()? }))
-        .collect();
-    faults.response(ErrorResponse { status, headers: &headers, body: &read })
+    faults.response(ErrorResponse { status, headers: &wire_headers(&headers), body: &read })
 }
 
 /// A failure of the connection. Addresses are left out of it: they can hold what nobody should read.

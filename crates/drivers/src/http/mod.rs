@@ -1,6 +1,7 @@
 //! Calls to models over HTTP: one request, one streamed answer, and a bound on every wait and every size. What the bytes
 //! mean is for `wire`; whether to try again is for the kernel.
 
+mod announcement;
 mod ask;
 mod body;
 mod client;
@@ -8,10 +9,11 @@ mod limits;
 mod packet;
 mod post;
 
+pub use announcement::LastAnnouncement;
 pub use ask::{ModelKey, Reached, SendDelta, WireCall, WireMissed};
 pub use body::HttpBody;
 pub use client::{HttpClient, HttpSetupError, Proxies};
 pub use limits::HttpLimits;
 pub use packet::wire_request;
-pub(crate) use post::is_loopback;
 pub use post::{HttpHeader, HttpPost};
+pub(crate) use post::{is_loopback, origin};

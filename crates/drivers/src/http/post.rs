@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
+use super::announcement::LastAnnouncement;
 use crate::wire::{Secrets, WireFault, WireFaultKind};
 
 /// A body to post.
@@ -16,6 +17,8 @@ pub struct HttpPost {
     pub body: Vec<u8>,
     /// What no fault may show. Every key of the headers belongs here.
     pub secrets: Secrets,
+    /// Where the rate limits are kept that the response announces.
+    pub announcement: LastAnnouncement,
 }
 
 /// A header to send.
@@ -84,4 +87,9 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The server of an address: scheme, host and port. The whole text if it is no address.
+pub(crate) fn origin(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
 }

@@ -6,7 +6,9 @@ mod model;
 mod provider;
 mod settle;
 mod structured;
+mod trial;
 
 pub use clients::ProviderClients;
 pub use model::{ProviderModel, ProviderSetup};
 pub use provider::usual_key_env;
+pub use trial::TrialFault;

@@ -1,16 +1,17 @@
 //! A model of a provider: each call is one attempt, always streamed.
 
+use std::fmt;
 use std::sync::Arc;
 
 use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{Announced, DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 
 use super::clients::ProviderClients;
 use super::provider;
 use super::settle::{answered, missed};
 use super::structured::structured;
-use crate::http::{HttpClient, HttpHeader, ModelKey, WireCall, wire_request};
+use crate::http::{HttpClient, HttpHeader, LastAnnouncement, ModelKey, WireCall, origin, wire_request};
 use crate::tokens::Tokenizer;
 use crate::wire::{
     CacheTime, Endpoint, Keep, ServiceTier, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams,
@@ -43,6 +44,18 @@ pub struct ProviderModel {
     headers: Vec<HttpHeader>,
     params: WireParams,
     tokenizer: Tokenizer,
+    service: String,
+    quota: Quota,
+    announcement: LastAnnouncement,
+}
+
+/// Whose rate limits a call counts against: the service, the model, and a fingerprint of the key. Never printed.
+struct Quota(String);
+
+impl fmt::Debug for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Quota")
+    }
 }
 
 /// Headers that the transport writes itself.
@@ -63,7 +76,8 @@ impl ProviderModel {
         };
         // Prices are those of the standard tier. An account can have another one as its default.
         params.tier = base_url.is_none().then_some(ServiceTier::Standard);
-        // Others cache prompts by themselves. Whether a server elsewhere understands the marks is unknown.
+        // Others cache prompts by themselves. Whether a server elsewhere understands the marks is unknown, so there
+        // they are sent only on request.
         if by == ModelProvider::Anthropic && base_url.is_none() {
             params.cache = params.cache.or(Some(CacheTime::FiveMinutes));
         }
@@ -83,14 +97,53 @@ impl ProviderModel {
         let format = provider::format(by);
         let endpoint = format.endpoint(&base_url, &model);
         let client = clients.client(&endpoint.url).clone();
-        let new = Self { client, provider: by, format, endpoint, model, key, headers, params, tokenizer };
+        let service = origin(&endpoint.url);
+        let fingerprint = key.as_ref().map(ModelKey::fingerprint).unwrap_or_default();
+        let quota = Quota(format!("{service} {model} {fingerprint}"));
+        let announcement = LastAnnouncement::default();
+        let new = Self {
+            client,
+            provider: by,
+            format,
+            endpoint,
+            model,
+            key,
+            headers,
+            params,
+            tokenizer,
+            service,
+            quota,
+            announcement,
+        };
         let request =
             WireRequest { model: new.model.clone(), params: new.params.clone(), ..WireRequest::default() };
         new.wire_call(request).check()?;
         Ok(new)
     }
 
-    fn wire_call(&self, request: WireRequest) -> WireCall {
+    pub(super) const fn client(&self) -> &HttpClient {
+        &self.client
+    }
+
+    pub(super) const fn provider(&self) -> ModelProvider {
+        self.provider
+    }
+
+    /// By the provider's name.
+    pub(super) fn name(&self) -> &str {
+        &self.model
+    }
+
+    pub(super) const fn params(&self) -> &WireParams {
+        &self.params
+    }
+
+    /// Where its server is: scheme, host and port.
+    pub(super) fn server(&self) -> &str {
+        &self.service
+    }
+
+    pub(super) fn wire_call(&self, request: WireRequest) -> WireCall {
         WireCall {
             format: self.format,
             endpoint: self.endpoint.clone(),
@@ -98,6 +151,7 @@ impl ProviderModel {
             key: self.key.clone(),
             extra: self.headers.clone(),
             keep: Keep::Everything,
+            announcement: self.announcement.clone(),
         }
     }
 }
@@ -134,5 +188,17 @@ impl Model for ProviderModel {
 
     fn tokenizer(&self) -> Option<&str> {
         Some(self.tokenizer.name())
+    }
+
+    fn service(&self) -> Option<&str> {
+        Some(&self.service)
+    }
+
+    fn quota(&self) -> Option<&str> {
+        Some(&self.quota.0)
+    }
+
+    fn announced(&self) -> Announced {
+        self.announcement.read()
     }
 }

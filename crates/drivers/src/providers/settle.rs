@@ -39,7 +39,7 @@ pub(super) fn missed(missed: WireMissed) -> Missed {
 }
 
 /// What a call used, if the provider said all of it. Zeros are what servers write that do not count.
-fn used(usage: &WireUsage) -> Used {
+pub(super) fn used(usage: &WireUsage) -> Used {
     let (Some(input), Some(output)) = (usage.input, usage.output) else { return Used::Unknown };
     let reasoning = usage.reasoning.unwrap_or(0).min(output);
     let usage = Usage {
@@ -75,7 +75,7 @@ fn asks(calls: Vec<WireToolCall>, stop: StopReason) -> Vec<ToolAsk> {
     whole.map(|call| ToolAsk::new(call.id, call.name, call.arguments)).collect()
 }
 
-fn fault(fault: WireFault) -> Fault {
+pub(super) fn fault(fault: WireFault) -> Fault {
     let (kind, remedy) = match fault.kind {
         WireFaultKind::RateLimit => (FaultKind::RateLimit, None),
         WireFaultKind::Overload => (FaultKind::Overloaded, None),

@@ -28,3 +28,5 @@ pub const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
 pub const FAULT_TEXT_BYTES_MAX: usize = 512;
 /// Longest pause that a provider's words are turned into, in milliseconds: a day. The kernel has a stricter bound.
 pub const PAUSE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Largest rate limit that a provider can announce: far above what any provider has.
+pub const ALLOWANCE_MAX: u64 = 1_000_000_000_000;

@@ -2,9 +2,11 @@
 //!
 //! A [`StreamReader`] takes the bytes of one streamed answer as they arrive and gives deltas, and at the end the
 //! answer: text, tool calls, reasoning, why it stopped, usage, and what the provider wants back unchanged. Unknown
-//! events and fields are skipped. [`write()`] makes the body of a request. [`FaultReader`] says what an error means.
+//! events and fields are skipped. [`write()`] makes the body of a request. [`FaultReader`] says what an error means, and
+//! [`announced()`] which rate limits the headers announce.
 //! Everything that is read has a bound in [`bounds`].
 
+mod announced;
 mod answer;
 mod anthropic;
 pub mod bounds;
@@ -27,6 +29,7 @@ mod sse;
 mod stream;
 mod turns;
 
+pub use announced::announced;
 pub use answer::{OnDelta, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall, WireUsage};
 pub use continuation::{Continuation, ContinuationError};
 pub use endpoint::{Endpoint, VersionHeader};

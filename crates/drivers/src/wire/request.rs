@@ -102,6 +102,8 @@ pub enum ServiceTier {
 /// How long a provider keeps a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheTime {
+    /// Nothing is cached.
+    Off,
     FiveMinutes,
     Hour,
 }

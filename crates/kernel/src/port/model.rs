@@ -48,18 +48,19 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Who answers: models of one service share a circuit breaker. Without a name there is none.
+    /// The service that answers, such as the origin of its URL. Models of one service share a circuit breaker. Without
+    /// a name there is none.
     fn service(&self) -> Option<&str> {
         None
     }
 
-    /// Models with the same quota share rate limits: one per service, model and key. Without a name, the model's name
-    /// in the tree file stands for it. It is never shown, but must not contain a key.
+    /// Models with the same quota share the provider's rate limits: the same service, model and key. It identifies a
+    /// key, so it is never printed or stored.
     fn quota(&self) -> Option<&str> {
         None
     }
 
-    /// What the provider's last response said about its limits.
+    /// What the provider last announced about its rate limits, as of the moment when that response began.
     fn announced(&self) -> Announced {
         Announced::default()
     }
@@ -76,7 +77,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// The limits that a provider announced with a response.
+/// The rate limits that a provider announced with a response. It may announce some, all or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Announced {
     pub requests: Option<Allowance>,
@@ -86,7 +87,7 @@ pub struct Announced {
     pub output_tokens: Option<Allowance>,
 }
 
-/// How much a provider takes in some period, and how much of that is left.
+/// What is left of a rate limit. `remaining` is at most `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     pub limit: u64,

@@ -19,7 +19,7 @@ const BUDGET_MIN: u64 = 1_024;
 pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError> {
     let (params, mut body) = (&request.params, Object::default());
     Unsupported { provider: "Anthropic" }.refuse("seed", params.seed.as_ref())?;
-    let cache = params.cache.map(cache_control);
+    let cache = params.cache.and_then(cache_control);
     body.put("model", &request.model)?;
     body.put("max_tokens", &request.output_cap)?;
     if !request.system.trim().is_empty() {
@@ -80,10 +80,11 @@ fn is_adaptive(model: &str) -> bool {
     !["claude-3", "-4-0", "-4-1", "-4-5", "-4-2025"].iter().any(|older| model.contains(older))
 }
 
-fn cache_control(time: CacheTime) -> Value {
+fn cache_control(time: CacheTime) -> Option<Value> {
     match time {
-        CacheTime::FiveMinutes => json!({ "type": "ephemeral" }),
-        CacheTime::Hour => json!({ "type": "ephemeral", "ttl": "1h" }),
+        CacheTime::Off => None,
+        CacheTime::FiveMinutes => Some(json!({ "type": "ephemeral" })),
+        CacheTime::Hour => Some(json!({ "type": "ephemeral", "ttl": "1h" })),
     }
 }
 

@@ -23,7 +23,9 @@ pub(in crate::wire) enum ChatDialect {
 
 pub(in crate::wire) fn write(request: &WireRequest, dialect: ChatDialect) -> Result<Vec<u8>, BodyError> {
     let (params, mut body) = (&request.params, Object::default());
-    Unsupported { provider: "chat completions" }.refuse_thinking(params)?;
+    let unsupported = Unsupported { provider: "chat completions" };
+    unsupported.refuse_thinking(params)?;
+    unsupported.refuse("cache", params.cache.as_ref())?;
     body.put("model", &request.model)?;
     body.put("messages", &messages(request, dialect)?)?;
     if !request.tools.is_empty() {

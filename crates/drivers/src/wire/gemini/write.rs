@@ -8,7 +8,7 @@ use crate::wire::WireFormat;
 use crate::wire::json::Object;
 use crate::wire::request::{BodyError, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
-    BEGINNING, EarlierAnswer, TurnPiece, arguments_raw, base64, file_text, schema, unread,
+    BEGINNING, EarlierAnswer, TurnPiece, Unsupported, arguments_raw, base64, file_text, schema, unread,
 };
 
 /// What the provider documents for calls that another model made: newer models refuse calls without a signature.
@@ -16,6 +16,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError> {
     let mut body = Object::default();
+    Unsupported { provider: "Gemini" }.refuse("cache", request.params.cache.as_ref())?;
     if !request.system.is_empty() {
         body.put("systemInstruction", &json!({ "parts": [{ "text": request.system }] }))?;
     }

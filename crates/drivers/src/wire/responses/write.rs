@@ -18,6 +18,7 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
     let unsupported = Unsupported { provider: "responses" };
     unsupported.refuse_thinking(params)?;
     unsupported.refuse("seed", params.seed.as_ref())?;
+    unsupported.refuse("cache", params.cache.as_ref())?;
     unsupported.refuse_stop(params)?;
     body.put("model", &request.model)?;
     if !request.system.is_empty() && begins_with_user(request) {

@@ -1,15 +1,19 @@
 //! Calls over HTTP, against an upstream of our own that plays raw bytes.
 
+mod announced;
 mod calls;
 mod chaos;
 mod counting;
 mod packets;
 mod settling;
+mod trial;
 mod upstream;
 
 use std::time::Duration;
 
-use spinney_drivers::http::{HttpClient, HttpLimits, ModelKey, Proxies, WireCall, WireMissed};
+use spinney_drivers::http::{
+    HttpClient, HttpLimits, LastAnnouncement, ModelKey, Proxies, WireCall, WireMissed,
+};
 use spinney_drivers::wire::{Keep, WireAnswer, WireDelta, WireFormat, WireMessage, WirePart, WireRequest};
 
 use super::wire::KEY;
@@ -37,6 +41,7 @@ fn call(format: WireFormat, base_url: &str) -> WireCall {
         key: Some(ModelKey::new(KEY.to_owned())),
         extra: Vec::new(),
         keep: Keep::Everything,
+        announcement: LastAnnouncement::default(),
     }
 }
 

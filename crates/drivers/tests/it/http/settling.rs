@@ -16,7 +16,7 @@ use super::SHORT;
 use super::upstream::{Step, Upstream};
 use crate::scene::{attempt, packet};
 
-fn setup(provider: ModelProvider, base_url: &str) -> ProviderSetup {
+pub(super) fn setup(provider: ModelProvider, base_url: &str) -> ProviderSetup {
     ProviderSetup {
         provider,
         model: "asked".to_owned(),
@@ -31,7 +31,7 @@ fn model(provider: ModelProvider, base_url: &str) -> ProviderModel {
     ProviderModel::new(setup(provider, base_url), &ProviderClients::new(SHORT).unwrap()).unwrap()
 }
 
-fn hello() -> ModelAttempt {
+pub(super) fn hello() -> ModelAttempt {
     let hello =
         Message::Heard { from: By::Person, text: "hi".into(), category: Category::Dialog, along: None };
     ModelAttempt { packet: packet(vec![hello]), output_cap: 100, ..attempt() }

@@ -1,5 +1,6 @@
 //! Wire formats: streams of our own making, read whole, in pieces, cut and damaged; requests; errors.
 
+mod announced;
 mod bounds;
 mod chunks;
 mod faults;

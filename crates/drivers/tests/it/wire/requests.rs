@@ -194,11 +194,24 @@ fn anthropic_is_told_to_cache_what_others_share() {
     insta::assert_snapshot!(body, @r#"{"model":"m","max_tokens":9,"system":[{"type":"text","text":"You work. Your task: ","cache_control":{"type":"ephemeral"}},{"type":"text","text":"Count."}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#);
 }
 
+/// Nothing is marked where nobody asked for it, or somebody asked not to.
+#[test]
+fn a_cache_that_is_off_has_no_marks() {
+    let body = |cache| {
+        let params = WireParams { cache, ..WireParams::default() };
+        String::from_utf8(write(WireFormat::AnthropicMessages, &plain(params)).unwrap()).unwrap()
+    };
+    assert_eq!(body(Some(CacheTime::Off)), body(None));
+    assert!(!body(None).contains("cache_control"));
+    assert!(body(Some(CacheTime::Hour)).contains(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#));
+}
+
 #[test]
 fn a_parameter_without_a_word_is_refused() {
     let seed = WireParams { seed: Some(1), ..WireParams::default() };
     let stop = WireParams { stop: vec!["x".into()], ..WireParams::default() };
     let thinking = WireParams { thinking: Some(Thinking::Budget(5_000)), ..WireParams::default() };
+    let cache = |time| WireParams { cache: Some(time), ..WireParams::default() };
     let table = [
         (WireFormat::OpenAiChat, thinking.clone(), "thinking_budget"),
         (WireFormat::CompatibleChat, thinking.clone(), "thinking_budget"),
@@ -206,6 +219,10 @@ fn a_parameter_without_a_word_is_refused() {
         (WireFormat::OpenAiResponses, seed.clone(), "seed"),
         (WireFormat::OpenAiResponses, stop, "stop"),
         (WireFormat::AnthropicMessages, seed, "seed"),
+        (WireFormat::OpenAiChat, cache(CacheTime::Off), "cache"),
+        (WireFormat::CompatibleChat, cache(CacheTime::FiveMinutes), "cache"),
+        (WireFormat::OpenAiResponses, cache(CacheTime::Hour), "cache"),
+        (WireFormat::Gemini, cache(CacheTime::Hour), "cache"),
     ];
     for (format, params, expected) in table {
         match write(format, &plain(params)) {
