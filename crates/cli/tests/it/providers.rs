@@ -234,6 +234,8 @@ fn settings_that_cannot_be_are_refused_before_anything_starts() {
     insta::assert_snapshot!(at("https://models.example/v1?key=1"), @"spinney: /tree.yaml:5:63: the model's base_url has a query: write only the address, such as https://host/v1");
     insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { thinking_budget: 2000 }"), @"spinney: /tree.yaml:5:50: `thinking_budget` is not known to chat completions: leave it out, or use another model");
     insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { service_tier: flex }"), @"spinney: /tree.yaml:5:52: `service_tier` is refused: service tiers have prices of their own");
+    insta::assert_snapshot!(error("provider: ollama, model: tiny, cache_wait: never"), @"spinney: /tree.yaml:5:54: `never` is not a time: write `off`, or a whole number and its unit, such as 200ms, 10s or 1m; a number alone is seconds");
+    insta::assert_snapshot!(error("provider: ollama, model: tiny, cache_wait: 0"), @"spinney: /tree.yaml:5:54: a time of `0` is out of bounds: write at least 1ms and at most 365d");
     assert!(!stage.home().exists());
 }
 

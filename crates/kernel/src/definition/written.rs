@@ -90,6 +90,14 @@ pub enum WrittenError {
         /// The input, cut to a readable length.
         text: String,
     },
+    #[error(
+        "`{text}` is not a time: write `off`, or a whole number and its unit, such as 200ms, 10s or 1m; \
+         a number alone is seconds"
+    )]
+    NotSpanOrOff {
+        /// The input, cut to a readable length.
+        text: String,
+    },
     /// Zero, or longer than allowed.
     #[error("a time of `{text}` is out of bounds: write at least 1ms and at most 365d")]
     SpanOutOfBounds {
@@ -228,7 +236,10 @@ impl TryFrom<Value> for SpanOrOff {
     fn try_from(value: Value) -> Result<Self, WrittenError> {
         match value.as_str() {
             Some("off") => Ok(Self(None)),
-            _ => value.try_into().map(|span| Self(Some(span))),
+            _ => value.try_into().map(|span| Self(Some(span))).map_err(|error| match error {
+                WrittenError::NotSpan { text } => WrittenError::NotSpanOrOff { text },
+                other => other,
+            }),
         }
     }
 }
