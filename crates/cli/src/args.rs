@@ -60,6 +60,11 @@ pub(crate) enum Command {
     Checkpoint(Checkpoint),
     /// List models with their context sizes and prices
     Models(Models),
+    /// Show what works here: the home, the keys of providers, and the models of a tree file.
+    ///
+    /// With a file, each of its models is called once, with a tiny prompt and the least output that the provider
+    /// allows. That costs a fraction of a cent per model, outside any budget; --no-calls makes no call.
+    Doctor(Doctor),
     /// Remove a tree, its workspaces and its checkpoints
     Rm(Rm),
     /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
@@ -120,6 +125,24 @@ pub(crate) struct Models {
     /// Only models whose `provider/model` has all of these words
     pub(crate) filter: Vec<String>,
     /// Write each model as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Doctor {
+    /// A tree file whose models to try (default: list the keys of all providers)
+    pub(crate) file: Option<PathBuf>,
+    /// Only check keys, and whether each server answers
+    #[arg(long, requires = "file")]
+    pub(crate) no_calls: bool,
+    /// How long to wait for each model
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub(crate) timeout: TimeSpan,
+    /// Allow scripts outside the tree file's folder
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+    /// Write one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -83,8 +83,18 @@ impl Scripted {
 
 /// The environment variable that a model needs and that is not set.
 pub(crate) fn missing(source: &ProviderSource) -> Option<&str> {
+    variables(source).find(|variable| !is_set(variable))
+}
+
+/// The environment variables that a model needs.
+pub(crate) fn variables(source: &ProviderSource) -> impl Iterator<Item = &str> {
     let headers = source.params.headers.iter().map(|(_, variable)| variable.as_str());
-    key_env(source).into_iter().chain(headers).find(|variable| value(variable).is_none())
+    key_env(source).into_iter().chain(headers)
+}
+
+/// Whether a variable has a value that is not blank.
+pub(crate) fn is_set(variable: &str) -> bool {
+    value(variable).is_some()
 }
 
 /// Adds the models that providers answer.
@@ -104,7 +114,8 @@ pub(crate) fn with_models(drivers: Drivers, file: &TreeFile, called: &[ModelName
     Ok(drivers)
 }
 
-fn model(
+/// A model of a provider.
+pub(crate) fn model(
     file: &TreeFile,
     name: &ModelName,
     source: &ProviderSource,
@@ -145,7 +156,7 @@ fn model(
 }
 
 /// The environment variable of a model's key, if it needs one.
-fn key_env(source: &ProviderSource) -> Option<&str> {
+pub(crate) fn key_env(source: &ProviderSource) -> Option<&str> {
     source.key_env.as_deref().or_else(|| usual_key_env(source.provider))
 }
 

@@ -61,10 +61,7 @@ pub(crate) enum Scripts {
 
 /// Reads a tree file and its scripts, and checks that every tool an agent names exists.
 pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source> {
-    let name = path.display().to_string();
-    let text =
-        read_text(path, FILE_BYTES_MAX, Links::Follow).with_context(|| format!("cannot read {name}"))?;
-    let file = TreeFile::parse_with(&name, &text, &Catalog::default())?;
+    let (Text { name, text }, file) = parsed(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found: Vec<(PathBuf, Text)> = Vec::new();
     let mut parts = Parts::new();
@@ -103,6 +100,19 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     let drivers = providers::with_models(drivers, &file, &called)?;
     check_tools(&file, &drivers)?;
     Ok(Source { file, text: Text { name, text }, scripts, parts, called, drivers })
+}
+
+/// Reads a tree file alone.
+pub(crate) fn read_tree(path: &Path) -> Result<TreeFile> {
+    parsed(path).map(|(_, file)| file)
+}
+
+fn parsed(path: &Path) -> Result<(Text, TreeFile)> {
+    let name = path.display().to_string();
+    let text =
+        read_text(path, FILE_BYTES_MAX, Links::Follow).with_context(|| format!("cannot read {name}"))?;
+    let file = TreeFile::parse_with(&name, &text, &Catalog::default())?;
+    Ok((Text { name, text }, file))
 }
 
 /// The models and tools of these scripts.
@@ -157,7 +167,7 @@ pub(crate) fn plain(path: &Path) -> String {
 }
 
 /// Reads a script that a tree file in this folder names.
-fn read_script(folder: &Path, script: &str, allowed: Scripts) -> Result<String> {
+pub(crate) fn read_script(folder: &Path, script: &str, allowed: Scripts) -> Result<String> {
     match allowed {
         Scripts::Anywhere => read_text(&folder.join(script), SCRIPT_BYTES_MAX, Links::Follow),
         Scripts::Below => bounded(open_below(folder, script)?, SCRIPT_BYTES_MAX),

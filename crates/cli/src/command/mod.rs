@@ -1,6 +1,7 @@
 //! The commands: one file each, or one for several that work the same way.
 
 mod checkpoint;
+mod doctor;
 mod events;
 mod models;
 mod ps;
@@ -34,6 +35,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Resume(args) => resume::resume(home, &args).await,
         Command::Ps(args) => ps::ps(home, &args).await,
         Command::Models(args) => models::models(&args),
+        Command::Doctor(args) => doctor::doctor(home, &args).await,
         Command::Events(args) => events::events(home, args).await,
         Command::Show(args) => show::show(home, &args),
         Command::Questions(args) => questions::questions(home, &args).await,

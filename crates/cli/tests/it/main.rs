@@ -9,6 +9,7 @@ mod checkpoints;
 mod config;
 mod contexts;
 mod docs;
+mod doctor;
 mod example;
 mod file_tools;
 mod following;

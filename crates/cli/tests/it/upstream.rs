@@ -149,6 +149,16 @@ impl Reply {
         Self::Gigabyte { head: STREAM.to_owned(), piece: piece.repeat((64 * 1024 / piece.len()).max(1)) }
     }
 
+    /// The same reply, with more headers.
+    pub(crate) fn with_headers(self, headers: &str) -> Self {
+        match self {
+            Self::Sent(text) => Self::Sent(text.replacen("\r\n", &format!("\r\n{headers}"), 1)),
+            Self::Late(_) | Self::Held(_) | Self::Gigabyte { .. } => {
+                panic!("only a reply that is sent at once")
+            }
+        }
+    }
+
     pub(crate) fn error(status: &str, headers: &str, message: &str) -> Self {
         let body = json!({ "error": { "message": message } });
         Self::Sent(format!(
@@ -199,7 +209,7 @@ fn read(connection: &mut TcpStream) -> Option<Asked> {
                 .lines()
                 .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
             if body.len() >= length.unwrap_or(0) {
-                let json = serde_json::from_str(body).unwrap();
+                let json = if body.is_empty() { Value::Null } else { serde_json::from_str(body).unwrap() };
                 return Some(Asked { head: head.to_owned(), body: json, text: body.to_owned() });
             }
         }
