@@ -5,6 +5,7 @@ mod approval;
 mod bad_amount;
 mod bad_input;
 mod budget;
+mod cache_bill;
 mod campaign;
 mod caps;
 mod context_docs;
