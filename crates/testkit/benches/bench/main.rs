@@ -4,6 +4,7 @@
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]
 
 mod alloc;
+mod caches;
 mod contexts;
 mod handle;
 mod kernel;
@@ -24,6 +25,11 @@ fn main() {
     if std::env::args().any(|word| word == "--test") {
         return;
     }
+    // Virtual time: it needs no quiet machine, so it can be printed alone.
+    if std::env::args().any(|word| word == "caches") {
+        caches();
+        return;
+    }
     // The two are measured at different moments, so each is measured several times, and the minimum counts.
     let mut lives = vec![kernel::life_ns()];
     let peer = peer::measure(&VERONICA).map_err(|why| println!("veronica-core is not measured: {why}")).ok();
@@ -35,6 +41,12 @@ fn main() {
     kernel::run(&lives, peer.as_ref());
     measure::title("contexts");
     contexts::run();
+    caches();
     measure::title("memory");
     memory::run(peer.as_ref());
+}
+
+fn caches() {
+    measure::title("prompt caches, in virtual time");
+    caches::run();
 }
