@@ -324,3 +324,52 @@ async fn a_hundred_trees_share_one_rate_limit_fairly() {
     assert!(calls.len() as u64 >= 60 * (MINUTES - 1), "{}", calls.len());
     assert!(least >= 33 && most <= 39, "{least} to {most}");
 }
+
+/// The story of `docs/models.md`: a provider limits five trees, works for a while, fails for half a minute and comes
+/// back.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_limits_fails_and_comes_back_costs_each_tree_one_retry() {
+    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Instant::now());
+    let calls: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let counted = Arc::clone(&calls);
+    let model = FunctionModel::new(move |attempt: Arc<ModelAttempt>| {
+        let now_ms = start.elapsed().as_millis() as u64;
+        let is_first = {
+            let mut calls = counted.lock().unwrap();
+            calls.push(now_ms);
+            calls.len() == 1
+        };
+        async move {
+            let fault = match now_ms {
+                _ if is_first => Fault { retry_after_ms: Some(20_000), ..Fault::of(FaultKind::RateLimit) },
+                60_000..90_000 => Fault::of(FaultKind::Server),
+                _ => {
+                    // The first turn ends at the full minute, and the second begins.
+                    let asks =
+                        if attempt.turn == 1 { vec![ToolAsk::new("1", "list_agents", "{}")] } else { vec![] };
+                    if attempt.turn == 1 {
+                        sleep(Duration::from_millis(60_000 - now_ms)).await;
+                    }
+                    return Ok(ModelAnswer { asks, ..said("done") });
+                }
+            };
+            Err(Missed { fault, used: Used::NOTHING })
+        }
+    });
+    let home = home(&stage, &[("m", model.with_service("https://api.example.com"))]);
+    let mut definition = alone();
+    definition.roles.get_mut("root").unwrap().caps.tools = Allow::only(["list_agents".parse().unwrap()]);
+    let mut trees = vec![home.start(definition.clone()).await.unwrap()];
+    sleep(Duration::from_secs(1)).await;
+    for _ in 1..5 {
+        trees.push(home.start(definition.clone()).await.unwrap());
+    }
+    let mut retries = Vec::new();
+    for tree in &trees {
+        assert_eq!(settled(tree).await.state, TreeState::Ended(ExitKind::Completed));
+        retries.push(spent(tree, Resource::Retries).await);
+    }
+    assert_eq!(retries, [2, 1, 1, 1, 1]);
+    let seconds: Vec<u64> = calls.lock().unwrap().iter().map(|ms| ms / 1_000).collect();
+    assert_eq!(seconds, [0, 20, 20, 20, 20, 20, 60, 60, 60, 60, 60, 120, 130, 130, 130, 130]);
+}
