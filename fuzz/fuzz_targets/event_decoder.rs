@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use spinney_kernel::Batch;
+use spinney_journal::Batch;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(batch) = serde_json::from_slice::<Batch>(bytes) else { return };

@@ -4,6 +4,7 @@
 mod budget;
 mod builtin;
 mod caps;
+mod expression;
 mod model_provider;
 mod output_schema;
 mod rate_limit;
@@ -27,6 +28,7 @@ use crate::words::{ByName, Durability, ModelName, RoleName, ThreadId, TokenCount
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
 pub use caps::{Allow, Caps, Network};
+pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
 pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use rate_limit::RateLimit;

@@ -258,3 +258,25 @@ pub const SOURCE_BYTES_MAX: usize = 512;
 pub const SOURCES_BYTES_MAX: usize = 2_048;
 /// Most completed children whose knowledge one agent keeps for another task; the latest ones.
 pub const FINISHED_KEPT_MAX: usize = 8;
+
+/// Most named values of a tree.
+pub const VALUES_MAX: usize = 1_024;
+/// Largest named value, in bytes.
+pub const VALUE_BYTES_MAX: usize = 1_048_576;
+/// Most bytes of all named values of a tree.
+pub const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Longest condition or other expression of a graph, in bytes. A template is a text, so [`TEXT_BYTES_MAX`] is its limit.
+pub const EXPRESSION_BYTES_MAX: usize = 4 * 1024;
+/// Most names, constants, operators and filters in one source.
+pub const EXPRESSION_NODES_MAX: usize = 512;
+/// Most levels of parentheses, brackets and `not` in one source: parser and evaluator go that deep.
+pub const EXPRESSION_DEPTH_MAX: usize = 16;
+/// Most steps of one evaluation: a few milliseconds. Nodes, compared elements and bytes of text cost steps.
+pub const EXPRESSION_STEPS_MAX: u64 = 1_000_000;
+/// Bytes of text that cost one step.
+pub const EXPRESSION_STEP_BYTES: usize = 16;
+/// Largest value of an expression, in bytes of JSON, and the largest text in between.
+pub const EXPRESSION_VALUE_BYTES_MAX: usize = 1_048_576;
+/// Deepest value that an expression compares or copies: what a JSON parser reads by default.
+pub const EXPRESSION_VALUE_DEPTH_MAX: usize = 128;
