@@ -4,6 +4,7 @@
 mod bad_script;
 mod corpus;
 mod escapes;
+mod expressions;
 mod files;
 mod golden;
 #[cfg(feature = "http")]
