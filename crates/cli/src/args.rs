@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Window(WhoseContext),
     /// Show open questions, with everything that a yes would allow
     Questions(Questions),
+    /// Show the values that the agents of a tree share, or one of them
+    Shared(Shared),
     /// Cancel a tree, or one agent and everything below it
     Cancel(Cancel),
     /// Answer a question that an agent asked
@@ -173,6 +175,17 @@ pub(crate) struct Questions {
     /// Which tree (default: the one started last)
     pub(crate) id: Option<String>,
     /// Write each question as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Shared {
+    /// Which tree (default: the one started last)
+    pub(crate) id: Option<String>,
+    /// Which value; its JSON alone is printed
+    pub(crate) key: Option<String>,
+    /// Write each value as a line of JSON, with its version, author and time
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -90,9 +90,15 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             };
             main_line(format!("asks a person (question {}): {text}", call.0))
         }
-        Event::ToolAnswered { agent, ask, body, is_error } => {
+        Event::ToolAnswered { agent, ask, body, is_error, .. } => {
             let verb = if *is_error { "is refused" } else { "gets from" };
             answered(names, agent, *ask, verb, &body.text)
+        }
+        Event::ValueWritten { name, value, version, .. } => {
+            main_line(format!("writes shared value {name}, version {version}: {}", short(&value.text)))
+        }
+        Event::ValuesCleared { count } => {
+            detail(format!("{} cleared", counted(u64::from(*count), "shared value")))
         }
         Event::Charged { amounts, note, .. } => main_line(format!("is charged {amounts:#}: {}", short(note))),
         Event::MessageSent { from, body, .. } => {

@@ -168,6 +168,7 @@ pub fn definition(plants: &[Plant]) -> Definition {
         tools: [(parse("read"), tool(OnLost::Repeatable)), (parse("write"), tool(OnLost::Presumed))]
             .into_iter()
             .collect(),
+        shared: Default::default(),
         unpriced: Unpriced::Refuse,
         durability: Default::default(),
         tags: Default::default(),

@@ -157,10 +157,14 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CallEnded { call, outcome, spent, overrun, .. } => {
             format!("{call} ended: {}, spent {}{}", outcome_text(outcome), amounts(spent), over(overrun))
         }
-        Event::ToolAnswered { agent, ask, body, is_error } => {
+        Event::ToolAnswered { agent, ask, body, is_error, .. } => {
             let how = if *is_error { "error" } else { "answer" };
             format!("{agent} tool {ask} {how}: {}", body.text)
         }
+        Event::ValueWritten { name, value, by, version, .. } => {
+            format!("value {name} version {version} by {}: {}", sender(by), value.text)
+        }
+        Event::ValuesCleared { count } => format!("{count} shared values cleared"),
         Event::Charged { agent, amounts: charged, .. } => format!("{agent} charged {}", amounts(charged)),
         Event::MessageSent { from, to, body, .. } => {
             format!("message from {} to {to}: {}", sender(from), body.text)

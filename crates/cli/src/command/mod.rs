@@ -10,6 +10,7 @@ mod replay;
 mod resume;
 mod rm;
 mod run;
+mod shared;
 mod show;
 mod steer;
 mod window;
@@ -39,6 +40,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Events(args) => events::events(home, args).await,
         Command::Show(args) => show::show(home, &args),
         Command::Questions(args) => questions::questions(home, &args).await,
+        Command::Shared(args) => shared::shared(home, &args).await,
         Command::Window(args) => window::window(home, &args),
         Command::Replay(args) => replay::replay(home, &args),
         Command::Cancel(args) => steer::cancel(home, args).await,

@@ -464,6 +464,38 @@ fn l32_retries_of_the_tree_and_of_an_agent() {
     ");
 }
 
+/// L32: `shared` says which roles may write a value.
+#[test]
+fn l32_who_may_write_a_shared_value() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call: [ { tool: spawn_agent, args: { agent: helper, id: a, goal: Help. } } ]
+  - { when: { agent: lead }, say: done }
+  - { when: { agent: helper, turn: 1 }, call: [ { tool: look }, { tool: write_context, args: { key: plan, value: 1 } } ] }
+  - { say: helped }
+tools: { look: { description: Looks., say: seen } }
+";
+    let stage = Stage::new();
+    let written = |key: &str| {
+        let file = file(&stage, script, At::Tree, key);
+        let text =
+            std::fs::read_to_string(&file).unwrap().replace("tools: [look]", "tools: [look, write_context]");
+        let file = stage
+            .file("shared.yaml", &text.replace("tools: [spawn_agent", "tools: [write_context, spawn_agent"));
+        let run = stage.spinney(&["run", &file, "--json"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let events = run.json();
+        events.iter().filter(|event| event["type"] == json!("value_written")).count()
+    };
+    assert_eq!(written(""), 1);
+    assert_eq!(written("shared: { plan: { write: [lead] } }"), 0);
+    assert_eq!(written("shared: { 'p*': { write: [] }, plan: { write: [helper] } }"), 1);
+    let bad = file(&stage, script, At::Tree, "shared: { plan: { write: [helpers] } }");
+    let refused = stage.spinney(&["run", &bad]);
+    assert!(refused.code == Some(2) && refused.err.contains("unknown agent `helpers`"), "{refused:?}");
+}
+
 /// L32: an unknown key is refused anywhere, with its place, and nothing is started.
 #[test]
 fn l32_an_unknown_key_is_refused_with_its_place() {

@@ -30,6 +30,78 @@ fn s4_a_task_is_handed_down_three_hops_and_its_answer_comes_back_up() {
     assert_eq!(refused["body"]["text"], json!("depth limit 3 reached at depth 3: do this part yourself"));
 }
 
+/// S8, X7: two agents change one value. The second write that names an old version is refused with the version there
+/// is, and nothing is lost; a role without the right to write is refused; `spinney shared` has the last versions with
+/// authors, also after the end.
+#[test]
+fn s8_agents_work_on_one_value_and_lose_nothing() {
+    let stage = Stage::new();
+    let run = stage.spinney(&["run", &scenario("s08-shared-memory"), "--json"]);
+    assert_eq!(
+        (run.code, &run.result()["output"]),
+        (Some(0), &json!("Both rows are planted.")),
+        "{}",
+        run.err
+    );
+    let events = run.json();
+    let written: Vec<Value> = of_type(&events, "value_written")
+        .iter()
+        .map(|event| json!([event["name"], event["version"], event["by"], event["value"]["text"]]))
+        .collect();
+    let by = |agent: &str| json!({ "agent": agent });
+    let wanted = [
+        json!(["plan", 1, by("lead"), r#"{"oak":"free","elm":"free"}"#]),
+        json!(["budget", 1, by("lead"), "null"]),
+        json!(["plan", 2, by("ann"), r#"{"oak":"ann","elm":"free"}"#]),
+        json!(["plan", 3, by("bob"), r#"{"oak":"ann","elm":"bob"}"#]),
+    ];
+    assert_eq!(written, wanted);
+    let told = |agent: &str| {
+        let results = stage.results(agent);
+        results
+            .iter()
+            .map(|result| result["text"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    insta::assert_snapshot!(told("bob"), @r#"
+    `plan` has version 2, not 1: read it again, and write with `expect_version: 2`
+    role `planter` may not write `budget`, only `lead` may: choose another key
+    plan version 2, 26 bytes, written by ann:
+    {"oak":"ann","elm":"free"}
+    wrote plan version 3
+    "#);
+    insta::assert_snapshot!(told("lead"), @r#"
+    wrote plan version 1
+    wrote budget version 1
+    The oaks stand.
+    The elms stand.
+    plan version 3, 25 bytes, written by bob:
+    {"oak":"ann","elm":"bob"}
+    budget version 1, 4 bytes, written by lead
+    plan version 3, 25 bytes, written by bob
+    "#);
+    assert_eq!(stage.said(&["shared", "last", "plan"]), "{\"oak\":\"ann\",\"elm\":\"bob\"}\n");
+    insta::assert_snapshot!(stage.said(&["shared"]), @r#"
+    2 shared values (the tree has ended, its agents can no longer read them):
+      budget  version 1, 4 bytes, by lead, just now
+        null
+      plan  version 3, 25 bytes, by bob, just now
+        {"oak":"ann","elm":"bob"}
+    "#);
+    let lines = stage.spinney(&["shared", "--json"]).json();
+    let fields =
+        |line: &Value| json!([line["key"], line["version"], line["by"], line["cleared"], line["value"]]);
+    let wanted = [
+        json!(["budget", 1, "lead", true, null]),
+        json!(["plan", 3, "bob", true, { "oak": "ann", "elm": "bob" }]),
+    ];
+    assert_eq!(lines.iter().map(fields).collect::<Vec<_>>(), wanted);
+    let missing = stage.spinney(&["shared", "last", "plans"]);
+    assert!(missing.code == Some(2) && missing.err.contains("it has budget, plan"), "{missing:?}");
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
 /// S9: killed in the middle and resumed, the tree has the answer and the cost of an undisturbed run.
 #[test]
 fn s9_a_tree_is_resumed_after_its_process_was_killed() {

@@ -140,14 +140,18 @@ impl Steps {
                 Vec::new()
             }
             Event::AgentSpawned(spawned) => self.spawned(spawned, now),
-            Event::ToolAnswered { agent, ask, body, is_error } => {
+            Event::ToolAnswered { agent, ask, body, is_error, value } => {
                 let asked = self.living.get_mut(agent).and_then(|life| life.ask(*ask));
                 let Some((asked, said)) = asked else { return Vec::new() };
                 // A successful spawn already has its step.
                 if asked.tool == Builtin::SpawnAgent.word() && !is_error {
                     return Vec::new();
                 }
-                self.did(agent, asked, said, Observation::answer(body, *is_error, &Whole::Journal, seq), now)
+                let rest = value.as_ref().and_then(|read| read.rest.as_ref());
+                let (_, mut changes) = self.long_output(agent, rest);
+                let observed = Observation::answer(body, *is_error, &Whole::Journal, seq);
+                changes.extend(self.did(agent, asked, said, observed, now));
+                changes
             }
             Event::CallEnded { call, outcome, spent, .. } => {
                 let Some(open) = self.open.leave(event) else { return Vec::new() };
@@ -243,7 +247,12 @@ impl Steps {
     /// Where the whole of a tool's output is, and what that asks for.
     fn offloaded(&mut self, agent: &AgentId, outcome: &Outcome) -> (Whole, Vec<StepChange>) {
         let Outcome::Done { body, .. } = outcome else { return (Whole::Journal, Vec::new()) };
-        let (Some(rest), Some(_), Some(life)) = (body.rest(), body.ends(), self.living.get_mut(agent)) else {
+        self.long_output(agent, body.ends().and_then(|_| body.rest()))
+    }
+
+    /// An output of which the agent is shown head and tail becomes a file, if there is room.
+    fn long_output(&mut self, agent: &AgentId, rest: Option<&BlobRef>) -> (Whole, Vec<StepChange>) {
+        let (Some(rest), Some(life)) = (rest, self.living.get_mut(agent)) else {
             return (Whole::Journal, Vec::new());
         };
         let whole = life.offloads.take(rest);

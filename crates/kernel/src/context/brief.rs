@@ -312,7 +312,7 @@ fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = T
         description: builtin.description(),
         schema: builtin.schema_under(rules),
     };
-    Builtin::ALL.into_iter().map(text).filter(|tool| allowed.has(tool.name))
+    Builtin::under(rules).map(text).filter(|tool| allowed.has(tool.name))
 }
 
 /// The size of a built-in tool in a definition that was not counted. No real driver sees such a definition, so no
@@ -325,6 +325,6 @@ const fn uncounted_bytes(builtin: Builtin) -> usize {
         Builtin::ListAgents => 45,
         Builtin::CancelAgent => 55,
         Builtin::AskHuman => 61,
-        Builtin::FollowupTask => 0,
+        Builtin::FollowupTask | Builtin::ReadContext | Builtin::WriteContext | Builtin::ListContext => 0,
     }
 }

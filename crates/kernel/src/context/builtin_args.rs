@@ -3,11 +3,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Goal;
+use super::{Goal, SharedText};
 use crate::definition::{BudgetKeys, Builtin, Refusal, Share, TimeSpan};
 use crate::record::{OnTimeout, ToolAsk, WaitNeed};
 use crate::words::{
-    AgentId, Correlation, MessageKind, ModelName, RoleName, TokenCount, ToolName, Topic, cut, limit,
+    AgentId, Correlation, MessageKind, ModelName, RoleName, TokenCount, ToolName, Topic, ValueName, cut,
+    limit,
 };
 
 impl ToolAsk {
@@ -40,7 +41,13 @@ pub(crate) fn passed_tokens(
             let FollowupArgs { task, .. } = serde_json::from_str(args).ok()?;
             Some(Goal::tokens(&task, tokens))
         }
-        Builtin::WaitAgent | Builtin::ListAgents | Builtin::CancelAgent | Builtin::AskHuman => None,
+        Builtin::WriteContext => SharedText::in_args(args).map(|written| written.counted(tokens)),
+        Builtin::WaitAgent
+        | Builtin::ListAgents
+        | Builtin::CancelAgent
+        | Builtin::AskHuman
+        | Builtin::ReadContext
+        | Builtin::ListContext => None,
     }
 }
 
@@ -98,6 +105,27 @@ pub(crate) struct SendArgs {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListArgs {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadContextArgs {
+    pub(crate) key: ValueName,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteContextArgs {
+    pub(crate) key: ValueName,
+    pub(crate) value: Box<RawValue>,
+    pub(crate) expect_version: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListContextArgs {
+    #[serde(default)]
+    pub(crate) prefix: String,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -14,13 +14,13 @@ use super::known::{Context, Reader};
 use super::message::Texts;
 use super::summary::Summarising;
 use super::text::{clamp_text, heard, outcome_text, repeats_text};
-use super::{Aim, Along, Message, OpenCall, OpenCalls, Origin, Packet};
+use super::{Aim, Along, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
 use crate::definition::Definition;
 use crate::record::{Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, Work};
 use crate::window::{KeptChildren, MessageList};
-use crate::words::{AgentId, Body, By, ByName, Category, Seq, TreeId, make_room};
+use crate::words::{AgentId, Body, By, ByName, Category, Seq, TreeId, ValueName, make_room};
 
 pub use restore::ContextSnapshot;
 pub use restore::Places;
@@ -40,6 +40,8 @@ pub struct Contexts {
     kept: KeptChildren<AgentId, Context>,
     /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
+    /// The values that agents share, until the root ends.
+    shared: SharedValues,
     /// Summaries that are being written, by agent.
     summaries: BTreeMap<AgentId, Summarising>,
     /// Messages of last calls that see less than the window holds.
@@ -73,6 +75,7 @@ impl Contexts {
             end: None,
             kept: KeptChildren::default(),
             unborn: BTreeMap::new(),
+            shared: SharedValues::default(),
             summaries: BTreeMap::new(),
             last_calls: BTreeMap::new(),
             keeps_all: false,
@@ -112,10 +115,15 @@ impl Contexts {
                 self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
             Event::CallAsked { agent, work, .. } => self.asked(agent, work),
-            Event::ToolAnswered { agent, ask, body, is_error } => {
+            Event::ToolAnswered { agent, ask, body, is_error, value } => {
                 let along = Along::boxed(None, body.parts());
-                self.result(agent, *ask, body.text.clone(), *is_error, along);
+                match value {
+                    Some(read) => self.value_read(agent, *ask, &body.text, &read.name),
+                    None => self.result(agent, *ask, body.text.clone(), *is_error, along),
+                }
             }
+            Event::ValueWritten { .. } => self.shared.apply(event),
+            Event::ValuesCleared { .. } => self.shared = SharedValues::default(),
             Event::CallEnded { outcome, .. } => {
                 let ended = self.open.leave(event);
                 ended.into_iter().for_each(|call| self.call_ended(call, outcome));
@@ -302,6 +310,17 @@ impl Contexts {
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
         let (id, tool) = (id.as_str().into(), tool.as_str().into());
         context.answer(ask, Message::Result { id, tool, text, is_error, along });
+    }
+
+    /// A long value becomes a file of the agent, as any long output.
+    fn value_read(&mut self, agent: &AgentId, ask: u32, before: &str, name: &ValueName) {
+        let (Some(value), Some(context)) = (self.shared.find(name.as_str()), self.agents.get_mut(agent))
+        else {
+            return;
+        };
+        let (whole, file) = context.offloaded(&value.body);
+        let text = format!("{before}{}", offload::shown(value.body.clone(), &whole));
+        self.result(agent, ask, text, false, Along::boxed(file, &[]));
     }
 
     fn call_ended(&mut self, call: OpenCall, outcome: &Outcome) {

@@ -14,6 +14,7 @@ mod known;
 mod message;
 pub mod offload;
 mod open_calls;
+mod shared;
 mod summary;
 mod text;
 mod trace;
@@ -22,7 +23,8 @@ pub use along::{Along, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolDescription};
 pub(crate) use builtin_args::{
-    AskArgs, CancelArgs, FollowupArgs, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
+    AskArgs, CancelArgs, FollowupArgs, ListArgs, ListContextArgs, ReadContextArgs, SendArgs, SpawnArgs,
+    WaitArgs, WriteContextArgs, read,
 };
 pub use facts::Facts;
 pub(crate) use facts::facts_tokens;
@@ -32,6 +34,7 @@ pub use folded::Folded;
 pub use frame::Frame;
 pub use message::{Message, Offloaded, Origin, Packet};
 pub use open_calls::{Aim, OpenCall, OpenCalls};
+pub use shared::{SharedText, SharedValue, SharedValues};
 pub(crate) use summary::summary_tokens;
 pub(crate) use text::{
     ROLLED_BACK, child_tokens, clamp_text, heard_tokens, outcome_tokens, repeats_text, shown_tokens,

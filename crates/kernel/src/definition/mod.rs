@@ -12,6 +12,7 @@ mod refusal;
 mod repeats;
 mod role;
 mod share;
+mod shared_access;
 mod shares;
 mod thinking;
 mod window_spec;
@@ -37,6 +38,7 @@ pub(crate) use refusal::{check_said, check_text};
 pub use repeats::Repeats;
 pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
 pub use share::{GivenMessage, Share};
+pub use shared_access::{SharedAccess, ValueAccess};
 pub use shares::{Preset, Shares};
 pub use thinking::Thinking;
 pub(crate) use window_spec::check_size;
@@ -65,6 +67,9 @@ pub struct Definition {
     /// Tools by name, without the built-in ones.
     #[serde(default, skip_serializing_if = "ByName::is_empty")]
     pub tools: ByName<ToolName, ToolSpec>,
+    /// Which roles may read and write which shared values; everybody who has the tools if it says nothing.
+    #[serde(default, skip_serializing_if = "SharedAccess::is_empty")]
+    pub shared: SharedAccess,
     /// How to treat models without a price under a cost ceiling.
     #[serde(default)]
     pub unpriced: Unpriced,
@@ -213,8 +218,8 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    fn check(&self, name: &ToolName) -> Result<(), Refusal> {
-        if Builtin::named(name).is_some() {
+    fn check(&self, name: &ToolName, rules: u32) -> Result<(), Refusal> {
+        if Builtin::named_under(rules, name).is_some() {
             return Err(Refusal::ToolNameTaken { tool: name.clone() });
         }
         check_text("description of a tool", &self.description, limit::TEXT_BYTES_MAX)?;
@@ -258,6 +263,7 @@ impl Definition {
             models: ByName::default(),
             roles: ByName::default(),
             tools: ByName::default(),
+            shared: SharedAccess::default(),
             unpriced: Unpriced::default(),
             durability: Durability::default(),
             tags: Arc::default(),
@@ -313,14 +319,14 @@ impl Definition {
         if is_estimated { TokenCounter::Estimate } else { TokenCounter::Exact }
     }
 
-    /// The names of all tools, built-in ones first.
-    pub fn tool_names(&self) -> impl Iterator<Item = ToolName> {
-        let builtin = Builtin::ALL.into_iter().map(|builtin| ToolName::of_builtin(builtin.word()));
+    /// The names of all tools of a tree under these rules, built-in ones first.
+    pub fn tool_names(&self, rules: u32) -> impl Iterator<Item = ToolName> {
+        let builtin = Builtin::under(rules).map(|builtin| ToolName::of_builtin(builtin.word()));
         builtin.chain(self.tools.keys().cloned())
     }
 
     /// Validates the whole definition.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, rules: u32) -> Result<(), Refusal> {
         check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
         check_tags(&self.tags)?;
@@ -335,9 +341,10 @@ impl Definition {
             bounded("fallback", model.fallback.len())?;
             model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
         }
+        self.shared.check(self)?;
         bounded("tools", self.tools.len())?;
         for (name, tool) in &self.tools {
-            tool.check(name)?;
+            tool.check(name, rules)?;
         }
         for role in self.roles.values() {
             if let Some(turns) = &role.turns {

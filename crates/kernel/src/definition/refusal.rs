@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::words::{
     AgentId, BadPart, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time, ToolName, Topic,
-    TreeId, check_parts,
+    TreeId, ValueName, check_parts,
 };
 
 /// Why a request was refused. A refusal leaves the world unchanged.
@@ -110,6 +110,30 @@ pub enum Refusal {
     BadRate { what: String, rate: u64, rate_max: u64 },
     #[error("the deadline of `{agent}` passed {late_ms} ms ago: answer with what you have")]
     DeadlinePassed { agent: AgentId, deadline: Time, late_ms: u64 },
+
+    // --- shared values
+    #[error("no value is called `{name}`: list_context shows which there are")]
+    UnknownValue { name: ValueName },
+    #[error("role `{role}` may not {verb} `{name}`, {}: choose another key", only(allowed))]
+    ValueNotAllowed { name: ValueName, role: RoleName, verb: String, allowed: Vec<RoleName> },
+    #[error("`{name}` is written by the tree itself: choose another key")]
+    ReservedValue { name: ValueName },
+    #[error(
+        "{}, not {expected}: read it again, and write with `expect_version: {version}`", has_version(name, *version)
+    )]
+    ValueVersion { name: ValueName, version: u64, expected: u64 },
+    #[error(
+        "`{name}` would have {bytes} bytes and the limit is {bytes_max}: write a shorter value, or several"
+    )]
+    ValueTooLarge { name: ValueName, bytes: u64, bytes_max: u64 },
+    #[error(
+        "the shared values would have {bytes} bytes with `{name}` and the limit is {bytes_max}: write null over values that nobody needs"
+    )]
+    ValuesFull { name: ValueName, bytes: u64, bytes_max: u64 },
+    #[error(
+        "there are {count} shared values and the limit is {count_max}: write over one that exists, not `{name}`"
+    )]
+    ValuesLimit { name: ValueName, count: usize, count_max: usize },
 
     // --- calls
     #[error("{open} calls are open and the limit is {open_max}: wait for some to end")]
@@ -235,6 +259,17 @@ impl Refusal {
 
 fn listed<T: std::fmt::Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn only<T: std::fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() { String::from("nobody may") } else { format!("only {} may", listed(items)) }
+}
+
+fn has_version(name: &ValueName, version: u64) -> String {
+    match version {
+        0 => format!("there is no value `{name}` yet, so its version is 0"),
+        version => format!("`{name}` has version {version}"),
+    }
 }
 
 fn one_of<T: std::fmt::Display>(items: &[T]) -> String {

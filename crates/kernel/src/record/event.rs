@@ -12,8 +12,8 @@ use crate::record::{
     Summary, WaitFor, Why, Work,
 };
 use crate::words::{
-    AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName, Running,
-    Seq, Time, TimerId, TokenCount, TreeId,
+    AgentId, BlobRef, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName,
+    Running, Seq, Time, TimerId, TokenCount, TreeId, ValueName,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
@@ -239,6 +239,24 @@ pub enum Event {
         body: Body,
         #[serde(default)]
         is_error: bool,
+        /// The shared value that the model reads after the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Box<ValueRead>>,
+    },
+    /// A shared value was written; it replaces what was there.
+    ValueWritten {
+        name: ValueName,
+        /// Its JSON; a long one is a blob.
+        value: Body,
+        by: By,
+        /// The first is 1.
+        version: u64,
+        at: Time,
+    },
+    /// The root is about to end: no agent can read the shared values any more.
+    ValuesCleared {
+        /// How many there were.
+        count: u32,
     },
     /// Spending outside the tree was booked manually.
     Charged {
@@ -363,6 +381,8 @@ impl Event {
             Self::WaitStarted { .. } => "wait_started",
             Self::QuestionAsked { .. } => "question_asked",
             Self::ToolAnswered { .. } => "tool_answered",
+            Self::ValueWritten { .. } => "value_written",
+            Self::ValuesCleared { .. } => "values_cleared",
             Self::Charged { .. } => "charged",
             Self::MessageSent { .. } => "message_sent",
             Self::MessagePublished { .. } => "message_published",
@@ -388,7 +408,7 @@ impl Event {
             Self::AgentSpawned(spawned) => Some(&spawned.agent),
             Self::ContextRestored(restored) => Some(&restored.agent),
             Self::ContextShared { to, .. } | Self::MessageSent { to, .. } => Some(to),
-            Self::MessagePublished { from, .. } => match from {
+            Self::MessagePublished { from, .. } | Self::ValueWritten { by: from, .. } => match from {
                 By::Agent(agent) => Some(agent),
                 By::Person => None,
             },
@@ -421,6 +441,7 @@ impl Event {
             | Self::AttemptFailed { .. }
             | Self::CallHeldBack { .. }
             | Self::CallEnded { .. }
+            | Self::ValuesCleared { .. }
             | Self::TreeUnhalted
             | Self::TreeSuspended
             | Self::TreeContinued
@@ -464,6 +485,8 @@ impl Event {
             Self::AgentUnpaused { .. } => "agent.unpause",
             Self::AgentRedirected { .. } => "agent.redirect",
             Self::ToolAnswered { .. } => "tool.answer",
+            Self::ValueWritten { .. } => "context.write",
+            Self::ValuesCleared { .. } => "context.clear",
             Self::Charged { .. } => "budget.charge",
             Self::WrapUpStarted { .. } => "agent.wrap_up",
             Self::RepeatsNoticed { .. } => "agent.repeats",
@@ -501,6 +524,7 @@ impl Event {
         match self {
             Self::AgentEnding { result, .. } | Self::AgentEnded { result, .. } => result.iter().collect(),
             Self::ToolAnswered { body, .. }
+            | Self::ValueWritten { value: body, .. }
             | Self::MessageSent { body, .. }
             | Self::MessagePublished { body, .. } => vec![body],
             Self::CallEnded { outcome, .. } => outcome.body().into_iter().collect(),
@@ -531,6 +555,7 @@ impl Event {
             | Self::AttemptFailed { .. }
             | Self::CallHeldBack { .. }
             | Self::WaitStarted { .. }
+            | Self::ValuesCleared { .. }
             | Self::Charged { .. }
             | Self::TreeHalted { .. }
             | Self::TreeUnhalted
@@ -546,6 +571,17 @@ impl Event {
             | Self::RateLimited { .. } => Vec::new(),
         }
     }
+}
+
+/// A shared value that an agent read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueRead {
+    pub name: ValueName,
+    pub version: u64,
+    /// The whole of it, if the agent is shown head and tail only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<BlobRef>,
 }
 
 /// A child's window is smaller than its parent's.

@@ -22,7 +22,7 @@ pub use clock_kind::ClockKind;
 pub use cut::{Blank, Cut, LeftOut, Shortened, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
-pub use event::{Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, are_decided};
+pub use event::{Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, ValueRead, are_decided};
 pub use exit::{Exit, ExitKind, Failure};
 pub use header::{Header, Tie};
 pub use held_back::HeldBy;

@@ -2,7 +2,7 @@
 //! parent is notified of each child exactly once.
 
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
-use crate::rules::{Draft, call, turn};
+use crate::rules::{Draft, call, shared, turn};
 use crate::words::Body;
 use crate::world::{AgentIx, AgentState, Farewell};
 
@@ -91,6 +91,9 @@ fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     let attachment = draft.agent(ix).attachment;
     let parent = draft.agents().parent(ix);
     let said = if result.is_none() { draft.agent(ix).progress.last() } else { None };
+    if parent.is_none() {
+        shared::clear(draft);
+    }
     draft.record(Event::AgentEnded { agent, exit, result, said, spent });
     let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
     if let Attachment::Call { call, .. } = attachment {

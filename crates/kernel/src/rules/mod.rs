@@ -10,6 +10,7 @@ mod draft;
 mod input;
 pub mod report;
 pub mod request;
+pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod turn;
 mod verb;

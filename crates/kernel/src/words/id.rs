@@ -214,6 +214,16 @@ name!(
     "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
 name!(
+    /// The name of a value that a graph's steps write and read.
+    ValueName, "value name", is_value_name,
+    "1 to 64 characters of A-Z, a-z, 0-9 and `_.-`, the first a letter or `_`"
+);
+name!(
+    /// A value's name, or the beginning of names followed by `*`.
+    ValuePattern, "value name or beginning", is_value_pattern,
+    "a value name, or the beginning of one followed by `*`"
+);
+name!(
     /// A MIME type.
     MediaType, "media type", is_media_type,
     "two words of a-z, 0-9 and `.+-` with one `/` between, at most 100 characters, such as `image/png`"
@@ -258,6 +268,29 @@ impl AgentId {
 impl ToolName {
     pub(crate) fn of_builtin(word: &'static str) -> Self {
         Self(word.into())
+    }
+}
+
+impl ValueName {
+    /// What a graph says about its own progress. Only the kernel writes it.
+    pub const PROGRESS: &str = "pipeline.progress";
+
+    /// Whether agents may read it, but not write it.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.as_str() == Self::PROGRESS
+    }
+}
+
+impl ValuePattern {
+    /// How many bytes of the name it fixes, if it covers the name. One that fixes more is more specific, and a whole
+    /// name is the most specific of all.
+    #[must_use]
+    pub fn covers(&self, name: &ValueName) -> Option<usize> {
+        match self.0.strip_suffix('*') {
+            Some(beginning) => name.0.starts_with(beginning).then_some(beginning.len()),
+            None => (self.0 == name.0).then_some(usize::MAX),
+        }
     }
 }
 
@@ -406,6 +439,19 @@ fn is_slug(text: &str, max: usize) -> bool {
     (1..=max).contains(&text.len())
         && text.as_bytes().first().copied().is_some_and(plain)
         && text.bytes().all(|b| plain(b) || matches!(b, b'_' | b'-'))
+}
+
+fn is_value_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.as_bytes().first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+fn is_value_pattern(text: &str) -> bool {
+    match text.strip_suffix('*') {
+        Some(beginning) => beginning.is_empty() || is_value_name(beginning),
+        None => is_value_name(text),
+    }
 }
 
 fn is_media_type(text: &str) -> bool {

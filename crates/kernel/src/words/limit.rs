@@ -263,6 +263,8 @@ pub const FINISHED_KEPT_MAX: usize = 8;
 pub const VALUES_MAX: usize = 1_024;
 /// Largest named value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 1_048_576;
+/// Largest arguments of a tool call that writes a named value, in bytes: the value, its name and white space.
+pub const VALUE_ARGS_BYTES_MAX: usize = VALUE_BYTES_MAX + 64 * 1024;
 /// Most bytes of all named values of a tree.
 pub const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024;
 

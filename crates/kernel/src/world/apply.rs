@@ -9,7 +9,7 @@ use crate::context::Goal;
 use crate::definition::Builtin;
 use crate::record::{
     Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, Header, HeldBy, ModelCall,
-    Outcome, Said, Shortened, Span, Spawned, Tie, TurnKind, WaitFor, Why, Work,
+    Outcome, Said, Shortened, Span, Spawned, Tie, TurnKind, ValueRead, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{
@@ -88,7 +88,13 @@ impl World {
             Event::CallEnded { call, outcome, spent, input_tokens, .. } => {
                 self.call_ended(*call, outcome, spent, *input_tokens);
             }
-            Event::ToolAnswered { agent, ask, body, .. } => self.answered(agent, *ask, body),
+            Event::ToolAnswered { agent, ask, body, value, .. } => {
+                self.answered(agent, *ask, body, value.as_deref());
+            }
+            Event::ValueWritten { name, value, by, version, at } => {
+                self.shared.write(name, value, by, *version, *at);
+            }
+            Event::ValuesCleared { .. } => self.shared.clear(),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
             Event::ClockSet { agent, clock, left_ms, early_ms, alarm } => {
                 self.clock_set(agent, *clock, *left_ms, *early_ms, *alarm);
@@ -549,9 +555,11 @@ impl World {
         tokens_shown.plus(facts.times(lines)).plus(around)
     }
 
-    fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body) {
+    fn answered(&mut self, agent: &AgentId, ask: u32, body: &Body, value: Option<&ValueRead>) {
         let ix = self.place(agent);
-        let tokens = context::shown_tokens(body).plus(self.facts_tokens(ix));
+        let value = value.and_then(|read| self.shared.find(&read.name)).map(|header| header.tokens);
+        let shown = context::shown_tokens(body).plus(value.unwrap_or_default());
+        let tokens = shown.plus(self.facts_tokens(ix));
         let (rank, room) = (self.rank(ix, ask), Room::new(tokens, body.parts()));
         let progress = &mut self.agents.agent_mut(ix).progress;
         progress.answered(rank, &room);

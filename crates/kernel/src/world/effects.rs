@@ -39,6 +39,8 @@ impl World {
             | Event::CallHeldBack { .. }
             | Event::CallEnded { .. }
             | Event::ToolAnswered { .. }
+            | Event::ValueWritten { .. }
+            | Event::ValuesCleared { .. }
             | Event::Charged { .. }
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }

@@ -9,6 +9,7 @@ mod clocks;
 mod effects;
 mod prefixes;
 mod rollback;
+mod shared;
 mod threads;
 mod view;
 
@@ -28,6 +29,8 @@ pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
 pub(crate) use prefixes::Prefix;
 use prefixes::{PrefixKey, Prefixes};
+pub(crate) use shared::bytes_of;
+pub use shared::{SharedHeader, SharedStore};
 pub use threads::{Thread, Threads};
 pub use view::{AgentView, TreeState};
 
@@ -53,6 +56,7 @@ pub struct World {
     /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
     threads: Threads,
+    shared: SharedStore,
 }
 
 /// Why the tree starts no new work.
@@ -112,6 +116,7 @@ impl World {
             suspended: false,
             unborn: BTreeMap::new(),
             threads: Threads::default(),
+            shared: SharedStore::default(),
         }
     }
 
@@ -140,6 +145,12 @@ impl World {
     #[must_use]
     pub const fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// The headers of the values that its agents share.
+    #[must_use]
+    pub const fn shared(&self) -> &SharedStore {
+        &self.shared
     }
 
     /// Messages for agents that do not exist yet.

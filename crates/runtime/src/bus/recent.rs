@@ -97,6 +97,7 @@ fn weight(event: &Event) -> usize {
     } else if let Event::CallAsked { work: Work::Tool(tool), .. } = event {
         tool.args.len()
     } else if let Event::ToolAnswered { body, .. }
+    | Event::ValueWritten { value: body, .. }
     | Event::MessageSent { body, .. }
     | Event::MessagePublished { body, .. }
     | Event::AgentEnded { result: Some(body), .. } = event

@@ -9,7 +9,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
-use spinney_kernel::context::Contexts;
+use spinney_kernel::context::{Contexts, SharedText};
+use spinney_kernel::definition::Builtin;
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
 use spinney_kernel::port::{Pending, model, tool};
@@ -437,10 +438,18 @@ fn model_report(
         ask.count(&|text| drivers.tokens(text));
     }
     let payload = said(text, |text| drivers.tokens(text));
-    let Payload { body, blobs } = payload.with_thought(model, &reasoning, continuation, used);
+    let Payload { body, mut blobs } = payload.with_thought(model, &reasoning, continuation, used);
+    blobs.extend(asks.iter().filter_map(long_value));
     let Ticket { call, attempt } = ticket;
     let done = Done { call, attempt, used, body, asks, is_error: false, mismatch, stop };
     Brought::Report(Report::Done(done), blobs)
+}
+
+/// The bytes of a long value that a tool call will share. The kernel refers to them by their hash.
+fn long_value(ask: &ToolAsk) -> Option<Vec<u8>> {
+    // White space is all that its JSON can lose.
+    let is_long = ask.tool == Builtin::WriteContext.word() && ask.args.len() > limit::TEXT_BYTES_MAX;
+    is_long.then(|| SharedText::in_args(&ask.args)).flatten()?.blob()
 }
 
 /// Cuts tool calls to the journal's limits. The kernel refuses arguments that are too long or cut.
@@ -450,7 +459,8 @@ fn bound(asks: &mut Vec<ToolAsk>) {
     for ask in asks {
         ask.id.truncate(ask.id.floor_char_boundary(limit::NAME_BYTES_MAX));
         ask.tool.truncate(ask.tool.floor_char_boundary(limit::NAME_BYTES_MAX));
-        let most = room.min(limit::ARGS_BYTES_MAX + 1);
+        let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == ask.tool);
+        let most = room.min(builtin.map_or(limit::ARGS_BYTES_MAX, Builtin::args_bytes_max) + 1);
         ask.args.truncate(ask.args.floor_char_boundary(most));
         room -= ask.args.len();
     }

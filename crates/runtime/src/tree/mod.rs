@@ -16,6 +16,7 @@ mod recorded_event;
 mod replay;
 mod rollback;
 mod run;
+mod shared;
 mod stored;
 mod timers;
 
@@ -45,6 +46,7 @@ pub use output::OutputError;
 pub use recorded_event::{RecordedEvent, recorded_events};
 pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, begin};
+pub use shared::{shared_json, shared_values};
 pub use stored::{Stored, stored};
 
 /// Capacity of the request channel; beyond it, callers wait.

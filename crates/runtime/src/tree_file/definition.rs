@@ -8,15 +8,15 @@ use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SpanOrOff, Tags, TimeSpan, TokenCounter,
-    TreeLimits, Turns, Usd, WindowSpec, Wrong,
+    OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags, TimeSpan,
+    TokenCounter, TreeLimits, Turns, Usd, ValueAccess, WindowSpec, Wrong,
 };
-use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, limit};
+use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit};
 
 use super::error::FileError;
 use super::keys::{
-    AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys, WindowKeys,
-    WrittenPrice,
+    AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys,
+    ValueAccessKeys, WindowKeys, WrittenPrice,
 };
 use super::node::{Kind, Node, Step};
 use super::wrong::cut;
@@ -79,6 +79,7 @@ impl Reader<'_> {
             models,
             roles,
             tools: ByName::default(),
+            shared: self.shared()?,
             unpriced: keys.unpriced,
             durability: keys.durability,
             tags: self.tags()?,
@@ -100,6 +101,31 @@ impl Reader<'_> {
                 Err(self.wrong(&[], "`entry` is missing").with_help(help))
             }
         }
+    }
+
+    fn shared(&self) -> Result<SharedAccess, FileError> {
+        let (rules, at) = (&self.keys.shared, Step::Key("shared"));
+        if rules.len() > limit::NAMES_MAX {
+            let message = format!("`shared` has {} entries, more than {}", rules.len(), limit::NAMES_MAX);
+            return Err(self.wrong(&[at], message));
+        }
+        let read = |pattern: &ValuePattern, key: &str, roles: Option<&Vec<RoleName>>| {
+            let Some(roles) = roles else { return Ok(None) };
+            for (place, role) in roles.iter().enumerate() {
+                let path = [at, Step::Key(pattern.as_str()), Step::Key(key), Step::Item(place)];
+                self.is_agent(&path, role)?;
+            }
+            Ok(Some(roles.iter().cloned().collect()))
+        };
+        let rule = |(pattern, keys): (&ValuePattern, &ValueAccessKeys)| {
+            let (may_read, may_write) = (keys.read.as_ref(), keys.write.as_ref());
+            let access = ValueAccess {
+                read: read(pattern, "read", may_read)?,
+                write: read(pattern, "write", may_write)?,
+            };
+            Ok((pattern.clone(), access))
+        };
+        rules.iter().map(rule).collect()
     }
 
     fn tags(&self) -> Result<Arc<Tags>, FileError> {

@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 use spinney_kernel::definition::{
     Approval, BudgetKeys, Compact, Count, Preset, Share, SpanOrOff, Tags, TimeSpan, Unpriced, Usd,
 };
-use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName};
+use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a tree")]
@@ -31,6 +31,16 @@ pub(super) struct TreeKeys {
     pub(super) thread: Option<ThreadId>,
     #[serde(default)]
     pub(super) tags: Tags,
+    #[serde(default)]
+    pub(super) shared: ByName<ValuePattern, ValueAccessKeys>,
+}
+
+/// The roles that may read and write shared values; every role if absent.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "`read` and `write`, each a list of agents")]
+pub(super) struct ValueAccessKeys {
+    pub(super) read: Option<Vec<RoleName>>,
+    pub(super) write: Option<Vec<RoleName>>,
 }
 
 #[derive(Default, Deserialize)]

@@ -51,6 +51,7 @@ mod rolling_back;
 mod run_and_check;
 mod running;
 mod settling;
+mod sharing_values;
 mod shutting_down;
 mod slow_journal;
 mod snapshots;

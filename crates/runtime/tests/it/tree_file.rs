@@ -9,8 +9,8 @@ use spinney::tree_file::{
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, RateLimit, Recursion, Refusal, Repeats, Role, TokenCounter, TreeLimits, Turns, Unpriced,
-    WrapUp,
+    OutputSchema, RateLimit, Recursion, Refusal, Repeats, Role, SharedAccess, TokenCounter, TreeLimits,
+    Turns, Unpriced, ValueAccess, WrapUp,
 };
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
@@ -31,6 +31,7 @@ entry: lead
 durability: full
 unpriced: allow
 tags: { customer: acme }
+shared: { plan: { read: [lead, researcher], write: [lead] }, 'notes.*': { write: [] } }
 budget:
   cost_usd: 0.50
   tokens: 200000
@@ -102,6 +103,7 @@ agents:
 const EVERY_KEY_JSON: &str = r#"{
   "name": "research", "goal": "Compare three frameworks.", "thread": "team/7", "entry": "lead",
   "durability": "full", "unpriced": "allow", "tags": { "customer": "acme" },
+  "shared": { "plan": { "read": ["lead", "researcher"], "write": ["lead"] }, "notes.*": { "write": [] } },
   "budget": {
     "cost_usd": 0.50, "tokens": 200000, "steps": 60, "tool_calls": 40, "retries": 10, "timeout": "5m",
     "answer_reserve": "20%", "on_low": { "downgrade": "small" }, "wrap_up": "on",
@@ -144,6 +146,8 @@ entry = "lead"
 durability = "full"
 unpriced = "allow"
 tags.customer = "acme"
+shared.plan = { read = ["lead", "researcher"], write = ["lead"] }
+shared."notes.*" = { write = [] }
 budget.cost_usd = 0.50
 budget.tokens = 200_000
 budget.steps = 60
@@ -286,6 +290,16 @@ fn every_key() -> Definition {
         models: [(name("fast"), fast), (name("small"), ModelSpec::default())].into_iter().collect(),
         roles: [(name("lead"), lead), (name("researcher"), plain("small", 2))].into_iter().collect(),
         tools: ByName::default(),
+        shared: SharedAccess::from_iter([
+            (
+                name("plan"),
+                ValueAccess {
+                    read: Some([name("lead"), name("researcher")].into()),
+                    write: Some([name("lead")].into()),
+                },
+            ),
+            (name("notes.*"), ValueAccess { read: None, write: Some([].into()) }),
+        ]),
         unpriced: Unpriced::Allow,
         durability: Durability::Full,
         tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
@@ -372,7 +386,7 @@ fn no_key_is_without_effect() {
         assert_ne!(rest, whole, "`{}` changes nothing", lines[without]);
         optional += usize::from(rest.is_some());
     }
-    assert_eq!(optional, 52, "keys that may be left out");
+    assert_eq!(optional, 53, "keys that may be left out");
 }
 
 /// The documentation shows a file that works and names every key.
@@ -495,6 +509,7 @@ fn what_is_left_out_has_its_default() {
         models: [(name("m"), ModelSpec::default())].into_iter().collect(),
         roles: [(name("solo"), plain("m", limit::DEPTH_MAX))].into_iter().collect(),
         tools: ByName::default(),
+        shared: Default::default(),
         unpriced: Unpriced::Refuse,
         durability: Durability::Normal,
         tags: Default::default(),
@@ -549,9 +564,9 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
 fn an_unknown_tool_is_reported_where_it_was_written() {
     let known: [ToolName; 2] = [name("spawn_agent"), name("wait_agents")];
     for (file, text, place) in [
-        ("tree.yaml", EVERY_KEY, "45:26"),
-        ("tree.json", EVERY_KEY_JSON, "23:90"),
-        ("tree.toml", EVERY_KEY_TOML, "42:25"),
+        ("tree.yaml", EVERY_KEY, "46:26"),
+        ("tree.json", EVERY_KEY_JSON, "24:90"),
+        ("tree.toml", EVERY_KEY_TOML, "44:25"),
     ] {
         let tree = read(file, text);
         let mentions: Vec<_> = tree.tools().map(|(role, tool)| format!("{role} {tool}")).collect();
@@ -573,7 +588,7 @@ fn an_unknown_tool_is_reported_where_it_was_written() {
 #[test]
 fn a_bad_script_is_reported_where_it_was_written() {
     let error = read("tree.yaml", EVERY_KEY).bad_model(&name("small"), "script", "no such file `small.yaml`");
-    assert_eq!(error.to_string(), "tree.yaml:40:13: no such file `small.yaml`");
+    assert_eq!(error.to_string(), "tree.yaml:41:13: no such file `small.yaml`");
 }
 
 #[test]

@@ -145,6 +145,7 @@ fn definition() -> Definition {
         .into_iter()
         .collect(),
         tools: Default::default(),
+        shared: Default::default(),
         unpriced: Unpriced::Refuse,
         durability: Default::default(),
         tags: Default::default(),

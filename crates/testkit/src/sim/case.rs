@@ -18,6 +18,7 @@ use super::clocks::Alarms;
 use super::dice::Dice;
 use super::law::{Law, Witness, hold};
 use super::repeats::Loops;
+use super::shared;
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::{LastCalls, check_last_calls};
@@ -73,6 +74,12 @@ pub struct Tally {
     pub wrap_ups: u64,
     /// Agents that were told that they repeat themselves.
     pub repeats: u64,
+    /// Shared values that were written.
+    pub values_written: u64,
+    /// Shared values that were read.
+    pub values_read: u64,
+    /// Roots that ended with shared values.
+    pub values_cleared: u64,
     /// Agents that ended in a loop.
     pub loops: u64,
     /// Packets that were cut because they were too long for their model.
@@ -102,6 +109,9 @@ impl Tally {
         self.late_answers += other.late_answers;
         self.wrap_ups += other.wrap_ups;
         self.repeats += other.repeats;
+        self.values_written += other.values_written;
+        self.values_read += other.values_read;
+        self.values_cleared += other.values_cleared;
         self.loops += other.loops;
         self.shortened += other.shortened;
     }
@@ -238,6 +248,7 @@ impl Case {
                     self.alarms.see(event, self.now)?;
                     self.last_calls.see(&shadow, event)?;
                     self.loops.see(&shadow, event)?;
+                    shared::judge(&shadow, self.now, event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
                     check_images(&shadow, &self.contexts, event)?;
@@ -280,6 +291,9 @@ impl Case {
         self.tally.wrap_ups +=
             u64::from(matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some()));
         self.tally.repeats += u64::from(matches!(event, Event::RepeatsNoticed { .. }));
+        self.tally.values_written += u64::from(matches!(event, Event::ValueWritten { .. }));
+        self.tally.values_read += u64::from(matches!(event, Event::ToolAnswered { value: Some(_), .. }));
+        self.tally.values_cleared += u64::from(matches!(event, Event::ValuesCleared { .. }));
         let is_loop = |exit: &Exit| matches!(exit, Exit::Failed { error } if error.code == "loop_detected");
         self.tally.loops += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_loop(exit)));
         self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));

@@ -111,6 +111,8 @@ impl Witness {
             | Event::WaitStarted { .. }
             | Event::QuestionAsked { .. }
             | Event::ToolAnswered { .. }
+            | Event::ValueWritten { .. }
+            | Event::ValuesCleared { .. }
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
             | Event::TreeHalted { .. }

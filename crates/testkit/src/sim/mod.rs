@@ -10,6 +10,7 @@ mod random_definition;
 mod random_parts;
 mod random_tool_calls;
 mod repeats;
+mod shared;
 mod start;
 #[cfg(feature = "whole")]
 pub mod whole;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
-    Preset, Recursion, Repeats, Role, Share, TokenCounter, ToolSpec, TreeLimits, Turns, Unpriced, WindowSpec,
-    WrapUp,
+    Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter, ToolSpec, TreeLimits, Turns,
+    Unpriced, ValueAccess, WindowSpec, WrapUp,
 };
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
@@ -43,6 +43,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         models: MODELS.iter().map(|name| (parse(name), model(dice, name))).collect(),
         roles: roles.into_iter().collect(),
         tools: TOOLS.iter().map(|name| (parse(name), tool(dice))).collect(),
+        shared: if dice.once_in(2) { shared(dice) } else { Default::default() },
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
         durability: Default::default(),
         tags: Default::default(),
@@ -206,6 +207,17 @@ fn turns(dice: &mut Dice) -> Turns {
         children_max: dice.once_in(6).then(|| dice.below(3) as u32),
         ..Turns::default()
     }
+}
+
+/// Who may read and write shared values.
+fn shared(dice: &mut Dice) -> SharedAccess {
+    let roles = |dice: &mut Dice| {
+        dice.once_in(2).then(|| ROLES.iter().filter(|_| dice.once_in(2)).map(|name| parse(name)).collect())
+    };
+    let rule = |dice: &mut Dice, pattern: &str| {
+        (parse(pattern), ValueAccess { read: roles(dice), write: roles(dice) })
+    };
+    ["*", "notes.*", "notes.a"].into_iter().map(|pattern| rule(dice, pattern)).collect()
 }
 
 fn approvals(dice: &mut Dice) -> ByName<ToolName, Approval> {

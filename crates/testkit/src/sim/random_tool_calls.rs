@@ -28,9 +28,25 @@ fn a_finished(dice: &mut Dice, world: &World, other: &AgentId) -> AgentId {
     dice.pick(&ended).unwrap_or_else(|| other.clone())
 }
 
+fn key(dice: &mut Dice) -> &'static str {
+    dice.pick(&["plan", "notes.a", "notes.b", "pipeline.progress"]).unwrap_or("plan")
+}
+
+fn writing(dice: &mut Dice) -> String {
+    let value = match dice.below(8) {
+        0 => "null".to_owned(),
+        // Head and tail are shown of it.
+        1 => format!("\"{}\"", "x".repeat(40_000)),
+        _ => format!("[{}, \"a\"]", dice.below(3)),
+    };
+    let expect =
+        if dice.once_in(3) { format!(r#","expect_version":{}"#, dice.below(3)) } else { String::new() };
+    format!(r#"{{"key":"{}","value":{value}{expect}}}"#, key(dice))
+}
+
 fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
     let agent = an_agent(dice, world);
-    let (tool, args) = match dice.below(20) {
+    let (tool, args) = match dice.below(24) {
         0..6 => {
             let role = dice.pick(&ROLES).unwrap_or("worker");
             let more = match dice.below(4) {
@@ -53,6 +69,9 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
         14 => ("spawn_agent", r#"{"agent":"wor"#.to_owned()),
         15 => ("read", "[1]".to_owned()),
         16 => ("\u{0}", "{}".to_owned()),
+        17 => ("list_context", "{}".to_owned()),
+        18 => ("read_context", format!(r#"{{"key":"{}"}}"#, key(dice))),
+        19..21 => ("write_context", writing(dice)),
         _ => (dice.pick(&TOOLS).unwrap_or("read"), r#"{"path":"a"}"#.to_owned()),
     };
     ToolAsk {

@@ -168,7 +168,13 @@ impl Loops {
 
     fn result(&mut self, agent: &AgentId, ask: u32, result: Option<String>) {
         if let Some((call, at)) = self.life(agent).asks.get_mut(ask as usize) {
-            let apart = [Builtin::WaitAgent, Builtin::ListAgents, Builtin::AskHuman];
+            let apart = [
+                Builtin::WaitAgent,
+                Builtin::ListAgents,
+                Builtin::AskHuman,
+                Builtin::ReadContext,
+                Builtin::ListContext,
+            ];
             let tool = call.lines().next().unwrap_or_default();
             *at = result.filter(|_| apart.iter().all(|builtin| builtin.word() != tool));
         }

@@ -40,6 +40,7 @@ mod reserved;
 mod retention;
 mod retry;
 mod rollback;
+mod shared;
 mod sharing;
 mod shrinking;
 mod signal;

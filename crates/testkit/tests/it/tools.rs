@@ -47,6 +47,9 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         Builtin::AskHuman => {
             json!({ "question": "Which?", "timeout": "10m", "default": "blue", "on_timeout": "default" })
         }
+        Builtin::ReadContext => json!({ "key": "plan" }),
+        Builtin::WriteContext => json!({ "key": "plan", "value": null, "expect_version": 0 }),
+        Builtin::ListContext => json!({ "prefix": "p" }),
     };
     for builtin in Builtin::ALL {
         let (schema, args) = (schema(builtin), full(builtin));

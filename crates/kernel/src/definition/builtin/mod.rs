@@ -2,7 +2,7 @@
 
 mod words;
 
-use crate::words::ToolName;
+use crate::words::{ToolName, limit};
 
 /// A tool that the kernel answers itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +16,13 @@ pub enum Builtin {
     ListAgents,
     CancelAgent,
     AskHuman,
+    ReadContext,
+    WriteContext,
+    ListContext,
 }
 
 impl Builtin {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::SpawnAgent,
         Self::WaitAgent,
         Self::SendMessage,
@@ -27,7 +30,46 @@ impl Builtin {
         Self::ListAgents,
         Self::CancelAgent,
         Self::AskHuman,
+        Self::ReadContext,
+        Self::WriteContext,
+        Self::ListContext,
     ];
+
+    /// Those of a tree under these rules.
+    pub fn under(rules: u32) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |builtin| builtin.since() <= rules)
+    }
+
+    /// The first rules that know it.
+    const fn since(self) -> u32 {
+        match self {
+            Self::ReadContext | Self::WriteContext | Self::ListContext => 5,
+            Self::SpawnAgent
+            | Self::WaitAgent
+            | Self::SendMessage
+            | Self::FollowupTask
+            | Self::ListAgents
+            | Self::CancelAgent
+            | Self::AskHuman => 0,
+        }
+    }
+
+    /// The largest arguments of a call, in bytes.
+    #[must_use]
+    pub const fn args_bytes_max(self) -> usize {
+        match self {
+            Self::WriteContext => limit::VALUE_ARGS_BYTES_MAX,
+            Self::SpawnAgent
+            | Self::WaitAgent
+            | Self::SendMessage
+            | Self::FollowupTask
+            | Self::ListAgents
+            | Self::CancelAgent
+            | Self::AskHuman
+            | Self::ReadContext
+            | Self::ListContext => limit::ARGS_BYTES_MAX,
+        }
+    }
 
     /// The name that models use.
     #[must_use]
@@ -40,11 +82,20 @@ impl Builtin {
             Self::ListAgents => "list_agents",
             Self::CancelAgent => "cancel_agent",
             Self::AskHuman => "ask_human",
+            Self::ReadContext => "read_context",
+            Self::WriteContext => "write_context",
+            Self::ListContext => "list_context",
         }
     }
 
     #[must_use]
     pub fn named(name: &ToolName) -> Option<Self> {
         Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())
+    }
+
+    /// The one with this name in a tree under these rules.
+    #[must_use]
+    pub fn named_under(rules: u32, name: &ToolName) -> Option<Self> {
+        Self::named(name).filter(|builtin| builtin.since() <= rules)
     }
 }

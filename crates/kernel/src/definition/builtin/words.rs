@@ -27,6 +27,13 @@ impl Builtin {
             Self::AskHuman => {
                 "ask a person and wait for the answer, where neither you nor another agent can decide; nobody else waits"
             }
+            Self::ReadContext => {
+                "read a value that agents of this tree share, with its version and author; for what an agent needs to know from the start give it a goal instead"
+            }
+            Self::WriteContext => {
+                "store a JSON value under a key, for all agents of this tree; it replaces the value that was there; pass `expect_version` with the version that you read, so that nobody's change is lost"
+            }
+            Self::ListContext => "see which values agents of this tree share: key, version, size and author",
         }
     }
 
@@ -41,6 +48,9 @@ impl Builtin {
             Self::ListAgents => LIST,
             Self::CancelAgent => CANCEL,
             Self::AskHuman => ASK,
+            Self::ReadContext => READ_CONTEXT,
+            Self::WriteContext => WRITE_CONTEXT,
+            Self::ListContext => LIST_CONTEXT,
         }
     }
 
@@ -67,5 +77,11 @@ const LIST: &str = r#"{"type":"object","properties":{},"additionalProperties":fa
 const CANCEL: &str = r#"{"type":"object","properties":{"agent":{"type":"string"},"reason":{"type":"string"}},"required":["agent"],"additionalProperties":false}"#;
 
 const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
+
+const READ_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string"}},"required":["key"],"additionalProperties":false}"#;
+
+const WRITE_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string","description":"letters, digits and `_.-`, such as plan or report.draft"},"value":{"description":"any JSON value"},"expect_version":{"type":"integer","description":"write only if the value still has this version; 0 if there must be none"}},"required":["key","value"],"additionalProperties":false}"#;
+
+const LIST_CONTEXT: &str = r#"{"type":"object","properties":{"prefix":{"type":"string","description":"only keys that begin so"}},"additionalProperties":false}"#;
 
 const ASK_RULES_2: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;

@@ -43,7 +43,7 @@ impl Start {
             return Err(Refusal::TreeStartedBefore);
         }
         let definition = &self.definition;
-        definition.check()?;
+        definition.check(draft.rules())?;
         let (_, role) = definition.role(&definition.entry)?;
         role.caps.check_model(&role.model)?;
         let budget = definition.budget.or(&role.budget);

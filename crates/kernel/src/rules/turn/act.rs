@@ -2,10 +2,10 @@
 //! act on; none of them ends the run.
 
 use super::approve;
-use super::builtin::{self};
+use super::builtin::{self, Answer};
 use crate::definition::Builtin;
 use crate::record::{ToolCall, Work};
-use crate::words::{Body, cut};
+use crate::words::cut;
 use crate::world::AgentIx;
 
 use crate::definition::{Approval, Refusal, ToolSpec};
@@ -36,19 +36,20 @@ fn start(
     place: u32,
     ask: &ToolAsk,
     known: Known,
-) -> Result<Option<Body>, Refusal> {
+) -> Result<Option<Answer>, Refusal> {
     match known {
         Known::Builtin(builtin, _) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
         Known::Tool(name, tool) => call(draft, ix, place, name, &tool).map(|()| None),
     }
 }
 
-fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Body>, Refusal>) {
+fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Answer>, Refusal>) {
     match acted {
         Ok(None) => {}
-        Ok(Some(body)) => answer(draft, ix, place, body, false),
+        Ok(Some(given)) => answer(draft, ix, place, given, false),
         Err(refusal) => {
-            answer(draft, ix, place, Body::text(cut(&refusal.to_string(), limit::NOTICE_BYTES_MAX)), true);
+            let text = cut(&refusal.to_string(), limit::NOTICE_BYTES_MAX);
+            answer(draft, ix, place, Answer::text(text), true);
         }
     }
 }
@@ -70,20 +71,24 @@ impl Known {
 fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal> {
     let caps = &draft.agent(ix).charter.caps;
     let unknown = || {
-        let all = draft.definition().tool_names();
+        let all = draft.definition().tool_names(draft.rules());
         let known = all.filter(|name| caps.tools.has(name)).collect();
         Refusal::UnknownTool { tool: cut(&ask.tool, limit::NAME_BYTES_MAX), known }
     };
     let name: ToolName = ask.tool.parse().map_err(|_| unknown())?;
-    let known = match (Builtin::named(&name), draft.definition().tools.get(&name)) {
+    let known = match (Builtin::named_under(draft.rules(), &name), draft.definition().tools.get(&name)) {
         (Some(builtin), _) => Known::Builtin(builtin, name.clone()),
         (None, Some(tool)) => Known::Tool(name.clone(), tool.clone()),
         (None, None) => return Err(unknown()),
     };
     caps.check_tool(&name)?;
     let bad = |reason: String| Refusal::BadArguments { tool: name.clone(), reason };
-    if ask.args.len() > limit::ARGS_BYTES_MAX {
-        return Err(bad(format!("{} bytes, the limit is {}", ask.args.len(), limit::ARGS_BYTES_MAX)));
+    let bytes_max = match &known {
+        Known::Builtin(builtin, _) => builtin.args_bytes_max(),
+        Known::Tool(..) => limit::ARGS_BYTES_MAX,
+    };
+    if ask.args.len() > bytes_max {
+        return Err(bad(format!("{} bytes, the limit is {bytes_max}", ask.args.len())));
     }
     match serde_json::from_str::<serde::de::IgnoredAny>(&ask.args) {
         Ok(_) if ask.args.trim_start().starts_with('{') => Ok(known),
@@ -109,10 +114,10 @@ fn call(
     Ok(())
 }
 
-fn answer(draft: &mut Draft<'_>, ix: AgentIx, ask: u32, body: Body, is_error: bool) {
+fn answer(draft: &mut Draft<'_>, ix: AgentIx, ask: u32, given: Answer, is_error: bool) {
     // The call may have ended its own agent.
     if draft.agents().living(ix).is_some() {
-        let agent = draft.agent_id(ix).clone();
-        draft.record(Event::ToolAnswered { agent, ask, body, is_error });
+        let (agent, Answer { body, value }) = (draft.agent_id(ix).clone(), given);
+        draft.record(Event::ToolAnswered { agent, ask, body, is_error, value });
     }
 }

@@ -255,7 +255,7 @@ pub(super) fn instead_of_tools(draft: &mut Draft<'_>, ix: AgentIx, asks: &[ToolA
     }
     for place in 0..asks.len().min(limit::ASKS_MAX) {
         let (agent, body) = (draft.agent_id(ix).clone(), Body::text("not called: your time is nearly up"));
-        draft.record(Event::ToolAnswered { agent, ask: place as u32, body, is_error: true });
+        draft.record(Event::ToolAnswered { agent, ask: place as u32, body, is_error: true, value: None });
     }
     stop(draft, ix);
     true

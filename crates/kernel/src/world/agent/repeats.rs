@@ -122,9 +122,19 @@ impl AskedCall {
     fn of(ask: &ToolAsk) -> Self {
         let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == ask.tool);
         match builtin {
-            Some(Builtin::WaitAgent | Builtin::ListAgents | Builtin::AskHuman) => Self::Uncounted,
             Some(
-                Builtin::SpawnAgent | Builtin::SendMessage | Builtin::FollowupTask | Builtin::CancelAgent,
+                Builtin::WaitAgent
+                | Builtin::ListAgents
+                | Builtin::AskHuman
+                | Builtin::ReadContext
+                | Builtin::ListContext,
+            ) => Self::Uncounted,
+            Some(
+                Builtin::SpawnAgent
+                | Builtin::SendMessage
+                | Builtin::FollowupTask
+                | Builtin::CancelAgent
+                | Builtin::WriteContext,
             )
             | None => Self::Open(digest(&CallDigest::default(), &[&ask.tool, &ask.args])),
         }

@@ -115,10 +115,20 @@ impl Speaker<'_> {
                 ("cancel_agent", format!(r#"{{"agent":"{}"}}"#, self.child(dice)))
             }
             (Mode::Serial, 23) => ("list_agents", "{}".to_owned()),
+            (Mode::Serial, 26..29) => ("write_context", self.writing(dice)),
+            (Mode::Serial, 29..31) => ("read_context", r#"{"key":"notes"}"#.to_owned()),
+            (Mode::Serial, 31) => ("list_context", "{}".to_owned()),
             (Mode::Wild, 23..31) => ("post", self.place(place)),
             _ => ("note", self.place(place)),
         };
         ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None, told_tokens: None }
+    }
+
+    /// A short value or one that is a blob; sometimes only if nobody has written before.
+    fn writing(&self, dice: &mut Dice) -> String {
+        let long = if dice.once_in(4) { "x".repeat(40_000) } else { String::new() };
+        let expect = if dice.once_in(4) { r#","expect_version":0"# } else { "" };
+        format!(r#"{{"key":"notes","value":["{}",{},"{long}"]{expect}}}"#, self.agent, self.turn)
     }
 
     /// Arguments that are unique among all tool calls of an agent.

@@ -145,6 +145,8 @@ impl People {
             | Event::CallHeldBack { .. }
             | Event::WaitStarted { .. }
             | Event::ToolAnswered { .. }
+            | Event::ValueWritten { .. }
+            | Event::ValuesCleared { .. }
             | Event::Charged { .. }
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }

@@ -110,6 +110,7 @@ impl Plot {
             models: MODELS.iter().map(|name| (parse(name), self.model(name))).collect(),
             roles: ROLES.iter().map(|name| (parse(name), self.role(name))).collect(),
             tools: Default::default(),
+            shared: Default::default(),
             unpriced: Unpriced::Refuse,
             durability: Default::default(),
             tags: Default::default(),

@@ -9,13 +9,15 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::context::{
-    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, SendArgs, SpawnArgs, WaitArgs, read,
+    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, ReadContextArgs, SendArgs,
+    SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
-use crate::record::{Question, Sources, ToolAsk, WaitFor};
+use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
 use crate::rules::Draft;
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
-use crate::words::{AgentId, Body, By, Envelope, TokenCount, cut, limit};
+use crate::rules::shared::{self, Writing};
+use crate::words::{AgentId, Body, By, Envelope, TokenCount, ToolName, cut, limit};
 use crate::world::AgentIx;
 
 /// Returns nothing if a call was opened that ends with the answer.
@@ -24,7 +26,7 @@ pub(super) fn run(
     ix: AgentIx,
     builtin: Builtin,
     ask: &ToolAsk,
-) -> Result<Option<Body>, Refusal> {
+) -> Result<Option<Answer>, Refusal> {
     let (args, tokens) = (ask.args.as_str(), ask.told_tokens);
     let agent = draft.agent_id(ix).clone();
     let by = By::Agent(agent.clone());
@@ -48,7 +50,7 @@ pub(super) fn run(
             let send = Send { to, body: Body { tokens, ..Body::text(text) }, envelope };
             Ok(Some(match send.decide(draft, &by)? {
                 SendReply::Delivered => done(),
-                SendReply::Queued => Body::text(format!(
+                SendReply::Queued => Answer::text(format!(
                     "no agent is called `{}` yet: the message is kept, and read when one is spawned under that id",
                     send.to
                 )),
@@ -61,7 +63,7 @@ pub(super) fn run(
         }
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;
-            Ok(Some(directory(draft)))
+            Ok(Some(directory(draft).into()))
         }
         Builtin::CancelAgent => {
             let CancelArgs { agent, reason } = read(builtin, args)?;
@@ -73,15 +75,53 @@ pub(super) fn run(
             let timeout_ms = args.timeout.map(TimeSpan::ms);
             Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
         }
+        Builtin::ReadContext => {
+            let ReadContextArgs { key } = read(builtin, args)?;
+            let (body, value) = shared::read(draft, ix, &key)?;
+            Ok(Some(Answer { body, value: Some(Box::new(value)) }))
+        }
+        Builtin::WriteContext => {
+            let WriteContextArgs { key, value, expect_version } = read(builtin, args)?;
+            let text = SharedText::of(value.get()).ok_or_else(|| Refusal::BadArguments {
+                tool: ToolName::of_builtin(builtin.word()),
+                reason: "`value` is not JSON that can be read".to_owned(),
+            })?;
+            let writing = Writing { name: key, text, tokens, expect_version };
+            let version = shared::write(draft, ix, &writing)?;
+            Ok(Some(Answer::text(format!("wrote {} version {version}", writing.name))))
+        }
+        Builtin::ListContext => {
+            let ListContextArgs { prefix } = read(builtin, args)?;
+            Ok(Some(shared::list(draft, ix, &prefix).into()))
+        }
     }
 }
 
-fn done() -> Body {
-    Body::text("done")
+/// What a model reads as the result of a tool call that the kernel answers.
+pub(super) struct Answer {
+    pub(super) body: Body,
+    /// The shared value that follows it.
+    pub(super) value: Option<Box<ValueRead>>,
 }
 
-fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Body> {
-    call.is_none().then(|| Body::text(format!("spawned {agent}")))
+impl Answer {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Body::text(text).into()
+    }
+}
+
+impl From<Body> for Answer {
+    fn from(body: Body) -> Self {
+        Self { body, value: None }
+    }
+}
+
+fn done() -> Answer {
+    Answer::text("done")
+}
+
+fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Answer> {
+    call.is_none().then(|| Answer::text(format!("spawned {agent}")))
 }
 
 /// Reads arguments that have a budget. Before rules 5 a budget had no `repeats`, and errors did not list it.

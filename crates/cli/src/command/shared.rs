@@ -1,0 +1,102 @@
+//! `spinney shared`: shows the values that the agents of a tree share, also while another process runs the tree and
+//! after its end.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spinney::clock::{Clock, SystemClock};
+use spinney::tree::{shared_json, shared_values};
+use spinney_journal::Journal;
+use spinney_kernel::context::{SharedValue, SharedValues};
+use spinney_kernel::words::{By, TreeId, ValueName, grouped};
+
+use crate::exit::Exit;
+use crate::ids::{find, short};
+use crate::wording::{LINE_CHARS_MAX, ago, counted, one_line};
+use crate::{args, open_home, out};
+
+pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
+    let journal = open_home::look(home)?;
+    let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;
+    let values = shared_values(&journal, tree).await?;
+    match (&args.key, args.json) {
+        (Some(key), is_json) => one(&journal, tree, &values, key, is_json).await,
+        (None, true) => all_json(&journal, &values).await,
+        (None, false) => all(tree, &values),
+    }
+}
+
+/// The JSON of one value, alone on standard output unless `--json` asks for its header too.
+async fn one(
+    journal: &dyn Journal,
+    tree: TreeId,
+    values: &SharedValues,
+    key: &str,
+    is_json: bool,
+) -> Result<Exit> {
+    let Some((name, value)) = values.all().find(|(name, _)| name.as_str() == key) else {
+        let names: Vec<&str> = values.all().map(|(name, _)| name.as_str()).collect();
+        match names.is_empty() {
+            true => bail!("tree {} has no shared values", short(tree)),
+            false => bail!("tree {} has no shared value `{key}`: it has {}", short(tree), names.join(", ")),
+        }
+    };
+    let json = shared_json(journal, value).await?;
+    if is_json {
+        out::json(&line(name, value, json, values.is_cleared()).to_string())?;
+    } else {
+        out::line(&json)?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn all_json(journal: &dyn Journal, values: &SharedValues) -> Result<Exit> {
+    for (name, value) in values.all() {
+        let json = shared_json(journal, value).await?;
+        out::json(&line(name, value, json, values.is_cleared()).to_string())?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn all(tree: TreeId, values: &SharedValues) -> Result<Exit> {
+    let count = values.all().count() as u64;
+    if count == 0 {
+        out::line(&format!("no shared values in tree {}", short(tree)))?;
+        return Ok(Exit::Completed);
+    }
+    let ended =
+        if values.is_cleared() { " (the tree has ended, its agents can no longer read them)" } else { "" };
+    out::line(&format!("{}{ended}:", counted(count, "shared value")))?;
+    let now = SystemClock::new().now_ms();
+    for (name, value) in values.all() {
+        let (bytes, since) = (grouped(value.bytes()), ago(now.saturating_sub(value.at.0)));
+        let head =
+            format!("{name}  version {}, {bytes} bytes, by {}, {since}", value.version, author(&value.by));
+        out::line(&format!("  {head}"))?;
+        let text = value.body.ends().map_or(value.body.text.as_str(), |(head, _)| head);
+        out::line(&format!("    {}", one_line(text, LINE_CHARS_MAX)))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn line(name: &ValueName, value: &SharedValue, json: String, is_cleared: bool) -> Value {
+    let content = RawValue::from_string(json.clone()).ok().and_then(|raw| serde_json::to_value(raw).ok());
+    json!({
+        "key": name,
+        "version": value.version,
+        "by": author(&value.by),
+        "at": value.at,
+        "bytes": value.bytes(),
+        "cleared": is_cleared,
+        "value": content.unwrap_or(Value::String(json)),
+    })
+}
+
+fn author(by: &By) -> &str {
+    match by {
+        By::Agent(agent) => agent.as_str(),
+        By::Person => "person",
+    }
+}
