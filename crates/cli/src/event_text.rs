@@ -2,10 +2,11 @@
 
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Aim;
-use spinney_kernel::definition::Refusal;
+use spinney_kernel::definition::{Graph, Refusal};
 use spinney_kernel::record::{
     Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut, ModelCall,
-    Outcome, Restored, Span, StopReason, Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+    NodeEnd, NodeStart, Outcome, Restored, Skip, Span, StartOf, StopReason, Summary, ToolCall, WaitFor,
+    WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis, ModelName,
@@ -52,10 +53,20 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
                 if spawned.role.as_str() == spawned.agent.as_str() { "" } else { spawned.role.as_str() };
             let how = match (spawned.attachment, role) {
                 (Attachment::Detached, _) => format!("starts, detached, as {}", spawned.role),
-                (Attachment::Root | Attachment::Disowned | Attachment::Call { .. }, "") => {
-                    "starts".to_owned()
-                }
-                (Attachment::Root | Attachment::Disowned | Attachment::Call { .. }, role) => {
+                (
+                    Attachment::Root
+                    | Attachment::Disowned
+                    | Attachment::Step { .. }
+                    | Attachment::Call { .. },
+                    "",
+                ) => "starts".to_owned(),
+                (
+                    Attachment::Root
+                    | Attachment::Disowned
+                    | Attachment::Step { .. }
+                    | Attachment::Call { .. },
+                    role,
+                ) => {
                     format!("starts as {role}")
                 }
             };
@@ -68,6 +79,9 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::ContextCut { left_out, shortened: Some(_), .. } => shortened(left_out),
         Event::ContextCut { left_out, summary, shortened: None, .. } => cut(left_out, *summary),
         Event::ContextRestored(restored) => back(restored),
+        Event::GraphStarted { graph, .. } => graph_started(graph.as_deref()),
+        Event::NodeStarted(start) => node_started(start),
+        Event::NodeEnded { name, end, .. } => node_ended(name, end),
         Event::AgentPaused { .. } => main_line("is paused".to_owned()),
         Event::AgentUnpaused { .. } => main_line("continues".to_owned()),
         Event::AgentRedirected { instruction, .. } => {
@@ -166,6 +180,43 @@ fn held_back(names: &EventNames, call: CallId, by: HeldBy) -> Line {
         HeldBy::Provider | HeldBy::ModelRate | HeldBy::RoleRate | HeldBy::TreeRate => {
             detail(format!("does not call {name} yet: {by} is used up"))
         }
+    }
+}
+
+fn graph_started(graph: Option<&Graph>) -> Line {
+    let steps = graph.map(|graph| counted(graph.steps().count() as u64, "step"));
+    main_line(format!("runs a pipeline{}", steps.map(|steps| format!(" of {steps}")).unwrap_or_default()))
+}
+
+fn node_started(start: &NodeStart) -> Line {
+    let name = short(&start.name);
+    match (start.of, start.attempt) {
+        (StartOf::Undo, _) => main_line(format!("undoes {name}")),
+        (StartOf::Node | StartOf::Item, 0) => detail(format!("begins {name}")),
+        (StartOf::Node | StartOf::Item, attempt) => {
+            main_line(format!("tries {name} again, for the {}. time", attempt + 1))
+        }
+    }
+}
+
+fn node_ended(name: &str, end: &NodeEnd) -> Line {
+    let name = short(name);
+    match end {
+        NodeEnd::Succeeded { .. } => detail(format!("{name} succeeded")),
+        NodeEnd::Failed { error, retried: false } => {
+            main_line(format!("{name} failed ({}: {})", error.code, short(&error.message)))
+        }
+        NodeEnd::Failed { error, retried: true } => {
+            main_line(format!("{name} failed and is tried again ({}: {})", error.code, short(&error.message)))
+        }
+        NodeEnd::Skipped { why: Skip::When } => {
+            main_line(format!("{name} is skipped: its condition does not hold"))
+        }
+        NodeEnd::Skipped { why: Skip::Missing(input) } => {
+            main_line(format!("{name} is skipped: its input {} has no value", short(input)))
+        }
+        NodeEnd::Skipped { why: Skip::NoCase } => main_line(format!("{name} is skipped: no case fits")),
+        NodeEnd::Cancelled => detail(format!("{name} was cancelled")),
     }
 }
 

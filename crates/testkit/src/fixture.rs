@@ -171,6 +171,8 @@ pub fn definition(plants: &[Plant]) -> Definition {
         shared: Default::default(),
         unpriced: Unpriced::Refuse,
         durability: Default::default(),
+        graph: None,
+        inputs: Default::default(),
         tags: Default::default(),
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::record::{
-    Clamped, ClockKind, Cut, Event, Exit, ModelCall, Outcome, Restored, Span, Spawned, Summary, Work,
-    WrapUpReason,
+    Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span, Spawned,
+    StartOf, Summary, Work, WrapUpReason,
 };
 use spinney_kernel::words::{AgentId, By, Envelope, Topic};
 use spinney_kernel::world::{AgentView, World};
@@ -104,6 +104,26 @@ fn cut_text(agent: &AgentId, cut: &Cut, summary: Option<Summary>) -> String {
     format!("{agent} cut: {} messages{recorded}", places(&cut.drop))
 }
 
+fn again(start: &NodeStart) -> String {
+    let of = match start.of {
+        StartOf::Node => "",
+        StartOf::Item => "an item of ",
+        StartOf::Undo => "to undo ",
+    };
+    if start.attempt == 0 { of.to_owned() } else { format!("attempt {} at {of}", start.attempt + 1) }
+}
+
+fn node_end(end: &NodeEnd) -> String {
+    match end {
+        NodeEnd::Succeeded { winner: Some(winner), .. } => format!("succeeded by member {winner}"),
+        NodeEnd::Failed { error, retried } => {
+            format!("failed ({}){}", error.code, if *retried { ", again" } else { "" })
+        }
+        NodeEnd::Skipped { why } => format!("skipped ({why:?})"),
+        NodeEnd::Succeeded { .. } | NodeEnd::Cancelled => end.word().to_owned(),
+    }
+}
+
 /// One event, as short as possible.
 pub(crate) fn event(event: &Event) -> String {
     match event {
@@ -123,6 +143,9 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ContextCut { agent, cut, summary, shortened: None, .. } => cut_text(agent, cut, *summary),
         Event::ContextRestored(restored) => restored_text(restored),
+        Event::GraphStarted { agent, .. } => format!("{agent} runs a graph"),
+        Event::NodeStarted(start) => format!("{} begins {}{}", start.graph, again(start), start.name),
+        Event::NodeEnded { graph, name, end, .. } => format!("{graph} ends {name}: {}", node_end(end)),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),
         Event::AgentRedirected { agent, instruction, .. } => format!("{agent} redirected: {instruction}"),

@@ -325,6 +325,10 @@ const fn uncounted_bytes(builtin: Builtin) -> usize {
         Builtin::ListAgents => 45,
         Builtin::CancelAgent => 55,
         Builtin::AskHuman => 61,
-        Builtin::FollowupTask | Builtin::ReadContext | Builtin::WriteContext | Builtin::ListContext => 0,
+        Builtin::FollowupTask
+        | Builtin::ReadContext
+        | Builtin::WriteContext
+        | Builtin::ListContext
+        | Builtin::RunPipeline => 0,
     }
 }

@@ -1,6 +1,7 @@
 //! The arguments of the built-in tools, as models write them.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Goal, SharedText};
@@ -42,7 +43,8 @@ pub(crate) fn passed_tokens(
             Some(Goal::tokens(&task, tokens))
         }
         Builtin::WriteContext => SharedText::in_args(args).map(|written| written.counted(tokens)),
-        Builtin::WaitAgent
+        Builtin::RunPipeline
+        | Builtin::WaitAgent
         | Builtin::ListAgents
         | Builtin::CancelAgent
         | Builtin::AskHuman
@@ -66,6 +68,22 @@ pub(crate) struct SpawnArgs {
     pub(crate) detach: bool,
     pub(crate) share: Option<Share>,
     pub(crate) output_schema: Option<Box<RawValue>>,
+}
+
+/// The keys of a graph; what is in them is checked with it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PipelineArgs {
+    #[serde(rename = "mode")]
+    _mode: Option<IgnoredAny>,
+    #[serde(rename = "steps")]
+    _steps: IgnoredAny,
+    #[serde(rename = "on_partial_success")]
+    _on_partial_success: Option<IgnoredAny>,
+    #[serde(rename = "max_parallel")]
+    _max_parallel: Option<IgnoredAny>,
+    #[serde(rename = "budget")]
+    _budget: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]

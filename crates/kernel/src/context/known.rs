@@ -36,7 +36,7 @@ pub(super) enum Reader {
     Call,
     /// Its parent, as a message.
     Parent,
-    /// Nobody: its parent was rolled back to a point before it existed.
+    /// Nobody: its graph reads it, or its parent was rolled back to a point before it existed.
     Nobody,
 }
 
@@ -45,7 +45,7 @@ impl Reader {
         match attachment {
             Attachment::Call { .. } => Self::Call,
             Attachment::Root | Attachment::Detached => Self::Parent,
-            Attachment::Disowned => Self::Nobody,
+            Attachment::Step { .. } | Attachment::Disowned => Self::Nobody,
         }
     }
 }

@@ -23,8 +23,8 @@ pub use along::{Along, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolDescription};
 pub(crate) use builtin_args::{
-    AskArgs, CancelArgs, FollowupArgs, ListArgs, ListContextArgs, ReadContextArgs, SendArgs, SpawnArgs,
-    WaitArgs, WriteContextArgs, read,
+    AskArgs, CancelArgs, FollowupArgs, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
+    SpawnArgs, WaitArgs, WriteContextArgs, read,
 };
 pub use facts::Facts;
 pub(crate) use facts::facts_tokens;

@@ -5,6 +5,7 @@ mod budget;
 mod builtin;
 mod caps;
 mod expression;
+mod graph;
 mod model_provider;
 mod output_schema;
 mod rate_limit;
@@ -24,12 +25,20 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Price};
-use crate::words::{ByName, Durability, ModelName, RoleName, ThreadId, TokenCount, ToolName, limit};
+use crate::words::{
+    AgentId, ByName, Durability, ModelName, RoleName, ThreadId, TokenCount, ToolName, ValueName, limit,
+};
 
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
 pub use caps::{Allow, Caps, Network};
 pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
+pub(crate) use graph::flow;
+pub use graph::{
+    AskStep, AskTimeout, Graph, GraphNode, GraphProblem, GraphSurroundings, Majority, Members, Missing,
+    NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode, Step, StepInput, Undo,
+    VoteRule,
+};
 pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use rate_limit::RateLimit;
@@ -75,6 +84,12 @@ pub struct Definition {
     pub unpriced: Unpriced,
     #[serde(default)]
     pub durability: Durability,
+    /// The steps that the tree runs instead of an agent. `entry` is then the role of graphs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Arc<Graph>>,
+    /// Named values that exist from the start.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<ValueName, serde_json::Value>,
     /// Labels for watchers. Shared by reference with every event that is shown.
     #[serde(default, skip_serializing_if = "has_none")]
     pub tags: Arc<Tags>,
@@ -266,6 +281,8 @@ impl Definition {
             shared: SharedAccess::default(),
             unpriced: Unpriced::default(),
             durability: Durability::default(),
+            graph: None,
+            inputs: BTreeMap::new(),
             tags: Arc::default(),
         }
     }
@@ -332,7 +349,11 @@ impl Definition {
         check_tags(&self.tags)?;
         self.check_limits()?;
         self.budget.check()?;
-        self.role(&self.entry)?;
+        self.check_inputs()?;
+        match &self.graph {
+            Some(graph) => self.check_graph(graph)?,
+            None => drop(self.role(&self.entry)?),
+        }
         bounded("models", self.models.len())?;
         bounded("roles", self.roles.len())?;
         for model in self.models.values() {
@@ -360,6 +381,38 @@ impl Definition {
         }
         if let Some(OnLow::Downgrade(model)) = &self.budget.on_low {
             self.model(model)?;
+        }
+        Ok(())
+    }
+
+    fn check_inputs(&self) -> Result<(), Refusal> {
+        let (count, count_max) = (self.inputs.len(), limit::VALUES_MAX);
+        if count > count_max {
+            return Err(Refusal::TooMany { what: "inputs".to_owned(), count, count_max });
+        }
+        let mut all = 0;
+        for (name, value) in &self.inputs {
+            let bytes = value.to_string().len();
+            all += bytes;
+            if bytes > limit::VALUE_BYTES_MAX || all > limit::VALUES_BYTES_MAX || name.is_reserved() {
+                let bytes_max = limit::VALUE_BYTES_MAX as u64;
+                return Err(Refusal::ValueTooLarge { name: name.clone(), bytes: bytes as u64, bytes_max });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_graph(&self, graph: &Graph) -> Result<(), Refusal> {
+        for (_, _, step) in graph.steps() {
+            self.role(&step.agent_id)?;
+            step.undo.as_ref().map_or(Ok(()), |undo| self.role(&undo.agent_id).map(drop))?;
+        }
+        if let Some(role) = self.roles.keys().find(|role| role.is_of_graphs()) {
+            return Err(Refusal::ReservedId { agent: AgentId::of_role(role) });
+        }
+        let (agents, agents_max) = (graph.agents_min().saturating_add(1), u64::from(self.limits.agents_max));
+        if agents > agents_max {
+            return Err(Refusal::GraphTooLarge { agents, agents_max });
         }
         Ok(())
     }

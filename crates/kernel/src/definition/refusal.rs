@@ -74,6 +74,14 @@ pub enum Refusal {
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
 
+    #[error("the graph needs at least {agents} agents and the limit is {agents_max}: raise `limits.agents`")]
+    GraphTooLarge { agents: u64, agents_max: u64 },
+    #[error("the graph was not started: {}", problems.join("; "))]
+    BadGraph {
+        /// Each with its place and what to write instead.
+        problems: Vec<String>,
+    },
+
     // --- budgets
     #[error("{}: answer with what you have, or ask for less", short.describe(account))]
     Ceiling { account: AgentId, short: Shortfall },

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Shortfall, Terms};
-use crate::definition::Definition;
+use crate::definition::{Definition, Graph};
 use crate::record::{
-    ClockKind, Cut, Exit, HeldBy, LeftOut, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Standing,
-    Summary, WaitFor, Why, Work,
+    ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout, Outcome, Question,
+    Shortened, Span, Spawned, Standing, Summary, WaitFor, Why, Work,
 };
 use crate::words::{
     AgentId, BlobRef, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName,
@@ -309,6 +309,23 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero")]
         count_max: u32,
     },
+    /// A graph began. Its steps run below this agent, which has no model.
+    GraphStarted {
+        agent: AgentId,
+        /// The definition's if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        graph: Option<Arc<Graph>>,
+    },
+    /// A step or a group of a graph began.
+    NodeStarted(Box<NodeStart>),
+    /// A step or a group of a graph ended, or was skipped.
+    NodeEnded {
+        /// The agent that stands for the graph.
+        graph: AgentId,
+        frame: FrameIx,
+        name: String,
+        end: NodeEnd,
+    },
     /// The root's ceiling was reached: nothing new starts until the ceiling is raised.
     TreeHalted {
         agent: AgentId,
@@ -389,6 +406,9 @@ impl Event {
             Self::CheckpointMade { .. } => "checkpoint_made",
             Self::WrapUpStarted { .. } => "wrap_up_started",
             Self::RepeatsNoticed { .. } => "repeats_noticed",
+            Self::GraphStarted { .. } => "graph_started",
+            Self::NodeStarted(_) => "node_started",
+            Self::NodeEnded { .. } => "node_ended",
             Self::TreeHalted { .. } => "tree_halted",
             Self::TreeUnhalted => "tree_unhalted",
             Self::TreeSuspended => "tree_suspended",
@@ -408,6 +428,8 @@ impl Event {
             Self::AgentSpawned(spawned) => Some(&spawned.agent),
             Self::ContextRestored(restored) => Some(&restored.agent),
             Self::ContextShared { to, .. } | Self::MessageSent { to, .. } => Some(to),
+            Self::NodeStarted(start) => Some(&start.graph),
+            Self::NodeEnded { graph, .. } => Some(graph),
             Self::MessagePublished { from, .. } | Self::ValueWritten { by: from, .. } => match from {
                 By::Agent(agent) => Some(agent),
                 By::Person => None,
@@ -430,6 +452,7 @@ impl Event {
             | Self::CheckpointMade { agent, .. }
             | Self::WrapUpStarted { agent, .. }
             | Self::RepeatsNoticed { agent, .. }
+            | Self::GraphStarted { agent, .. }
             | Self::TreeHalted { agent, .. }
             | Self::LimitRaised { agent, .. } => Some(agent),
             Self::TreeStarted { .. }
@@ -494,6 +517,9 @@ impl Event {
             Self::ClockSet { .. } => "agent.clock",
             Self::CheckpointMade { .. } => "agent.checkpoint",
             Self::MessageSent { .. } | Self::MessagePublished { .. } => "agent.message",
+            Self::GraphStarted { .. } => "tree.graph",
+            Self::NodeStarted(_) => "tree.node_start",
+            Self::NodeEnded { .. } => "tree.node_end",
             Self::TreeHalted { .. } => "tree.halt",
             Self::TreeStarted { .. } => "tree.start",
             Self::TreeBranched(_) => "tree.branch",
@@ -557,6 +583,9 @@ impl Event {
             | Self::WaitStarted { .. }
             | Self::ValuesCleared { .. }
             | Self::Charged { .. }
+            | Self::GraphStarted { .. }
+            | Self::NodeStarted(_)
+            | Self::NodeEnded { .. }
             | Self::TreeHalted { .. }
             | Self::TreeUnhalted
             | Self::TreeSuspended

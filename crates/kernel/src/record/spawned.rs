@@ -72,6 +72,10 @@ pub enum Attachment {
         ask: Option<u32>,
     },
     Detached,
+    /// The graph that its parent stands for, or belongs to: it does a step, or stands for a group.
+    Step {
+        frame: u32,
+    },
     /// Not at all: its parent was rolled back to a point before it existed. No agent is spawned like this.
     Disowned,
 }

@@ -31,6 +31,14 @@ pub(crate) fn of_newborn(
     Due { deadline: None, alarm: Some(alarm), early_ms, timeout_ms, wall, active_ms }
 }
 
+/// The clocks of an agent that stands for a graph or a group: only its timeout.
+pub(crate) fn of_group(world: &World, now: Time, budget: &BudgetSpec) -> Due {
+    let Some(timeout_ms) = budget.timeout_ms else { return Due::default() };
+    let alarm = Alarm { timer: world.next_timer(), at: now.after_ms(timeout_ms) };
+    let (timeout_ms, wall) = (Some(timeout_ms), budget.timeout_wall);
+    Due { alarm: Some(alarm), timeout_ms, wall, ..Due::default() }
+}
+
 /// How long before the end an agent with this much time starts to wrap up; 0 if it has little.
 fn early_ms(given_ms: u64) -> u64 {
     if given_ms < limit::WRAP_UP_TIMEOUT_MS_MIN { 0 } else { (given_ms / 10).min(limit::WRAP_UP_MS_MAX) }

@@ -6,7 +6,7 @@
 
 use crate::definition::Refusal;
 use crate::record::Event;
-use crate::rules::{Draft, Input, Reply, Report, Request, What, call, checkpoint, clock, turn};
+use crate::rules::{Draft, Input, Reply, Report, Request, What, call, checkpoint, clock, graph, turn};
 use crate::words::{By, Time};
 use crate::world::World;
 
@@ -82,9 +82,12 @@ pub fn decide_report(world: &mut World, now: Time, draw: u64, report: &Report) -
     Decision { events: draft.into_events(), reply }
 }
 
-/// Lets agents without open calls take turns and startable calls start, until nothing changes.
+/// Lets graphs go on, agents without open calls take turns and startable calls start, until nothing changes.
 fn settle(draft: &mut Draft<'_>) {
     while !draft.is_over() && !draft.is_settled() {
+        while let Some(over) = draft.take_step() {
+            graph::step_over(draft, &over);
+        }
         for ix in draft.take_moved() {
             turn::advance(draft, ix);
         }

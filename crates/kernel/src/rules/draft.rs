@@ -1,8 +1,9 @@
 //! A decision in progress: the world so far, and the events recorded. Every rule works on one.
 
+use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::record::{Event, Why};
+use crate::record::{Event, Exit, FrameIx, Outcome, Why};
 use crate::words::{ModelName, Time, TimerId};
 use crate::world::{AgentIx, World};
 
@@ -21,6 +22,16 @@ pub(crate) struct Draft<'w> {
     due: Vec<AgentIx>,
     /// Agents with an attempt that started or ended: their active time may start or stop.
     ran: Vec<AgentIx>,
+    /// Steps of graphs whose agent or question ended.
+    steps: VecDeque<StepOver>,
+}
+
+/// A step or group of a graph whose agent or question ended.
+pub(crate) struct StepOver {
+    /// The agent that stands for the graph.
+    pub(crate) graph: AgentIx,
+    pub(crate) frame: FrameIx,
+    pub(crate) exit: Exit,
 }
 
 impl<'w> Draft<'w> {
@@ -35,6 +46,7 @@ impl<'w> Draft<'w> {
             stirred: false,
             due: Vec::new(),
             ran: Vec::new(),
+            steps: VecDeque::new(),
         }
     }
 
@@ -56,11 +68,33 @@ impl<'w> Draft<'w> {
 
     /// Whether nothing is left to do in this decision.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.stirred && self.moved.is_empty()
+        !self.stirred && self.moved.is_empty() && self.steps.is_empty()
+    }
+
+    pub(crate) fn take_step(&mut self) -> Option<StepOver> {
+        self.steps.pop_front()
+    }
+
+    /// Notes what a graph has to know about an event, before it is applied.
+    fn note_step(&mut self, event: &Event) {
+        let over = match event {
+            Event::AgentEnded { agent, exit, .. } => {
+                let ix = self.world.agents().find(agent);
+                ix.and_then(|ix| self.world.graphs().member(ix)).map(|of| (of, exit.clone()))
+            }
+            Event::CallEnded { call, outcome, .. } => {
+                self.world.graphs().frame_of_question(*call).map(|of| (of, question_exit(outcome)))
+            }
+            _ => None,
+        };
+        if let Some(((graph, frame), exit)) = over {
+            self.steps.push_back(StepOver { graph, frame, exit });
+        }
     }
 
     pub(crate) fn record(&mut self, event: Event) {
         self.stirred |= stirs(&event);
+        self.note_step(&event);
         if let Event::CallEnded { call, .. } = &event {
             self.moved.extend(self.world.call(*call).map(|call| call.agent));
         }
@@ -126,6 +160,15 @@ impl<'w> Draft<'w> {
     /// Until when the model takes no calls, if that is in the future.
     pub(crate) fn limited_until(&self, model: &ModelName) -> Option<Time> {
         self.world.rate_limit(model).filter(|until| *until > self.now)
+    }
+}
+
+/// A question as a step of a graph: an answer is a success.
+fn question_exit(outcome: &Outcome) -> Exit {
+    match outcome {
+        Outcome::Answered { .. } => Exit::Completed,
+        Outcome::Expired { .. } => Exit::failed("question_expired", "nobody answered in time"),
+        _ => Exit::Cancelled { reason: "the question was dropped".to_owned() },
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod clock;
 mod decide;
 mod draft;
+pub(crate) mod graph;
 mod input;
 pub mod report;
 pub mod request;
@@ -16,7 +17,7 @@ pub(crate) mod turn;
 mod verb;
 
 pub use decide::{Decision, InputReply, Receipt, decide, decide_report, decide_request};
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, StepOver};
 pub use input::{Input, What};
 pub use report::Report;
 pub use request::{Reply, Request};

@@ -214,6 +214,11 @@ name!(
     "1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
 );
 name!(
+    /// A step or a group of a graph, unique in its graph. The agents of a step are named after it.
+    StepId, "step id", is_slug_48,
+    "1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit"
+);
+name!(
     /// The name of a value that a graph's steps write and read.
     ValueName, "value name", is_value_name,
     "1 to 64 characters of A-Z, a-z, 0-9 and `_.-`, the first a letter or `_`"
@@ -265,9 +270,44 @@ impl AgentId {
     }
 }
 
+impl RoleName {
+    /// The role of the agents that stand for a graph or a group of one. They have no model and take no turns.
+    #[must_use]
+    pub fn of_graphs() -> Self {
+        Self("pipeline".into())
+    }
+
+    #[must_use]
+    pub fn is_of_graphs(&self) -> bool {
+        &*self.0 == "pipeline"
+    }
+}
+
+impl ModelName {
+    /// Stands for the model of an agent that has none.
+    pub(crate) fn of_none() -> Self {
+        Self("none".into())
+    }
+}
+
+impl StepId {
+    /// The id that a step or a group gets if its author gives it none: `word`, or `word-2` and so on.
+    pub(crate) fn numbered(word: &str, number: u32) -> Self {
+        if number < 2 { Self(word.into()) } else { Self(format!("{}-{number}", shortened(word, 37)).into()) }
+    }
+}
+
 impl ToolName {
     pub(crate) fn of_builtin(word: &'static str) -> Self {
         Self(word.into())
+    }
+}
+
+impl AgentId {
+    /// The id of an agent of a step: the step's own id, or with the number of its map item, round or attempt. A long
+    /// id is shortened.
+    pub(crate) fn of_step(step: &StepId, suffix: &str) -> Self {
+        Self(format!("{}{suffix}", shortened(step.as_str(), 64 - suffix.len().min(63))).into())
     }
 }
 
@@ -425,6 +465,11 @@ impl TimerId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
+
+/// Ids are ASCII.
+fn shortened(text: &str, bytes_max: usize) -> &str {
+    text.get(..bytes_max).unwrap_or(text)
+}
 
 fn is_slug_64(text: &str) -> bool {
     is_slug(text, 64)

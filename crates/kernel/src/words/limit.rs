@@ -259,6 +259,24 @@ pub const SOURCES_BYTES_MAX: usize = 2_048;
 /// Most completed children whose knowledge one agent keeps for another task; the latest ones.
 pub const FINISHED_KEPT_MAX: usize = 8;
 
+/// Most steps and groups of a graph in a tree file.
+pub const GRAPH_NODES_MAX: usize = 100_000;
+/// Most steps and groups of a graph that a model writes: more than it can keep track of.
+pub const GRAPH_NODES_MODEL_MAX: usize = 1_000;
+/// Deepest nesting of groups: nobody reads a deeper one.
+pub const GRAPH_DEPTH_MAX: usize = 16;
+/// Most problems of a graph that are listed at once.
+pub const GRAPH_PROBLEMS_MAX: usize = 100;
+/// Most names that one step reads as inputs.
+pub const GRAPH_INPUTS_MAX: usize = 64;
+/// Most further agents for one step whose agent failed.
+pub const GRAPH_RETRIES_MAX: u32 = 10;
+/// Most rounds of a loop in a graph.
+pub const GRAPH_ROUNDS_MAX: u32 = 1_000;
+/// Most copies of a step that vote.
+pub const GRAPH_VOTERS_MAX: u32 = 100;
+/// Most items of a list that a map runs over.
+pub const GRAPH_ITEMS_MAX: usize = 100_000;
 /// Most named values of a tree.
 pub const VALUES_MAX: usize = 1_024;
 /// Largest named value, in bytes.

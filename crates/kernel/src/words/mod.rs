@@ -13,6 +13,7 @@ mod fault;
 mod hash;
 mod id;
 pub mod limit;
+pub mod nearest;
 mod part;
 pub mod retry;
 mod running;

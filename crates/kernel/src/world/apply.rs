@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::{Halt, Subject, World};
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
-use crate::definition::Builtin;
+use crate::definition::{Builtin, Graph};
 use crate::record::{
     Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, Header, HeldBy, ModelCall,
-    Outcome, Said, Shortened, Span, Spawned, Tie, TurnKind, ValueRead, WaitFor, Why, Work,
+    NamedValue, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind, ValueRead, WaitFor, Why,
+    Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{
@@ -65,6 +66,7 @@ impl World {
                 self.asked(*call, *ask, agent, Work::Wait(wait.clone()), Some(*alarm));
             }
             Event::QuestionAsked { call, agent, question, alarm, ask } => {
+                self.graphs.asked(self.place(agent), *call);
                 self.asked(*call, *ask, agent, Work::Question(question.clone()), Some(*alarm));
             }
             Event::CallWaiting { call, why, account, alarm } => {
@@ -98,6 +100,11 @@ impl World {
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
             Event::ClockSet { agent, clock, left_ms, early_ms, alarm } => {
                 self.clock_set(agent, *clock, *left_ms, *early_ms, *alarm);
+            }
+            Event::GraphStarted { agent, graph } => self.graph_started(agent, graph.as_ref()),
+            Event::NodeStarted(start) => self.graphs.node_started(self.place(&start.graph), start),
+            Event::NodeEnded { graph, frame, end, .. } => {
+                self.graphs.node_ended(self.place(graph), *frame, end);
             }
             Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
@@ -155,6 +162,9 @@ impl World {
             self.agents.agent_mut(ix).take(letter);
         }
         self.wound(ix);
+        if let (Attachment::Step { frame }, Some(parent)) = (spawned.attachment, parent) {
+            self.graphs.spawned(ix, parent, frame);
+        }
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked(call, ask, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
@@ -286,7 +296,9 @@ impl World {
         let tokens = result.map_or(agent.progress.last_tokens(), context::shown_tokens);
         if let Some(result) = result {
             self.agents.answered(ix, result);
+            self.step_answered(ix, result, false);
         }
+        self.graphs.gone(ix);
         if let Some(parent) = parent.filter(|parent| *exit == Exit::Completed && self.follows_up(*parent, ix))
         {
             self.agents.finish(ix, parent);
@@ -465,6 +477,13 @@ impl World {
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
+        let continues = matches!(&call.work, Work::Model(model) if model.continues);
+        if let Work::Question(_) = &call.work {
+            let answer =
+                if let Outcome::Answered { answer, .. } = outcome { Some(answer.clone()) } else { None };
+            self.graphs.question_ended(id, answer.map(NamedValue::text));
+        }
+        let call = self.calls.call_mut(id);
         let is_summary = is_model && !call.work.is_turn();
         let turn_model = if let Work::Model(work) = &call.work { Some(work.model.clone()) } else { None };
         let turn_model = turn_model.filter(|_| !is_summary);
@@ -535,7 +554,37 @@ impl World {
         }
         if let (Outcome::Done { body, .. }, true) = (outcome, is_answer) {
             self.agents.answered(ix, body);
+            self.step_answered(ix, body, continues);
         }
+    }
+
+    fn graph_started(&mut self, agent: &AgentId, graph: Option<&Arc<Graph>>) {
+        let ix = self.place(agent);
+        match graph.or(self.definition().graph.as_ref()).map(Arc::clone) {
+            Some(graph) => self.graphs.start(ix, graph),
+            None => unreachable!("a graph that is not in its event is in the definition"),
+        }
+    }
+
+    /// Keeps the answer of a step's agent: the graph hands it on. It is JSON where a schema asks for that.
+    fn step_answered(&mut self, ix: AgentIx, body: &Body, continues: bool) {
+        if self.graphs.member(ix).is_none() {
+            return;
+        }
+        let body = Body { text: body.text.clone(), tokens: body.tokens, beside: body.beside.clone() };
+        let body = body.only_text().with_thought(None);
+        let value = if self.has_schema(ix) { NamedValue::json(body) } else { NamedValue::text(body) };
+        self.graphs.answered(ix, value, continues);
+    }
+
+    /// Whether a schema says what a step's agent answers: the step's own, or its role's.
+    fn has_schema(&self, ix: AgentIx) -> bool {
+        let own = self.graphs.member(ix).and_then(|(run, frame)| {
+            let run = self.graphs.run(run)?;
+            let frame = run.frame(frame).filter(|frame| frame.of == StartOf::Node)?;
+            run.graph().node(frame.node).step()?.output_schema.as_ref()
+        });
+        own.is_some() || self.turns_of(ix).is_some_and(|turns| turns.output_schema.is_some())
     }
 
     /// The tokens of a call's result, facts included.

@@ -46,6 +46,9 @@ impl World {
             | Event::MessagePublished { .. }
             | Event::WrapUpStarted { stops: false, .. }
             | Event::RepeatsNoticed { .. }
+            | Event::GraphStarted { .. }
+            | Event::NodeStarted(_)
+            | Event::NodeEnded { .. }
             | Event::TreeHalted { .. }
             | Event::TreeUnhalted
             | Event::TreeSuspended

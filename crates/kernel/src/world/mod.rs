@@ -7,6 +7,7 @@ mod branch;
 mod calls;
 mod clocks;
 mod effects;
+mod graph;
 mod prefixes;
 mod rollback;
 mod shared;
@@ -27,6 +28,7 @@ pub use agent::*;
 
 pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
+pub use graph::{EndedStep, Frame, GraphRun, Graphs};
 pub(crate) use prefixes::Prefix;
 use prefixes::{PrefixKey, Prefixes};
 pub(crate) use shared::bytes_of;
@@ -56,6 +58,7 @@ pub struct World {
     /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
     threads: Threads,
+    graphs: Graphs,
     shared: SharedStore,
 }
 
@@ -116,6 +119,7 @@ impl World {
             suspended: false,
             unborn: BTreeMap::new(),
             threads: Threads::default(),
+            graphs: Graphs::default(),
             shared: SharedStore::default(),
         }
     }
@@ -145,6 +149,12 @@ impl World {
     #[must_use]
     pub const fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// The graphs that run.
+    #[must_use]
+    pub const fn graphs(&self) -> &Graphs {
+        &self.graphs
     }
 
     /// The headers of the values that its agents share.

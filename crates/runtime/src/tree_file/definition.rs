@@ -1,5 +1,6 @@
 //! From keys to a definition: looks up every name and checks every number, with the place of an error.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit};
 
-use super::error::FileError;
+use super::error::{FileError, Place};
 use super::keys::{
     AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys,
     ValueAccessKeys, WindowKeys, WrittenPrice,
@@ -42,8 +43,8 @@ pub(super) type Path<'a> = &'a [Step<'a>];
 
 pub(super) struct Reader<'a> {
     file: &'a str,
-    root: &'a Node,
-    keys: &'a TreeKeys,
+    pub(super) root: &'a Node,
+    pub(super) keys: &'a TreeKeys,
     catalog: &'a dyn ModelCatalog,
 }
 
@@ -69,10 +70,11 @@ impl Reader<'_> {
             self.names_an_agent(name)?;
             roles.insert(name.clone(), self.role(name, agent, limits.depth_max)?);
         }
+        let graph = self.graph()?;
         let definition = Definition {
             name: keys.name.clone(),
             goal: keys.goal.clone().unwrap_or_default(),
-            entry: self.entry()?,
+            entry: if graph.is_some() { RoleName::of_graphs() } else { self.entry()? },
             thread: keys.thread.clone(),
             budget: self.root_budget(&keys.budget)?,
             limits,
@@ -82,6 +84,8 @@ impl Reader<'_> {
             shared: self.shared()?,
             unpriced: keys.unpriced,
             durability: keys.durability,
+            graph,
+            inputs: BTreeMap::new(),
             tags: self.tags()?,
         };
         Ok((definition, sources))
@@ -330,7 +334,7 @@ impl Reader<'_> {
     }
 
     /// A schema as a map, or as JSON in a text. An error in a map has its own place.
-    fn output_schema(
+    pub(super) fn output_schema(
         &self,
         path: Path<'_>,
         written: Option<&Value>,
@@ -378,7 +382,7 @@ impl Reader<'_> {
         Ok(spec)
     }
 
-    fn is_model(&self, path: Path<'_>, name: &ModelName) -> Result<(), FileError> {
+    pub(super) fn is_model(&self, path: Path<'_>, name: &ModelName) -> Result<(), FileError> {
         if self.keys.models.contains_key(name) {
             return Ok(());
         }
@@ -447,6 +451,10 @@ impl Reader<'_> {
         }
         let message = format!("`{}` has {} bytes, more than {bytes_max}", last(path), text.len());
         Err(self.wrong(path, message))
+    }
+
+    pub(super) fn wrong_at(&self, place: Place, message: &str) -> FileError {
+        FileError::new(self.file, place, message)
     }
 
     pub(super) fn wrong(&self, path: Path<'_>, message: impl Into<String>) -> FileError {

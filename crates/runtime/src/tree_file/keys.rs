@@ -24,6 +24,7 @@ pub(super) struct TreeKeys {
     pub(super) models: ByName<ModelName, ModelKeys>,
     pub(super) agents: ByName<RoleName, AgentKeys>,
     pub(super) entry: Option<RoleName>,
+    pub(super) pipeline: Option<Value>,
     #[serde(default)]
     pub(super) durability: Durability,
     #[serde(default)]

@@ -12,9 +12,9 @@ mod error;
 mod json;
 mod keys;
 mod model;
-pub mod nearest;
 mod node;
 mod other_words;
+mod pipeline;
 mod source;
 mod toml;
 mod typed;
@@ -30,16 +30,17 @@ use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 pub use error::FileError;
 pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
 pub use spinney_kernel::definition::{ModelProvider, Thinking};
+pub use spinney_kernel::words::nearest;
 
 use error::Place;
 use node::{Node, Step};
 
-/// Largest tree file, in bytes: its texts are for models, whose limits are smaller.
-pub const FILE_BYTES_MAX: usize = 1024 * 1024;
-/// Deepest nesting of lists and maps; the deepest key is at level five.
-const NESTING_MAX: usize = 32;
+/// Largest tree file, in bytes: a pipeline of the most steps, with short tasks.
+pub const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Deepest nesting of lists and maps: groups of a pipeline as deep as they may be, each a map and a list.
+const NESTING_MAX: usize = 48;
 /// Most values in one file, repetitions by aliases included.
-const VALUES_MAX: usize = 50_000;
+const VALUES_MAX: usize = 1_000_000;
 
 /// A parsed tree file. The definition's tools are empty: only the caller knows which ones exist.
 #[derive(Clone, Debug)]

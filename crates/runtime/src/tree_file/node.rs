@@ -43,6 +43,14 @@ impl Node {
         self.follow(path).place
     }
 
+    /// The place of the key at the end of `path`, rather than of its value.
+    pub(super) fn place_of_key(&self, path: &[Step<'_>]) -> Place {
+        let Some((Step::Key(last), before)) = path.split_last() else { return self.place_of(path) };
+        let map = self.follow(before);
+        let Kind::Map(entries) = &map.kind else { return map.place };
+        entries.iter().find(|(key, _)| key.text == *last).map_or(map.place, |(key, _)| key.place)
+    }
+
     /// The place of `text` in the list at the end of `path`.
     pub(super) fn place_of_item(&self, path: &[Step<'_>], text: &str) -> Place {
         let list = self.follow(path);

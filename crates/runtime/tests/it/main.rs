@@ -23,6 +23,7 @@ mod failing_journal;
 mod falling_back;
 mod faulty_models;
 mod function_tools;
+mod graphs;
 mod guarding;
 mod hash_chain;
 mod hooking;

@@ -148,6 +148,8 @@ fn definition() -> Definition {
         shared: Default::default(),
         unpriced: Unpriced::Refuse,
         durability: Default::default(),
+        graph: None,
+        inputs: Default::default(),
         tags: Default::default(),
     }
 }

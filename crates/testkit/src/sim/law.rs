@@ -119,6 +119,9 @@ impl Witness {
             | Event::TreeUnhalted
             | Event::TreeSuspended
             | Event::TreeContinued
+            | Event::GraphStarted { .. }
+            | Event::NodeStarted(_)
+            | Event::NodeEnded { .. }
             | Event::WrapUpStarted { .. }
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }

@@ -46,6 +46,8 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         shared: if dice.once_in(2) { shared(dice) } else { Default::default() },
         unpriced: if dice.once_in(2) { Unpriced::Allow } else { Unpriced::Refuse },
         durability: Default::default(),
+        graph: None,
+        inputs: Default::default(),
         tags: Default::default(),
     };
     match dice.below(16) {

@@ -50,6 +50,10 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         Builtin::ReadContext => json!({ "key": "plan" }),
         Builtin::WriteContext => json!({ "key": "plan", "value": null, "expect_version": 0 }),
         Builtin::ListContext => json!({ "prefix": "p" }),
+        Builtin::RunPipeline => json!({
+            "mode": "parallel", "on_partial_success": "continue", "max_parallel": 2, "budget": { "tokens": 900 },
+            "steps": [{ "agent_id": "done", "task_description": "More." }],
+        }),
     };
     for builtin in Builtin::ALL {
         let (schema, args) = (schema(builtin), full(builtin));

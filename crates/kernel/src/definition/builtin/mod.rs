@@ -19,10 +19,12 @@ pub enum Builtin {
     ReadContext,
     WriteContext,
     ListContext,
+    /// Run a graph of steps below the agent.
+    RunPipeline,
 }
 
 impl Builtin {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::SpawnAgent,
         Self::WaitAgent,
         Self::SendMessage,
@@ -33,6 +35,7 @@ impl Builtin {
         Self::ReadContext,
         Self::WriteContext,
         Self::ListContext,
+        Self::RunPipeline,
     ];
 
     /// Those of a tree under these rules.
@@ -43,7 +46,7 @@ impl Builtin {
     /// The first rules that know it.
     const fn since(self) -> u32 {
         match self {
-            Self::ReadContext | Self::WriteContext | Self::ListContext => 5,
+            Self::ReadContext | Self::WriteContext | Self::ListContext | Self::RunPipeline => 5,
             Self::SpawnAgent
             | Self::WaitAgent
             | Self::SendMessage
@@ -67,7 +70,8 @@ impl Builtin {
             | Self::CancelAgent
             | Self::AskHuman
             | Self::ReadContext
-            | Self::ListContext => limit::ARGS_BYTES_MAX,
+            | Self::ListContext
+            | Self::RunPipeline => limit::ARGS_BYTES_MAX,
         }
     }
 
@@ -85,6 +89,7 @@ impl Builtin {
             Self::ReadContext => "read_context",
             Self::WriteContext => "write_context",
             Self::ListContext => "list_context",
+            Self::RunPipeline => "run_pipeline",
         }
     }
 

@@ -34,6 +34,9 @@ impl Builtin {
                 "store a JSON value under a key, for all agents of this tree; it replaces the value that was there; pass `expect_version` with the version that you read, so that nobody's change is lost"
             }
             Self::ListContext => "see which values agents of this tree share: key, version, size and author",
+            Self::RunPipeline => {
+                "run several steps in a fixed order or at the same time, where outputs of some are inputs of others, and get {succeeded, failed, outputs, trace_id} back here; for one task use spawn_agent, for one more question to an agent that has completed use followup_task; everything is checked before the first step starts"
+            }
         }
     }
 
@@ -51,6 +54,7 @@ impl Builtin {
             Self::ReadContext => READ_CONTEXT,
             Self::WriteContext => WRITE_CONTEXT,
             Self::ListContext => LIST_CONTEXT,
+            Self::RunPipeline => RUN_PIPELINE,
         }
     }
 
@@ -85,3 +89,5 @@ const WRITE_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"str
 const LIST_CONTEXT: &str = r#"{"type":"object","properties":{"prefix":{"type":"string","description":"only keys that begin so"}},"additionalProperties":false}"#;
 
 const ASK_RULES_2: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;
+
+const RUN_PIPELINE: &str = r#"{"type":"object","properties":{"mode":{"enum":["sequential","parallel"]},"steps":{"type":"array","minItems":1,"items":{"type":"object","description":"a step, or a group: {\"parallel\": [steps]}, {\"sequence\": [steps]}, {\"race\": [steps]}, {\"map\": [steps], \"over\": name of a list, \"as\": name of its item}, {\"loop\": [steps], \"until\": condition, \"max_rounds\": N}, {\"choose\": {value: [steps]}, \"on\": name, \"else\": [steps]}, {\"vote\": step, \"voters\": N}, {\"ask\": question}","properties":{"id":{"type":"string"},"agent_id":{"type":"string","description":"the role of its agent"},"task_description":{"type":"string","description":"everything that it has to know; {{ name }} is replaced by an output"},"input_from":{"type":"array","items":{"type":"string"},"description":"outputs of earlier steps that it reads"},"output_to":{"type":"string","description":"the name of its output"},"required":{"type":"boolean"},"when":{"type":"string","description":"a condition, such as kind == 'bug'"},"retry":{"type":"integer"},"timeout":{"type":"string"},"output_schema":{"type":"object"},"undo":{"type":"string","description":"a task that takes its effects back if the pipeline fails"},"budget":{"type":"object","description":"as for spawn_agent"}}}},"on_partial_success":{"enum":["fail","continue","best_effort"]},"max_parallel":{"type":"integer"},"budget":{"type":"object","description":"the most that all of it may use"}},"required":["steps"],"additionalProperties":false}"#;

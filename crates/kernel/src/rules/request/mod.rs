@@ -50,6 +50,7 @@ pub use refresh::{Refresh, RefreshReply};
 pub use rollback::{Rollback, RollbackReply};
 pub use send::{Send, SendReply};
 pub use spawn::{Collect, Spawn, SpawnReply};
+pub(in crate::rules) use spawn::{check_agents, check_depth, check_room, terms};
 pub use start::{Start, StartReply};
 pub use unpause::Unpause;
 pub use wait::{Wait, WaitReply};

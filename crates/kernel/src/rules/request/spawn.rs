@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::followup::known_before;
 use super::{Verb, acting, room_for_call};
-use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Terms};
+use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Shortfall, Terms};
 use crate::context::{Frame, Goal};
 use crate::definition::{
     Allow, BudgetSpec, Caps, Definition, GivenMessage, Lend, OnLow, OutputSchema, Refusal, Repeats, Role,
     Share, check_said,
 };
-use crate::record::{Alarm, Attachment, Due, Event, Spawned};
+use crate::record::{Alarm, Attachment, Due, Event, FrameIx, Spawned};
 use crate::rules::call::check_model;
 use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
 use crate::rules::{Draft, clock, turn};
@@ -88,7 +88,7 @@ impl Verb for Spawn {
 
 impl Spawn {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SpawnReply, Refusal> {
-        self.decide_after(draft, by, None)
+        self.decide_for(draft, by, For::Parent)
     }
 
     /// Decides the spawn of a child that continues with what a completed child knew.
@@ -98,16 +98,37 @@ impl Spawn {
         by: &By,
         before: Option<AgentIx>,
     ) -> Result<SpawnReply, Refusal> {
+        self.decide_for(draft, by, before.map_or(For::Parent, For::After))
+    }
+
+    /// Decides the spawn of the agent of a graph's step. The graph itself bounds how many live at the same time and
+    /// how deep it is, and a halted tree or a spent ceiling of the root lets the agent's first call wait.
+    pub(in crate::rules) fn decide_step(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &By,
+        frame: FrameIx,
+    ) -> Result<SpawnReply, Refusal> {
+        self.decide_for(draft, by, For::Step(frame))
+    }
+
+    fn decide_for(&self, draft: &mut Draft<'_>, by: &By, reader: For) -> Result<SpawnReply, Refusal> {
+        let is_step = matches!(reader, For::Step(_));
         let parent = acting(draft, by, &self.parent)?;
-        if draft.halted().is_some() {
+        if draft.halted().is_some() && !is_step {
             return Err(Refusal::TreeHalted);
         }
         clock::check_deadline(draft, parent)?;
         let agent = self.free_id(draft)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
         self.frame.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
-        self.check_place(draft, parent)?;
-        check_room(draft, parent)?;
+        if is_step {
+            self.check_cycle(draft, parent)?;
+            check_agents(draft)?;
+        } else {
+            self.check_place(draft, parent)?;
+            check_room(draft, parent)?;
+        }
         let (name, role) = self.role(draft, parent)?;
         draft.agent(parent).charter.caps.check_role(&self.role)?;
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
@@ -115,10 +136,11 @@ impl Spawn {
         let caps = self.rights(draft, parent, role)?;
         self.budget.check()?;
         let budget = self.budget.or(&role.budget);
-        let terms = terms(draft, parent, &budget)?;
-        let attachment = match self.collect {
-            Collect::Detached => Attachment::Detached,
-            Collect::Call => {
+        let terms = terms(draft, parent, &budget, is_step)?;
+        let attachment = match (reader, self.collect) {
+            (For::Step(frame), _) => Attachment::Step { frame },
+            (For::Parent | For::After(_), Collect::Detached) => Attachment::Detached,
+            (For::Parent | For::After(_), Collect::Call) => {
                 room_for_call(draft, parent)?;
                 Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() }
             }
@@ -142,12 +164,17 @@ impl Spawn {
         };
         let goal =
             Goal { text: &self.goal, tokens: self.goal_tokens, schema: self.frame.output_schema.as_deref() };
+        let before = if let For::After(before) = reader { Some(before) } else { None };
         let before = before.and_then(|before| known_before(draft, parent, before));
         let (messages, window) = (self.messages.as_slice(), self.frame.window);
         let wish = Wish { goal, share: self.share, messages, window, before };
         let opening = Opening::of(draft, Some(parent), &spawned, role, &wish)?;
         let packet = opening.packet_tokens(draft, Some(parent), &agent);
-        check_first_call(draft, parent, &spawned, role, packet)?;
+        match check_first_call(draft, parent, &spawned, role, packet) {
+            Err(Refusal::FirstCallTooLarge { account, short })
+                if is_step && halts_tree(draft, &account, &short) => {}
+            checked => checked?,
+        }
         let depth = draft.agent(parent).charter.depth + 1;
         let lead =
             Lead::of(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet, draft.now());
@@ -190,12 +217,13 @@ impl Spawn {
         })
     }
 
-    /// Checks the depth, and that no role repeats on a path unless it may recurse with another goal.
     fn check_place(&self, draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
-        let charter = &draft.agent(parent).charter;
-        if charter.depth >= charter.caps.depth_max {
-            return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
-        }
+        check_depth(draft, parent)?;
+        self.check_cycle(draft, parent)
+    }
+
+    /// Checks that no role repeats on a path unless it may recurse with another goal.
+    fn check_cycle(&self, draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
         let goal = LazyCell::new(|| digest(&self.goal));
         let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
         let repeats = |ix: AgentIx| {
@@ -243,8 +271,33 @@ impl Spawn {
     }
 }
 
+/// For whom a child is spawned.
+#[derive(Clone, Copy)]
+enum For {
+    Parent,
+    /// Its parent, with what this completed child knew.
+    After(AgentIx),
+    /// A frame of a graph.
+    Step(FrameIx),
+}
+
+pub(in crate::rules) fn check_depth(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
+    let charter = &draft.agent(parent).charter;
+    if charter.depth >= charter.caps.depth_max {
+        return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
+    }
+    Ok(())
+}
+
+/// Whether a shortfall is the root's, so that a person can raise its ceiling.
+fn halts_tree(draft: &Draft<'_>, account: &AgentId, short: &Shortfall) -> bool {
+    let is_root =
+        draft.agents().find(account).is_some() && draft.agents().find(account) == draft.agents().root();
+    is_root && short.reserve == 0 && short.asked <= short.limit
+}
+
 /// Checks the limits on live children and on all agents.
-fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
+pub(in crate::rules) fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     let limits = draft.limits();
     let live = draft.agent(parent).kin.children_live;
     let live_max = draft
@@ -255,6 +308,11 @@ fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     if live >= live_max {
         return Err(Refusal::ChildrenLimit { live, live_max });
     }
+    check_agents(draft)
+}
+
+pub(in crate::rules) fn check_agents(draft: &Draft<'_>) -> Result<(), Refusal> {
+    let limits = draft.limits();
     let agents = u32::try_from(draft.agents().len()).unwrap_or(u32::MAX);
     if agents >= limits.agents_max {
         return Err(Refusal::AgentsLimit { agents, agents_max: limits.agents_max });
@@ -262,14 +320,21 @@ fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The terms of the child's account: its ceilings, and which of them are lent.
-fn terms(draft: &Draft<'_>, parent: AgentIx, budget: &BudgetSpec) -> Result<Terms, Refusal> {
+/// The terms of the child's account: its ceilings, and which of them are lent. Below a graph, the root's ceiling is no
+/// reason to refuse: it halts the tree.
+pub(in crate::rules) fn terms(
+    draft: &Draft<'_>,
+    parent: AgentIx,
+    budget: &BudgetSpec,
+    is_step: bool,
+) -> Result<Terms, Refusal> {
     budget.check()?;
     let above = draft.agent(parent).account;
     let left = draft.ledger().left_below(above);
     let gone = |resource| left.of(resource) == Some(0);
     if [Resource::Cost, Resource::Tokens, Resource::Steps].into_iter().any(gone)
         && let Some((by, short)) = draft.ledger().exhausted_below(above)
+        && !(is_step && draft.agents().find(&draft.owner(by)) == draft.agents().root())
     {
         return Err(Refusal::Ceiling { account: draft.owner(by), short });
     }

@@ -10,7 +10,7 @@ use crate::context::Goal;
 use crate::definition::{BudgetSpec, Definition, Refusal, Role};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
-use crate::rules::{Draft, clock, turn};
+use crate::rules::{Draft, clock, graph, turn};
 use crate::words::{AgentId, By, ThreadId, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ impl Start {
         }
         let definition = &self.definition;
         definition.check(draft.rules())?;
+        if let Some(graph) = &definition.graph {
+            return Ok(StartReply { agent: graph::start_root(draft, definition, graph) });
+        }
         let (_, role) = definition.role(&definition.entry)?;
         role.caps.check_model(&role.model)?;
         let budget = definition.budget.or(&role.budget);

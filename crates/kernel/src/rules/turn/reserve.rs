@@ -28,7 +28,10 @@ impl<'a> Lead<'a> {
         packet: u64,
         now: Time,
     ) -> Option<Self> {
-        let spawns = caps.tools.has(Builtin::SpawnAgent.word())
+        // Older trees may have a tool of that name.
+        let pipeline = Builtin::RunPipeline.word();
+        let runs = caps.tools.has(pipeline) && !definition.tools.contains_key(pipeline);
+        let spawns = (caps.tools.has(Builtin::SpawnAgent.word()) || runs)
             && depth < caps.depth_max
             && caps.spawn != Allow::only([]);
         (role.turns.is_some() && spawns).then_some(Self { definition, model, packet, now })

@@ -281,8 +281,14 @@ impl Agents {
             (Some(parent), Attachment::Call { ask: Some(ask), .. }) => {
                 self.agent_mut(parent).progress.child_answered(ask, body);
             }
-            (_, Attachment::Call { .. } | Attachment::Root | Attachment::Detached | Attachment::Disowned) => {
-            }
+            (
+                _,
+                Attachment::Call { .. }
+                | Attachment::Root
+                | Attachment::Detached
+                | Attachment::Step { .. }
+                | Attachment::Disowned,
+            ) => {}
         }
     }
 

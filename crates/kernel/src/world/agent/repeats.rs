@@ -134,7 +134,8 @@ impl AskedCall {
                 | Builtin::SendMessage
                 | Builtin::FollowupTask
                 | Builtin::CancelAgent
-                | Builtin::WriteContext,
+                | Builtin::WriteContext
+                | Builtin::RunPipeline,
             )
             | None => Self::Open(digest(&CallDigest::default(), &[&ask.tool, &ask.args])),
         }

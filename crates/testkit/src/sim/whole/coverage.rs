@@ -61,6 +61,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
             }
             spinney_kernel::record::Attachment::Call { .. } => "a child was spawned",
             spinney_kernel::record::Attachment::Detached => "a detached child was spawned",
+            spinney_kernel::record::Attachment::Step { .. } => return None,
         },
         Event::AgentPaused { .. } => "an agent was paused",
         Event::ContextCut { summary: Some(Summary::By(_)), .. } => "a summary told what was cut",

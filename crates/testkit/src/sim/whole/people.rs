@@ -127,6 +127,9 @@ impl People {
                 self.granted(&Wish::Rollback(restored.from.clone(), restored.at));
             }
             Event::TreeStarted { .. }
+            | Event::GraphStarted { .. }
+            | Event::NodeStarted(_)
+            | Event::NodeEnded { .. }
             | Event::WindowSet { .. }
             | Event::ContextShared { .. }
             | Event::ThreadJoined { .. }

@@ -113,6 +113,8 @@ impl Plot {
             shared: Default::default(),
             unpriced: Unpriced::Refuse,
             durability: Default::default(),
+            graph: None,
+            inputs: Default::default(),
             tags: Default::default(),
         }
     }

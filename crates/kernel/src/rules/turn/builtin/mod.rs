@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::context::{
-    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, ReadContextArgs, SendArgs,
-    SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
+    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs,
+    SendArgs, SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
 use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
-use crate::rules::Draft;
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::rules::shared::{self, Writing};
+use crate::rules::{Draft, graph};
 use crate::words::{AgentId, Body, By, Envelope, TokenCount, ToolName, cut, limit};
 use crate::world::AgentIx;
 
@@ -60,6 +60,11 @@ pub(super) fn run(
             let followup_args: FollowupArgs = read_with_budget(draft, builtin, args)?;
             check_timeout(draft, builtin, args, &followup_args.budget)?;
             followup(agent, followup_args, tokens).decide(draft, &by).map(spawned)
+        }
+        Builtin::RunPipeline => {
+            let PipelineArgs { .. } = read(builtin, args)?;
+            let written: serde_json::Value = read(builtin, args)?;
+            graph::run_pipeline(draft, ix, &written).map(|()| None)
         }
         Builtin::ListAgents => {
             let ListArgs {} = read(builtin, args)?;

@@ -17,7 +17,8 @@ pub fn help<'a>(written: &str, known: impl IntoIterator<Item = &'a str>, what: &
     format!("known {what}: {}", listed(known))
 }
 
-pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+/// The words in a row, as many as a message can hold.
+pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut words: Vec<&str> = words.into_iter().take(LISTED_MAX + 1).collect();
     if let Some(beyond) = words.get_mut(LISTED_MAX) {
         *beyond = "…";

@@ -1,0 +1,425 @@
+//! Graphs: steps whose outputs feed other steps, and the groups that order them. A graph is data: it is parsed from
+//! what people and models write ([`Graph::parse`]), and everything about it is checked before anything runs.
+//!
+//! The nodes are in one list, each group before its members and the members of a group side by side. So no walk over a
+//! graph recurses, and any member of a group is found at once.
+
+pub(crate) mod flow;
+mod parse;
+mod problem;
+mod shape;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::definition::{BudgetSpec, OutputSchema};
+use crate::definition::{Condition, Expression, Template};
+use crate::words::{RoleName, StepId, ValueName};
+
+pub use problem::{GraphProblem, PathStep, ProblemCode};
+
+/// Everything about a graph that does not change while it runs. Its first node is the group of everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "shape::WrittenGraph")]
+pub struct Graph {
+    #[serde(default, skip_serializing_if = "OnPartialSuccess::is_fail")]
+    pub on_partial_success: OnPartialSuccess,
+    /// How many members of a parallel group run at the same time if the group does not say so itself; the tree's
+    /// limit on children if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<u32>,
+    nodes: Vec<GraphNode>,
+}
+
+/// What happens when a required step fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnPartialSuccess {
+    /// The graph stops and fails.
+    #[default]
+    Fail,
+    /// Every step whose inputs exist still runs; then the graph fails.
+    Continue,
+    /// The same, but the graph completes if at least one step succeeded.
+    BestEffort,
+}
+
+impl OnPartialSuccess {
+    pub(crate) const fn is_fail(&self) -> bool {
+        matches!(self, Self::Fail)
+    }
+}
+
+/// The index of a node in its graph.
+pub type NodeIx = u32;
+
+/// A step or a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphNode {
+    pub id: StepId,
+    /// The group that it is a member of; the first node has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<NodeIx>,
+    pub kind: NodeKind,
+    /// Whether its failure is its group's failure.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub required: bool,
+    /// It is skipped unless this holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
+    /// How often it is tried again after a failure.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry: u32,
+    /// The name that its value gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_to: Option<ValueName>,
+    /// Its own ceilings and timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Box<BudgetSpec>>,
+    /// Members of the same parallel group that write what this one reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<NodeIx>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// One agent does one task.
+    Step(Box<Step>),
+    /// A person is asked.
+    Ask(Box<AskStep>),
+    /// The members run one after the other.
+    Sequence { members: Members },
+    /// The members run at the same time.
+    Parallel {
+        members: Members,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_parallel: Option<u32>,
+    },
+    /// The members run one after the other, once for each item of a list; the items at the same time.
+    Map {
+        members: Members,
+        over: Expression,
+        /// The name of the item for the members.
+        item: ValueName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_parallel: Option<u32>,
+    },
+    /// The members run at the same time until one succeeds; the others are cancelled.
+    Race { members: Members },
+    /// The members run at the same time, and what most of them answer is the value.
+    Vote { members: Members, rule: VoteRule },
+    /// The members run one after the other, again and again.
+    Loop {
+        members: Members,
+        until: Condition,
+        max_rounds: u32,
+        #[serde(default)]
+        on_max_rounds: OnMaxRounds,
+    },
+    /// One of the members runs.
+    Choose {
+        members: Members,
+        on: Expression,
+        /// The text that selects each member. A member beyond the last case is for everything else.
+        cases: Vec<String>,
+    },
+}
+
+/// The members of a group: a range of the graph's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Members {
+    pub first: NodeIx,
+    pub count: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The role of its agent.
+    pub agent_id: RoleName,
+    pub task: Template,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<StepInput>,
+    /// The schema of its answer; the role's applies if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<OutputSchema>>,
+    /// What takes its effects back if the graph fails after it succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Box<Undo>>,
+}
+
+/// A value that a step's agent is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepInput {
+    pub name: ValueName,
+    /// Whether the step runs without it, too.
+    #[serde(default, skip_serializing_if = "crate::words::is_false")]
+    pub optional: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Undo {
+    pub agent_id: RoleName,
+    pub task: Template,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskStep {
+    pub question: Template,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub on_timeout: AskTimeout,
+}
+
+/// What happens if nobody answers in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskTimeout {
+    /// The step fails.
+    #[default]
+    Fail,
+    /// This counts as the answer.
+    Default(String),
+    /// The graph is cancelled.
+    Cancel,
+}
+
+/// How votes are counted. Votes are equal if their values are; a text counts without white space around it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VoteRule {
+    /// How often the only member runs, if there is one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub voters: u32,
+    #[serde(default)]
+    pub majority: Majority,
+    /// The key of each answer that is the vote; the whole answer if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default)]
+    pub on_tie: OnTie,
+    /// Whether a voter that failed counts as a vote against everything.
+    #[serde(default)]
+    pub missing: Missing,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Majority {
+    /// More than half.
+    #[default]
+    Half,
+    /// At least two thirds.
+    TwoThirds,
+    All,
+    /// More than any other.
+    Most,
+}
+
+/// What happens if two values have the most votes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTie {
+    #[default]
+    Fail,
+    /// The one that a voter named first, in the order of the members.
+    First,
+}
+
+/// What a voter without a vote means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// It counts as one of the votes, for nothing.
+    #[default]
+    Against,
+    /// It does not count.
+    Ignored,
+}
+
+/// What happens if a loop's condition does not hold after its last round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMaxRounds {
+    #[default]
+    Fail,
+    /// The graph goes on with what the last round left.
+    Continue,
+}
+
+/// What a graph is checked against.
+pub struct GraphSurroundings<'a> {
+    /// The roles that its steps may use.
+    pub roles: &'a dyn Fn(&RoleName) -> bool,
+    /// All of them, for suggestions.
+    pub role_names: Vec<&'a str>,
+    /// The names that have a value before it starts.
+    pub given: Vec<&'a str>,
+    /// The most steps and groups.
+    pub nodes_max: usize,
+}
+
+impl Graph {
+    /// Parses a graph as people and models write it, and checks all of it.
+    ///
+    /// # Errors
+    /// Every problem, each with its place and what to write instead; at most [`GRAPH_PROBLEMS_MAX`](crate::words::limit::GRAPH_PROBLEMS_MAX).
+    pub fn parse(written: &Value, around: &GraphSurroundings<'_>) -> Result<Self, Vec<GraphProblem>> {
+        let mut problems = problem::Problems::default();
+        let parsed = parse::parse(written, around.nodes_max, &mut problems);
+        let Some((mut graph, places)) = parsed else { return Err(problems.into_all()) };
+        flow::check(&mut graph, &places, around, &mut problems);
+        if problems.is_empty() { Ok(graph) } else { Err(problems.into_all()) }
+    }
+
+    #[must_use]
+    pub fn nodes(&self) -> &[GraphNode] {
+        &self.nodes
+    }
+
+    /// Panics if there is no such node: an index is only handed out for one that exists.
+    #[must_use]
+    pub fn node(&self, ix: NodeIx) -> &GraphNode {
+        match self.nodes.get(ix as usize) {
+            Some(node) => node,
+            None => unreachable!("a graph has the nodes that its groups name"),
+        }
+    }
+
+    /// `ix` and the groups around it, the nearest first.
+    pub fn up(&self, ix: NodeIx) -> impl Iterator<Item = NodeIx> {
+        std::iter::successors(Some(ix), |ix| self.node(*ix).parent)
+    }
+
+    /// Every step, in the order of the file as far as groups allow.
+    pub fn steps(&self) -> impl Iterator<Item = (NodeIx, &GraphNode, &Step)> {
+        self.nodes.iter().enumerate().filter_map(|(ix, node)| match &node.kind {
+            NodeKind::Step(step) => Some((ix as NodeIx, node, step.as_ref())),
+            _ => None,
+        })
+    }
+
+    /// The fewest agents that a successful run needs, beside the graph's own.
+    #[must_use]
+    pub fn agents_min(&self) -> u64 {
+        let mut least = vec![0_u64; self.nodes.len()];
+        for (ix, node) in self.nodes.iter().enumerate().rev() {
+            let is_certain = node.required && node.when.is_none();
+            let own = u64::from(node.is_agent());
+            let of = |members: &Members| members.all().map(|member| least[member as usize]);
+            let inner = match &node.kind {
+                NodeKind::Step(_) | NodeKind::Ask(_) | NodeKind::Map { .. } => 0,
+                NodeKind::Sequence { members }
+                | NodeKind::Parallel { members, .. }
+                | NodeKind::Race { members }
+                | NodeKind::Loop { members, .. } => of(members).fold(0, u64::saturating_add),
+                NodeKind::Vote { members, rule } => {
+                    of(members).fold(0, u64::saturating_add).saturating_mul(u64::from(rule.voters))
+                }
+                NodeKind::Choose { members, cases, .. } => {
+                    if members.count as usize > cases.len() {
+                        of(members).min().unwrap_or(0)
+                    } else {
+                        0
+                    }
+                }
+            };
+            if is_certain {
+                least[ix] = own.saturating_add(inner);
+            }
+        }
+        // The first node's agent is the graph's own.
+        least.first().map_or(0, |least| least.saturating_sub(u64::from(self.nodes[0].is_agent())))
+    }
+}
+
+impl GraphNode {
+    #[must_use]
+    pub const fn members(&self) -> Option<&Members> {
+        match &self.kind {
+            NodeKind::Step(_) | NodeKind::Ask(_) => None,
+            NodeKind::Sequence { members }
+            | NodeKind::Parallel { members, .. }
+            | NodeKind::Map { members, .. }
+            | NodeKind::Race { members }
+            | NodeKind::Vote { members, .. }
+            | NodeKind::Loop { members, .. }
+            | NodeKind::Choose { members, .. } => Some(members),
+        }
+    }
+
+    #[must_use]
+    pub const fn step(&self) -> Option<&Step> {
+        if let NodeKind::Step(step) = &self.kind { Some(step) } else { None }
+    }
+
+    /// Whether an agent of its own stands for it: a step's does its task, a group's holds its budget.
+    #[must_use]
+    pub fn is_agent(&self) -> bool {
+        match &self.kind {
+            NodeKind::Step(_) => true,
+            NodeKind::Ask(_) => false,
+            _ => self.budget.is_some(),
+        }
+    }
+
+    /// The word for what it is, as its author writes it.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match &self.kind {
+            NodeKind::Step(_) => "step",
+            NodeKind::Ask(_) => "ask",
+            NodeKind::Sequence { .. } => "sequence",
+            NodeKind::Parallel { .. } => "parallel",
+            NodeKind::Map { .. } => "map",
+            NodeKind::Race { .. } => "race",
+            NodeKind::Vote { .. } => "vote",
+            NodeKind::Loop { .. } => "loop",
+            NodeKind::Choose { .. } => "choose",
+        }
+    }
+}
+
+impl Members {
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = NodeIx> + use<> {
+        self.first..self.first + self.count
+    }
+
+    #[must_use]
+    pub const fn at(&self, place: u32) -> Option<NodeIx> {
+        if place < self.count { Some(self.first + place) } else { None }
+    }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_yes(flag: &bool) -> bool {
+    *flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,834 @@
+//! From what people and models write to nodes. Every problem is noted with its place, and reading goes on.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::problem::Problems;
+use super::{
+    AskStep, AskTimeout, Graph, GraphNode, Majority, Members, Missing, NodeIx, NodeKind, OnMaxRounds,
+    OnPartialSuccess, OnTie, PathStep, ProblemCode, Step, StepInput, Undo, VoteRule,
+};
+use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, TimeSpan, Timeout};
+use crate::definition::{Condition, Expression, ExpressionError, Template};
+use crate::words::{RoleName, StepId, ValueName, limit, nearest};
+
+const GRAPH_KEYS: [&str; 5] = ["mode", "steps", "on_partial_success", "max_parallel", "budget"];
+const KINDS: [&str; 9] = ["agent_id", "sequence", "parallel", "map", "race", "vote", "loop", "choose", "ask"];
+const STEP_KEYS: [&str; 12] = [
+    "id",
+    "agent_id",
+    "task_description",
+    "input_from",
+    "output_to",
+    "required",
+    "when",
+    "retry",
+    "timeout",
+    "output_schema",
+    "undo",
+    "budget",
+];
+const ASK_KEYS: [&str; 8] =
+    ["ask", "id", "output_to", "required", "when", "timeout", "on_timeout", "default"];
+const GROUP_KEYS: [&str; 6] = ["id", "required", "when", "retry", "timeout", "budget"];
+
+/// Where each node was written, so that a later check can say so.
+pub(super) struct Places(Vec<Origin>);
+
+/// The place of a node: below its group's, a key and perhaps a place in the list.
+#[derive(Clone)]
+struct Origin {
+    group: Option<NodeIx>,
+    steps: Vec<PathStep>,
+}
+
+impl Places {
+    /// The path of a key of a node.
+    pub(super) fn path(&self, node: NodeIx, key: &str) -> Vec<PathStep> {
+        let mut path = self.of(node);
+        if !key.is_empty() {
+            path.push(PathStep::Key(key.to_owned()));
+        }
+        path
+    }
+
+    fn of(&self, node: NodeIx) -> Vec<PathStep> {
+        let mut parts: Vec<&[PathStep]> = Vec::new();
+        let mut next = Some(node);
+        while let Some(origin) = next.and_then(|node| self.0.get(node as usize)) {
+            parts.push(&origin.steps);
+            next = origin.group;
+        }
+        parts.into_iter().rev().flatten().cloned().collect()
+    }
+}
+
+/// `None` if nothing of it can be used further.
+pub(super) fn parse(written: &Value, nodes_max: usize, problems: &mut Problems) -> Option<(Graph, Places)> {
+    let Some(keys) = written.as_object() else {
+        let help = "write `mode` and `steps`";
+        problems.add(ProblemCode::BadValue, Vec::new, format!("a graph is not {}", kind_of(written)), help);
+        return None;
+    };
+    let mut reader =
+        Reader { problems, places: Places(Vec::new()), nodes: Vec::new(), queue: VecDeque::new() };
+    reader.places.0.push(Origin { group: None, steps: Vec::new() });
+    reader.unknown_keys(0, keys, &GRAPH_KEYS);
+    let mode: Mode = reader.word(0, keys, "mode").unwrap_or_default();
+    let on_partial_success: OnPartialSuccess = reader.word(0, keys, "on_partial_success").unwrap_or_default();
+    let max_parallel = reader.count(0, keys, "max_parallel", 1, limit::AGENTS_CAP);
+    let budget = reader.budget(0, keys);
+    let members = reader.members(0, keys.get("steps"), "steps", 1);
+    let kind = match mode {
+        Mode::Sequential => NodeKind::Sequence { members },
+        Mode::Parallel => NodeKind::Parallel { members, max_parallel },
+    };
+    let id = StepId::numbered("pipeline", 1);
+    reader.nodes.push(Draft { id: Some(id), word: "pipeline".to_owned(), node: plain(kind, None, budget) });
+    while let Some((value, level)) = reader.queue.pop_front() {
+        if reader.nodes.len() >= nodes_max {
+            let (message, help) = (
+                format!("the graph has more than {nodes_max} steps and groups"),
+                "split it, or use `map` for steps that are alike",
+            );
+            reader.problems.add(ProblemCode::TooLarge, Vec::new, message, help);
+            return None;
+        }
+        reader.node(value, level);
+    }
+    let Reader { places, nodes, problems, .. } = reader;
+    let nodes = named(nodes, &places, problems);
+    Some((Graph { on_partial_success, max_parallel, nodes }, places))
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Sequential,
+    Parallel,
+}
+
+/// A node whose id may still have to be made up.
+struct Draft {
+    id: Option<StepId>,
+    /// What a made-up id begins with.
+    word: String,
+    node: GraphNode,
+}
+
+/// Gives every node its id: the one that was written, or a number behind what it is.
+fn named(drafts: Vec<Draft>, places: &Places, problems: &mut Problems) -> Vec<GraphNode> {
+    let mut taken: BTreeMap<StepId, NodeIx> = BTreeMap::new();
+    for (ix, draft) in drafts.iter().enumerate() {
+        let Some(id) = &draft.id else { continue };
+        let ix = ix as NodeIx;
+        if let Some(first) = taken.get(id) {
+            let place = GraphPath(&places.path(*first, "")).to_string();
+            let message = format!("the id `{id}` is taken by {place}");
+            problems.add(ProblemCode::DuplicateId, || places.path(ix, "id"), message, "choose another id");
+        } else {
+            taken.insert(id.clone(), ix);
+        }
+    }
+    let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+    let mut nodes = Vec::with_capacity(drafts.len());
+    for (ix, Draft { id, word, mut node }) in drafts.into_iter().enumerate() {
+        node.id = id.unwrap_or_else(|| {
+            let number = numbers.entry(word.clone()).or_insert(0);
+            loop {
+                *number += 1;
+                let id = StepId::numbered(&word, *number);
+                if !taken.contains_key(&id) {
+                    taken.insert(id.clone(), ix as NodeIx);
+                    return id;
+                }
+            }
+        });
+        nodes.push(node);
+    }
+    nodes
+}
+
+fn plain(kind: NodeKind, parent: Option<NodeIx>, budget: Option<Box<BudgetSpec>>) -> GraphNode {
+    let id = StepId::numbered("pipeline", 1);
+    GraphNode {
+        id,
+        parent,
+        kind,
+        required: true,
+        when: None,
+        retry: 0,
+        output_to: None,
+        budget,
+        after: Vec::new(),
+    }
+}
+
+struct Reader<'v, 'p> {
+    problems: &'p mut Problems,
+    places: Places,
+    nodes: Vec<Draft>,
+    /// What is still to be read, with its depth. Its place in the graph is behind everything read and queued before.
+    queue: VecDeque<(&'v Value, usize)>,
+}
+
+impl<'v> Reader<'v, '_> {
+    fn node(&mut self, value: &'v Value, level: usize) {
+        let ix = self.nodes.len() as NodeIx;
+        let parent = self.places.0[ix as usize].group;
+        // The case of a `choose` is a list.
+        if let Value::Array(_) = value {
+            if level > limit::GRAPH_DEPTH_MAX {
+                return self.too_deep(ix, parent);
+            }
+            let members = self.members(ix, Some(value), "", level + 1);
+            let node = plain(NodeKind::Sequence { members }, parent, None);
+            self.nodes.push(Draft { id: None, word: "case".to_owned(), node });
+            return;
+        }
+        let Some(keys) = value.as_object() else {
+            let message = format!("a step is not {}", kind_of(value));
+            self.add(
+                ProblemCode::BadValue,
+                ix,
+                "",
+                message,
+                "write its keys, such as `agent_id` and `task_description`",
+            );
+            return self.placeholder(parent);
+        };
+        let found: Vec<&str> = KINDS.into_iter().filter(|kind| keys.contains_key(*kind)).collect();
+        match found.as_slice() {
+            ["agent_id"] => self.step(ix, keys, parent),
+            ["ask"] => self.ask(ix, keys, parent),
+            [kind] => self.group(ix, kind, keys, parent, level),
+            [] => {
+                self.unknown_keys(ix, keys, &STEP_KEYS);
+                let help = format!(
+                    "write `agent_id` for a step, or one of {}",
+                    nearest::listed(KINDS[1..].iter().copied())
+                );
+                self.add(ProblemCode::MissingField, ix, "", "neither a step nor a group", help);
+                self.placeholder(parent);
+            }
+            [first, second, ..] => {
+                let message = format!("`{first}` and `{second}` in one place");
+                self.add(
+                    ProblemCode::BadValue,
+                    ix,
+                    second,
+                    message,
+                    "write two steps, or put one into the other",
+                );
+                self.placeholder(parent);
+            }
+        }
+    }
+
+    /// Stands for what could not be read, so that the numbers of all others stay right. Nothing with a problem runs.
+    fn placeholder(&mut self, parent: Option<NodeIx>) {
+        let question = Template::parse("").ok();
+        let kind = match question {
+            Some(question) => {
+                NodeKind::Ask(Box::new(AskStep { question, timeout_ms: None, on_timeout: AskTimeout::Fail }))
+            }
+            None => unreachable!("an empty text is a template"),
+        };
+        self.nodes.push(Draft { id: None, word: "step".to_owned(), node: plain(kind, parent, None) });
+    }
+
+    fn too_deep(&mut self, ix: NodeIx, parent: Option<NodeIx>) {
+        let message = format!("groups are nested deeper than {}", limit::GRAPH_DEPTH_MAX);
+        self.add(ProblemCode::TooLarge, ix, "", message, "nest fewer of them");
+        self.placeholder(parent);
+    }
+
+    fn step(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, parent: Option<NodeIx>) {
+        self.unknown_keys(ix, keys, &STEP_KEYS);
+        let agent_id: Option<RoleName> = self.name(ix, keys, "agent_id");
+        let task = self.required_template(ix, keys, "task_description");
+        let inputs = self.inputs(ix, keys);
+        let output_schema = self.schema(ix, keys);
+        let undo = self.undo(ix, keys, agent_id.as_ref());
+        let word = agent_id.as_ref().map_or("step", RoleName::as_str).to_owned();
+        let (Some(agent_id), Some(task)) = (agent_id, task) else { return self.placeholder(parent) };
+        let step = Step { agent_id, task, inputs, output_schema, undo };
+        self.finish(ix, keys, parent, NodeKind::Step(Box::new(step)), &word);
+    }
+
+    fn ask(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, parent: Option<NodeIx>) {
+        self.unknown_keys(ix, keys, &ASK_KEYS);
+        let question = self.required_template(ix, keys, "ask");
+        let timeout_ms = self.span(ix, keys, "timeout");
+        let word: Option<AskWord> = self.word(ix, keys, "on_timeout");
+        let default = self.text(ix, keys, "default");
+        let on_timeout = match (word, default) {
+            (None | Some(AskWord::Default), Some(answer)) => AskTimeout::Default(answer),
+            (None | Some(AskWord::Fail), None) => AskTimeout::Fail,
+            (Some(AskWord::Cancel), None) => AskTimeout::Cancel,
+            (Some(AskWord::Default), None) => {
+                self.add(
+                    ProblemCode::MissingField,
+                    ix,
+                    "",
+                    "`on_timeout: default` without `default`",
+                    "write the answer that counts then",
+                );
+                AskTimeout::Fail
+            }
+            (Some(AskWord::Fail | AskWord::Cancel), Some(_)) => {
+                self.add(
+                    ProblemCode::BadValue,
+                    ix,
+                    "default",
+                    "`default` is never used",
+                    "write `on_timeout: default`, or leave it out",
+                );
+                AskTimeout::Fail
+            }
+        };
+        let Some(question) = question else { return self.placeholder(parent) };
+        let ask = AskStep { question, timeout_ms, on_timeout };
+        self.finish(ix, keys, parent, NodeKind::Ask(Box::new(ask)), "ask");
+    }
+
+    fn group(
+        &mut self,
+        ix: NodeIx,
+        word: &str,
+        keys: &'v Map<String, Value>,
+        parent: Option<NodeIx>,
+        level: usize,
+    ) {
+        let own: &[&str] = match word {
+            "parallel" => &["parallel", "max_parallel"],
+            "map" => &["map", "over", "as", "max_parallel", "output_to"],
+            "race" => &["race", "output_to"],
+            "vote" => &["vote", "voters", "majority", "by", "on_tie", "missing", "output_to"],
+            "loop" => &["loop", "until", "max_rounds", "on_max_rounds", "output_to"],
+            "choose" => &["choose", "on", "else", "output_to"],
+            _ => &["sequence", "output_to"],
+        };
+        let known: Vec<&str> = own.iter().chain(&GROUP_KEYS).copied().collect();
+        self.unknown_keys(ix, keys, &known);
+        if level > limit::GRAPH_DEPTH_MAX {
+            return self.too_deep(ix, parent);
+        }
+        let kind = match word {
+            "choose" => self.choose(ix, keys, level),
+            _ => {
+                let members = self.members(ix, keys.get(word), word, level + 1);
+                self.kind(ix, word, keys, members)
+            }
+        };
+        match kind {
+            Some(kind) => self.finish(ix, keys, parent, kind, word),
+            // Its members are queued, so it must be a group.
+            None => {
+                let members = self.queued_of(ix);
+                self.finish(ix, keys, parent, NodeKind::Sequence { members }, word);
+            }
+        }
+    }
+
+    fn kind(
+        &mut self,
+        ix: NodeIx,
+        word: &str,
+        keys: &'v Map<String, Value>,
+        members: Members,
+    ) -> Option<NodeKind> {
+        let max_parallel = self.count(ix, keys, "max_parallel", 1, limit::AGENTS_CAP);
+        Some(match word {
+            "parallel" => NodeKind::Parallel { members, max_parallel },
+            "map" => {
+                let over = self.required_expression(ix, keys, "over");
+                let item: Option<ValueName> =
+                    if keys.contains_key("as") { self.name(ix, keys, "as") } else { "item".parse().ok() };
+                NodeKind::Map { members, over: over?, item: item?, max_parallel }
+            }
+            "race" => NodeKind::Race { members },
+            "vote" => {
+                let voters = self.count(ix, keys, "voters", 1, limit::GRAPH_VOTERS_MAX);
+                let rule = VoteRule {
+                    voters: voters.unwrap_or(1),
+                    majority: self.word::<Majority>(ix, keys, "majority").unwrap_or_default(),
+                    by: self.text(ix, keys, "by"),
+                    on_tie: self.word::<OnTie>(ix, keys, "on_tie").unwrap_or_default(),
+                    missing: self.word::<Missing>(ix, keys, "missing").unwrap_or_default(),
+                };
+                if rule.voters > 1 && members.count > 1 {
+                    let message = format!("`voters` with {} members", members.count);
+                    self.add(
+                        ProblemCode::BadValue,
+                        ix,
+                        "voters",
+                        message,
+                        "write one member that votes several times, or each voter as a member",
+                    );
+                }
+                if rule.voters.saturating_mul(members.count) < 2 && members.count > 0 {
+                    self.add(
+                        ProblemCode::MissingField,
+                        ix,
+                        "",
+                        "a vote with one voter",
+                        "write `voters`, or more members",
+                    );
+                }
+                NodeKind::Vote { members, rule }
+            }
+            "loop" => {
+                let until = self.required_condition(ix, keys, "until");
+                let max_rounds = self.count(ix, keys, "max_rounds", 1, limit::GRAPH_ROUNDS_MAX);
+                if max_rounds.is_none() && !keys.contains_key("max_rounds") {
+                    self.add(
+                        ProblemCode::MissingField,
+                        ix,
+                        "",
+                        "`max_rounds` is missing",
+                        "write how often it may run at most",
+                    );
+                }
+                let on_max_rounds = self.word::<OnMaxRounds>(ix, keys, "on_max_rounds").unwrap_or_default();
+                NodeKind::Loop { members, until: until?, max_rounds: max_rounds.unwrap_or(1), on_max_rounds }
+            }
+            _ => NodeKind::Sequence { members },
+        })
+    }
+
+    fn choose(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, level: usize) -> Option<NodeKind> {
+        let first = self.next_free();
+        let mut cases = Vec::new();
+        match keys.get("choose").map(|cases| (cases, cases.as_object())) {
+            Some((_, Some(written))) if !written.is_empty() => {
+                for (case, value) in written {
+                    let path = vec![PathStep::Key("choose".to_owned()), PathStep::Key(case.clone())];
+                    self.enqueue(ix, value, path, level + 1);
+                    cases.push(case.clone());
+                }
+            }
+            Some((_, Some(_))) => {
+                self.add(
+                    ProblemCode::EmptyGroup,
+                    ix,
+                    "choose",
+                    "`choose` has no cases",
+                    "write at least one",
+                );
+            }
+            Some((other, None)) => {
+                let message = format!("`choose` is not {}", kind_of(other));
+                self.add(ProblemCode::BadValue, ix, "choose", message, "write a map from values to steps");
+            }
+            None => {}
+        }
+        if let Some(value) = keys.get("else") {
+            self.enqueue(ix, value, vec![PathStep::Key("else".to_owned())], level + 1);
+        }
+        let members = Members { first, count: self.next_free() - first };
+        let on = self.required_expression(ix, keys, "on")?;
+        Some(NodeKind::Choose { members, on, cases })
+    }
+
+    /// Puts the members of a group into the queue.
+    fn members(&mut self, ix: NodeIx, value: Option<&'v Value>, key: &str, level: usize) -> Members {
+        let first = self.next_free();
+        let path = |item: Option<usize>| {
+            let key = Some(key).filter(|key| !key.is_empty()).map(|key| PathStep::Key(key.to_owned()));
+            key.into_iter().chain(item.map(PathStep::Item)).collect::<Vec<_>>()
+        };
+        match value {
+            Some(Value::Array(items)) if !items.is_empty() => {
+                for (item, value) in items.iter().enumerate() {
+                    self.enqueue(ix, value, path(Some(item)), level);
+                }
+            }
+            // One member needs no list.
+            Some(value @ Value::Object(_)) => self.enqueue(ix, value, path(None), level),
+            Some(Value::Array(_) | Value::Null) | None => {
+                let name = if key.is_empty() { "the case" } else { key };
+                self.add(
+                    ProblemCode::EmptyGroup,
+                    ix,
+                    key,
+                    format!("`{name}` has no steps"),
+                    "write at least one",
+                );
+            }
+            Some(other) => {
+                let message = format!("`{key}` is not {}", kind_of(other));
+                self.add(ProblemCode::BadValue, ix, key, message, "write a list of steps");
+            }
+        }
+        Members { first, count: self.next_free() - first }
+    }
+
+    fn enqueue(&mut self, group: NodeIx, value: &'v Value, steps: Vec<PathStep>, level: usize) {
+        self.places.0.push(Origin { group: Some(group), steps });
+        self.queue.push_back((value, level));
+    }
+
+    /// The number that the next member in the queue gets.
+    fn next_free(&self) -> NodeIx {
+        self.places.0.len() as NodeIx
+    }
+
+    /// The members of a group that are queued already.
+    fn queued_of(&self, ix: NodeIx) -> Members {
+        let is_of = |origin: &&Origin| origin.group == Some(ix);
+        let count = self.places.0.iter().rev().take_while(is_of).count() as u32;
+        Members { first: self.next_free() - count, count }
+    }
+
+    fn finish(
+        &mut self,
+        ix: NodeIx,
+        keys: &'v Map<String, Value>,
+        parent: Option<NodeIx>,
+        kind: NodeKind,
+        word: &str,
+    ) {
+        let id = if keys.contains_key("id") { self.name(ix, keys, "id") } else { None };
+        let required = match keys.get("required") {
+            None => true,
+            Some(Value::Bool(required)) => *required,
+            Some(other) => {
+                let message = format!("`required` is not {}", kind_of(other));
+                self.add(ProblemCode::BadValue, ix, "required", message, "write true or false");
+                true
+            }
+        };
+        let is_ask = matches!(kind, NodeKind::Ask(_));
+        let node = GraphNode {
+            required,
+            when: self.condition(ix, keys, "when"),
+            retry: self.count(ix, keys, "retry", 0, limit::GRAPH_RETRIES_MAX).unwrap_or(0),
+            output_to: if keys.contains_key("output_to") { self.name(ix, keys, "output_to") } else { None },
+            budget: if is_ask { None } else { self.budget(ix, keys) },
+            ..plain(kind, parent, None)
+        };
+        self.nodes.push(Draft { id, word: word.to_owned(), node });
+    }
+
+    fn inputs(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Vec<StepInput> {
+        let names: Vec<&Value> = match keys.get("input_from") {
+            None => return Vec::new(),
+            Some(Value::Array(names)) => names.iter().collect(),
+            Some(name) => vec![name],
+        };
+        if names.len() > limit::GRAPH_INPUTS_MAX {
+            let message = format!("`input_from` has {} names", names.len());
+            let help = format!("write at most {}", limit::GRAPH_INPUTS_MAX);
+            self.add(ProblemCode::TooLarge, ix, "input_from", message, help);
+            return Vec::new();
+        }
+        let mut inputs: Vec<StepInput> = Vec::with_capacity(names.len());
+        for value in names {
+            let Some(text) = value.as_str() else {
+                let message = format!("an input is not {}", kind_of(value));
+                self.add(
+                    ProblemCode::BadValue,
+                    ix,
+                    "input_from",
+                    message,
+                    "write the name that an earlier step gives its output",
+                );
+                continue;
+            };
+            let (name, optional) = text.strip_suffix('?').map_or((text, false), |name| (name, true));
+            match name.parse::<ValueName>() {
+                Ok(name) if inputs.iter().any(|input| input.name == name) => {
+                    self.add(
+                        ProblemCode::BadValue,
+                        ix,
+                        "input_from",
+                        format!("`{name}` is there twice"),
+                        "write it once",
+                    );
+                }
+                Ok(name) => inputs.push(StepInput { name, optional }),
+                Err(error) => self.add(ProblemCode::BadValue, ix, "input_from", error.to_string(), ""),
+            }
+        }
+        inputs
+    }
+
+    fn undo(&mut self, ix: NodeIx, keys: &Map<String, Value>, own: Option<&RoleName>) -> Option<Box<Undo>> {
+        let at = |problem: &mut Self, message: String| {
+            problem.add(
+                ProblemCode::BadValue,
+                ix,
+                "undo",
+                message,
+                "write `agent_id` and `task_description`, or the task alone",
+            );
+        };
+        let (agent, task) = match keys.get("undo")? {
+            Value::String(task) => (None, Some(task.as_str())),
+            Value::Object(undo) => {
+                let known = ["agent_id", "task_description"];
+                if let Some(key) = undo.keys().find(|key| !known.contains(&key.as_str())) {
+                    let help = nearest::help(key, known, "keys");
+                    self.add(
+                        ProblemCode::UnknownField,
+                        ix,
+                        "undo",
+                        format!("unknown key `{}`", shown(key)),
+                        help,
+                    );
+                }
+                let agent = undo.get("agent_id").map(|agent| agent.as_str().unwrap_or_default());
+                (agent, undo.get("task_description").and_then(Value::as_str))
+            }
+            other => {
+                at(self, format!("`undo` is not {}", kind_of(other)));
+                return None;
+            }
+        };
+        let Some(task) = task.filter(|task| !task.trim().is_empty()) else {
+            at(self, "`undo` has no task".to_owned());
+            return None;
+        };
+        let agent_id = match agent.map(str::parse) {
+            None => own?.clone(),
+            Some(Ok(agent)) => agent,
+            Some(Err(error)) => {
+                at(self, format!("{error}"));
+                return None;
+            }
+        };
+        let task = self.expression(ix, "undo", Template::parse(task))?;
+        Some(Box::new(Undo { agent_id, task }))
+    }
+
+    fn schema(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Option<Box<OutputSchema>> {
+        let read = match keys.get("output_schema")? {
+            Value::String(text) => OutputSchema::read(text),
+            value => OutputSchema::of(value),
+        };
+        match read {
+            Ok(schema) => Some(Box::new(schema)),
+            Err(refusal) => {
+                self.add(ProblemCode::BadValue, ix, "output_schema", refusal.to_string(), "");
+                None
+            }
+        }
+    }
+
+    /// Its ceilings, and its timeout as part of them.
+    fn budget(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Option<Box<BudgetSpec>> {
+        let written = keys.get("budget").map(BudgetKeys::deserialize);
+        let mut spec = match written {
+            None => None,
+            Some(Ok(keys)) => Some(keys.spec()),
+            Some(Err(error)) => {
+                self.add(ProblemCode::BadValue, ix, "budget", error.to_string(), "");
+                None
+            }
+        };
+        if let Some(refusal) = spec.as_ref().and_then(|spec| spec.check().err()) {
+            self.add(ProblemCode::BadValue, ix, "budget", refusal.to_string(), "");
+        }
+        if let Some(timeout) = keys.get("timeout") {
+            match Timeout::deserialize(timeout) {
+                Ok(timeout) => {
+                    let spec = spec.get_or_insert_default();
+                    (spec.timeout_ms, spec.timeout_wall) = (Some(timeout.span.ms()), timeout.is_wall);
+                }
+                Err(error) => self.add(ProblemCode::BadValue, ix, "timeout", error.to_string(), ""),
+            }
+        }
+        spec.map(Box::new)
+    }
+
+    fn span(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<u64> {
+        match TimeSpan::deserialize(keys.get(key)?) {
+            Ok(span) => Some(span.ms()),
+            Err(error) => {
+                self.add(ProblemCode::BadValue, ix, key, error.to_string(), "");
+                None
+            }
+        }
+    }
+
+    fn count(
+        &mut self,
+        ix: NodeIx,
+        keys: &Map<String, Value>,
+        key: &str,
+        least: u32,
+        most: u32,
+    ) -> Option<u32> {
+        let value = keys.get(key)?;
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let bounded = number.filter(|number| (least..=most).contains(number));
+        if bounded.is_none() {
+            let message = format!("`{key}` of {} is out of bounds", shown(&value.to_string()));
+            self.add(
+                ProblemCode::BadValue,
+                ix,
+                key,
+                message,
+                format!("write a whole number from {least} to {most}"),
+            );
+        }
+        bounded
+    }
+
+    /// One of the words of an enum.
+    fn word<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        ix: NodeIx,
+        keys: &Map<String, Value>,
+        key: &str,
+    ) -> Option<T> {
+        match T::deserialize(keys.get(key)?) {
+            Ok(word) => Some(word),
+            Err(error) => {
+                self.add(ProblemCode::BadValue, ix, key, format!("bad `{key}`: {error}"), "");
+                None
+            }
+        }
+    }
+
+    fn name<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        ix: NodeIx,
+        keys: &Map<String, Value>,
+        key: &str,
+    ) -> Option<T> {
+        let text = self.text(ix, keys, key)?;
+        match text.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.add(ProblemCode::BadValue, ix, key, format!("{error}"), "");
+                None
+            }
+        }
+    }
+
+    fn text(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<String> {
+        match keys.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            other => {
+                let message = format!("`{key}` is not {}", kind_of(other));
+                self.add(ProblemCode::BadValue, ix, key, message, "write text");
+                None
+            }
+        }
+    }
+
+    fn required_template(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<Template> {
+        let text = self.required_text(ix, keys, key)?;
+        self.expression(ix, key, Template::parse(&text))
+    }
+
+    fn required_expression(
+        &mut self,
+        ix: NodeIx,
+        keys: &Map<String, Value>,
+        key: &str,
+    ) -> Option<Expression> {
+        let text = self.required_text(ix, keys, key)?;
+        self.expression(ix, key, Expression::parse(bare(&text)))
+    }
+
+    fn required_condition(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<Condition> {
+        let text = self.required_text(ix, keys, key)?;
+        self.expression(ix, key, Condition::parse(bare(&text)))
+    }
+
+    fn condition(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<Condition> {
+        keys.contains_key(key).then(|| self.required_condition(ix, keys, key)).flatten()
+    }
+
+    fn required_text(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<String> {
+        if !keys.contains_key(key) {
+            self.add(ProblemCode::MissingField, ix, "", format!("`{key}` is missing"), "");
+            return None;
+        }
+        let text = self.text(ix, keys, key)?;
+        if text.trim().is_empty() {
+            self.add(ProblemCode::BadValue, ix, key, format!("`{key}` is empty"), "say something");
+            return None;
+        }
+        Some(text)
+    }
+
+    fn expression<T>(&mut self, ix: NodeIx, key: &str, parsed: Result<T, ExpressionError>) -> Option<T> {
+        match parsed {
+            Ok(parsed) => Some(parsed),
+            Err(error) => {
+                self.add(ProblemCode::BadExpression, ix, key, format!("bad `{key}`: {error}"), "");
+                None
+            }
+        }
+    }
+
+    fn unknown_keys(&mut self, ix: NodeIx, keys: &Map<String, Value>, known: &[&str]) {
+        for key in keys.keys().filter(|key| !known.contains(&key.as_str())) {
+            let help = nearest::help(key, known.iter().copied(), "keys");
+            self.add(ProblemCode::UnknownField, ix, key, format!("unknown key `{}`", shown(key)), help);
+        }
+    }
+
+    fn add(
+        &mut self,
+        code: ProblemCode,
+        ix: NodeIx,
+        key: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let places = &self.places;
+        self.problems.add(code, || places.path(ix, key), message, help);
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AskWord {
+    Fail,
+    Default,
+    Cancel,
+}
+
+/// An expression is also accepted in the braces of a template.
+fn bare(text: &str) -> &str {
+    let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+    inner.filter(|inner| !inner.contains("{{")).map_or(text, str::trim)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+struct GraphPath<'a>(&'a [PathStep]);
+
+impl std::fmt::Display for GraphPath<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (place, step) in self.0.iter().enumerate() {
+            match step {
+                PathStep::Key(key) if place == 0 => write!(f, "`{key}")?,
+                PathStep::Key(key) => write!(f, ".{key}")?,
+                PathStep::Item(item) => write!(f, "[{item}]")?,
+            }
+        }
+        f.write_str("`")
+    }
+}

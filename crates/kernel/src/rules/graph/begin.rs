@@ -1,0 +1,430 @@
+//! How graphs, groups and steps begin.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Scope, Work, end_frame, give, holder, is_live, look, run};
+use crate::budget::Terms;
+use crate::context::Frame as AnswerFrame;
+use crate::definition::{
+    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphSurroundings, Network,
+    NodeIx, NodeKind, OnPartialSuccess, Refusal, Share, Step,
+};
+use crate::record::{
+    Alarm, Attachment, Event, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned, StartOf,
+};
+use crate::rules::request::{Collect, Spawn, check_depth, check_room, room_for_call, terms};
+use crate::rules::{Draft, clock, shared};
+use crate::words::{AgentId, Body, By, ModelName, RoleName, ThreadId, ValueName, cut, limit};
+use crate::world::{AgentIx, GraphRun};
+
+/// A frame that is to begin.
+#[derive(Clone, Copy)]
+pub(super) struct Begin {
+    pub(super) node: NodeIx,
+    pub(super) within: Option<FrameIx>,
+    pub(super) place: u32,
+    pub(super) attempt: u32,
+    pub(super) of: StartOf,
+}
+
+/// Starts a tree that runs a graph: its root stands for the graph.
+pub(crate) fn start_root(draft: &mut Draft<'_>, definition: &Arc<Definition>, graph: &Graph) -> AgentId {
+    let agent = AgentId::of_role(&RoleName::of_graphs());
+    let own = graph.nodes().first().and_then(|node| node.budget.as_deref());
+    let budget = own.map_or_else(|| definition.budget.clone(), |own| definition.budget.or(own));
+    let caps = Caps {
+        models: Allow::All,
+        below: Allow::All,
+        tools: Allow::All,
+        spawn: Allow::All,
+        network: Network::Granted,
+        depth_max: definition.limits.depth_max,
+    };
+    let thread = definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree()));
+    let due = clock::of_group(draft, draft.now(), &budget);
+    let goal = definition.goal.clone();
+    let terms = Terms::plain(budget.limit);
+    let spawned = Spawned {
+        due,
+        ..stand_in(agent.clone(), None, goal, thread, caps, terms, &budget, Attachment::Root)
+    };
+    let rules = draft.rules();
+    draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
+    draft.record(Event::AgentSpawned(Box::new(spawned)));
+    for (name, value) in &definition.inputs {
+        let put = shared::put(draft, name, Body::text(value.to_string()), By::Person);
+        assert!(put.is_ok(), "the definition was checked");
+    }
+    begin_graph(draft, &agent, None);
+    agent
+}
+
+/// Starts a graph that an agent asked for, below it. The call that asked ends with its result.
+///
+/// # Errors
+/// Every problem of the graph; then nothing has started.
+pub(crate) fn run_pipeline(draft: &mut Draft<'_>, caller: AgentIx, written: &Value) -> Result<(), Refusal> {
+    if draft.halted().is_some() {
+        return Err(Refusal::TreeHalted);
+    }
+    clock::check_deadline(draft, caller)?;
+    check_depth(draft, caller)?;
+    check_room(draft, caller)?;
+    room_for_call(draft, caller)?;
+    let graph = checked(draft, caller, written)?;
+    let own = graph.nodes().first().and_then(|node| node.budget.as_deref()).cloned().unwrap_or_default();
+    let terms = terms(draft, caller, &own, false)?;
+    let charter = &draft.agent(caller).charter;
+    let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
+    let agent = free_id(draft, |step| {
+        let first = (draft.draw() as u32).wrapping_add(draft.agents().len() as u32);
+        AgentId::drawn(&RoleName::of_graphs(), first.wrapping_add(step))
+    });
+    let attachment = Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() };
+    let due = clock::of_group(draft, draft.now(), &own);
+    let (goal, parent) =
+        (format!("a graph of {} steps", graph.steps().count()), Some(draft.agent_id(caller).clone()));
+    let spawned =
+        Spawned { due, ..stand_in(agent.clone(), parent, goal, thread, caps, terms, &own, attachment) };
+    draft.record(Event::AgentSpawned(Box::new(spawned)));
+    begin_graph(draft, &agent, Some(Arc::new(graph)));
+    Ok(())
+}
+
+/// A graph as a model wrote it, within the rights of the agent that asks for it.
+fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph, Refusal> {
+    let caps = &draft.agent(caller).charter.caps;
+    let definition = draft.definition();
+    if definition.roles.contains_key(&RoleName::of_graphs()) {
+        return Err(Refusal::ReservedId { agent: AgentId::of_role(&RoleName::of_graphs()) });
+    }
+    let around = GraphSurroundings {
+        roles: &|role| definition.roles.contains_key(role) && caps.spawn.has(role),
+        role_names: definition
+            .roles
+            .keys()
+            .filter(|role| caps.spawn.has(*role))
+            .map(RoleName::as_str)
+            .collect(),
+        given: definition.inputs.keys().map(ValueName::as_str).collect(),
+        nodes_max: limit::GRAPH_NODES_MODEL_MAX,
+    };
+    let problems = |problems: Vec<crate::definition::GraphProblem>| Refusal::BadGraph {
+        problems: problems.iter().map(ToString::to_string).collect(),
+    };
+    let graph = Graph::parse(written, &around).map_err(problems)?;
+    definition.check_graph(&graph)?;
+    for (_, _, step) in graph.steps() {
+        let (_, role) = definition.role(&step.agent_id)?;
+        caps.check_child_model(&role.caps, &role.model)?;
+        caps.narrowed(&role.caps)?;
+    }
+    Ok(graph)
+}
+
+/// The agent that stands for a graph or a group: it holds a budget and takes no turns.
+#[expect(clippy::too_many_arguments, reason = "they are the fields that differ")]
+fn stand_in(
+    agent: AgentId,
+    parent: Option<AgentId>,
+    goal: String,
+    thread: ThreadId,
+    caps: Caps,
+    terms: Terms,
+    budget: &BudgetSpec,
+    attachment: Attachment,
+) -> Spawned {
+    Spawned {
+        agent,
+        parent,
+        role: RoleName::of_graphs(),
+        goal,
+        model: ModelName::of_none(),
+        thread,
+        caps,
+        terms,
+        on_low: budget.on_low.clone().unwrap_or_default(),
+        wrap_up: budget.wrap_up.unwrap_or_default(),
+        repeats: budget.repeats.unwrap_or_default(),
+        due: crate::record::Due::default(),
+        attachment,
+        output_schema: None,
+    }
+}
+
+fn begin_graph(draft: &mut Draft<'_>, agent: &AgentId, graph: Option<Arc<Graph>>) {
+    draft.record(Event::GraphStarted { agent: agent.clone(), graph });
+    let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
+    let mut work = Work::new();
+    begin(draft, ix, Begin { node: 0, within: None, place: 0, attempt: 0, of: StartOf::Node }, &mut work);
+    look(draft, ix, &mut work);
+}
+
+/// Begins a frame. One that cannot begin has begun and ended, so that its group goes on behind it.
+pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &mut Work) {
+    let found = Arc::clone(&run(draft, graph).graph);
+    let node = found.node(begin.node);
+    let frame = run(draft, graph).next_frame();
+    let prepared = prepare(draft, graph, node, &begin);
+    let (items, prepared) = match prepared {
+        Ok(Prepared::Items(items)) => (Some(items), Ok(Prepared::Group)),
+        other => (None, other),
+    };
+    let name = name(run(draft, graph), node, &begin);
+    let start = NodeStart {
+        graph: draft.agent_id(graph).clone(),
+        frame,
+        node: begin.node,
+        name,
+        within: begin.within,
+        place: begin.place,
+        attempt: begin.attempt,
+        of: begin.of,
+        items,
+    };
+    draft.record(Event::NodeStarted(Box::new(start)));
+    let begun = prepared.and_then(|prepared| match prepared {
+        Prepared::Step(task) => {
+            let spawned = spawn(draft, graph, frame, node, &begin, task);
+            spawned.map_err(|refusal| NodeEnd::failed(&refusal.code(), refusal.to_string()))
+        }
+        Prepared::Ask(question) => ask(draft, graph, &begin, node, question),
+        Prepared::Group | Prepared::Items(_) => {
+            work.push(frame);
+            group(draft, graph, frame, node, &begin)
+                .map_err(|refusal| NodeEnd::failed(&refusal.code(), refusal.to_string()))
+        }
+    });
+    if let Err(end) = begun {
+        end_frame(draft, graph, frame, end, work);
+    }
+}
+
+/// What is evaluated before a frame begins.
+enum Prepared {
+    Step(Task),
+    Ask(String),
+    Group,
+    /// The items of a map, as JSON.
+    Items(String),
+}
+
+struct Task {
+    role: RoleName,
+    goal: String,
+    messages: Vec<crate::definition::GivenMessage>,
+}
+
+fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -> Result<Prepared, NodeEnd> {
+    let run = run(draft, graph);
+    let scope = Scope::before(draft, run, begin);
+    if begin.of == StartOf::Undo {
+        let (Some(undo), Some(step)) = (run.undo.last(), node.step()) else { return Ok(Prepared::Group) };
+        let role = step.undo.as_ref().map_or(&step.agent_id, |undo| &undo.agent_id).clone();
+        return Ok(Prepared::Step(Task { role, goal: undo.task.clone(), messages: Vec::new() }));
+    }
+    if let (Some(when), StartOf::Node) = (&node.when, begin.of) {
+        match when.holds(&scope) {
+            Ok(true) => {}
+            Ok(false) => return Err(NodeEnd::Skipped { why: Skip::When }),
+            Err(fault) => return Err(NodeEnd::failed("bad_condition", format!("`when`: {fault}"))),
+        }
+    }
+    match &node.kind {
+        NodeKind::Step(step) => task(draft, run, step, begin).map(Prepared::Step),
+        NodeKind::Ask(ask) => match ask.question.render(&scope) {
+            Ok(question) if !question.trim().is_empty() => Ok(Prepared::Ask(question)),
+            Ok(_) => Err(NodeEnd::failed("bad_template", "the question is empty")),
+            Err(fault) => Err(NodeEnd::failed("bad_template", format!("`ask`: {fault}"))),
+        },
+        NodeKind::Map { over, .. } if begin.of == StartOf::Node => {
+            let value = over.value(&scope);
+            let value =
+                value.map_err(|fault| NodeEnd::failed("bad_condition", format!("`over`: {fault}")))?;
+            let Some(items) = value.as_array() else {
+                let message = format!(
+                    "`{}` is not a list: let the step that writes it answer with one, by its `output_schema`",
+                    over.source()
+                );
+                return Err(NodeEnd::failed("not_a_list", message));
+            };
+            if items.len() > limit::GRAPH_ITEMS_MAX {
+                let message = format!(
+                    "`{}` has {} items, more than {}",
+                    over.source(),
+                    items.len(),
+                    limit::GRAPH_ITEMS_MAX
+                );
+                return Err(NodeEnd::failed("too_many_items", message));
+            }
+            Ok(Prepared::Items(value.to_string()))
+        }
+        _ => Ok(Prepared::Group),
+    }
+}
+
+fn task(draft: &Draft<'_>, run: &GraphRun, step: &Step, begin: &Begin) -> Result<Task, NodeEnd> {
+    let inputs = give::inputs(draft, run, begin.within, step).map_err(|name| {
+        if run.graph.on_partial_success == OnPartialSuccess::Fail {
+            let message = format!("its input `{name}` has no value, because the step that writes it did not succeed: write `{name}?` to go without it");
+            return NodeEnd::failed("missing_input", message);
+        }
+        NodeEnd::Skipped { why: Skip::Missing(name.to_string()) }
+    })?;
+    let goal = step.task.render(&Scope::before(draft, run, begin));
+    let goal =
+        goal.map_err(|fault| NodeEnd::failed("bad_template", format!("`task_description`: {fault}")))?;
+    Ok(Task { role: step.agent_id.clone(), goal, messages: give::messages(&inputs) })
+}
+
+fn spawn(
+    draft: &mut Draft<'_>,
+    graph: AgentIx,
+    frame: FrameIx,
+    node: &GraphNode,
+    begin: &Begin,
+    task: Task,
+) -> Result<(), Refusal> {
+    let parent = holder(run(draft, graph), graph, begin.within);
+    let schema =
+        node.step().and_then(|step| step.output_schema.clone()).filter(|_| begin.of == StartOf::Node);
+    let Task { role, goal, messages } = task;
+    let parent = draft.agent_id(parent).clone();
+    let by = By::Agent(parent.clone());
+    let spawn = Spawn {
+        parent,
+        role,
+        goal,
+        goal_tokens: None,
+        id: Some(agent_id(draft, graph, frame, node, begin)),
+        model: None,
+        tools: None,
+        budget: node.budget.as_deref().cloned().unwrap_or_default(),
+        collect: Collect::Detached,
+        share: Some(Share::Goal),
+        messages,
+        frame: AnswerFrame { window: None, output_schema: schema },
+    };
+    spawn.decide_step(draft, &by, frame).map(drop)
+}
+
+fn ask(
+    draft: &mut Draft<'_>,
+    graph: AgentIx,
+    begin: &Begin,
+    node: &GraphNode,
+    text: String,
+) -> Result<(), NodeEnd> {
+    let NodeKind::Ask(ask) = &node.kind else { unreachable!("only an ask asks") };
+    let AskStep { timeout_ms, on_timeout, .. } = ask.as_ref();
+    let asker = holder(run(draft, graph), graph, begin.within);
+    room_for_call(draft, asker).map_err(|refusal| NodeEnd::failed(&refusal.code(), refusal.to_string()))?;
+    let on_timeout = match on_timeout {
+        AskTimeout::Fail => OnTimeout::Fail,
+        AskTimeout::Cancel => OnTimeout::Cancel,
+        AskTimeout::Default(answer) => OnTimeout::answer(cut(answer, limit::TEXT_BYTES_MAX)),
+    };
+    let (call, agent) = (draft.calls().next_id(), draft.agent_id(asker).clone());
+    let at = draft.now().after_ms(timeout_ms.unwrap_or(limit::QUESTION_TIMEOUT_MS));
+    let alarm = Alarm { timer: draft.next_timer(), at };
+    let question = Question::new(text, on_timeout);
+    draft.record(Event::QuestionAsked { call, agent, ask: None, question, alarm });
+    Ok(())
+}
+
+/// Spawns the agent that stands for a group with a budget of its own. The first group is the graph's own agent.
+fn group(
+    draft: &mut Draft<'_>,
+    graph: AgentIx,
+    frame: FrameIx,
+    node: &GraphNode,
+    begin: &Begin,
+) -> Result<(), Refusal> {
+    let Some(budget) = node.budget.as_deref().filter(|_| begin.within.is_some() && begin.of == StartOf::Node)
+    else {
+        return Ok(());
+    };
+    let above = holder(run(draft, graph), graph, begin.within);
+    if !is_live(draft, above) {
+        return Err(Refusal::AgentEnded { agent: draft.agent_id(above).clone(), state: "ending".to_owned() });
+    }
+    crate::rules::request::check_agents(draft)?;
+    let terms = terms(draft, above, budget, true)?;
+    let charter = &draft.agent(above).charter;
+    let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
+    let (parent, goal) = (Some(draft.agent_id(above).clone()), format!("the group `{}`", node.id));
+    let due = clock::of_group(draft, draft.now(), budget);
+    let id = agent_id(draft, graph, frame, node, begin);
+    let spawned = Spawned {
+        due,
+        ..stand_in(id, parent, goal, thread, caps, terms, budget, Attachment::Step { frame })
+    };
+    draft.record(Event::AgentSpawned(Box::new(spawned)));
+    Ok(())
+}
+
+/// A step's id with the numbers of the items, rounds and voters that it runs for: `check[3]`, `draft#2`.
+fn name(run: &GraphRun, node: &GraphNode, begin: &Begin) -> String {
+    let mut name = node.id.to_string();
+    for (mark, number) in numbers(run, begin) {
+        match mark {
+            Mark::Item => name.push_str(&format!("[{number}]")),
+            Mark::Round => name.push_str(&format!("#{}", number + 1)),
+        }
+    }
+    name
+}
+
+enum Mark {
+    Item,
+    Round,
+}
+
+/// The items, voters and later rounds around a frame, the outermost first.
+fn numbers(run: &GraphRun, begin: &Begin) -> Vec<(Mark, u32)> {
+    let mut numbers = Vec::new();
+    let mut below = (begin.of, begin.place);
+    let frames = begin.within.into_iter().flat_map(|within| run.up(within));
+    for (_, frame) in frames {
+        let kind = &run.graph.node(frame.node).kind;
+        match (kind, below) {
+            (_, (StartOf::Item, place)) => numbers.push((Mark::Item, place)),
+            (NodeKind::Vote { rule, .. }, (_, place)) if rule.voters > 1 => numbers.push((Mark::Item, place)),
+            (NodeKind::Loop { .. }, (_, place)) if place > 0 => numbers.push((Mark::Round, place)),
+            _ => {}
+        }
+        below = (frame.of, frame.place);
+    }
+    numbers.reverse();
+    numbers
+}
+
+/// The id of the agent of a frame: its node's, with the same numbers and the attempt, as far as that is free.
+fn agent_id(draft: &Draft<'_>, graph: AgentIx, frame: FrameIx, node: &GraphNode, begin: &Begin) -> AgentId {
+    let mut suffix = if begin.of == StartOf::Undo { "-undo".to_owned() } else { String::new() };
+    for (mark, number) in numbers(run(draft, graph), begin) {
+        match mark {
+            Mark::Item => suffix.push_str(&format!("-{number}")),
+            Mark::Round => suffix.push_str(&format!("-r{}", number + 1)),
+        }
+    }
+    if begin.attempt > 0 {
+        suffix.push_str(&format!("-t{}", begin.attempt + 1));
+    }
+    suffix.truncate(32);
+    free_id(draft, |step| match step {
+        0 => AgentId::of_step(&node.id, &suffix),
+        1 => AgentId::of_step(&node.id, &format!("{suffix}-{frame}")),
+        step => AgentId::of_step(&node.id, &format!("-{frame}-{step}")),
+    })
+}
+
+fn free_id(draft: &Draft<'_>, id: impl Fn(u32) -> AgentId) -> AgentId {
+    let is_free = |id: &AgentId| !id.is_reserved() && draft.agents().find(id).is_none();
+    match (0..=u32::MAX).map(id).find(is_free) {
+        Some(id) => id,
+        None => unreachable!("a tree has far fewer agents than ids"),
+    }
+}

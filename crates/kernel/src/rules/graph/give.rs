@@ -1,0 +1,124 @@
+//! What steps are given and what they give: inputs as messages, and outputs as values with names.
+
+use std::sync::Arc;
+
+use crate::definition::{GivenMessage, Refusal, Step};
+use crate::record::{FrameIx, NamedValue, NodeEnd, StartOf};
+use crate::rules::{Draft, shared};
+use crate::words::{Body, By, Category, ValueName, limit};
+use crate::world::{AgentIx, GraphRun, World};
+
+use super::scope::Scope;
+use super::{node_of, run};
+
+/// Most bytes of an input in one message: the tags around it need some.
+const PART_BYTES: usize = limit::TEXT_BYTES_MAX - 512;
+
+/// The values that a step reads, in its order.
+///
+/// # Errors
+/// The name of one that has no value.
+pub(super) fn inputs<'s>(
+    world: &World,
+    run: &GraphRun,
+    within: Option<FrameIx>,
+    step: &'s Step,
+) -> Result<Vec<(&'s ValueName, Option<Arc<NamedValue>>)>, &'s ValueName> {
+    let scope = Scope::at(world, run, within);
+    let find = |input: &'s crate::definition::StepInput| match scope.find(input.name.as_str()) {
+        None if !input.optional => Err(&input.name),
+        found => Ok((&input.name, found)),
+    };
+    step.inputs.iter().map(find).collect()
+}
+
+/// Each input as context messages, whole where the tree has all of it.
+pub(super) fn messages(inputs: &[(&ValueName, Option<Arc<NamedValue>>)]) -> Vec<GivenMessage> {
+    let mut messages = Vec::new();
+    for (name, value) in inputs {
+        match value {
+            None => messages.push(format!("<input name=\"{name}\" missing=\"true\"/>")),
+            Some(value) => {
+                // No value can end its own tag: JSON may write a slash in a text either way.
+                let json = value.json_text().replace("</", "<\\/");
+                let cut = if value.body.rest().is_some() { " cut=\"true\"" } else { "" };
+                let parts = split(&json);
+                let count = parts.len();
+                for (place, part) in parts.into_iter().enumerate() {
+                    let number =
+                        if count > 1 { format!(" part=\"{}/{count}\"", place + 1) } else { String::new() };
+                    messages.push(format!("<input name=\"{name}\"{number}{cut}>{part}</input>"));
+                }
+            }
+        }
+    }
+    let given = |text| GivenMessage { category: Category::Context, body: Body::text(text) };
+    messages.into_iter().map(given).collect()
+}
+
+fn split(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while rest.len() > PART_BYTES {
+        let (part, after) = rest.split_at(rest.floor_char_boundary(PART_BYTES));
+        parts.push(part);
+        rest = after;
+    }
+    parts.push(rest);
+    parts
+}
+
+/// How a step ends whose agent or person answered.
+pub(super) fn completed(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> NodeEnd {
+    let run = run(draft, graph);
+    let Some(frame) = run.frame(ix) else { return NodeEnd::succeeded() };
+    let node = node_of(run, frame);
+    let Some(value) = &frame.value else {
+        return NodeEnd::failed("no_answer", "its agent completed without an answer");
+    };
+    if !value.fits() {
+        let message = format!("its answer has {} bytes, more than {}", value.bytes(), limit::VALUE_BYTES_MAX);
+        return NodeEnd::failed("value_too_large", message);
+    }
+    let undo = node.step().and_then(|step| step.undo.as_ref()).filter(|_| frame.of == StartOf::Node);
+    let Some(undo) = undo else { return NodeEnd::succeeded() };
+    let own = node.output_to.as_ref().map_or("", ValueName::as_str);
+    match undo.task.render(&Scope::at(draft, run, frame.within).with(own, value)) {
+        Ok(task) if !task.trim().is_empty() => NodeEnd::Succeeded { winner: None, undo: Some(task) },
+        Ok(_) => NodeEnd::failed("bad_undo", "the task of its `undo` is empty"),
+        Err(fault) => {
+            NodeEnd::failed("bad_undo", format!("the task of its `undo` cannot be written: {fault}"))
+        }
+    }
+}
+
+/// The output of a node that succeeds, if the whole graph sees it.
+fn output(
+    draft: &Draft<'_>,
+    graph: AgentIx,
+    ix: FrameIx,
+    end: &NodeEnd,
+) -> Option<(ValueName, Arc<NamedValue>)> {
+    let run = run(draft, graph);
+    let frame = run.frame(ix).filter(|frame| frame.of == StartOf::Node && run.is_public(frame.within))?;
+    let name = node_of(run, frame).output_to.as_ref()?;
+    // The store keeps whole values; the beginning of a long answer is only handed on.
+    let value = run.result(ix, end).filter(|value| value.body.rest().is_none())?;
+    Some((name.clone(), value))
+}
+
+/// Writes the output of a node that succeeds to the tree's shared store, if the whole graph sees it.
+///
+/// # Errors
+/// If the store has no room for it.
+pub(super) fn publish(
+    draft: &mut Draft<'_>,
+    graph: AgentIx,
+    ix: FrameIx,
+    end: &NodeEnd,
+) -> Result<(), Refusal> {
+    let Some((name, value)) = output(draft, graph, ix, end) else { return Ok(()) };
+    let by = run(draft, graph).frame(ix).and_then(|frame| frame.agent).unwrap_or(graph);
+    let by = By::Agent(draft.agent_id(by).clone());
+    shared::put(draft, &name, Body::text(value.json_text()), by).map(drop)
+}

@@ -1,0 +1,103 @@
+//! The pipeline of a tree file. The kernel reads it; here its problems get their places in the file.
+
+use std::sync::Arc;
+
+use spinney_kernel::definition::{Graph, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep};
+use spinney_kernel::words::{RoleName, limit};
+
+use super::definition::Reader;
+use super::error::FileError;
+use super::node::Step;
+use crate::output_schema;
+
+const PIPELINE: Step<'_> = Step::Key("pipeline");
+
+impl Reader<'_> {
+    /// The graph that the tree runs instead of an agent.
+    pub(super) fn graph(&self) -> Result<Option<Arc<Graph>>, FileError> {
+        let graph = self.checked_graph().map_err(|errors| match errors.into_iter().next() {
+            Some(error) => error,
+            None => unreachable!("a graph is not refused without a problem"),
+        })?;
+        Ok(graph.map(Arc::new))
+    }
+
+    /// The graph, or everything that is wrong with it.
+    pub(super) fn checked_graph(&self) -> Result<Option<Graph>, Vec<FileError>> {
+        let Some(written) = &self.keys.pipeline else { return Ok(None) };
+        if self.keys.entry.is_some() {
+            let error = self.wrong(&[Step::Key("entry")], "`entry` and `pipeline` in one file");
+            return Err(vec![
+                error.with_help("write `pipeline` for fixed steps, or `entry` to let an agent decide"),
+            ]);
+        }
+        if let Some(role) = self.keys.agents.keys().find(|role| role.is_of_graphs()) {
+            let error = self.wrong(
+                &[Step::Key("agents"), Step::Key(role.as_str())],
+                format!("no agent can be called `{role}`"),
+            );
+            return Err(vec![error.with_help("that names the tree's own pipeline; choose another name")]);
+        }
+        let around = GraphSurroundings {
+            roles: &|role| self.keys.agents.contains_key(role),
+            role_names: self.keys.agents.keys().map(RoleName::as_str).collect(),
+            given: Vec::new(),
+            nodes_max: limit::GRAPH_NODES_MAX,
+        };
+        let graph = Graph::parse(written, &around)
+            .map_err(|problems| problems.iter().map(|problem| self.problem(problem)).collect::<Vec<_>>())?;
+        let mut errors = self.names(&graph);
+        let (agents, agents_max) = (graph.agents_min() + 1, u64::from(self.agents_max()));
+        if agents > agents_max {
+            let message =
+                format!("the pipeline needs at least {agents} agents, and `limits.agents` is {agents_max}");
+            errors.push(
+                self.wrong(&[PIPELINE], message)
+                    .with_help(format!("write `limits: {{ agents: {agents} }}` or more")),
+            );
+        }
+        if errors.is_empty() { Ok(Some(graph)) } else { Err(errors) }
+    }
+
+    fn agents_max(&self) -> u32 {
+        let given = self.keys.limits.agents.and_then(|count| u32::try_from(count.count()).ok());
+        given.unwrap_or(limit::AGENTS_MAX)
+    }
+
+    /// What only a tree file knows: its models, and whether a schema is one.
+    fn names(&self, graph: &Graph) -> Vec<FileError> {
+        let mut errors = Vec::new();
+        for node in graph.nodes() {
+            if let Some(OnLow::Downgrade(model)) =
+                node.budget.as_ref().and_then(|budget| budget.on_low.as_ref())
+            {
+                errors.extend(self.is_model(&[PIPELINE], model).err());
+            }
+            let NodeKind::Step(step) = &node.kind else { continue };
+            if let Some(Err(wrong)) =
+                step.output_schema.as_ref().map(|schema| output_schema::check(schema.text()))
+            {
+                let message = format!(
+                    "bad `output_schema` of step `{}` at {}: {}",
+                    node.id, wrong.path, wrong.expected
+                );
+                errors.push(self.wrong(&[PIPELINE], message));
+            }
+        }
+        errors
+    }
+
+    fn problem(&self, problem: &GraphProblem) -> FileError {
+        let steps = problem.path.iter().map(|step| match step {
+            PathStep::Key(key) => Step::Key(key),
+            PathStep::Item(item) => Step::Item(*item),
+        });
+        let path: Vec<Step<'_>> = std::iter::once(PIPELINE).chain(steps).collect();
+        let place = if problem.code == spinney_kernel::definition::ProblemCode::UnknownField {
+            self.root.place_of_key(&path)
+        } else {
+            self.root.place_of(&path)
+        };
+        self.wrong_at(place, &problem.message).with_help(&problem.help)
+    }
+}
