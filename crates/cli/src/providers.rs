@@ -146,6 +146,7 @@ pub(crate) fn model(
             seed: params.seed,
             effort: params.reasoning_effort.clone(),
             thinking: params.thinking,
+            cache: params.cache,
             ..WireParams::default()
         },
     };

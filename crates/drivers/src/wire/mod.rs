@@ -36,10 +36,9 @@ pub use endpoint::{Endpoint, VersionHeader};
 pub use fault::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
 pub use format::WireFormat;
 pub use request::{
-    BodyError, CacheTime, ServiceTier, StructuredOutput, WireMessage, WireParams, WirePart, WireRequest,
-    WireTool, write,
+    BodyError, ServiceTier, StructuredOutput, WireMessage, WireParams, WirePart, WireRequest, WireTool, write,
 };
 pub use secrets::Secrets;
-pub use spinney_kernel::definition::Thinking;
+pub use spinney_kernel::definition::{CacheTime, Thinking};
 pub use sse::{SseDecoder, SseEvent, SseFault};
 pub use stream::{Keep, ReadAs, StreamReader, read_whole};

@@ -1,7 +1,7 @@
 //! What a model is asked, the same for all providers, and the body that asks it.
 
 use serde_json::Number;
-use spinney_kernel::definition::Thinking;
+use spinney_kernel::definition::{CacheTime, Thinking};
 
 use super::answer::WireToolCall;
 use super::continuation::Continuation;
@@ -97,15 +97,6 @@ pub struct StructuredOutput {
 pub enum ServiceTier {
     /// The one that price tables mean.
     Standard,
-}
-
-/// How long a provider keeps a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheTime {
-    /// Nothing is cached.
-    Off,
-    FiveMinutes,
-    Hour,
 }
 
 /// Why a request cannot be written.

@@ -3,6 +3,7 @@
 
 mod budget;
 mod builtin;
+mod cache_time;
 mod caps;
 mod expression;
 mod graph;
@@ -31,6 +32,7 @@ use crate::words::{
 
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
+pub use cache_time::{CacheTime, NotCacheTime};
 pub use caps::{Allow, Caps, Network};
 pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
 pub(crate) use graph::flow;

@@ -284,7 +284,7 @@ fn plain(number: &Number) -> String {
     point.map_or_else(|| number.to_string(), |number| number.to_string())
 }
 
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => cut(text),
         Value::Number(number) => cut(&plain(number)),

@@ -203,7 +203,11 @@ impl Reader<'_> {
             output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
             context: context.or_else(known_context),
             fallback: keys.fallback.clone(),
-            cache_wait_ms: keys.cache_wait.map(|SpanOrOff(wait)| wait.map_or(0, TimeSpan::ms)),
+            // Nothing is filled that a call could wait for.
+            cache_wait_ms: match keys.cache_wait {
+                Some(SpanOrOff(wait)) => Some(wait.map_or(0, TimeSpan::ms)),
+                None => source.is_uncached().then_some(0),
+            },
             rate: self.rate(&[at[0], at[1], Step::Key("rate")], &keys.rate)?,
             lost: OnLost::default(),
             // Its driver says.

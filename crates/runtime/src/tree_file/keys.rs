@@ -8,7 +8,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, Compact, Count, Preset, Share, SpanOrOff, Tags, TimeSpan, Unpriced, Usd,
+    Approval, BudgetKeys, CacheTime, Compact, Count, Preset, Share, SpanOrOff, Tags, TimeSpan, Unpriced, Usd,
 };
 use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
 
@@ -90,6 +90,7 @@ pub(super) struct ParamKeys {
     pub(super) reasoning_effort: Option<String>,
     pub(super) thinking: Option<ThinkingWord>,
     pub(super) thinking_budget: Option<Count>,
+    pub(super) cache: Option<CacheTime>,
     #[serde(default)]
     pub(super) stop: Vec<String>,
     pub(super) seed: Option<i64>,

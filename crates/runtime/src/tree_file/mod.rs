@@ -29,7 +29,7 @@ use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::FileError;
 pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
-pub use spinney_kernel::definition::{ModelProvider, Thinking};
+pub use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
 pub use spinney_kernel::words::nearest;
 
 use error::Place;

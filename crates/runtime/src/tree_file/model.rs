@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Number;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
-use spinney_kernel::definition::{ModelProvider, Thinking};
+use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
 use spinney_kernel::words::{ModelName, limit};
 
 use super::definition::Reader;
@@ -87,6 +87,8 @@ pub struct ModelParams {
     pub reasoning_effort: Option<String>,
     /// Whether and how much it thinks before it answers.
     pub thinking: Option<Thinking>,
+    /// How long its provider keeps prompts that it was asked to cache.
+    pub cache: Option<CacheTime>,
     /// Texts at which it stops.
     pub stop: Vec<String>,
     /// Repeatable answers, if the provider supports it.
@@ -114,6 +116,11 @@ const fn in_catalog(provider: ModelProvider) -> Option<&'static str> {
 }
 
 impl ModelSource {
+    /// Whether the file turns its prompt cache off.
+    pub(super) fn is_uncached(&self) -> bool {
+        matches!(self, Self::Provider(source) if source.params.cache == Some(CacheTime::Off))
+    }
+
     /// The provider and model of its catalog entry; `None` with its own URL, where the price is unknown.
     pub(super) fn in_catalog(&self) -> Option<(&'static str, &str)> {
         match self {
@@ -256,6 +263,7 @@ impl Reader<'_> {
             top_p: keys.top_p.clone(),
             reasoning_effort: keys.reasoning_effort.clone(),
             thinking,
+            cache: keys.cache,
             stop: keys.stop.clone(),
             seed: keys.seed,
             headers: keys.headers.clone().into_iter().collect(),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use spinney::tree_file::{
-    FILE_BYTES_MAX, ModelCatalog, ModelParams, ModelProvider, ModelSource, ProviderSource, Thinking, TreeFile,
+    CacheTime, FILE_BYTES_MAX, ModelCatalog, ModelParams, ModelProvider, ModelSource, ProviderSource,
+    Thinking, TreeFile,
 };
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
@@ -429,7 +430,7 @@ impl ModelCatalog for Table {
 #[test]
 fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
     let text = |keys: &str| format!("name: n\nmodels: {{m: {{{keys}}}}}\nagents: {{solo: {{model: m}}}}\n");
-    let params = "{temperature: 0.5, top_p: 1, reasoning_effort: low, thinking_budget: 2000, stop: [END], seed: -1, \
+    let params = "{temperature: 0.5, top_p: 1, reasoning_effort: low, thinking_budget: 2000, cache: 1h, stop: [END], seed: -1, \
                   headers: {x-team: TEAM}}";
     let keys = "provider: gemini, model: big, base_url: 'https://models.example/v1', key_env: MY_KEY, script: s.yaml";
     let file =
@@ -445,6 +446,7 @@ fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
             top_p: Some(1.into()),
             reasoning_effort: Some("low".to_owned()),
             thinking: Some(Thinking::Budget(2_000)),
+            cache: Some(CacheTime::Hour),
             stop: vec!["END".to_owned()],
             seed: Some(-1),
             headers: vec![("x-team".to_owned(), "TEAM".to_owned())],
@@ -453,6 +455,15 @@ fn l32_keys_of_a_providers_model_reach_its_driver_and_not_the_journal() {
     };
     assert_eq!(file.models.get(&name::<ModelName>("m")), Some(&ModelSource::Provider(Box::new(expected))));
     assert_eq!(file.definition.models.get(&name::<ModelName>("m")), Some(&ModelSpec::default()));
+    // Without a cache there is nothing to wait for, unless the file says so.
+    let waits = |keys: &str| {
+        let keys = format!("provider: anthropic, model: m, {keys}");
+        let file = TreeFile::parse_with("tree.yaml", &text(&keys), &Table).unwrap();
+        file.definition.models.get(&name::<ModelName>("m")).unwrap().cache_wait_ms
+    };
+    assert_eq!(waits("params: {cache: off}"), Some(0));
+    assert_eq!(waits("params: {cache: off}, cache_wait: 2s"), Some(2_000));
+    assert_eq!((waits("params: {cache: 5m}"), waits("params: {cache: 1h}")), (None, None));
     // With the provider's own URL it has the table's price and size, unless the file sets them.
     let file = TreeFile::parse_with("tree.yaml", &text("provider: gemini, model: big"), &Table).unwrap();
     let known = file.definition.models.get(&name::<ModelName>("m")).unwrap();

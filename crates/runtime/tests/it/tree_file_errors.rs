@@ -398,6 +398,8 @@ fn l32_keys_of_a_providers_model_are_checked() {
     insta::assert_snapshot!(model("provider: openai, model: m, params: { stop: [''] }"), @"tree.yaml:3:52: a text of `stop` is empty: write something");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { thinking_budget: 0 }"), @"tree.yaml:3:63: `thinking_budget` of 0 is out of bounds: write a number from 1 to 1000000000000000");
     insta::assert_snapshot!(model("provider: anthropic, model: m, params: { thinking: adaptive, thinking_budget: 2000 }"), @"tree.yaml:3:59: `thinking: adaptive` has no `thinking_budget`: delete one of them");
+    insta::assert_snapshot!(model("provider: anthropic, model: m, params: { cache: 4m }"), @"tree.yaml:3:56: `4m` is not a time for a cache: write off, 5m or 1h");
+    insta::assert_snapshot!(model("provider: anthropic, model: m, params: { cache: 5 }"), @"tree.yaml:3:56: `5` is not a time for a cache: write off, 5m or 1h");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { 'x y': TEAM } }"), @"tree.yaml:3:64: `x y` is no name of a header: write letters, digits and dashes");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { x-team: trees } }"), @"tree.yaml:3:65: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
 }

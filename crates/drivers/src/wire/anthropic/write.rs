@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use spinney_kernel::definition::Thinking;
+use spinney_kernel::definition::{CacheTime, Thinking};
 
 use crate::wire::WireFormat;
 use crate::wire::json::Object;
-use crate::wire::request::{BodyError, CacheTime, ServiceTier, WireMessage, WirePart, WireRequest};
+use crate::wire::request::{BodyError, ServiceTier, WireMessage, WirePart, WireRequest};
 use crate::wire::turns::{
     BEGINNING, EarlierAnswer, TurnPiece, Unsupported, arguments_raw, base64, file_text, schema, unread,
 };
