@@ -246,3 +246,43 @@ async fn a_hostile_gap_is_ignored() {
         assert_eq!(shown, 1);
     }
 }
+
+/// A long shared value is shown to its reader as head and tail, and the whole is a file of the reader's workspace, once,
+/// however often it is read.
+#[tokio::test(start_paused = true)]
+async fn a_long_shared_value_is_a_file_of_its_reader() {
+    let value = line("v", limit::TEXT_BYTES_MAX);
+    let script = format!(
+        "
+rules:
+  - when: {{ agent: root, turn: 1 }}
+    call: [ {{ tool: write_context, args: {{ key: k, value: {value} }} }} ]
+  - when: {{ agent: root, turn: 2 }}
+    call: [ {{ tool: spawn_agent, args: {{ agent: reader, id: reader, goal: Read. }} }} ]
+  - when: {{ agent: reader, turn: 1 }}
+    call: [ {{ tool: read_context, args: {{ key: k }} }}, {{ tool: read_context, args: {{ key: k }} }} ]
+  - say: Done.
+"
+    );
+    let stage = Stage::new(&script);
+    let ran = Ran::play(&stage, "root turns=9 out=40000 / reader later turns=9").await;
+    let json = format!("\"{value}\"");
+    let file = name(&BlobHash::of(json.as_bytes()));
+    let attempts = stage.model().attempts();
+    let read = attempts.iter().rfind(|attempt| attempt.origin.agent().as_str() == "reader").unwrap();
+    let left_out = json.len() - limit::OFFLOAD_HEAD_BYTES - limit::OFFLOAD_TAIL_BYTES;
+    let shown = format!(
+        "k version 1, {bytes} bytes, written by root:\n\"{}\n[{left_out} of {bytes} bytes left out; the whole is in offload/{file}]\n{}\"",
+        line("v", limit::OFFLOAD_HEAD_BYTES - 1),
+        line("v", limit::OFFLOAD_TAIL_BYTES - 1),
+        bytes = json.len(),
+    );
+    assert_eq!(results(&read.packet), [shown.as_str(), shown.as_str()]);
+    let home = tempfile::tempdir().unwrap();
+    ran.write(home.path());
+    assert_eq!(files(home.path()), ran.files(home.path()));
+    assert_eq!(
+        fs::read_to_string(ran.agent(home.path(), "reader").join("offload").join(file)).unwrap(),
+        json
+    );
+}

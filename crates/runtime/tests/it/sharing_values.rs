@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use spinney::tree::{shared_values, verify};
+use spinney::tree::{BranchOff, shared_values, verify};
 use spinney::{Drivers, FunctionModel, Home, Shutdown};
-use spinney_kernel::budget::Used;
+use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::port::model::ModelAnswer;
 use spinney_kernel::record::{Event, ExitKind, ToolAsk};
 use spinney_kernel::words::{AgentId, By, limit};
@@ -205,4 +205,48 @@ rules:
     assert!(matches!(ended.event, Event::AgentEnded { .. }), "{ended:?}");
     home.shutdown(Shutdown::Stop).await;
     verify(stage.journal().as_ref(), tree.id(), None).await.unwrap();
+}
+
+/// A branch from before the root's end has the values of that moment and goes its own way. A rollback of an agent does
+/// not undo what it wrote: the next version follows the last one.
+#[tokio::test(start_paused = true)]
+async fn a_branch_has_the_values_and_a_rollback_keeps_them() {
+    let stage = Stage::new(
+        "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: write_context, args: { key: a, value: 1 } } ]
+  - when: { turn: 2 }
+    call: [ { tool: ask_human, args: { question: 'Go on?' } } ]
+  - when: { last_contains: more }
+    call: [ { tool: write_context, args: { key: a, value: 2 } }, { tool: ask_human, args: { question: 'And now?' } } ]
+  - { say: '{{ last }}' }
+",
+    );
+    let root: AgentId = "root".parse().unwrap();
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=9").await;
+    let look = settled(&tree).await;
+    let then = tree.checkpoint(root.clone(), None).await.unwrap();
+    tree.answer(look.questions[0].question, "more").await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!(tree.shared().await.unwrap().find("a").unwrap().version, 2, "{look:?}");
+    let at = spinney_journal::find(stage.journal().as_ref(), &then).await.unwrap().unwrap().known.seq;
+    let budget = Ceilings::NONE.with(Resource::Cost, 1_000_000_000);
+    let id = home.draw_id();
+    home.branch(id, BranchOff { from: tree.id(), at, agent: root, budget }).await.unwrap();
+    let branch = home.resume(id).await.unwrap();
+    settled(&branch).await;
+    let values = branch.shared().await.unwrap();
+    let value = values.find("a").unwrap();
+    assert_eq!((value.version, value.body.text.as_str(), values.is_cleared()), (1, "1", false));
+    tree.roll_back(&then, None).await.unwrap();
+    settled(&tree).await;
+    let values = tree.shared().await.unwrap();
+    let value = values.find("a").unwrap();
+    assert_eq!((value.version, value.body.text.as_str()), (2, "2"));
+    home.shutdown(Shutdown::Stop).await;
+    for tree in [tree.id(), id] {
+        verify(stage.journal().as_ref(), tree, None).await.unwrap();
+    }
 }

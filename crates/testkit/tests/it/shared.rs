@@ -186,3 +186,27 @@ fn older_rules_do_not_know_these_tools() {
     assert!(answers[0].starts_with("no tool is called `write_context`"), "{answers:?}");
     assert!(!answers[0].contains("read_context"), "{answers:?}");
 }
+
+/// Reading and listing the same value again and again is looking, not a loop. Each write has a new version, so its
+/// result is another one; a refused write is the same each time.
+#[test]
+fn reading_a_value_again_is_no_loop() {
+    let calls = [
+        (read("plan"), 0),
+        ("list_context {}".to_owned(), 0),
+        (write("plan", &json!(1)), 0),
+        (write_if("plan", &json!(1), 0), 1),
+    ];
+    for (call, notices) in calls {
+        let mut play = Play::grow("root $9.00 turns=20 repeats=3,6");
+        answers(&mut play, "root", &[write("plan", &json!(0))]);
+        for _ in 0..8 {
+            if !play.world().is_over() {
+                answers(&mut play, "root", std::slice::from_ref(&call));
+            }
+        }
+        let told = play.batches().iter().flat_map(|batch| &batch.events);
+        let told = told.filter(|event| matches!(event, Event::RepeatsNoticed { .. })).count();
+        assert_eq!((told, play.world().is_over()), (notices, notices > 0), "{call}");
+    }
+}

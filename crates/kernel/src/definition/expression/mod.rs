@@ -7,6 +7,7 @@
 mod compare;
 mod evaluate;
 mod filter;
+mod filtered;
 mod node;
 mod parse;
 

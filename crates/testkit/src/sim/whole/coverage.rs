@@ -4,7 +4,7 @@ use spinney_kernel::record::{ClockKind, Event, Exit, HeldBy, Outcome, Summary, W
 use spinney_kernel::words::Running;
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 42] = [
+pub const TELLING: [&str; 46] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -47,6 +47,10 @@ pub const TELLING: [&str; 42] = [
     "active time was up",
     "a default answer counted",
     "a late answer was refused",
+    "a shared value was read",
+    "a shared value was written",
+    "a shared value was written over",
+    "the shared values were cleared",
 ];
 
 /// What an event shows, if it is one of these.
