@@ -10,7 +10,7 @@ use spinney_kernel::record::{
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis, ModelName,
-    Topic, grouped,
+    Topic, ValueName, grouped,
 };
 
 use crate::approval::Approval;
@@ -108,11 +108,9 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             let verb = if *is_error { "is refused" } else { "gets from" };
             answered(names, agent, *ask, verb, &body.text)
         }
-        Event::ValueWritten { name, value, version, .. } => {
-            main_line(format!("writes shared value {name}, version {version}: {}", short(&value.text)))
-        }
+        Event::ValueWritten { name, value, version, .. } => value_written(name, *version, value),
         Event::ValuesCleared { count } => {
-            detail(format!("{} cleared", counted(u64::from(*count), "shared value")))
+            detail(format!("{} cleared", counted((*count).into(), "shared value")))
         }
         Event::Charged { amounts, note, .. } => main_line(format!("is charged {amounts:#}: {}", short(note))),
         Event::MessageSent { from, body, .. } => {
@@ -160,6 +158,10 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::CallHeldBack { call, by, .. } => held_back(names, *call, *by),
         Event::CallEnded { call, outcome, .. } => ended(names, *call, outcome),
     }
+}
+
+fn value_written(name: &ValueName, version: u64, value: &Body) -> Line {
+    main_line(format!("writes shared value {name}, version {version}: {}", short(&value.text)))
 }
 
 /// A clock that starts or stops.
