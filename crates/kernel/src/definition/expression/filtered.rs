@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use super::compare;
+use super::compare::{self, Decimal};
 use super::evaluate::{Evaluation, Found, Outcome, is_true, item, kind};
 use super::filter::Filter;
 use super::node::{Node, Span};
@@ -99,9 +99,7 @@ impl<'e> Evaluation<'e> {
         let integer = match value {
             Value::Null if arguments.is_empty() => Some(0),
             Value::Bool(truth) => Some(i128::from(*truth)),
-            Value::Number(number) => {
-                compare::integer(number).or_else(|| number.as_f64().map(compare::whole_part))
-            }
+            Value::Number(number) => compare::integer(number).or_else(|| compare::whole_part(number)),
             Value::String(text) if text.len() <= limit::NAME_BYTES_MAX => integer_of(text),
             Value::String(_) | Value::Null => None,
             Value::Array(_) | Value::Object(_) => return Err(self.wrong_kind(before, kind(value), WANTED)),
@@ -152,8 +150,7 @@ impl<'e> Evaluation<'e> {
 }
 
 fn integer_of(text: &str) -> Option<i128> {
-    let decimal = || text.parse::<f64>().ok().filter(|decimal| decimal.is_finite()).map(compare::whole_part);
-    text.parse::<i128>().ok().or_else(decimal)
+    text.parse().ok().or_else(|| Decimal::read(text)?.whole_part())
 }
 
 fn number_of(integer: i128) -> Option<Number> {

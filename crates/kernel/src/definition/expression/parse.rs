@@ -369,7 +369,7 @@ impl<'s> Parser<'s> {
         }
         let written = &self.source[start..self.at];
         let number = if decimal {
-            written.parse().ok().and_then(Number::from_f64)
+            serde_json::from_str(written).ok()
         } else {
             written
                 .parse::<i64>()
