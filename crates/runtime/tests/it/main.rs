@@ -23,6 +23,8 @@ mod failing_journal;
 mod falling_back;
 mod faulty_models;
 mod function_tools;
+mod graph_controls;
+mod graph_files;
 mod graphs;
 mod guarding;
 mod hash_chain;

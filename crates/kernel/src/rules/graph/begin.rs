@@ -9,7 +9,7 @@ use crate::budget::Terms;
 use crate::context::Frame as AnswerFrame;
 use crate::definition::{
     Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphSurroundings, Network,
-    NodeIx, NodeKind, OnPartialSuccess, Refusal, Share, Step,
+    NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share, Step,
 };
 use crate::record::{
     Alarm, Attachment, Event, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned, StartOf,
@@ -120,6 +120,12 @@ fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph,
         let (_, role) = definition.role(&step.agent_id)?;
         caps.check_child_model(&role.caps, &role.model)?;
         caps.narrowed(&role.caps)?;
+        let mut path = std::iter::once(caller).chain(draft.agents().above(caller));
+        let is_above = |ix: AgentIx| draft.agent(ix).charter.role == step.agent_id;
+        if role.recursive == Recursion::Refused && path.any(is_above) {
+            let path = draft.agents().path(caller).iter().map(ToString::to_string).collect();
+            return Err(Refusal::RoleCycle { role: step.agent_id.clone(), path });
+        }
     }
     Ok(graph)
 }

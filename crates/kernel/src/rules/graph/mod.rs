@@ -195,8 +195,8 @@ fn stopped_end(draft: &Draft<'_>, run: &GraphRun, frame: &Frame) -> Next {
     if let (NodeKind::Race { .. }, Some(winner)) = (&node.kind, frame.winner) {
         return Next::End(NodeEnd::Succeeded { winner: Some(winner), undo: None });
     }
-    // Its own agent is being stopped, and says why when it has ended.
-    if frame.agent.is_some_and(|ix| draft.agents().living(ix).is_some() && !is_live(draft, ix)) {
+    // Its own agent is being stopped or has ended, and its end says why.
+    if frame.agent.is_some_and(|ix| !is_live(draft, ix)) {
         return Next::Wait;
     }
     match &frame.failure {

@@ -45,7 +45,9 @@ fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
 fn last_step(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     let account = world.agent(ix).account;
     let is_single = world.account_of(ix).terms.limit.of(Resource::Steps) == Some(1);
-    if is_single || world.ledger().left(account).of(Resource::Steps) != Some(1) {
+    // Most steps of a graph take one turn, and their answers are whole.
+    let is_first_of_step = world.graphs().member(ix).is_some() && world.agent(ix).progress.turns == 0;
+    if is_single || is_first_of_step || world.ledger().left(account).of(Resource::Steps) != Some(1) {
         return None;
     }
     match world.ledger().fit(account, &Amounts::ZERO.with(Resource::Steps, 2)) {

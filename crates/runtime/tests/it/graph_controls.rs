@@ -1,0 +1,297 @@
+//! Graphs under budgets, signals, questions and restarts, and graphs that an agent asks for.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spinney::tree::TreeStatus;
+use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::record::{Event, Exit};
+use spinney_kernel::rules::request::{Answer, Cancel, Pause, Raise, Unpause};
+use spinney_kernel::words::{Body, By, CallId};
+use spinney_kernel::world::{TreeState, World};
+use spinney_store::MemoryJournal;
+use spinney_testkit::{Stage, recorded, settled};
+
+use crate::graphs::{Played, definition, play, play_tree};
+
+/// X4: the group's ceiling stops its steps, and the other group goes on.
+#[tokio::test(start_paused = true)]
+async fn x4_a_group_has_a_budget_of_its_own() {
+    let played = play(
+        "rules:\n  - { say: four words are said, usage: { input: 1, output: 400 } }\n",
+        r"
+pipeline:
+  on_partial_success: continue
+  steps:
+    - parallel:
+        - { id: a, agent_id: worker, task_description: A. }
+        - { id: b, agent_id: worker, task_description: B. }
+      id: cheap
+      budget: { steps: 1 }
+      required: false
+    - { id: c, agent_id: worker, task_description: C. }
+",
+    )
+    .await;
+    let ends = played.ends();
+    assert_eq!(ends.iter().filter(|end| end.ends_with("succeeded") && end.len() == 11).count(), 2, "{ends:?}");
+    assert!(ends.contains(&"cheap failed".to_owned()) && ends.contains(&"c succeeded".to_owned()), "{ends:?}");
+    assert_eq!(played.code(), "completed");
+    let parent = |agent: &str| {
+        played.events.iter().find_map(|event| match event {
+            Event::AgentSpawned(spawned) if spawned.agent.as_str() == agent => spawned.parent.clone(),
+            _ => None,
+        })
+    };
+    assert_eq!(parent("a").unwrap().as_str(), "cheap", "the group's account is in the chain");
+    assert_eq!(parent("cheap").unwrap().as_str(), "pipeline");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_of_a_step_or_group_ends_it() {
+    let script = "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
+    let pipeline = r"
+pipeline:
+  steps:
+    - { id: a, agent_id: worker, task_description: slow, timeout: 1s, required: false }
+    - id: both
+      timeout: 2s
+      required: false
+      sequence:
+        - { id: b, agent_id: worker, task_description: quick }
+        - { id: c, agent_id: worker, task_description: slow }
+        - { id: d, agent_id: worker, task_description: quick }
+    - { id: e, agent_id: worker, task_description: quick }
+";
+    let played = play(script, pipeline).await;
+    assert_eq!(played.code(), "completed");
+    let ends = played.ends();
+    assert_eq!(ends[..2], ["a failed", "b succeeded"]);
+    assert_eq!(ends[ends.len() - 3..], ["both failed", "e succeeded", "pipeline succeeded"], "{ends:?}");
+    assert!(!played.agents().contains(&"d".to_owned()));
+}
+
+/// The root's ceiling halts the tree, and more budget lets the graph go on where it was.
+#[tokio::test(start_paused = true)]
+async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
+    let steps: String =
+        (0..4).map(|at| format!("    - {{ id: s{at}, agent_id: worker, task_description: Do {at}. }}\n")).collect();
+    let mut definition = definition(&format!("pipeline:\n  steps:\n{steps}"));
+    definition.budget.limit = Ceilings::NONE.with(Resource::Steps, 2);
+    let stage = Stage::new("rules:\n  - { say: done }\n");
+    let home = stage.home();
+    let tree = home.start(definition).await.unwrap();
+    let look = settled(&tree).await;
+    assert_eq!(look.state, TreeState::Halted, "{:?}", look.agents);
+    let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 2);
+    let raise = Raise { agent: "pipeline".parse().unwrap(), add, add_ms: 0 };
+    tree.request(By::Person, raise).await.unwrap();
+    let TreeStatus { state, .. } = tree.ended().await;
+    assert_eq!(state, TreeState::Ended(spinney_kernel::record::ExitKind::Completed));
+    let events = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
+    let played = Played { events, stage };
+    assert_eq!(played.ends().len(), 5);
+}
+
+/// A person cancels the whole graph: everything below it ends, and nothing is undone.
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_graph_stops_every_step_and_keeps_the_outputs() {
+    let script = "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
+    let pipeline = r"
+pipeline:
+  steps:
+    - { id: a, agent_id: worker, task_description: quick, output_to: a, undo: Take it back. }
+    - parallel:
+        - { id: b, agent_id: worker, task_description: slow }
+        - { sequence: [{ id: c, agent_id: worker, task_description: slow }] }
+    - { id: d, agent_id: worker, task_description: quick }
+";
+    let stage = Stage::new(script);
+    let tree = stage.home().start(definition(pipeline)).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let cancel = Cancel { agent: "pipeline".parse().unwrap(), reason: "enough".to_owned() };
+    tree.request(By::Person, cancel).await.unwrap();
+    tree.ended().await;
+    let events = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
+    let played = Played { events, stage };
+    assert_eq!(played.agents(), ["pipeline", "a", "b", "c"]);
+    assert_eq!(played.code(), "cancelled");
+    assert_eq!(played.value("a"), json!("fine"));
+}
+
+/// S4, S15: pausing the graph lets running steps end and starts nothing, at any depth.
+#[tokio::test(start_paused = true)]
+async fn a_paused_graph_starts_nothing_until_it_continues() {
+    let pipeline = r"
+pipeline:
+  steps:
+    - sequence:
+        - sequence:
+            - { id: a, agent_id: worker, task_description: A. }
+            - { id: b, agent_id: worker, task_description: B. }
+";
+    let stage = Stage::new("rules:\n  - { think_ms: 1000, say: done }\n");
+    let tree = stage.home().start(definition(pipeline)).await.unwrap();
+    let pipeline = || "pipeline".parse().unwrap();
+    tree.request(By::Person, Pause { agent: pipeline() }).await.unwrap();
+    assert_eq!(settled(&tree).await.state, TreeState::Paused);
+    assert_eq!(stage.model().attempts().len(), 1, "only the running step ended");
+    tree.request(By::Person, Unpause { agent: pipeline(), until_resumed: false }).await.unwrap();
+    tree.ended().await;
+    assert_eq!(stage.model().attempts().len(), 2);
+}
+
+/// S6, S21: a person decides in the middle of a graph.
+#[tokio::test(start_paused = true)]
+async fn a_person_is_asked_and_the_answer_is_a_value() {
+    let pipeline = r"
+pipeline:
+  steps:
+    - { id: draft, agent_id: writer, task_description: Draft., output_to: text }
+    - { ask: 'Ship {{ text }}?', id: ok, output_to: ok }
+    - { id: ship, agent_id: worker, task_description: Ship., when: ok == 'yes' }
+";
+    for (answer, end) in [("yes", "ship succeeded"), ("no", "ship skipped")] {
+        let stage = Stage::new("rules:\n  - { say: a draft }\n");
+        let tree = stage.home().start(definition(pipeline)).await.unwrap();
+        assert_eq!(settled(&tree).await.state, TreeState::Waiting);
+        let question = recorded_questions(&tree).await;
+        assert_eq!(question.1, "Ship a draft?");
+        tree.request(By::Person, Answer { question: question.0, answer: Body::text(answer) }).await.unwrap();
+        tree.ended().await;
+        let events = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
+        let played = Played { events, stage };
+        assert_eq!(played.ends()[2], end);
+    }
+}
+
+/// The open question of a tree that waits.
+async fn recorded_questions(tree: &spinney::Tree) -> (CallId, String) {
+    let mut events = tree.watch(spinney::bus::Watch::default());
+    loop {
+        let traced = events.next_event().await.unwrap().unwrap();
+        if let Event::QuestionAsked { call, question, .. } = &traced.recorded.event {
+            return (*call, question.text.clone());
+        }
+    }
+}
+
+/// Deciding the journal's inputs again, and applying its events, give the same tree. So a crash repeats nothing.
+#[tokio::test(start_paused = true)]
+async fn a_graph_replays_to_the_same_events() {
+    let journal = Arc::new(MemoryJournal::new());
+    let stage = Stage::on(journal, "rules:\n  - { when: { goal_contains: 'C 1' }, fail: { kind: auth, times: 9 }, say: x }\n  - { say: '[\"x\", \"y\"]' }\n");
+    let pipeline = r"
+pipeline:
+  steps:
+    - { id: a, agent_id: lister, task_description: A., output_to: list, undo: Undo. }
+    - { map: [{ id: b, agent_id: worker, task_description: 'B {{ item }}.' }], over: list, output_to: all }
+    - { vote: { id: v, agent_id: worker, task_description: V. }, voters: 3, output_to: voted }
+    - { race: [{ id: r, agent_id: worker, task_description: R. }, { id: s, agent_id: worker, task_description: S. }] }
+    - { loop: [{ id: c, agent_id: worker, task_description: 'C {{ round }}.' }], until: 'false', max_rounds: 2 }
+";
+    let tree = stage.home().start(definition(pipeline)).await.unwrap();
+    tree.ended().await;
+    let events: Vec<Event> = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
+    let verified = spinney::tree::verify(stage.journal().as_ref(), tree.id(), None).await;
+    assert!(verified.is_ok(), "{verified:?}");
+    let mut world = World::new(tree.id());
+    events.iter().for_each(|event| world.apply(event));
+    assert!(world.is_over() && world.graphs().run(world.agents().root().unwrap()).is_none());
+}
+
+fn lead(pipeline: &Value) -> (String, spinney_kernel::definition::Definition) {
+    let args = serde_json::to_string(pipeline).unwrap();
+    let script = format!(
+        "rules:\n  - {{ when: {{ agent: lead, turn: 1 }}, call: [{{ tool: run_pipeline, args: {args} }}] }}\n  \
+         - {{ when: {{ agent: lead }}, say: '{{{{ last }}}}' }}\n  - {{ when: {{ goal_contains: Fail }}, fail: {{ kind: auth, times: 9 }}, say: x }}\n  \
+         - {{ say: '{{{{ goal }}}} done' }}\n"
+    );
+    let text = r"
+name: test
+goal: Lead.
+budget: { cost_usd: 9, tokens: 100000 }
+models:
+  m: { provider: scripted, script: s.yaml, price: { input_per_mtok_usd: 0, output_per_mtok_usd: 1 } }
+agents:
+  lead: { model: m, tools: [run_pipeline, read_context] }
+  worker: { model: m }
+  other: { model: m, tools: [spawn_agent] }
+entry: lead
+";
+    let file = spinney::tree_file::TreeFile::parse("tree.yaml", text).unwrap();
+    (script, file.definition)
+}
+
+/// What the lead read as the result of its call.
+fn told(played: &Played) -> String {
+    let attempts = played.stage.model().attempts();
+    let last = attempts.iter().rev().find(|attempt| attempt.origin.agent().as_str() == "lead").unwrap();
+    last.packet.messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// O11, S16
+#[tokio::test(start_paused = true)]
+async fn o11_an_agent_runs_a_pipeline_below_itself_and_reads_its_result() {
+    let (script, definition) = lead(&json!({ "steps": [
+        { "agent_id": "worker", "task_description": "One", "output_to": "one" },
+        { "agent_id": "worker", "task_description": "Two after {% raw %}{{ one }}{% endraw %}", "output_to": "two" },
+    ] }));
+    let played = play_tree(&script, definition).await;
+    assert_eq!(played.exit().0, Exit::Completed);
+    let told = told(&played);
+    for part in [
+        r#""succeeded":["worker","worker-2"]"#,
+        r#""failed":[]"#,
+        r#""one":"One done""#,
+        r#""two":"Two after One done done""#,
+        r#""trace_id":""#,
+    ] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    let path: Vec<_> = played.agents();
+    assert_eq!(path[0], "lead");
+    assert!(path[1].starts_with("pipeline-"), "{path:?}");
+    assert_eq!(path[2..], ["worker", "worker-2"]);
+}
+
+/// O11, O12: the real error reaches the caller.
+#[tokio::test(start_paused = true)]
+async fn a_failed_pipeline_tells_its_caller_why() {
+    let (script, definition) =
+        lead(&json!({ "steps": [{ "id": "bad", "agent_id": "worker", "task_description": "Fail" }] }));
+    let played = play_tree(&script, definition).await;
+    let told = told(&played);
+    assert!(told.contains(r#""failed":["bad"]"#) && told.contains("model_auth"), "{told}");
+}
+
+/// O11
+#[tokio::test(start_paused = true)]
+async fn o11_a_bad_pipeline_is_refused_before_any_step_and_the_refusal_teaches_the_fix() {
+    for (steps, part) in [
+        (json!([{ "agent_id": "wroker", "task_description": "x" }]), "unknown agent `wroker`: did you mean `worker`?"),
+        (
+            json!([
+                { "agent_id": "worker", "task_description": "x", "input_from": ["b"], "output_to": "a" },
+                { "agent_id": "worker", "task_description": "x", "input_from": ["a"], "output_to": "b" },
+            ]),
+            "a cycle",
+        ),
+        (
+            json!([
+                { "agent_id": "worker", "task_description": "x", "output_to": "a" },
+                { "agent_id": "worker", "task_description": "x", "output_to": "a" },
+            ]),
+            "steps[1].output_to: `a` is the output of `worker`, too",
+        ),
+        (json!([{ "agent_id": "worker", "task_description": "x", "outputs": "a" }]), "unknown key `outputs`"),
+        (json!([{ "agent_id": "lead", "task_description": "x" }]), "role `lead` is on its own path"),
+        (json!([{ "agent_id": "other", "task_description": "x" }]), "not allowed here: `spawn_agent`"),
+    ] {
+        let (script, definition) = lead(&json!({ "steps": steps }));
+        let played = play_tree(&script, definition).await;
+        let told = told(&played);
+        assert!(told.contains(part), "{part} is not in {told}");
+        assert_eq!(played.agents(), ["lead"], "{part}");
+    }
+}
