@@ -23,6 +23,7 @@ mod recall;
 mod result;
 mod screen;
 mod source;
+mod steps;
 mod tree_copies;
 mod wording;
 mod workspaces;

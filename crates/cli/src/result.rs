@@ -21,6 +21,7 @@ use crate::ids::TreeInHome;
 use crate::out::{self, Unwritten};
 use crate::providers::Scripted;
 use crate::screen::Style;
+use crate::steps::StepResults;
 use crate::wording::counted;
 use crate::{open_home, questions, tree_copies};
 
@@ -37,6 +38,7 @@ pub(crate) struct Outcome {
     event_hash: String,
     error: Option<Trouble>,
     questions: Vec<OpenQuestion>,
+    steps: StepResults,
     /// Which of its models answer from a file; none if unknown.
     scripted: Option<Scripted>,
 }
@@ -100,6 +102,7 @@ impl Outcome {
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
             error: trouble(look, place),
             questions: look.questions.clone(),
+            steps: steps(look, journal, place),
             scripted: tree_copies::scripted(place.home, place.tree),
         }
     }
@@ -117,6 +120,7 @@ impl Outcome {
             event_hash: String::new(),
             error: None,
             questions: Vec::new(),
+            steps: StepResults::default(),
             scripted: tree.and_then(|tree| tree_copies::scripted(home, tree)),
         };
         none.failed(failure)
@@ -165,6 +169,18 @@ impl Outcome {
         out::line(&format!("{} after {:#}", self.state, Millis(self.elapsed_ms)))?;
         if !self.output.trim().is_empty() {
             block(label(self.exit), &self.output)?;
+        }
+        let StepResults { succeeded, failed, skipped, cancelled, files, .. } = &self.steps;
+        for (label, names) in [
+            ("done", succeeded),
+            ("failed", failed),
+            ("skipped", skipped),
+            ("stopped", cancelled),
+            ("files", files),
+        ] {
+            if !names.is_empty() {
+                block(label, &few(names))?;
+            }
         }
         if let Some(trouble) = &self.error {
             block("why", &trouble.why())?;
@@ -285,6 +301,13 @@ fn is_paused_by_a_person(journal: &dyn Journal, tree: TreeId) -> bool {
 /// The label of a tree's text: only a completed tree has an answer.
 pub(crate) fn label(exit: Exit) -> &'static str {
     if exit == Exit::Completed { "answer" } else { "so far" }
+}
+
+/// Names in a row, as many as people read.
+fn few(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() <= SHOWN { shown } else { format!("{shown} and {} more", names.len() - SHOWN) }
 }
 
 /// A label with its text; further lines are indented.
@@ -410,6 +433,14 @@ fn remedy(code: &str, TreeInHome { home, tree }: TreeInHome<'_>) -> String {
     }
 }
 
+/// What its steps came to. A result without it is better than none.
+fn steps(look: &Look, journal: &dyn Journal, place: TreeInHome<'_>) -> StepResults {
+    StepResults::of(journal, place, look.end.is_some()).unwrap_or_else(|error| {
+        out::complain(&format!("the result does not list what the steps came to: {error:#}"));
+        StepResults::default()
+    })
+}
+
 /// The whole text, from its blob if the event has only a preview.
 pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
     let Some(rest) = body.rest() else { return body.text.clone() };
@@ -425,16 +456,21 @@ pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
 
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // For the steps of a pipeline; a tree without one has none.
-        let none: [(); 0] = [];
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "result")?;
         map.serialize_entry("tree", &self.tree)?;
         map.serialize_entry("state", self.state.word())?;
         map.serialize_entry("output", &self.output)?;
-        map.serialize_entry("outputs", &serde_json::Map::new())?;
-        for list in ["succeeded", "failed", "skipped"] {
-            map.serialize_entry(list, &none)?;
+        let steps = &self.steps;
+        map.serialize_entry("outputs", &steps.outputs)?;
+        map.serialize_entry("succeeded", &steps.succeeded)?;
+        map.serialize_entry("failed", &steps.failed)?;
+        map.serialize_entry("skipped", &steps.skipped)?;
+        if !steps.cancelled.is_empty() {
+            map.serialize_entry("cancelled", &steps.cancelled)?;
+        }
+        if !steps.files.is_empty() {
+            map.serialize_entry("files", &steps.files)?;
         }
         map.serialize_entry("spent", &self.usage.as_ref().map(|(amounts, _)| Spent(amounts)))?;
         map.serialize_entry("agents", &self.usage.as_ref().map(|(_, agents)| agents))?;

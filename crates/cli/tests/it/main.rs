@@ -13,6 +13,7 @@ mod doctor;
 mod example;
 mod file_tools;
 mod following;
+mod graphs;
 mod homes;
 mod hostile;
 mod interrupting;

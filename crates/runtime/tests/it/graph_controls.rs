@@ -34,8 +34,15 @@ pipeline:
     )
     .await;
     let ends = played.ends();
-    assert_eq!(ends.iter().filter(|end| end.ends_with("succeeded") && end.len() == 11).count(), 2, "{ends:?}");
-    assert!(ends.contains(&"cheap failed".to_owned()) && ends.contains(&"c succeeded".to_owned()), "{ends:?}");
+    assert_eq!(
+        ends.iter().filter(|end| end.ends_with("succeeded") && end.len() == 11).count(),
+        2,
+        "{ends:?}"
+    );
+    assert!(
+        ends.contains(&"cheap failed".to_owned()) && ends.contains(&"c succeeded".to_owned()),
+        "{ends:?}"
+    );
     assert_eq!(played.code(), "completed");
     let parent = |agent: &str| {
         played.events.iter().find_map(|event| match event {
@@ -49,7 +56,8 @@ pipeline:
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_of_a_step_or_group_ends_it() {
-    let script = "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
+    let script =
+        "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
     let pipeline = r"
 pipeline:
   steps:
@@ -74,8 +82,9 @@ pipeline:
 /// The root's ceiling halts the tree, and more budget lets the graph go on where it was.
 #[tokio::test(start_paused = true)]
 async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
-    let steps: String =
-        (0..4).map(|at| format!("    - {{ id: s{at}, agent_id: worker, task_description: Do {at}. }}\n")).collect();
+    let steps: String = (0..4)
+        .map(|at| format!("    - {{ id: s{at}, agent_id: worker, task_description: Do {at}. }}\n"))
+        .collect();
     let mut definition = definition(&format!("pipeline:\n  steps:\n{steps}"));
     definition.budget.limit = Ceilings::NONE.with(Resource::Steps, 2);
     let stage = Stage::new("rules:\n  - { say: done }\n");
@@ -96,7 +105,8 @@ async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
 /// A person cancels the whole graph: everything below it ends, and nothing is undone.
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_graph_stops_every_step_and_keeps_the_outputs() {
-    let script = "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
+    let script =
+        "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
     let pipeline = r"
 pipeline:
   steps:
@@ -180,7 +190,10 @@ async fn recorded_questions(tree: &spinney::Tree) -> (CallId, String) {
 #[tokio::test(start_paused = true)]
 async fn a_graph_replays_to_the_same_events() {
     let journal = Arc::new(MemoryJournal::new());
-    let stage = Stage::on(journal, "rules:\n  - { when: { goal_contains: 'C 1' }, fail: { kind: auth, times: 9 }, say: x }\n  - { say: '[\"x\", \"y\"]' }\n");
+    let stage = Stage::on(
+        journal,
+        "rules:\n  - { when: { goal_contains: 'C 1' }, fail: { kind: auth, times: 9 }, say: x }\n  - { say: '[\"x\", \"y\"]' }\n",
+    );
     let pipeline = r"
 pipeline:
   steps:
@@ -269,7 +282,10 @@ async fn a_failed_pipeline_tells_its_caller_why() {
 #[tokio::test(start_paused = true)]
 async fn o11_a_bad_pipeline_is_refused_before_any_step_and_the_refusal_teaches_the_fix() {
     for (steps, part) in [
-        (json!([{ "agent_id": "wroker", "task_description": "x" }]), "unknown agent `wroker`: did you mean `worker`?"),
+        (
+            json!([{ "agent_id": "wroker", "task_description": "x" }]),
+            "unknown agent `wroker`: did you mean `worker`?",
+        ),
         (
             json!([
                 { "agent_id": "worker", "task_description": "x", "input_from": ["b"], "output_to": "a" },
