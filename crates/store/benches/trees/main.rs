@@ -11,6 +11,7 @@ mod bus;
 mod cancel;
 mod durable;
 mod fan;
+mod graphs;
 mod many;
 #[path = "../../../testkit/benches/bench/measure.rs"]
 #[expect(dead_code, reason = "one set of tables for all benches; not each uses all")]
@@ -24,9 +25,10 @@ mod tree;
 mod turns;
 
 /// Each table by name, with its heading. Those that count bytes or polls come last, because counting takes time.
-const TABLES: [(&str, &str, fn()); 9] = [
+const TABLES: [(&str, &str, fn()); 10] = [
     ("turns", "turns, in memory", turns::run),
     ("fan", "fan-out, in memory", fan::run),
+    ("graphs", "graphs, in memory", graphs::run),
     ("durable", "durable steps", durable::run),
     ("many", "many trees at once", many::run),
     ("bus", "the bus, in memory", bus::run),
