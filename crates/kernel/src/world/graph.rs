@@ -39,6 +39,8 @@ pub struct GraphRun {
     /// The value of the graph's first node.
     pub(crate) value: Option<Arc<NamedValue>>,
     pub(crate) successes: u32,
+    pub(crate) failures: u32,
+    pub(crate) skips: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,6 +162,8 @@ impl Graphs {
             end: None,
             value: None,
             successes: 0,
+            failures: 0,
+            skips: 0,
         };
         self.runs.insert(agent, run);
     }
@@ -198,11 +202,18 @@ impl Graphs {
         }
     }
 
-    /// A graph asked a person, for its newest frame.
+    /// A person was asked. If the agent stands for a graph or group and the newest frame is an `ask`, it is that one's
+    /// question; agents of steps ask for themselves.
     pub(crate) fn asked(&mut self, agent: AgentIx, call: CallId) {
-        let Some((run, _)) = self.frame_of(agent) else { return };
-        let newest = self.run_mut(run).next.wrapping_sub(1);
-        if let Some(frame) = self.run_mut(run).frames.get_mut(&newest) {
+        let Some((run, own)) = self.frame_of(agent) else { return };
+        let found = self.run_mut(run);
+        let is_group = own == 0 || found.frames.get(&own).is_some_and(|frame| found.is_group(frame));
+        let newest = found.next.wrapping_sub(1);
+        let graph = Arc::clone(&found.graph);
+        let is_asked = |frame: &&mut Frame| {
+            frame.question.is_none() && matches!(graph.node(frame.node).kind, NodeKind::Ask(_))
+        };
+        if let Some(frame) = found.frames.get_mut(&newest).filter(is_asked).filter(|_| is_group) {
             frame.question = Some(call);
             self.questions.insert(call, (run, newest));
         }
@@ -358,6 +369,8 @@ impl GraphRun {
             return;
         }
         self.ended.push(EndedStep { name: frame.name.clone(), end: end.clone() });
+        self.failures += u32::from(matches!(end, NodeEnd::Failed { .. }));
+        self.skips += u32::from(matches!(end, NodeEnd::Skipped { .. }));
         if let NodeEnd::Succeeded { undo, .. } = end {
             self.successes += 1;
             if let Some(task) = undo {
@@ -381,6 +394,10 @@ impl GraphRun {
     /// The innermost frame, `frame` or around it, whose members' values are its own; none for the whole graph.
     pub(crate) fn scope_of(&self, frame: FrameIx) -> Option<FrameIx> {
         self.up(frame).find(|(_, frame)| self.is_scope(frame)).map(|(ix, _)| ix)
+    }
+
+    fn is_group(&self, frame: &Frame) -> bool {
+        frame.of != StartOf::Undo && self.graph.node(frame.node).members().is_some()
     }
 
     /// Whether values inside a frame are invisible outside: an item of a map, or a member of a race or vote.

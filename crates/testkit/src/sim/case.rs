@@ -6,7 +6,7 @@ mod rollback;
 use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{ClockKind, Event, Exit, Outcome, Summary, Why};
+use spinney_kernel::record::{ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, Why};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
 use spinney_kernel::rules::request::{Cancel, Request, Start};
@@ -16,6 +16,7 @@ use spinney_kernel::world::World;
 
 use super::clocks::Alarms;
 use super::dice::Dice;
+use super::graphs::GraphLaws;
 use super::law::{Law, Witness, hold};
 use super::repeats::Loops;
 use super::shared;
@@ -23,7 +24,6 @@ use super::start::Before;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::{LastCalls, check_last_calls};
 use super::{Broken, moves, random_definition};
-use crate::fixture::parse;
 
 /// Longest life of one simulated tree, in operations.
 const OPERATIONS_MAX: u64 = 140;
@@ -84,6 +84,10 @@ pub struct Tally {
     pub loops: u64,
     /// Packets that were cut because they were too long for their model.
     pub shortened: u64,
+    /// Steps and groups of graphs that ended.
+    pub nodes: u64,
+    /// Steps that were undone.
+    pub undone: u64,
 }
 
 impl Tally {
@@ -114,6 +118,8 @@ impl Tally {
         self.values_cleared += other.values_cleared;
         self.loops += other.loops;
         self.shortened += other.shortened;
+        self.nodes += other.nodes;
+        self.undone += other.undone;
     }
 }
 
@@ -143,6 +149,7 @@ struct Case {
     alarms: Alarms,
     last_calls: LastCalls,
     loops: Loops,
+    graphs: GraphLaws,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
     /// Whether no model is called from outside for agents that take turns: then each tool is answered before the next
@@ -163,6 +170,7 @@ impl Case {
             alarms: Alarms::default(),
             last_calls: LastCalls::new(seed.is_multiple_of(2)),
             loops: Loops::default(),
+            graphs: GraphLaws::default(),
             contexts: Contexts::new(TREE),
             orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
@@ -248,6 +256,7 @@ impl Case {
                     self.alarms.see(event, self.now)?;
                     self.last_calls.see(&shadow, event)?;
                     self.loops.see(&shadow, event)?;
+                    self.graphs.see(&shadow, event)?;
                     shared::judge(&shadow, self.now, event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
@@ -296,6 +305,9 @@ impl Case {
         self.tally.values_cleared += u64::from(matches!(event, Event::ValuesCleared { .. }));
         let is_loop = |exit: &Exit| matches!(exit, Exit::Failed { error } if error.code == "loop_detected");
         self.tally.loops += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_loop(exit)));
+        self.tally.nodes += u64::from(matches!(event, Event::NodeEnded { .. }));
+        let is_undo = |start: &NodeStart| start.of == StartOf::Undo;
+        self.tally.undone += u64::from(matches!(event, Event::NodeStarted(start) if is_undo(start)));
         self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));
         self.tally.cache_waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Cache, .. }));
         self.tally.held_back += u64::from(matches!(event, Event::CallHeldBack { .. }));
@@ -340,11 +352,13 @@ impl Case {
         self.alarms = Alarms::default();
         self.last_calls = LastCalls::new(self.orderly);
         self.loops = Loops::default();
+        self.graphs = GraphLaws::default();
         self.contexts = crate::contexts_of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
                 self.last_calls.see(&self.world, event)?;
                 self.loops.see(&self.world, event)?;
+                self.graphs.see(&self.world, event)?;
                 self.world.apply(event);
                 self.witness.see(event)?;
                 self.alarms.see(event, batch.input.now)?;
@@ -366,7 +380,7 @@ impl Case {
 
     /// Cancels the root, reports all running calls, and checks that the tree has ended.
     fn wind_up(&mut self) -> Law {
-        let agent: AgentId = parse("lead");
+        let agent = moves::root(&self.world);
         if !self.world.is_over() {
             self.input(person(Request::Cancel(Cancel { agent, reason: "the end".to_owned() })))?;
         }

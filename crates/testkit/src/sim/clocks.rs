@@ -104,7 +104,10 @@ impl Alarms {
         // An ancestor's clock counts too.
         let is_up = self.short.contains(agent)
             || self.clocks.values().any(|clock| clock.alarm.at.after_ms(clock.early_ms) <= now);
-        let by_clock = matches!(exit, Exit::Failed { error } if error.code == "timeout");
+        // A graph fails with the error of its step or group.
+        let is_own = |message: &str| !message.starts_with("step `") && !message.starts_with("group `");
+        let by_clock =
+            matches!(exit, Exit::Failed { error } if error.code == "timeout" && is_own(&error.message));
         let is_first = ClockKind::ALL.iter().any(|kind| self.clocks.contains_key(&(agent.clone(), *kind)));
         hold(!by_clock || !is_first || is_up, || format!("the time of {agent} was up early, at {now:?}"))?;
         for kind in ClockKind::ALL {

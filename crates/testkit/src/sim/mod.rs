@@ -4,6 +4,7 @@
 mod case;
 mod clocks;
 mod dice;
+mod graphs;
 mod law;
 mod moves;
 mod random_definition;

@@ -29,7 +29,7 @@ use crate::fixture::parse;
 /// The next input of a tree.
 pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
     if world.halted().is_some() && dice.once_in(3) {
-        return What::Request { by: By::Person, request: Box::new(raise(dice, parse("lead"))) };
+        return What::Request { by: By::Person, request: Box::new(raise(dice, root(world))) };
     }
     if world.is_suspended() && dice.once_in(4) {
         return What::Report(Report::Continued(Continued {}));
@@ -351,6 +351,11 @@ fn some_amounts(dice: &mut Dice) -> Amounts {
     }
 }
 
+/// The id of the root.
+pub(super) fn root(world: &World) -> AgentId {
+    world.agents().root().map_or_else(|| parse("lead"), |root| world.agents().id(root).clone())
+}
+
 /// Mostly a living agent; sometimes one that ended or never existed.
 pub(super) fn an_agent(dice: &mut Dice, world: &World) -> AgentId {
     let all: Vec<AgentId> = world.agents().all().map(|ix| world.agents().id(ix).clone()).collect();
@@ -361,7 +366,7 @@ pub(super) fn an_agent(dice: &mut Dice, world: &World) -> AgentId {
         .map(|ix| world.agents().id(ix).clone())
         .collect();
     let picked = if dice.once_in(12) { dice.pick(&all) } else { dice.pick(&living) };
-    if dice.once_in(60) { parse("nobody-here") } else { picked.unwrap_or_else(|| parse("lead")) }
+    if dice.once_in(60) { parse("nobody-here") } else { picked.unwrap_or_else(|| root(world)) }
 }
 
 fn a_call(dice: &mut Dice, world: &World) -> CallId {

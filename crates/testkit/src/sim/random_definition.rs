@@ -11,6 +11,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
 use super::dice::Dice;
+use super::graphs;
 use crate::fixture::parse;
 
 /// The models of every simulated tree.
@@ -54,6 +55,9 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         0..6 => talkative(dice, &mut definition),
         6..8 => alike(dice, &mut definition),
         _ => {}
+    }
+    if dice.once_in(6) {
+        graphs::plant(dice, &mut definition);
     }
     Arc::new(definition)
 }

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
 use spinney_kernel::definition::{Recursion, Unpriced};
-use spinney_kernel::record::{Event, Spawned, Work};
+use spinney_kernel::record::{Attachment, Event, Spawned, Work};
 use spinney_kernel::words::{CallId, Time};
 use spinney_kernel::world::{Agent, AgentIx, Call, World};
 
@@ -58,6 +58,11 @@ impl Before<'_> {
         let Some(parent) = spawned.parent.as_ref().and_then(|id| agents.find(id)) else { return Ok(()) };
         let (id, limits) = (&spawned.agent, self.world.definition().limits);
         let charter = &agents.agent(parent).charter;
+        // The graph bounds how deep and wide it is itself, and its own agents share a role.
+        if let Attachment::Step { .. } = spawned.attachment {
+            hold(agents.len() < limits.agents_max as usize, || format!("{id} is one too many"))?;
+            return hold(self.in_time(parent), || format!("{id} was spawned when its parent's time was up"));
+        }
         hold(charter.depth < charter.caps.depth_max.min(limits.depth_max), || format!("{id} is too deep"))?;
         let siblings = agents.children(parent).count();
         hold(siblings < limits.children_max as usize, || format!("{id} has {siblings} siblings"))?;

@@ -41,3 +41,12 @@ fn v16_a_few_random_trees_never_pass_a_ceiling() {
     let tally = sim::run(5_000_000_000, 20_000).unwrap_or_else(|broken| panic!("{broken}"));
     assert!(tally.operations >= 20_000, "too little was tried: {tally:?}");
 }
+
+/// O8, O10, O12, X4: random graphs with random failures, cancels, ceilings and crashes. A step runs only with its inputs, a
+/// group ends after its members, a race leaves no survivor, what succeeded is undone in reverse order once, and every
+/// law of trees holds.
+#[test]
+fn random_graphs_keep_their_laws() {
+    let tally = sim::run(7_000_000_000, 60_000).unwrap_or_else(|broken| panic!("{broken}"));
+    assert!(tally.nodes > 1_000 && tally.undone > 2, "too few graphs: {tally:?}");
+}

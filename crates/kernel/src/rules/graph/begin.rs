@@ -14,7 +14,7 @@ use crate::definition::{
 use crate::record::{
     Alarm, Attachment, Event, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned, StartOf,
 };
-use crate::rules::request::{Collect, Spawn, check_depth, check_room, room_for_call, terms};
+use crate::rules::request::{Collect, Spawn, check_agents, check_depth, check_room, room_for_call, terms};
 use crate::rules::{Draft, clock, shared};
 use crate::words::{AgentId, Body, By, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::world::{AgentIx, GraphRun};
@@ -356,7 +356,8 @@ fn group(
     if !is_live(draft, above) {
         return Err(Refusal::AgentEnded { agent: draft.agent_id(above).clone(), state: "ending".to_owned() });
     }
-    crate::rules::request::check_agents(draft)?;
+    clock::check_deadline(draft, above)?;
+    check_agents(draft)?;
     let terms = terms(draft, above, budget, true)?;
     let charter = &draft.agent(above).charter;
     let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
@@ -373,6 +374,9 @@ fn group(
 
 /// A step's id with the numbers of the items, rounds and voters that it runs for: `check[3]`, `draft#2`.
 fn name(run: &GraphRun, node: &GraphNode, begin: &Begin) -> String {
+    if let (StartOf::Undo, Some(undo)) = (begin.of, run.undo.last()) {
+        return undo.name.clone();
+    }
     let mut name = node.id.to_string();
     for (mark, number) in numbers(run, begin) {
         match mark {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::definition::{GivenMessage, Refusal, Step};
+use crate::definition::{Builtin, GivenMessage, Refusal, Step};
 use crate::record::{FrameIx, NamedValue, NodeEnd, StartOf};
 use crate::rules::{Draft, shared};
 use crate::words::{Body, By, Category, ValueName, limit};
@@ -121,4 +121,22 @@ pub(super) fn publish(
     let by = run(draft, graph).frame(ix).and_then(|frame| frame.agent).unwrap_or(graph);
     let by = By::Agent(draft.agent_id(by).clone());
     shared::put(draft, &name, Body::text(value.json_text()), by).map(drop)
+}
+
+/// Tells agents how far the tree's graph is, if any of them could read it.
+pub(super) fn progress(draft: &mut Draft<'_>, graph: AgentIx) {
+    let reads = Builtin::ReadContext.word();
+    let is_read = draft.definition().roles.values().any(|role| role.caps.tools.has(reads));
+    let Some(name) = ValueName::PROGRESS.parse().ok().filter(|_| is_read) else { return };
+    if draft.agents().root() != Some(graph) {
+        return;
+    }
+    let run = run(draft, graph);
+    let running = run.frames().filter(|(_, frame)| node_of(run, frame).members().is_none()).count();
+    let progress = serde_json::json!({
+        "succeeded": run.successes, "failed": run.failures, "skipped": run.skips, "running": running,
+    });
+    let by = By::Agent(draft.agent_id(graph).clone());
+    // In a full store the graph goes on without it.
+    drop(shared::put(draft, &name, Body::text(progress.to_string()), by));
 }

@@ -237,6 +237,7 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     let (within, of, agent) = (frame.within, frame.of, frame.agent);
     let again = Begin { node: frame.node, within, place: frame.place, attempt: frame.attempt + 1, of };
     let (name, is_stopped) = (frame.name.clone(), stopped_above(draft, graph, ix));
+    let is_step = node_of(run(draft, graph), frame).members().is_none();
     // Members of a group that ended early are not needed any more.
     if !frame.live.is_empty() {
         stop_members(draft, graph, ix);
@@ -250,6 +251,9 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     let before = within.is_some_and(|within| stops(draft, graph, within));
     let id = draft.agent_id(graph).clone();
     draft.record(Event::NodeEnded { graph: id, frame: ix, name, end: end.clone() });
+    if is_step {
+        give::progress(draft, graph);
+    }
     // A step's agent has ended by itself; a group's stands for nothing any more.
     if let Some(ix) = agent.filter(|ix| is_live(draft, *ix)) {
         let exit = match &end {
@@ -280,8 +284,10 @@ fn stops(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> bool {
 
 fn may_retry(run: &GraphRun, ix: FrameIx, end: &NodeEnd) -> bool {
     let Some(frame) = run.frame(ix).filter(|frame| frame.of == StartOf::Node) else { return false };
-    // A person who cancels a step does not want it again, and what an input lacks is missing the next time, too.
-    let is_worth_it = |error: &Failure| !matches!(error.code.as_str(), "cancelled" | "missing_input");
+    // A person who cancels a step does not want it again, and nothing else of this changes by itself.
+    let is_worth_it = |error: &Failure| {
+        !matches!(error.code.as_str(), "cancelled" | "missing_input" | "deadline_passed" | "agents_limit")
+    };
     let node = run.graph.node(frame.node);
     matches!(end, NodeEnd::Failed { error, .. } if is_worth_it(error)) && frame.attempt < node.retry
 }

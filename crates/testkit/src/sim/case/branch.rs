@@ -5,8 +5,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Branch, Request, Unpause};
 use spinney_kernel::words::{AgentId, TreeId};
 
-use super::{Case, person};
-use crate::fixture::parse;
+use super::{Case, moves, person};
 
 /// The branch of a simulated tree.
 const BRANCH: TreeId = TreeId::new([2; 16]);
@@ -33,7 +32,7 @@ impl Case {
         }
         // A crash does not turn it back into its origin.
         branch.shared = shared + 1;
-        branch.input(person(Request::Unpause(Unpause::now(parse("lead")))))?;
+        branch.input(person(Request::Unpause(Unpause::now(moves::root(&branch.world)))))?;
         self.tally.branches += 1;
         Ok(Some(Box::new(branch)))
     }
