@@ -8,9 +8,9 @@ use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::{Builtin, Graph};
 use crate::record::{
-    Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, Header, HeldBy, ModelCall,
-    NamedValue, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind, ValueRead, WaitFor, Why,
-    Work,
+    Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header, HeldBy,
+    ModelCall, NamedValue, NodeEnd, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind,
+    ValueRead, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{
@@ -103,9 +103,7 @@ impl World {
             }
             Event::GraphStarted { agent, graph } => self.graph_started(agent, graph.as_ref()),
             Event::NodeStarted(start) => self.graphs.node_started(self.place(&start.graph), start),
-            Event::NodeEnded { graph, frame, end, .. } => {
-                self.graphs.node_ended(self.place(graph), *frame, end);
-            }
+            Event::NodeEnded { graph, frame, end, .. } => self.node_ended(graph, *frame, end),
             Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
                 self.progress_mut(agent).noticed(tool, *count, *count_max);
@@ -556,6 +554,10 @@ impl World {
             self.agents.answered(ix, body);
             self.step_answered(ix, body, continues);
         }
+    }
+
+    fn node_ended(&mut self, graph: &AgentId, frame: FrameIx, end: &NodeEnd) {
+        self.graphs.node_ended(self.place(graph), frame, end);
     }
 
     fn graph_started(&mut self, agent: &AgentId, graph: Option<&Arc<Graph>>) {

@@ -20,13 +20,13 @@ fn parse_with(written: &Value, given: &[&str], nodes_max: usize) -> Result<Graph
     Graph::parse(written, &around)
 }
 
-fn step(id: &str, more: Value) -> Value {
+fn step(id: &str, more: &Value) -> Value {
     let mut step = json!({ "id": id, "agent_id": "writer", "task_description": format!("Do {id}.") });
     step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     step
 }
 
-fn sequence(steps: Vec<Value>) -> Value {
+fn sequence(steps: &[Value]) -> Value {
     json!({ "steps": steps })
 }
 
@@ -44,23 +44,23 @@ fn every_kind_of_node_is_read_and_survives_the_journal() {
         "budget": { "cost_usd": 1, "timeout": "5m" },
         "steps": [
             { "parallel": [
-                step("torch", json!({ "output_to": "torch", "retry": 2, "timeout": "30s" })),
-                step("jax", json!({ "output_to": "jax", "required": false, "budget": { "tokens": 1000 } })),
+                step("torch", &json!({ "output_to": "torch", "retry": 2, "timeout": "30s" })),
+                step("jax", &json!({ "output_to": "jax", "required": false, "budget": { "tokens": 1000 } })),
             ], "max_parallel": 1, "id": "fan" },
-            { "map": [step("sum", json!({ "task_description": "Sum {{ doc }}, the {{ index }}." }))],
+            { "map": [step("sum", &json!({ "task_description": "Sum {{ doc }}, the {{ index }}." }))],
               "over": "docs", "as": "doc", "output_to": "sums", "max_parallel": 3 },
-            { "race": [step("fast", json!({})), step("slow", json!({}))], "output_to": "first" },
-            { "vote": step("judge", json!({ "output_schema": { "type": "object" } })),
+            { "race": [step("fast", &json!({})), step("slow", &json!({}))], "output_to": "first" },
+            { "vote": step("judge", &json!({ "output_schema": { "type": "object" } })),
               "voters": 3, "majority": "two_thirds", "by": "verdict", "on_tie": "first", "missing": "ignored",
               "output_to": "verdict" },
             { "loop": [
-                step("draft", json!({ "output_to": "text", "input_from": ["review?"] })),
-                step("review", json!({ "output_to": "review", "input_from": ["text"] })),
+                step("draft", &json!({ "output_to": "text", "input_from": ["review?"] })),
+                step("review", &json!({ "output_to": "review", "input_from": ["text"] })),
             ], "until": "{{ review == 'ok' }}", "max_rounds": 3, "on_max_rounds": "continue" },
-            { "choose": { "yes": [step("go", json!({ "output_to": "end" }))], "no": step("halt", json!({ "output_to": "end" })) },
-              "on": "verdict", "else": [step("shrug", json!({ "output_to": "end" }))] },
+            { "choose": { "yes": [step("go", &json!({ "output_to": "end" }))], "no": step("halt", &json!({ "output_to": "end" })) },
+              "on": "verdict", "else": [step("shrug", &json!({ "output_to": "end" }))] },
             { "ask": "Ship {{ text }}?", "output_to": "approval", "timeout": "1h", "default": "no" },
-            step("ship", json!({ "input_from": ["end", "sums", "first"], "when": "approval == 'yes'",
+            step("ship", &json!({ "input_from": ["end", "sums", "first"], "when": "approval == 'yes'",
                 "undo": { "agent_id": "critic", "task_description": "Take back {{ shipped }}." }, "output_to": "shipped" })),
         ],
     });
@@ -77,7 +77,7 @@ fn every_kind_of_node_is_read_and_survives_the_journal() {
 fn ids_are_made_up_where_there_are_none() {
     let step = json!({ "agent_id": "writer", "task_description": "x" });
     let graph =
-        parse(&sequence(vec![step.clone(), json!({ "parallel": [step.clone()], "id": "writer-2" }), step]))
+        parse(&sequence(&[step.clone(), json!({ "parallel": [step.clone()], "id": "writer-2" }), step]))
             .unwrap();
     let ids: Vec<&str> = graph.nodes().iter().map(|node| node.id.as_str()).collect();
     assert_eq!(ids, ["pipeline", "writer", "writer-2", "writer-3", "writer-4"]);
@@ -90,12 +90,12 @@ fn every_problem_is_found_at_once_with_its_place_and_a_suggestion() {
         "modes": "sequential",
         "on_partial_success": "perhaps",
         "steps": [
-            step("a", json!({ "agent_id": "writr", "output_to": "x", "retry": 99 })),
-            step("a", json!({ "output_to": "x", "input_form": ["x"] })),
+            step("a", &json!({ "agent_id": "writr", "output_to": "x", "retry": 99 })),
+            step("a", &json!({ "output_to": "x", "input_form": ["x"] })),
             { "parallel": [] },
-            { "loop": [step("d", json!({}))], "until": "ok ==" , "max_rounds": 0 },
+            { "loop": [step("d", &json!({}))], "until": "ok ==" , "max_rounds": 0 },
             { "task_description": "x" },
-            step("e", json!({ "input_from": ["tx"], "task_description": "Use {{ y }}.", "required": "yes" })),
+            step("e", &json!({ "input_from": ["tx"], "task_description": "Use {{ y }}.", "required": "yes" })),
         ],
     });
     let found = problems(&graph).join("\n");
@@ -122,61 +122,61 @@ fn every_problem_is_found_at_once_with_its_place_and_a_suggestion() {
 /// O11
 #[test]
 fn cycles_are_refused_in_sequences_and_among_parallel_steps() {
-    let a = step("a", json!({ "input_from": ["y"], "output_to": "x" }));
-    let b = step("b", json!({ "input_from": ["x"], "output_to": "y" }));
-    let found = parse(&sequence(vec![a.clone(), b.clone()])).unwrap_err();
+    let a = step("a", &json!({ "input_from": ["y"], "output_to": "x" }));
+    let b = step("b", &json!({ "input_from": ["x"], "output_to": "y" }));
+    let found = parse(&sequence(&[a.clone(), b.clone()])).unwrap_err();
     assert_eq!(found[0].code, ProblemCode::Cycle);
     let found = parse(&json!({ "mode": "parallel", "steps": [a, b] })).unwrap_err();
     assert_eq!(found[0].code, ProblemCode::Cycle);
     assert!(found[0].to_string().contains("`a`, `b` wait for each other's outputs"), "{}", found[0]);
-    let own = step("a", json!({ "input_from": ["x"], "output_to": "x" }));
-    assert_eq!(parse(&sequence(vec![own])).unwrap_err()[0].code, ProblemCode::MissingInput);
+    let own = step("a", &json!({ "input_from": ["x"], "output_to": "x" }));
+    assert_eq!(parse(&sequence(&[own])).unwrap_err()[0].code, ProblemCode::MissingInput);
 }
 
 /// O5
 #[test]
 fn an_input_must_be_written_before_it_is_read() {
-    let reader = step("r", json!({ "input_from": ["x"] }));
-    let writer = step("w", json!({ "output_to": "x" }));
+    let reader = step("r", &json!({ "input_from": ["x"] }));
+    let writer = step("w", &json!({ "output_to": "x" }));
     assert_eq!(
-        problems(&sequence(vec![reader.clone(), writer.clone()])),
+        problems(&sequence(&[reader.clone(), writer.clone()])),
         ["steps[0].input_from: `x` comes from `w`, which runs later: move `w` up"]
     );
-    parse(&sequence(vec![writer.clone(), reader.clone()])).unwrap();
+    parse(&sequence(&[writer.clone(), reader.clone()])).unwrap();
     let graph = parse(&json!({ "mode": "parallel", "steps": [reader, writer] })).unwrap();
     assert_eq!(graph.node(1).after, [2], "the reader runs after the writer");
 }
 
 #[test]
 fn what_is_written_in_a_map_race_or_vote_stays_there() {
-    let writer = || step("w", json!({ "output_to": "x" }));
-    let reader = || step("r", json!({ "input_from": ["x"] }));
+    let writer = || step("w", &json!({ "output_to": "x" }));
+    let reader = || step("r", &json!({ "input_from": ["x"] }));
     for group in [
         json!({ "map": [writer()], "over": "docs" }),
-        json!({ "race": [writer(), step("v", json!({ "output_to": "x" }))] }),
-        json!({ "vote": [writer(), step("v", json!({}))] }),
+        json!({ "race": [writer(), step("v", &json!({ "output_to": "x" }))] }),
+        json!({ "vote": [writer(), step("v", &json!({}))] }),
     ] {
-        let found = problems(&sequence(vec![group, reader()]));
+        let found = problems(&sequence(&[group, reader()]));
         assert!(found[0].contains("which cannot be seen from here"), "{found:?}");
     }
-    parse(&sequence(vec![json!({ "map": [writer(), reader()], "over": "docs" })])).unwrap();
-    let item = step("r", json!({ "input_from": ["item"], "task_description": "{{ item }} {{ index }}" }));
-    parse(&sequence(vec![json!({ "map": [item], "over": "docs" })])).unwrap();
+    parse(&sequence(&[json!({ "map": [writer(), reader()], "over": "docs" })])).unwrap();
+    let item = step("r", &json!({ "input_from": ["item"], "task_description": "{{ item }} {{ index }}" }));
+    parse(&sequence(&[json!({ "map": [item], "over": "docs" })])).unwrap();
 }
 
 #[test]
 fn the_cases_of_a_choice_may_write_the_same_name() {
-    let case = |id| step(id, json!({ "output_to": "x" }));
+    let case = |id| step(id, &json!({ "output_to": "x" }));
     let choose = json!({ "choose": { "1": case("a"), "2": [case("b")] }, "on": "docs" });
-    parse(&sequence(vec![choose, step("r", json!({ "input_from": ["x"] }))])).unwrap();
+    parse(&sequence(&[choose, step("r", &json!({ "input_from": ["x"] }))])).unwrap();
 }
 
 #[test]
 fn a_loop_reads_its_last_round_only_if_it_can_do_without() {
     let graph = |input: &str| {
-        let draft = step("draft", json!({ "output_to": "text", "input_from": [input] }));
-        let review = step("review", json!({ "output_to": "review", "input_from": ["text"] }));
-        sequence(vec![
+        let draft = step("draft", &json!({ "output_to": "text", "input_from": [input] }));
+        let review = step("review", &json!({ "output_to": "review", "input_from": ["text"] }));
+        sequence(&[
             json!({ "loop": [draft, review], "until": "review == 'ok' or round > 2", "max_rounds": 3 }),
         ])
     };
@@ -187,13 +187,15 @@ fn a_loop_reads_its_last_round_only_if_it_can_do_without() {
 
 #[test]
 fn a_graph_has_a_largest_size_and_depth() {
-    let steps = |count: usize| sequence((0..count).map(|at| step(&format!("s{at}"), json!({}))).collect());
+    let steps = |count: usize| {
+        sequence(&(0..count).map(|at| step(&format!("s{at}"), &json!({}))).collect::<Vec<_>>())
+    };
     parse(&steps(limit::GRAPH_NODES_MODEL_MAX - 1)).unwrap();
     let found = parse(&steps(limit::GRAPH_NODES_MODEL_MAX)).unwrap_err();
     assert_eq!(found.last().unwrap().code, ProblemCode::TooLarge);
     let nested = |depth: usize| {
-        let inner = (0..depth).fold(step("s", json!({})), |inner, _| json!({ "sequence": [inner] }));
-        sequence(vec![inner])
+        let inner = (0..depth).fold(step("s", &json!({})), |inner, _| json!({ "sequence": [inner] }));
+        sequence(&[inner])
     };
     parse(&nested(limit::GRAPH_DEPTH_MAX)).unwrap();
     let found = parse(&nested(limit::GRAPH_DEPTH_MAX + 1)).unwrap_err();
@@ -202,8 +204,9 @@ fn a_graph_has_a_largest_size_and_depth() {
 
 #[test]
 fn ten_thousand_problems_are_a_hundred_lines() {
-    let steps = (0..10_000).map(|at| step(&format!("s{at}"), json!({ "agent_id": "nobody" }))).collect();
-    let found = parse_with(&sequence(steps), &[], limit::GRAPH_NODES_MAX).unwrap_err();
+    let steps: Vec<Value> =
+        (0..10_000).map(|at| step(&format!("s{at}"), &json!({ "agent_id": "nobody" }))).collect();
+    let found = parse_with(&sequence(&steps), &[], limit::GRAPH_NODES_MAX).unwrap_err();
     assert_eq!(found.len(), limit::GRAPH_PROBLEMS_MAX);
     assert!(found.last().unwrap().message.ends_with("(and 9900 more problems)"));
 }
@@ -211,7 +214,7 @@ fn ten_thousand_problems_are_a_hundred_lines() {
 #[test]
 fn a_journal_with_nodes_that_do_not_fit_together_is_refused() {
     let graph =
-        parse(&sequence(vec![step("a", json!({})), json!({ "parallel": [step("b", json!({}))] })])).unwrap();
+        parse(&sequence(&[step("a", &json!({})), json!({ "parallel": [step("b", &json!({}))] })])).unwrap();
     let whole = serde_json::to_value(&graph).unwrap();
     let broken = |change: fn(&mut Value)| {
         let mut graph = whole.clone();

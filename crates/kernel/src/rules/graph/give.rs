@@ -14,6 +14,9 @@ use super::{node_of, run};
 /// Most bytes of an input in one message: the tags around it need some.
 const PART_BYTES: usize = limit::TEXT_BYTES_MAX - 512;
 
+/// The values that a step reads, by their names; none for one that it can do without.
+pub(super) type Inputs<'s> = Vec<(&'s ValueName, Option<Arc<NamedValue>>)>;
+
 /// The values that a step reads, in its order.
 ///
 /// # Errors
@@ -23,7 +26,7 @@ pub(super) fn inputs<'s>(
     run: &GraphRun,
     within: Option<FrameIx>,
     step: &'s Step,
-) -> Result<Vec<(&'s ValueName, Option<Arc<NamedValue>>)>, &'s ValueName> {
+) -> Result<Inputs<'s>, &'s ValueName> {
     let scope = Scope::at(world, run, within);
     let find = |input: &'s crate::definition::StepInput| match scope.find(input.name.as_str()) {
         None if !input.optional => Err(&input.name),

@@ -306,7 +306,7 @@ fn stop_members(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx) {
                 agent::end(draft, agent, Exit::Cancelled { reason }, None);
             }
             (None, Some(question)) if draft.call(question).is_some() => {
-                call::end(draft, question, Outcome::Cancelled)
+                call::end(draft, question, Outcome::Cancelled);
             }
             (None, _) => below.extend(frame.live.iter().rev().copied()),
         }
