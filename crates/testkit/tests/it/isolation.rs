@@ -179,6 +179,9 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     - list_agents: see every agent of this tree: its id, role, parent, depth and state
     - cancel_agent: stop an agent below you and everything below it, if its answer is no longer needed
     - ask_human: ask a person and wait for the answer, where neither you nor another agent can decide
+    - read_context: read a value that agents of this tree share, with its version and author
+    - write_context: store a JSON value under a key, for all agents of this tree
+    - list_context: see which values agents of this tree share: key, version, size and author
     - look: 
     - lose: 
 
