@@ -155,7 +155,7 @@ async fn an_answer_is_a_step() {
         "took_ms": 50,
         "spent": {
           "cost_nanos": 4000000,
-          "tokens": 1524,
+          "tokens": 1919,
           "steps": 1
         }
       }
