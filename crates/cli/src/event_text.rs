@@ -5,8 +5,8 @@ use spinney_kernel::context::Aim;
 use spinney_kernel::definition::{Graph, Refusal};
 use spinney_kernel::record::{
     Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut, ModelCall,
-    NodeEnd, NodeStart, Outcome, Restored, Skip, Span, StartOf, StopReason, Summary, ToolCall, WaitFor,
-    WaitNeed, Why, Work,
+    NodeEnd, NodeStart, Outcome, Restored, Skip, Span, Spawned, StartOf, StopReason, Summary, ToolCall,
+    WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
     AgentId, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis, ModelName,
@@ -48,30 +48,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
         Event::TreeStarted { definition, rules } => {
             detail(format!("tree `{}` started, by rules {rules}", short(&definition.name)))
         }
-        Event::AgentSpawned(spawned) => {
-            let role =
-                if spawned.role.as_str() == spawned.agent.as_str() { "" } else { spawned.role.as_str() };
-            let how = match (spawned.attachment, role) {
-                (Attachment::Detached, _) => format!("starts, detached, as {}", spawned.role),
-                (
-                    Attachment::Root
-                    | Attachment::Disowned
-                    | Attachment::Step { .. }
-                    | Attachment::Call { .. },
-                    "",
-                ) => "starts".to_owned(),
-                (
-                    Attachment::Root
-                    | Attachment::Disowned
-                    | Attachment::Step { .. }
-                    | Attachment::Call { .. },
-                    role,
-                ) => {
-                    format!("starts as {role}")
-                }
-            };
-            main_line(format!("{how}: {}", short(&spawned.goal)))
-        }
+        Event::AgentSpawned(spawned) => starts(spawned),
         Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
         Event::ContextShared { from, spans, as_is, .. } => shared(from, spans, *as_is),
         Event::ThreadJoined { of, bound, .. } => reads("reads", of, *bound),
@@ -183,6 +160,23 @@ fn held_back(names: &EventNames, call: CallId, by: HeldBy) -> Line {
             detail(format!("does not call {name} yet: {by} is used up"))
         }
     }
+}
+
+fn starts(spawned: &Spawned) -> Line {
+    let role = if spawned.role.as_str() == spawned.agent.as_str() { "" } else { spawned.role.as_str() };
+    let how = match (spawned.attachment, role) {
+        (Attachment::Detached, _) => format!("starts, detached, as {}", spawned.role),
+        (Attachment::Root | Attachment::Disowned | Attachment::Step { .. } | Attachment::Call { .. }, "") => {
+            "starts".to_owned()
+        }
+        (
+            Attachment::Root | Attachment::Disowned | Attachment::Step { .. } | Attachment::Call { .. },
+            role,
+        ) => {
+            format!("starts as {role}")
+        }
+    };
+    main_line(format!("{how}: {}", short(&spawned.goal)))
 }
 
 fn graph_started(graph: Option<&Graph>) -> Line {

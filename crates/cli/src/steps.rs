@@ -125,7 +125,7 @@ fn files(workspace: &Path) -> Vec<String> {
             match path.symlink_metadata() {
                 Ok(metadata) if metadata.is_dir() => folders.push(path),
                 Ok(metadata) if metadata.is_file() && found.len() < FILES_MAX => {
-                    found.push(path.display().to_string())
+                    found.push(path.display().to_string());
                 }
                 Ok(_) | Err(_) => {}
             }

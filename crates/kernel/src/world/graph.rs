@@ -26,7 +26,7 @@ pub struct Graphs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphRun {
     pub(crate) graph: Arc<Graph>,
-    frames: BTreeMap<FrameIx, Frame>,
+    frames: BTreeMap<FrameIx, NodeFrame>,
     next: FrameIx,
     /// The outputs so far, except those inside maps, races and votes.
     pub(crate) values: BTreeMap<ValueName, Arc<NamedValue>>,
@@ -58,7 +58,7 @@ pub(crate) struct UndoTask {
 
 /// A node that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct NodeFrame {
     pub(crate) node: NodeIx,
     pub(crate) name: String,
     pub(crate) within: Option<FrameIx>,
@@ -210,7 +210,7 @@ impl Graphs {
         let is_group = own == 0 || found.frames.get(&own).is_some_and(|frame| found.is_group(frame));
         let newest = found.next.wrapping_sub(1);
         let graph = Arc::clone(&found.graph);
-        let is_asked = |frame: &&mut Frame| {
+        let is_asked = |frame: &&mut NodeFrame| {
             frame.question.is_none() && matches!(graph.node(frame.node).kind, NodeKind::Ask(_))
         };
         if let Some(frame) = found.frames.get_mut(&newest).filter(is_asked).filter(|_| is_group) {
@@ -250,7 +250,7 @@ impl GraphRun {
         &self.ended
     }
 
-    pub(crate) fn frame(&self, frame: FrameIx) -> Option<&Frame> {
+    pub(crate) fn frame(&self, frame: FrameIx) -> Option<&NodeFrame> {
         self.frames.get(&frame)
     }
 
@@ -271,12 +271,12 @@ impl GraphRun {
     }
 
     /// Every frame that runs, for checks.
-    pub fn frames(&self) -> impl Iterator<Item = (FrameIx, &Frame)> {
+    pub fn frames(&self) -> impl Iterator<Item = (FrameIx, &NodeFrame)> {
         self.frames.iter().map(|(ix, frame)| (*ix, frame))
     }
 
     /// `frame` and the groups around it, the nearest first.
-    pub(crate) fn up(&self, frame: FrameIx) -> impl Iterator<Item = (FrameIx, &Frame)> {
+    pub(crate) fn up(&self, frame: FrameIx) -> impl Iterator<Item = (FrameIx, &NodeFrame)> {
         let first = self.frames.get(&frame).map(|found| (frame, found));
         std::iter::successors(first, |(_, frame)| {
             let within = frame.within?;
@@ -288,7 +288,7 @@ impl GraphRun {
         let graph = Arc::clone(&self.graph);
         let node = graph.node(start.node);
         self.next = self.next.max(start.frame.saturating_add(1));
-        let mut frame = Frame {
+        let mut frame = NodeFrame {
             node: start.node,
             name: start.name.clone(),
             within: start.within,
@@ -364,7 +364,7 @@ impl GraphRun {
         group.member_ended(&graph, &frame, end, value);
     }
 
-    fn step_ended(&mut self, frame: &Frame, end: &NodeEnd) {
+    fn step_ended(&mut self, frame: &NodeFrame, end: &NodeEnd) {
         if let NodeEnd::Failed { retried: true, .. } = end {
             return;
         }
@@ -396,12 +396,12 @@ impl GraphRun {
         self.up(frame).find(|(_, frame)| self.is_scope(frame)).map(|(ix, _)| ix)
     }
 
-    fn is_group(&self, frame: &Frame) -> bool {
+    fn is_group(&self, frame: &NodeFrame) -> bool {
         frame.of != StartOf::Undo && self.graph.node(frame.node).members().is_some()
     }
 
     /// Whether values inside a frame are invisible outside: an item of a map, or a member of a race or vote.
-    fn is_scope(&self, frame: &Frame) -> bool {
+    fn is_scope(&self, frame: &NodeFrame) -> bool {
         frame.of == StartOf::Item
             || frame.within.and_then(|within| self.frames.get(&within)).is_some_and(|group| {
                 let kind = &self.graph.node(group.node).kind;
@@ -416,7 +416,7 @@ impl GraphRun {
 }
 
 /// The value of a node that succeeded.
-fn result_of(node: &GraphNode, frame: &Frame, end: &NodeEnd) -> Option<Arc<NamedValue>> {
+fn result_of(node: &GraphNode, frame: &NodeFrame, end: &NodeEnd) -> Option<Arc<NamedValue>> {
     match (&node.kind, frame.of, end) {
         (NodeKind::Map { .. }, StartOf::Node, _) => {
             let mut text = String::with_capacity(frame.collected_bytes + 2 * frame.collected.len() + 2);
@@ -440,7 +440,7 @@ fn result_of(node: &GraphNode, frame: &Frame, end: &NodeEnd) -> Option<Arc<Named
     }
 }
 
-impl Frame {
+impl NodeFrame {
     /// Whether the values of its members become a list.
     fn collects(&self, graph: &Graph) -> bool {
         let kind = &graph.node(self.node).kind;

@@ -28,7 +28,7 @@ pub use agent::*;
 
 pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
-pub use graph::{EndedStep, Frame, GraphRun, Graphs};
+pub use graph::{EndedStep, GraphRun, Graphs, NodeFrame};
 pub(crate) use prefixes::Prefix;
 use prefixes::{PrefixKey, Prefixes};
 pub(crate) use shared::bytes_of;

@@ -97,8 +97,7 @@ async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
     tree.request(By::Person, raise).await.unwrap();
     let TreeStatus { state, .. } = tree.ended().await;
     assert_eq!(state, TreeState::Ended(spinney_kernel::record::ExitKind::Completed));
-    let events = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
-    let played = Played { events, stage };
+    let played = Played::of(&tree, stage).await;
     assert_eq!(played.ends().len(), 5);
 }
 
@@ -122,8 +121,7 @@ pipeline:
     let cancel = Cancel { agent: "pipeline".parse().unwrap(), reason: "enough".to_owned() };
     tree.request(By::Person, cancel).await.unwrap();
     tree.ended().await;
-    let events = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
-    let played = Played { events, stage };
+    let played = Played::of(&tree, stage).await;
     assert_eq!(played.agents(), ["pipeline", "a", "b", "c"]);
     assert_eq!(played.code(), "cancelled");
     assert_eq!(played.value("a"), json!("fine"));
@@ -169,8 +167,7 @@ pipeline:
         assert_eq!(question.1, "Ship a draft?");
         tree.request(By::Person, Answer { question: question.0, answer: Body::text(answer) }).await.unwrap();
         tree.ended().await;
-        let events = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
-        let played = Played { events, stage };
+        let played = Played::of(&tree, stage).await;
         assert_eq!(played.ends()[2], end);
     }
 }

@@ -86,7 +86,7 @@ pub struct GraphNode {
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
     /// One agent does one task.
-    Step(Box<Step>),
+    Step(Box<GraphStep>),
     /// A person is asked.
     Ask(Box<AskStep>),
     /// The members run one after the other.
@@ -137,7 +137,7 @@ pub struct Members {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct GraphStep {
     /// The role of its agent.
     pub agent_id: RoleName,
     pub task: Template,
@@ -299,7 +299,7 @@ impl Graph {
     }
 
     /// Every step, in the order of the file as far as groups allow.
-    pub fn steps(&self) -> impl Iterator<Item = (NodeIx, &GraphNode, &Step)> {
+    pub fn steps(&self) -> impl Iterator<Item = (NodeIx, &GraphNode, &GraphStep)> {
         self.nodes.iter().enumerate().filter_map(|(ix, node)| match &node.kind {
             NodeKind::Step(step) => Some((ix as NodeIx, node, step.as_ref())),
             _ => None,
@@ -356,7 +356,7 @@ impl GraphNode {
     }
 
     #[must_use]
-    pub const fn step(&self) -> Option<&Step> {
+    pub const fn step(&self) -> Option<&GraphStep> {
         if let NodeKind::Step(step) = &self.kind { Some(step) } else { None }
     }
 

@@ -1,5 +1,7 @@
 //! From what people and models write to nodes. Every problem is noted with its place, and reading goes on.
 
+mod fields;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
@@ -7,11 +9,10 @@ use serde_json::{Map, Value};
 
 use super::problem::Problems;
 use super::{
-    AskStep, AskTimeout, Graph, GraphNode, Majority, Members, Missing, NodeIx, NodeKind, OnMaxRounds,
-    OnPartialSuccess, OnTie, PathStep, ProblemCode, Step, StepInput, Undo, VoteRule,
+    AskStep, AskTimeout, Graph, GraphNode, GraphStep, Majority, Members, Missing, NodeIx, NodeKind,
+    OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode, VoteRule,
 };
-use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, TimeSpan, Timeout};
-use crate::definition::{Condition, Expression, ExpressionError, Template};
+use crate::definition::{BudgetSpec, Template};
 use crate::words::{RoleName, StepId, ValueName, limit, nearest};
 
 const GRAPH_KEYS: [&str; 5] = ["mode", "steps", "on_partial_success", "max_parallel", "budget"];
@@ -255,7 +256,7 @@ impl<'v> Reader<'v, '_> {
         let undo = self.undo(ix, keys, agent_id.as_ref());
         let word = agent_id.as_ref().map_or("step", RoleName::as_str).to_owned();
         let (Some(agent_id), Some(task)) = (agent_id, task) else { return self.placeholder(parent) };
-        let step = Step { agent_id, task, inputs, output_schema, undo };
+        let step = GraphStep { agent_id, task, inputs, output_schema, undo };
         self.finish(ix, keys, parent, NodeKind::Step(Box::new(step)), &word);
     }
 
@@ -513,280 +514,6 @@ impl<'v> Reader<'v, '_> {
         };
         self.nodes.push(Draft { id, word: word.to_owned(), node });
     }
-
-    fn inputs(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Vec<StepInput> {
-        let names: Vec<&Value> = match keys.get("input_from") {
-            None => return Vec::new(),
-            Some(Value::Array(names)) => names.iter().collect(),
-            Some(name) => vec![name],
-        };
-        if names.len() > limit::GRAPH_INPUTS_MAX {
-            let message = format!("`input_from` has {} names", names.len());
-            let help = format!("write at most {}", limit::GRAPH_INPUTS_MAX);
-            self.add(ProblemCode::TooLarge, ix, "input_from", message, help);
-            return Vec::new();
-        }
-        let mut inputs: Vec<StepInput> = Vec::with_capacity(names.len());
-        for value in names {
-            let Some(text) = value.as_str() else {
-                let message = format!("an input is not {}", kind_of(value));
-                self.add(
-                    ProblemCode::BadValue,
-                    ix,
-                    "input_from",
-                    message,
-                    "write the name that an earlier step gives its output",
-                );
-                continue;
-            };
-            let (name, optional) = text.strip_suffix('?').map_or((text, false), |name| (name, true));
-            match name.parse::<ValueName>() {
-                Ok(name) if inputs.iter().any(|input| input.name == name) => {
-                    self.add(
-                        ProblemCode::BadValue,
-                        ix,
-                        "input_from",
-                        format!("`{name}` is there twice"),
-                        "write it once",
-                    );
-                }
-                Ok(name) => inputs.push(StepInput { name, optional }),
-                Err(error) => self.add(ProblemCode::BadValue, ix, "input_from", error.to_string(), ""),
-            }
-        }
-        inputs
-    }
-
-    fn undo(&mut self, ix: NodeIx, keys: &Map<String, Value>, own: Option<&RoleName>) -> Option<Box<Undo>> {
-        let at = |problem: &mut Self, message: String| {
-            problem.add(
-                ProblemCode::BadValue,
-                ix,
-                "undo",
-                message,
-                "write `agent_id` and `task_description`, or the task alone",
-            );
-        };
-        let (agent, task) = match keys.get("undo")? {
-            Value::String(task) => (None, Some(task.as_str())),
-            Value::Object(undo) => {
-                let known = ["agent_id", "task_description"];
-                if let Some(key) = undo.keys().find(|key| !known.contains(&key.as_str())) {
-                    let help = nearest::help(key, known, "keys");
-                    self.add(
-                        ProblemCode::UnknownField,
-                        ix,
-                        "undo",
-                        format!("unknown key `{}`", shown(key)),
-                        help,
-                    );
-                }
-                let agent = undo.get("agent_id").map(|agent| agent.as_str().unwrap_or_default());
-                (agent, undo.get("task_description").and_then(Value::as_str))
-            }
-            other => {
-                at(self, format!("`undo` is not {}", kind_of(other)));
-                return None;
-            }
-        };
-        let Some(task) = task.filter(|task| !task.trim().is_empty()) else {
-            at(self, "`undo` has no task".to_owned());
-            return None;
-        };
-        let agent_id = match agent.map(str::parse) {
-            None => own?.clone(),
-            Some(Ok(agent)) => agent,
-            Some(Err(error)) => {
-                at(self, format!("{error}"));
-                return None;
-            }
-        };
-        let task = self.expression(ix, "undo", Template::parse(task))?;
-        Some(Box::new(Undo { agent_id, task }))
-    }
-
-    fn schema(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Option<Box<OutputSchema>> {
-        let read = match keys.get("output_schema")? {
-            Value::String(text) => OutputSchema::read(text),
-            value => OutputSchema::of(value),
-        };
-        match read {
-            Ok(schema) => Some(Box::new(schema)),
-            Err(refusal) => {
-                self.add(ProblemCode::BadValue, ix, "output_schema", refusal.to_string(), "");
-                None
-            }
-        }
-    }
-
-    /// Its ceilings, and its timeout as part of them.
-    fn budget(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Option<Box<BudgetSpec>> {
-        let written = keys.get("budget").map(BudgetKeys::deserialize);
-        let mut spec = match written {
-            None => None,
-            Some(Ok(keys)) => Some(keys.spec()),
-            Some(Err(error)) => {
-                self.add(ProblemCode::BadValue, ix, "budget", error.to_string(), "");
-                None
-            }
-        };
-        if let Some(refusal) = spec.as_ref().and_then(|spec| spec.check().err()) {
-            self.add(ProblemCode::BadValue, ix, "budget", refusal.to_string(), "");
-        }
-        if let Some(timeout) = keys.get("timeout") {
-            match Timeout::deserialize(timeout) {
-                Ok(timeout) => {
-                    let spec = spec.get_or_insert_default();
-                    (spec.timeout_ms, spec.timeout_wall) = (Some(timeout.span.ms()), timeout.is_wall);
-                }
-                Err(error) => self.add(ProblemCode::BadValue, ix, "timeout", error.to_string(), ""),
-            }
-        }
-        spec.map(Box::new)
-    }
-
-    fn span(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<u64> {
-        match TimeSpan::deserialize(keys.get(key)?) {
-            Ok(span) => Some(span.ms()),
-            Err(error) => {
-                self.add(ProblemCode::BadValue, ix, key, error.to_string(), "");
-                None
-            }
-        }
-    }
-
-    fn count(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-        least: u32,
-        most: u32,
-    ) -> Option<u32> {
-        let value = keys.get(key)?;
-        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
-        let bounded = number.filter(|number| (least..=most).contains(number));
-        if bounded.is_none() {
-            let message = format!("`{key}` of {} is out of bounds", shown(&value.to_string()));
-            self.add(
-                ProblemCode::BadValue,
-                ix,
-                key,
-                message,
-                format!("write a whole number from {least} to {most}"),
-            );
-        }
-        bounded
-    }
-
-    /// One of the words of an enum.
-    fn word<T: for<'de> Deserialize<'de>>(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<T> {
-        match T::deserialize(keys.get(key)?) {
-            Ok(word) => Some(word),
-            Err(error) => {
-                self.add(ProblemCode::BadValue, ix, key, format!("bad `{key}`: {error}"), "");
-                None
-            }
-        }
-    }
-
-    fn name<T: std::str::FromStr<Err: std::fmt::Display>>(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<T> {
-        let text = self.text(ix, keys, key)?;
-        match text.parse() {
-            Ok(name) => Some(name),
-            Err(error) => {
-                self.add(ProblemCode::BadValue, ix, key, format!("{error}"), "");
-                None
-            }
-        }
-    }
-
-    fn text(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<String> {
-        match keys.get(key)? {
-            Value::String(text) => Some(text.clone()),
-            other => {
-                let message = format!("`{key}` is not {}", kind_of(other));
-                self.add(ProblemCode::BadValue, ix, key, message, "write text");
-                None
-            }
-        }
-    }
-
-    fn required_template(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<Template> {
-        let text = self.required_text(ix, keys, key)?;
-        self.expression(ix, key, Template::parse(&text))
-    }
-
-    fn required_expression(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<Expression> {
-        let text = self.required_text(ix, keys, key)?;
-        self.expression(ix, key, Expression::parse(bare(&text)))
-    }
-
-    fn required_condition(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<Condition> {
-        let text = self.required_text(ix, keys, key)?;
-        self.expression(ix, key, Condition::parse(bare(&text)))
-    }
-
-    fn condition(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<Condition> {
-        keys.contains_key(key).then(|| self.required_condition(ix, keys, key)).flatten()
-    }
-
-    fn required_text(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<String> {
-        if !keys.contains_key(key) {
-            self.add(ProblemCode::MissingField, ix, "", format!("`{key}` is missing"), "");
-            return None;
-        }
-        let text = self.text(ix, keys, key)?;
-        if text.trim().is_empty() {
-            self.add(ProblemCode::BadValue, ix, key, format!("`{key}` is empty"), "say something");
-            return None;
-        }
-        Some(text)
-    }
-
-    fn expression<T>(&mut self, ix: NodeIx, key: &str, parsed: Result<T, ExpressionError>) -> Option<T> {
-        match parsed {
-            Ok(parsed) => Some(parsed),
-            Err(error) => {
-                self.add(ProblemCode::BadExpression, ix, key, format!("bad `{key}`: {error}"), "");
-                None
-            }
-        }
-    }
-
-    fn unknown_keys(&mut self, ix: NodeIx, keys: &Map<String, Value>, known: &[&str]) {
-        for key in keys.keys().filter(|key| !known.contains(&key.as_str())) {
-            let help = nearest::help(key, known.iter().copied(), "keys");
-            self.add(ProblemCode::UnknownField, ix, key, format!("unknown key `{}`", shown(key)), help);
-        }
-    }
-
-    fn add(
-        &mut self,
-        code: ProblemCode,
-        ix: NodeIx,
-        key: &str,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        let places = &self.places;
-        self.problems.add(code, || places.path(ix, key), message, help);
-    }
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -795,12 +522,6 @@ enum AskWord {
     Fail,
     Default,
     Cancel,
-}
-
-/// An expression is also accepted in the braces of a template.
-fn bare(text: &str) -> &str {
-    let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
-    inner.filter(|inner| !inner.contains("{{")).map_or(text, str::trim)
 }
 
 fn kind_of(value: &Value) -> &'static str {

@@ -8,8 +8,8 @@ use super::{Scope, Work, end_frame, give, holder, is_live, look, run};
 use crate::budget::Terms;
 use crate::context::Frame as AnswerFrame;
 use crate::definition::{
-    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphSurroundings, Network,
-    NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share, Step,
+    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphStep, GraphSurroundings,
+    Network, NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
 };
 use crate::record::{
     Alarm, Attachment, Event, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned, StartOf,
@@ -271,7 +271,7 @@ fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -
     }
 }
 
-fn task(draft: &Draft<'_>, run: &GraphRun, step: &Step, begin: &Begin) -> Result<Task, NodeEnd> {
+fn task(draft: &Draft<'_>, run: &GraphRun, step: &GraphStep, begin: &Begin) -> Result<Task, NodeEnd> {
     let inputs = give::inputs(draft, run, begin.within, step).map_err(|name| {
         if run.graph.on_partial_success == OnPartialSuccess::Fail {
             let message = format!("its input `{name}` has no value, because the step that writes it did not succeed: write `{name}?` to go without it");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::definition::{Builtin, GivenMessage, Refusal, Step};
+use crate::definition::{Builtin, GivenMessage, GraphStep, Refusal};
 use crate::record::{FrameIx, NamedValue, NodeEnd, StartOf};
 use crate::rules::{Draft, shared};
 use crate::words::{Body, By, Category, ValueName, limit};
@@ -25,7 +25,7 @@ pub(super) fn inputs<'s>(
     world: &World,
     run: &GraphRun,
     within: Option<FrameIx>,
-    step: &'s Step,
+    step: &'s GraphStep,
 ) -> Result<Inputs<'s>, &'s ValueName> {
     let scope = Scope::at(world, run, within);
     let find = |input: &'s crate::definition::StepInput| match scope.find(input.name.as_str()) {

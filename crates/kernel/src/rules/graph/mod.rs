@@ -14,7 +14,7 @@ use crate::definition::{GraphNode, NodeIx, NodeKind, OnMaxRounds, OnPartialSucce
 use crate::record::{Event, Exit, Failure, FrameIx, NodeEnd, Outcome, Skip, StartOf};
 use crate::rules::{Draft, StepOver, agent, call};
 use crate::words::limit;
-use crate::world::{AgentIx, AgentState, Frame, GraphRun, World};
+use crate::world::{AgentIx, AgentState, GraphRun, NodeFrame, World};
 
 pub(crate) use begin::{run_pipeline, start_root};
 
@@ -162,13 +162,13 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
 }
 
 /// Whether one more member of a group may run.
-fn has_room(world: &World, run: &GraphRun, frame: &Frame, own: Option<u32>) -> bool {
+fn has_room(world: &World, run: &GraphRun, frame: &NodeFrame, own: Option<u32>) -> bool {
     let most = own.or(run.graph.max_parallel).unwrap_or(world.limits().children_max).max(1);
     frame.live.len() < most as usize
 }
 
 /// The end of a group with nothing left to start.
-fn done(frame: &Frame) -> Next {
+fn done(frame: &NodeFrame) -> Next {
     Next::End(match &frame.failure {
         Some(error) => NodeEnd::Failed { error: error.clone(), retried: false },
         None => NodeEnd::succeeded(),
@@ -182,7 +182,7 @@ fn too_many_rounds(max_rounds: u32, until: &str) -> NodeEnd {
     NodeEnd::failed("max_rounds", message)
 }
 
-fn nobody_won(frame: &Frame) -> NodeEnd {
+fn nobody_won(frame: &NodeFrame) -> NodeEnd {
     match &frame.failure {
         Some(Failure { code, message }) => NodeEnd::failed(code, format!("nobody won the race: {message}")),
         None => NodeEnd::failed("nobody_won", "nobody won the race: every member was skipped"),
@@ -190,7 +190,7 @@ fn nobody_won(frame: &Frame) -> NodeEnd {
 }
 
 /// The end of a group that starts nothing more, once its members have ended.
-fn stopped_end(draft: &Draft<'_>, run: &GraphRun, frame: &Frame) -> Next {
+fn stopped_end(draft: &Draft<'_>, run: &GraphRun, frame: &NodeFrame) -> Next {
     let node = run.graph.node(frame.node);
     if let (NodeKind::Race { .. }, Some(winner)) = (&node.kind, frame.winner) {
         return Next::End(NodeEnd::Succeeded { winner: Some(winner), undo: None });
@@ -206,7 +206,7 @@ fn stopped_end(draft: &Draft<'_>, run: &GraphRun, frame: &Frame) -> Next {
 }
 
 /// Whether a group starts nothing more because of its own members.
-fn stops_itself(run: &GraphRun, frame: &Frame) -> bool {
+fn stops_itself(run: &GraphRun, frame: &NodeFrame) -> bool {
     match &run.graph.node(frame.node).kind {
         NodeKind::Race { .. } => frame.winner.is_some(),
         NodeKind::Vote { .. } => false,
@@ -329,6 +329,6 @@ fn holder(run: &GraphRun, graph: AgentIx, within: Option<FrameIx>) -> AgentIx {
     within.and_then(|within| run.up(within).find_map(|(_, frame)| frame.agent)).unwrap_or(graph)
 }
 
-fn node_of<'r>(run: &'r GraphRun, frame: &Frame) -> &'r GraphNode {
+fn node_of<'r>(run: &'r GraphRun, frame: &NodeFrame) -> &'r GraphNode {
     run.graph.node(frame.node)
 }

@@ -56,7 +56,7 @@ impl<'a> Scope<'a> {
     fn number(
         &self,
         of: impl Fn(&NodeKind, StartOf) -> bool,
-        number: impl Fn(&crate::world::Frame) -> u32,
+        number: impl Fn(&crate::world::NodeFrame) -> u32,
     ) -> Option<Value> {
         let mut frames = self.within.into_iter().flat_map(|within| self.run.up(within));
         let found = frames.find(|(_, frame)| of(&self.run.graph.node(frame.node).kind, frame.of));

@@ -1,4 +1,4 @@
-//! Counts votes.
+//! Counts the votes of a group by its rule. It knows values, not who voted.
 
 use std::sync::Arc;
 
