@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
-use spinney_kernel::definition::{TimeSpan, Usd};
+use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
 use spinney_kernel::words::{AgentId, Category, CheckpointName, Topic};
 
 use crate::hint;
@@ -27,6 +27,10 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run a tree file to its end
     Run(Run),
+    /// Check a tree file: everything that is wrong with it, what it looks like, and the most it can spend
+    Check(Check),
+    /// Write a small tree file with its script, to start from; runs without an account
+    Init(Init),
     /// Resume a tree where it stopped
     Resume(Resume),
     /// List every tree
@@ -89,18 +93,74 @@ impl Command {
 pub(crate) struct Run {
     /// The tree file: .yaml, .json or .toml
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) given: Given,
+    /// Write each event as a line of JSON, and the result last
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What the command line adds to a tree file.
+#[derive(Debug, Group)]
+pub(crate) struct Given {
     /// The root's goal, instead of the one in the file
     #[arg(long)]
     pub(crate) goal: Option<String>,
+    /// The value of an input of the file; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = input)]
+    pub(crate) set: Vec<(String, String)>,
     /// The tree's cost ceiling, instead of the one in the file
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
     /// Allow scripts outside the tree file's folder
     #[arg(long)]
     pub(crate) allow_outside: bool,
-    /// Write each event as a line of JSON, and the result last
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Check {
+    /// The tree file: .yaml, .json or .toml
+    #[arg(required_unless_present = "schema")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) given: Given,
+    /// Write one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the JSON Schema of tree files instead
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) schema: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Init {
+    /// The tree file to write, or a folder for it (default: tree.yaml)
+    pub(crate) path: Option<PathBuf>,
+    /// Call a model of this provider; without its key, the script answers
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<InitProvider>,
+    /// Write the JSON Schema of tree files beside it and refer to it, for hints in editors
+    #[arg(long)]
+    pub(crate) schema: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum InitProvider {
+    Openai,
+    Anthropic,
+    Gemini,
+    Ollama,
+}
+
+impl InitProvider {
+    pub(crate) const fn provider(self) -> ModelProvider {
+        match self {
+            Self::Openai => ModelProvider::OpenAi,
+            Self::Anthropic => ModelProvider::Anthropic,
+            Self::Gemini => ModelProvider::Gemini,
+            Self::Ollama => ModelProvider::Ollama,
+        }
+    }
 }
 
 #[derive(Debug, Group)]
@@ -448,6 +508,11 @@ pub(crate) struct CheckpointLs {
 fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
     number.parse().map_err(|_| "expected the number of a question, such as 7".to_owned())
+}
+
+fn input(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected name=value")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn topic(text: &str) -> Result<Topic, String> {

@@ -17,6 +17,7 @@ mod log;
 mod open_home;
 mod out;
 mod private_files;
+mod problems;
 mod providers;
 mod questions;
 mod recall;

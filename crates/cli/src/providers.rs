@@ -97,10 +97,31 @@ pub(crate) fn is_set(variable: &str) -> bool {
     value(variable).is_some()
 }
 
-/// Adds the models that providers answer.
-pub(crate) fn with_models(drivers: Drivers, file: &TreeFile, called: &[ModelName]) -> Result<Drivers> {
+/// Why a model of a provider cannot be called.
+pub(crate) enum NoModel {
+    /// Its key is missing here.
+    Key(FileError),
+    /// The file says something that cannot be.
+    Setting(FileError),
+}
+
+impl From<NoModel> for FileError {
+    fn from(no_model: NoModel) -> Self {
+        match no_model {
+            NoModel::Key(error) | NoModel::Setting(error) => error,
+        }
+    }
+}
+
+/// Adds the models that providers answer, and returns why others cannot be called.
+pub(crate) fn with_models(
+    drivers: Drivers,
+    file: &TreeFile,
+    called: &[ModelName],
+) -> Result<(Drivers, Vec<NoModel>)> {
+    let mut errors = Vec::new();
     if called.is_empty() {
-        return Ok(drivers);
+        return Ok((drivers, errors));
     }
     let clients = ProviderClients::new(HttpLimits::default())?;
     let mut drivers = drivers;
@@ -108,10 +129,13 @@ pub(crate) fn with_models(drivers: Drivers, file: &TreeFile, called: &[ModelName
         if let ModelSource::Provider(source) = source
             && called.contains(name)
         {
-            drivers = drivers.with_model(name.clone(), Arc::new(model(file, name, source, &clients)?));
+            match model(file, name, source, &clients) {
+                Ok(model) => drivers = drivers.with_model(name.clone(), Arc::new(model)),
+                Err(error) => errors.push(error),
+            }
         }
     }
-    Ok(drivers)
+    Ok((drivers, errors))
 }
 
 /// A model of a provider.
@@ -120,14 +144,14 @@ pub(crate) fn model(
     name: &ModelName,
     source: &ProviderSource,
     clients: &ProviderClients,
-) -> Result<ProviderModel, FileError> {
+) -> Result<ProviderModel, NoModel> {
     if let Some(variable) = missing(source) {
         let key = if source.key_env.is_some() { "key_env" } else { "provider" };
         let remedy = format!(
             "type `export {variable}=…` with the key of your account, or give the model a `script` that answers without one"
         );
-        let message = format!("model `{name}` needs a key, and {variable} is not set: {remedy}");
-        return Err(file.bad_model(name, key, message));
+        let message = format!("model `{name}` needs a key, and {variable} is not set");
+        return Err(NoModel::Key(file.bad_model(name, key, message).with_help(remedy)));
     }
     let params = &source.params;
     let headers = params.headers.iter().filter_map(|(header, variable)| {
@@ -152,7 +176,7 @@ pub(crate) fn model(
     };
     ProviderModel::new(setup, clients).map_err(|fault| {
         let key = if fault.message.contains("base_url") { "base_url" } else { "params" };
-        file.bad_model(name, key, fault)
+        NoModel::Setting(file.bad_model(name, key, fault))
     })
 }
 

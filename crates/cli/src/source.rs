@@ -10,13 +10,16 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 use spinney::Drivers;
-use spinney::tree_file::{FILE_BYTES_MAX, ModelSource, TreeFile};
+use spinney::tree_file::{
+    FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Severity, TreeFile, nearest,
+};
 use spinney_drivers::files::{FileTool, Files};
-use spinney_drivers::scripted::{SCRIPT_BYTES_MAX, Script};
+use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError};
 use spinney_kernel::definition::Builtin;
-use spinney_kernel::words::{ModelName, ToolName};
+use spinney_kernel::words::{ModelName, RoleName, ToolName};
 
 use crate::private_files::{self, Links};
+use crate::problems::Problems;
 use crate::providers::{self, Catalog, Scripted};
 
 #[derive(Clone, Debug)]
@@ -59,60 +62,244 @@ pub(crate) enum Scripts {
     Anywhere,
 }
 
-/// Reads a tree file and its scripts, and checks that every tool an agent names exists.
+/// Whether the keys of providers must be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// To run a tree.
+    Needed,
+    /// To check a file, on a machine that may not be the one that runs it.
+    Optional,
+}
+
+/// A tree file and everything that is wrong with it and its scripts.
+pub(crate) struct Examined {
+    pub(crate) problems: Vec<FileProblem>,
+    /// The texts that problems refer to, by the names that they use.
+    pub(crate) texts: Vec<Text>,
+    /// `None` if the file has errors.
+    pub(crate) source: Option<Source>,
+    /// Whether every model and tool has a driver.
+    pub(crate) can_start: bool,
+}
+
+impl Examined {
+    fn is_wrong(&self) -> bool {
+        self.problems.iter().any(|problem| problem.severity == Severity::Error)
+    }
+}
+
+/// Reads a tree file and its scripts, or fails with everything that is wrong.
 pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source> {
-    let (Text { name, text }, file) = parsed(path)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut found: Vec<(PathBuf, Text)> = Vec::new();
-    let mut parts = Parts::new();
-    let mut called = Vec::new();
+    let examined = examine(path, home, allowed, Keys::Needed)?;
+    match examined.source {
+        Some(source) => Ok(source),
+        None => Err(Problems::errors_of(path, examined.problems).into()),
+    }
+}
+
+/// Reads a tree file and its scripts, and checks every name in them.
+pub(crate) fn examine(path: &Path, home: &Path, allowed: Scripts, keys: Keys) -> Result<Examined> {
+    let text = tree_text(path)?;
+    let (file, FileErrors { errors }) = TreeFile::parse_partly(&text.name, &text.text, &Catalog::default());
+    let problems = errors.into_iter().map(FileProblem::error).collect();
+    let mut examined = Examined { problems, texts: Vec::new(), source: None, can_start: false };
+    if let Some(file) = file {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let found = find_scripts(&file, folder, allowed, &mut examined);
+        examined.finish(file, text.clone(), found, home, keys)?;
+    }
+    examined.texts.push(text);
+    Ok(examined)
+}
+
+/// The scripts of a tree file, and who answers for each model.
+#[derive(Default)]
+struct FoundScripts {
+    /// By their paths.
+    scripts: Vec<(PathBuf, Text, Option<Script>)>,
+    parts: Parts,
+    called: Vec<ModelName>,
+}
+
+fn find_scripts(file: &TreeFile, folder: &Path, allowed: Scripts, examined: &mut Examined) -> FoundScripts {
+    let mut found = FoundScripts::default();
     for (model, source) in &file.models {
         let script = match source {
             ModelSource::Scripted { script } => script,
             ModelSource::Provider(source) => match (providers::missing(source), &source.script) {
-                (Some(_), Some(stand_in)) => stand_in,
+                (Some(variable), Some(stand_in)) => {
+                    let reason = format!("{variable} is not set, so model `{model}` answers from {stand_in}");
+                    let help = format!("type `export {variable}=…` to call the provider");
+                    let note = file.bad_model(model, "script", reason).with_help(help);
+                    examined.problems.push(FileProblem::note(note));
+                    stand_in
+                }
                 (Some(_), None) | (None, _) => {
-                    called.push(model.clone());
+                    found.called.push(model.clone());
                     continue;
                 }
             },
         };
         let path = folder.join(script);
-        let place = match found.iter().position(|(known, _)| *known == path) {
-            Some(place) => place,
-            None => {
-                let text = read_script(folder, script, allowed).map_err(|error| {
-                    file.bad_model(model, "script", format!("cannot read {}: {error:#}", path.display()))
-                })?;
-                // Errors show the whole path; the script's name excludes folders, because it is recorded in the
-                // journal and folders mean nothing on another machine.
-                Script::parse(&path.display().to_string(), &text)?;
-                let name = plain(&path);
-                found.push((path, Text { name, text }));
-                found.len() - 1
-            }
-        };
-        parts.push((model.clone(), place));
+        let known = found.scripts.iter().position(|(known, _, _)| *known == path);
+        let place = known.unwrap_or_else(|| {
+            let (text, script) = match read_script(folder, script, allowed) {
+                Err(error) => {
+                    let reason = format!("cannot read {}: {error:#}", path.display());
+                    examined.problems.push(FileProblem::error(file.bad_model(model, "script", reason)));
+                    (String::new(), None)
+                }
+                Ok(text) => {
+                    // Errors show the whole path; the script's name excludes folders, because it is recorded in the
+                    // journal and folders mean nothing on another machine.
+                    let name = path.display().to_string();
+                    let script = Script::parse(&name, &text);
+                    examined.texts.push(Text { name, text: text.clone() });
+                    let script = script.map_err(|error| {
+                        examined.problems.push(FileProblem::error(in_script(error)));
+                    });
+                    (text, script.ok())
+                }
+            };
+            let name = plain(&path);
+            found.scripts.push((path, Text { name, text }, script));
+            found.scripts.len() - 1
+        });
+        found.parts.push((model.clone(), place));
     }
-    let scripts: Vec<Text> = found.into_iter().map(|(_, text)| text).collect();
-    let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
-    let drivers = with_files(drivers(&scripts, &parts)?, home, is_named);
-    let drivers = providers::with_models(drivers, &file, &called)?;
-    check_tools(&file, &drivers)?;
-    Ok(Source { file, text: Text { name, text }, scripts, parts, called, drivers })
+    found
+}
+
+impl Examined {
+    /// Checks what the file and its scripts say of each other. It is a source if nothing is wrong.
+    fn finish(
+        &mut self,
+        file: TreeFile,
+        text: Text,
+        found: FoundScripts,
+        home: &Path,
+        keys: Keys,
+    ) -> Result<()> {
+        let FoundScripts { scripts, parts, called } = found;
+        let mut played: Vec<(ToolName, usize)> = Vec::new();
+        for (place, (path, _, script)) in scripts.iter().enumerate() {
+            for (tool, _) in script.iter().flat_map(Script::tools) {
+                match played.iter().find(|(known, _)| *known == tool) {
+                    Some((_, other)) => {
+                        let reason = in_two_scripts(&tool, &plain(&scripts[*other].0), &plain(path));
+                        let model = parts.iter().find(|(_, at)| *at == place).map(|(model, _)| model);
+                        let error = model.map(|model| file.bad_model(model, "script", reason));
+                        self.problems.extend(error.map(FileProblem::error));
+                    }
+                    None => played.push((tool, place)),
+                }
+            }
+        }
+        let played: Vec<ToolName> = played.into_iter().map(|(tool, _)| tool).collect();
+        let known: Vec<ToolName> = everywhere().chain(played).collect();
+        let unknown = file.tools().filter(|(_, tool)| !known.contains(tool));
+        let errors = unknown.map(|(role, tool)| FileProblem::error(file.unknown_tool(role, tool, &known)));
+        self.problems.extend(errors.collect::<Vec<_>>());
+        self.mentions(&file, &scripts, &parts, &known);
+        if scripts.iter().any(|(_, _, script)| script.is_none()) || self.is_wrong() {
+            return Ok(());
+        }
+        let scripts: Vec<Text> = scripts.into_iter().map(|(_, text, _)| text).collect();
+        let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
+        let drivers = with_files(drivers(&scripts, &parts)?, home, is_named);
+        let (drivers, errors) = providers::with_models(drivers, &file, &called)?;
+        self.can_start = errors.is_empty();
+        let severity = |error: &providers::NoModel| match (keys, error) {
+            (Keys::Optional, providers::NoModel::Key(_)) => Severity::Note,
+            (Keys::Needed, _) | (Keys::Optional, providers::NoModel::Setting(_)) => Severity::Error,
+        };
+        let problems =
+            errors.into_iter().map(|error| FileProblem { severity: severity(&error), what: error.into() });
+        self.problems.extend(problems);
+        if !self.is_wrong() {
+            self.source = Some(Source { file, text, scripts, parts, called, drivers });
+        }
+        Ok(())
+    }
+
+    /// Warns of roles and tools that scripts name and nobody defines, and of roles that a script does not answer.
+    fn mentions(
+        &mut self,
+        file: &TreeFile,
+        scripts: &[(PathBuf, Text, Option<Script>)],
+        parts: &Parts,
+        tools: &[ToolName],
+    ) {
+        let roles = &file.definition.roles;
+        for (path, _, script) in scripts {
+            for mention in script.iter().flat_map(Script::mentions) {
+                let is_known = match mention.what {
+                    Mentioned::Role => roles.keys().any(|role| role.as_str() == mention.name),
+                    Mentioned::Tool => tools.iter().any(|tool| tool.as_str() == mention.name),
+                };
+                if is_known {
+                    continue;
+                }
+                let (word, help) = match mention.what {
+                    Mentioned::Role => {
+                        let known = roles.keys().map(RoleName::as_str);
+                        ("agent", nearest::help(mention.name, known, "agents"))
+                    }
+                    Mentioned::Tool => {
+                        let known = tools.iter().map(ToolName::as_str);
+                        ("tool", nearest::help(mention.name, known, "tools"))
+                    }
+                };
+                let name = path.display().to_string();
+                let place = (mention.line, mention.column);
+                let message = format!("unknown {word} `{}`", mention.name);
+                self.problems
+                    .push(FileProblem::warning(FileError::at(&name, place, message).with_help(help)));
+            }
+        }
+        for (name, role) in roles {
+            let part = parts.iter().find(|(model, _)| *model == role.model);
+            let script = part.and_then(|(_, place)| scripts.get(*place));
+            if let Some((path, _, Some(script))) = script
+                && !script.answers(name)
+            {
+                let message = format!("{} has no rule for agent `{name}`", path.display());
+                let error = file.bad_agent(name, "model", message);
+                let help =
+                    format!("add a rule with `when: {{ agent: {name} }}`, or a last one without `when`");
+                self.problems.push(FileProblem::warning(error.with_help(help)));
+            }
+        }
+    }
+}
+
+fn in_script(error: ScriptError) -> FileError {
+    match error {
+        ScriptError::TooLarge { name, bytes } => {
+            let message = format!("the script has {bytes} bytes, at most {SCRIPT_BYTES_MAX}");
+            FileError::at(&name, (1, 1), message)
+        }
+        ScriptError::Wrong { name, line, column, problem } => FileError::at(&name, (line, column), problem),
+    }
+}
+
+fn in_two_scripts(tool: &ToolName, one: &str, other: &str) -> String {
+    format!("tool `{tool}` is in {one} and in {other}: keep one of them")
 }
 
 /// Reads a tree file alone.
 pub(crate) fn read_tree(path: &Path) -> Result<TreeFile> {
-    parsed(path).map(|(_, file)| file)
+    let Text { name, text } = tree_text(path)?;
+    TreeFile::parse_whole(&name, &text, &Catalog::default()).map_err(|FileErrors { errors }| {
+        Problems::errors_of(path, errors.into_iter().map(FileProblem::error).collect()).into()
+    })
 }
 
-fn parsed(path: &Path) -> Result<(Text, TreeFile)> {
+fn tree_text(path: &Path) -> Result<Text> {
     let name = path.display().to_string();
     let text =
         read_text(path, FILE_BYTES_MAX, Links::Follow).with_context(|| format!("cannot read {name}"))?;
-    let file = TreeFile::parse_with(&name, &text, &Catalog::default())?;
-    Ok((Text { name, text }, file))
+    Ok(Text { name, text })
 }
 
 /// The models and tools of these scripts.
@@ -124,7 +311,7 @@ pub(crate) fn drivers(scripts: &[Text], parts: &Parts) -> Result<Drivers> {
         let script = Script::parse(name, text)?;
         for (tool, driver) in script.tools() {
             if let Some((_, other)) = homes.iter().find(|(known, _)| *known == tool) {
-                bail!("tool `{tool}` is in {other} and in {name}: keep one of them");
+                bail!(in_two_scripts(&tool, other, name));
             }
             homes.push((tool.clone(), name));
             drivers = drivers.with_tool(tool, Arc::new(driver));
@@ -152,14 +339,6 @@ pub(crate) fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&Tool
 fn everywhere() -> impl Iterator<Item = ToolName> {
     let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.word().parse().ok());
     builtin.chain(FileTool::ALL.into_iter().map(FileTool::name))
-}
-
-fn check_tools(file: &TreeFile, drivers: &Drivers) -> Result<()> {
-    let known: Vec<ToolName> = everywhere().chain(drivers.tool_names().cloned()).collect();
-    match file.tools().find(|(_, tool)| !known.contains(tool)) {
-        Some((role, tool)) => Err(file.unknown_tool(role, tool, &known).into()),
-        None => Ok(()),
-    }
 }
 
 pub(crate) fn plain(path: &Path) -> String {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
-use spinney::tree_file::{FILE_BYTES_MAX, TreeFile};
+use spinney::tree_file::{FILE_BYTES_MAX, FileError, TreeFile};
 use spinney_drivers::scripted::SCRIPT_BYTES_MAX;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{BlobHash, Durability, ModelName, TreeId};
@@ -203,7 +203,13 @@ pub(crate) fn drivers(home: &Path, tree: TreeId) -> Result<Kept> {
     })?;
     match file {
         None => Ok(kept),
-        Some(file) => Ok(Kept { drivers: providers::with_models(kept.drivers, &file, &called)?, ..kept }),
+        Some(file) => {
+            let (drivers, errors) = providers::with_models(kept.drivers, &file, &called)?;
+            match errors.into_iter().next() {
+                Some(error) => Err(FileError::from(error).into()),
+                None => Ok(Kept { drivers, ..kept }),
+            }
+        }
     }
 }
 

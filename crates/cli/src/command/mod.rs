@@ -1,8 +1,10 @@
 //! The commands: one file each, or one for several that work the same way.
 
+mod check;
 mod checkpoint;
 mod doctor;
 mod events;
+mod init;
 mod models;
 mod ps;
 mod questions;
@@ -33,6 +35,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     }
     match args.command {
         Command::Run(args) => run::run(home, args).await,
+        Command::Check(args) => check::check(home, &args),
+        Command::Init(args) => init::init(home, &args),
         Command::Resume(args) => resume::resume(home, &args).await,
         Command::Ps(args) => ps::ps(home, &args).await,
         Command::Models(args) => models::models(&args),

@@ -3,19 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use spinney::tree_file::{InputError, Severity};
 use spinney::{Home, StartError};
 use spinney_kernel::budget::Resource;
+use spinney_kernel::definition::Definition;
 use spinney_kernel::words::Seq;
 
 use crate::control::Listening;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::ids::short;
+use crate::problems::Problems;
 use crate::providers::Scripted;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
-use crate::source::Scripts;
+use crate::source::{Scripts, Source};
 use crate::wording::one_line;
 use crate::{args, open_home, out, source, tree_copies};
 
@@ -30,20 +33,19 @@ pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
 
 /// Starts the tree of a file.
 async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
-    let scripts = if args.allow_outside { Scripts::Anywhere } else { Scripts::Below };
-    let mut source = source::read(&args.file, path, scripts)?;
-    let mut definition = source.file.definition.clone();
-    if let Some(goal) = args.goal {
-        source.file = source.file.with_goal(goal.clone());
-        definition.goal = goal;
-    }
+    let scripts = if args.given.allow_outside { Scripts::Anywhere } else { Scripts::Below };
+    let source = source::read(&args.file, path, scripts)?;
+    let definition = adjusted(&source, &args.given).map_err(|errors| {
+        let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!("{}: {}", args.file.display(), said.join("\n"))
+    })?;
     if definition.goal.trim().is_empty() {
         bail!("{} has no goal: add a `goal`, or use --goal", args.file.display());
     }
-    if let Some(most) = args.budget_usd {
-        definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());
+    let problems = source.file.check(&definition);
+    if problems.iter().any(|problem| problem.severity == Severity::Error) {
+        return Err(Problems::errors_of(&args.file, problems).into());
     }
-    source.file.check_prices(&definition)?;
     let journal = open_home::write(path)?;
     let listening = listen(path)?;
     let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));
@@ -65,6 +67,28 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
     let scripted = source.scripted();
     head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())), &scripted)?;
     Ok(Follow { home, path: path.to_owned(), tree, style, past: Seq(0), listening })
+}
+
+/// The definition of a file with what the command line says: inputs, and values that stand in place of the file's.
+pub(super) fn adjusted(source: &Source, given: &args::Given) -> Result<Definition, Vec<InputError>> {
+    let mut definition = source.file.clone().with_inputs(&given.set, &variable)?.definition;
+    override_with(&mut definition, given);
+    Ok(definition)
+}
+
+pub(super) fn override_with(definition: &mut Definition, given: &args::Given) {
+    if let Some(goal) = &given.goal {
+        definition.goal.clone_from(goal);
+    }
+    if let Some(most) = given.budget_usd {
+        definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());
+    }
+}
+
+/// A variable of the environment that the file names as an input.
+#[expect(clippy::disallowed_methods, reason = "the file asks for it by name")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Says what runs, and whether no model is called. JSON has the rest of this in its events.

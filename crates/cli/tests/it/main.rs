@@ -5,6 +5,7 @@
 mod approvals;
 mod bad_input;
 mod chaos;
+mod checking;
 mod checkpoints;
 mod config;
 mod contexts;

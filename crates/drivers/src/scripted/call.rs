@@ -2,6 +2,8 @@
 
 use minijinja::Value;
 use serde_json::Value as Json;
+use serde_saphyr::Location;
+use spinney_kernel::definition::Builtin;
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::TokenCount;
 
@@ -12,7 +14,11 @@ use super::turn::tokens;
 /// A tool call whose templates are compiled.
 #[derive(Debug)]
 pub(super) struct Call {
-    tool: String,
+    pub(super) tool: String,
+    /// Where its tool is named.
+    pub(super) place: Location,
+    /// The role that it spawns, if it is written out.
+    pub(super) spawns: Option<String>,
     args: Args,
     id: Option<String>,
 }
@@ -46,7 +52,11 @@ impl Call {
             Some(Json::String(raw)) => Args::Raw(add(raw)?),
             Some(json) => Args::Json(Part::compile(json, &mut add)?),
         };
-        Ok(Self { tool: text.tool.clone(), args, id: text.id.clone() })
+        let (tool, place) = (text.tool.value.clone(), text.tool.referenced);
+        let spawned = text.args.as_ref().filter(|_| tool == Builtin::SpawnAgent.word());
+        let spawns = spawned.and_then(|args| args.get("agent")?.as_str());
+        let spawns = spawns.filter(|role| !role.contains("{{") && !role.contains("{%")).map(str::to_owned);
+        Ok(Self { tool, place, spawns, args, id: text.id.clone() })
     }
 
     /// The call as the model asks for it; `id` if the script gave it none.

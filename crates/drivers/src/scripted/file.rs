@@ -50,7 +50,7 @@ pub(super) enum CutText {
 #[serde(deny_unknown_fields)]
 pub(super) struct CallText {
     /// Not checked: a script may call a tool that does not exist.
-    pub(super) tool: String,
+    pub(super) tool: Spanned<String>,
     /// A text is taken as it is, so that it may be no JSON; an object if absent.
     #[serde(default)]
     pub(super) args: Option<Value>,

@@ -11,6 +11,7 @@ mod fail;
 mod file;
 mod filter;
 mod language;
+mod mention;
 mod model;
 mod off_worker;
 mod problem;
@@ -21,6 +22,7 @@ mod tool;
 mod turn;
 mod when;
 
+pub use mention::{Mentioned, ScriptMention};
 pub use model::ScriptedModel;
 pub use problem::ScriptError;
 pub use script::{SCRIPT_BYTES_MAX, Script};

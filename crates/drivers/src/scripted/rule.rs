@@ -29,7 +29,7 @@ pub(super) struct Rule {
     /// What the model thinks before it says anything.
     think: String,
     say: Option<Template>,
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     usage: UsageText,
     fail: Option<Fail>,
     hangs: bool,

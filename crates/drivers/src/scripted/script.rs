@@ -65,6 +65,10 @@ impl Script {
         self.0.tools.iter().map(tool).collect()
     }
 
+    pub(super) fn rules(&self) -> &[Rule] {
+        &self.0.rules
+    }
+
     /// What the first rule that matches does.
     pub(super) async fn play(self, attempt: Arc<ModelAttempt>) -> Turn {
         if self.rule(&attempt).is_some_and(|rule| rule.renders) {

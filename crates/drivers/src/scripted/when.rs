@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_saphyr::Spanned;
 use spinney_kernel::context::Message;
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::words::RoleName;
@@ -12,7 +13,7 @@ use spinney_kernel::words::RoleName;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct When {
     /// The agent's role.
-    agent: Option<RoleName>,
+    pub(super) agent: Option<Spanned<RoleName>>,
     turn: Option<u32>,
     goal_contains: Option<String>,
     /// In the text of the last message.
@@ -22,7 +23,7 @@ pub(super) struct When {
     /// Below the root, which is at 0.
     depth: Option<usize>,
     /// Whether a summary is asked for, and no turn.
-    summary: bool,
+    pub(super) summary: bool,
     /// Whether it is the agent's last turn; either if absent.
     wrap_up: Option<bool>,
 }
@@ -34,7 +35,7 @@ impl When {
         let origin = &attempt.origin;
         *summary == (attempt.purpose == Purpose::Summary)
             && holds(wrap_up.as_ref(), |wrap_up| *wrap_up == (attempt.purpose == Purpose::WrapUp))
-            && holds(agent.as_ref(), |role| *role == origin.role)
+            && holds(agent.as_ref(), |role| role.value == origin.role)
             && holds(turn.as_ref(), |turn| *turn == attempt.turn)
             && holds(depth.as_ref(), |depth| *depth == origin.depth())
             && holds(goal_contains.as_ref(), |part| origin.goal.contains(part.as_str()))

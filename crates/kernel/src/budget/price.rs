@@ -143,15 +143,30 @@ impl Price {
         dates.filter(|from| *from <= at).max()
     }
 
+    /// The most that one token of any kind can cost at any time and length, in whole nano-USD. Rounded up per token,
+    /// so it also covers what calls round up.
+    #[must_use]
+    pub fn dearest_token_nanos(&self) -> u64 {
+        self.all_rates().map(|rates| rates.dearest()).max().unwrap_or_default().div_ceil(1_000_000)
+    }
+
+    /// The lowest rate of any kind of token at any time and length, in nano-USD per million.
+    #[must_use]
+    pub fn cheapest_per_mtok(&self) -> u64 {
+        self.all_rates().map(|rates| rates.cheapest()).min().unwrap_or_default()
+    }
+
     /// Refuses absurd rates.
     ///
     /// # Errors
     /// Names the rate and the largest one allowed.
     pub fn check(&self) -> Result<(), AmountError> {
+        self.all_rates().try_for_each(|rates| rates.check())
+    }
+
+    fn all_rates(&self) -> impl Iterator<Item = Rates> {
         let changed = self.changes.iter().flat_map(PriceChange::all);
-        let all =
-            std::iter::once(self.rates()).chain(self.tiers.iter().map(|tier| tier.rates)).chain(changed);
-        all.into_iter().try_for_each(|rates| rates.check())
+        std::iter::once(self.rates()).chain(self.tiers.iter().map(|tier| tier.rates)).chain(changed)
     }
 
     pub(crate) fn rates_count(&self) -> usize {

@@ -94,6 +94,18 @@ impl Rates {
         self.output_per_mtok.max(self.reasoning())
     }
 
+    /// The highest rate of any token.
+    pub(super) fn dearest(&self) -> u64 {
+        self.dearest_input().max(self.dearest_output())
+    }
+
+    /// The lowest rate of any token.
+    pub(super) fn cheapest(&self) -> u64 {
+        let caches = [self.cached_input(), self.cache_write(), self.cache_write_1h()];
+        let outputs = [self.output_per_mtok, self.reasoning()];
+        caches.into_iter().chain(outputs).fold(self.input_per_mtok, u64::min)
+    }
+
     /// Whether cached input is cheaper than new input.
     #[must_use]
     pub fn saves_by_cache(&self) -> bool {

@@ -1,10 +1,10 @@
 //! From keys to a definition: looks up every name and checks every number, with the place of an error.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
@@ -15,13 +15,15 @@ use spinney_kernel::definition::{
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit};
 
 use super::error::{FileError, Place};
+use super::inputs::InputSpecs;
 use super::keys::{
     AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys,
     ValueAccessKeys, WindowKeys, WrittenPrice,
 };
 use super::node::{Kind, Node, Step};
+use super::recover::{self, Lost};
 use super::wrong::cut;
-use super::{ModelCatalog, ModelSource, TreeFile, model, nearest};
+use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest};
 use crate::output_schema;
 
 /// How often a call may be restarted because its process died.
@@ -29,14 +31,26 @@ const LOSSES: RangeInclusive<u64> = 0..=1_000;
 /// Tokens of a window, or of what a model takes, that make sense.
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
 
-pub(super) fn read(file: &str, root: Node, catalog: &dyn ModelCatalog) -> Result<TreeFile, FileError> {
+/// What can be read, and everything that is wrong, in the order in which it was found.
+pub(super) fn read(file: &str, root: Node, catalog: &dyn ModelCatalog) -> (Option<TreeFile>, Vec<FileError>) {
     if matches!(root.kind, Kind::Empty) {
-        return Err(FileError::empty(file, root.place));
+        return (None, vec![FileError::empty(file, root.place)]);
     }
-    model::check_params(&root, catalog).map_err(|wrong| wrong.in_file(file))?;
-    let keys = TreeKeys::deserialize(&root).map_err(|wrong| wrong.in_file(file))?;
-    let (definition, models) = Reader { file, root: &root, keys: &keys, catalog }.tree()?;
-    Ok(TreeFile { definition, models, file: file.to_owned(), root })
+    let recovered = recover::read(&root, catalog);
+    let mut errors: Vec<FileError> = recovered.wrong.into_iter().map(|wrong| wrong.in_file(file)).collect();
+    let Some(keys) = recovered.keys else { return (None, errors) };
+    let reader =
+        Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
+    let read = reader.tree();
+    errors.extend(reader.errors.into_inner());
+    let tree_file = read.map(|(definition, models, inputs)| TreeFile {
+        definition,
+        models,
+        inputs,
+        file: file.to_owned(),
+        root,
+    });
+    (tree_file, errors)
 }
 
 pub(super) type Path<'a> = &'a [Step<'a>];
@@ -46,176 +60,196 @@ pub(super) struct Reader<'a> {
     pub(super) root: &'a Node,
     pub(super) keys: &'a TreeKeys,
     catalog: &'a dyn ModelCatalog,
+    /// What of the file is wrong and not among the keys.
+    lost: &'a Lost,
+    errors: RefCell<Vec<FileError>>,
 }
 
 impl Reader<'_> {
-    fn tree(&self) -> Result<(Definition, ByName<ModelName, ModelSource>), FileError> {
-        let keys = self.keys;
-        self.said(&[Step::Key("name")], &keys.name, limit::NOTE_BYTES_MAX)?;
-        if let Some(goal) = &keys.goal {
-            self.said(&[Step::Key("goal")], goal, limit::TEXT_BYTES_MAX)?;
+    /// Records an error and goes on with a default: a file with errors has no definition.
+    pub(super) fn noted<T: Default>(&self, read: Result<T, FileError>) -> T {
+        read.unwrap_or_else(|error| {
+            self.note(error);
+            T::default()
+        })
+    }
+
+    pub(super) fn note(&self, error: FileError) {
+        let mut errors = self.errors.borrow_mut();
+        if errors.len() < ERRORS_MAX {
+            errors.push(error);
         }
-        self.some(&[Step::Key("models")], keys.models.len())?;
-        self.some(&[Step::Key("agents")], keys.agents.len())?;
-        let limits = self.limits(&keys.limits)?;
+    }
+
+    /// `None` if the root's role is not known.
+    fn tree(&self) -> Option<(Definition, ByName<ModelName, ModelSource>, InputSpecs)> {
+        let keys = self.keys;
+        self.noted(self.said(&[Step::Key("name")], &keys.name, limit::NOTE_BYTES_MAX));
+        if let Some(goal) = &keys.goal {
+            self.noted(self.said(&[Step::Key("goal")], goal, limit::TEXT_BYTES_MAX));
+            self.noted(self.template(&[Step::Key("goal")], goal));
+        }
+        self.noted(self.some("models", keys.models.len()));
+        self.noted(self.some("agents", keys.agents.len()));
+        let limits = self.limits(&keys.limits);
         let mut models = ByName::default();
         let mut sources = ByName::default();
         for (name, model) in &keys.models {
-            let source = self.source(name, model)?;
-            models.insert(name.clone(), self.model(name, model, &source)?);
-            sources.insert(name.clone(), source);
+            let source = self.source(name, model);
+            models.insert(name.clone(), self.model(name, model, source.as_ref()));
+            if let Some(source) = source {
+                sources.insert(name.clone(), source);
+            }
         }
         let mut roles = ByName::default();
         for (name, agent) in &keys.agents {
-            self.names_an_agent(name)?;
-            roles.insert(name.clone(), self.role(name, agent, limits.depth_max)?);
+            self.noted(self.names_an_agent(name));
+            roles.insert(name.clone(), self.role(name, agent, limits.depth_max));
         }
-        let graph = self.graph()?;
+        let budget = self.noted(self.root_budget(&keys.budget));
+        let tags = self.tags();
+        let inputs = self.inputs(&keys.inputs);
+        let graph = self.graph();
         let definition = Definition {
             name: keys.name.clone(),
             goal: keys.goal.clone().unwrap_or_default(),
-            entry: if graph.is_some() { RoleName::of_graphs() } else { self.entry()? },
+            entry: if keys.pipeline.is_some() { RoleName::of_graphs() } else { self.entry()? },
             thread: keys.thread.clone(),
-            budget: self.root_budget(&keys.budget)?,
+            budget,
             limits,
             models,
             roles,
             tools: ByName::default(),
-            shared: self.shared()?,
+            shared: self.shared(),
             unpriced: keys.unpriced,
             durability: keys.durability,
-            graph,
+            graph: graph.map(Arc::new),
             inputs: BTreeMap::new(),
-            tags: self.tags()?,
+            tags,
         };
-        Ok((definition, sources))
+        Some((definition, sources, inputs))
     }
 
-    fn entry(&self) -> Result<RoleName, FileError> {
+    fn entry(&self) -> Option<RoleName> {
         let agents = &self.keys.agents;
+        let written = self.root.len_at(&[Step::Key("agents")]);
+        let is_lost = ["entry", "pipeline", "agents"].iter().any(|key| self.lost.has(&[key]));
         match (&self.keys.entry, agents.keys().next()) {
             (Some(entry), _) => {
-                self.is_agent(&[Step::Key("entry")], entry)?;
-                Ok(entry.clone())
+                self.noted(self.is_agent(&[Step::Key("entry")], entry));
+                Some(entry.clone())
             }
-            (None, Some(only)) if agents.len() == 1 => Ok(only.clone()),
-            (None, _) => {
+            (None, Some(only)) if written == 1 => Some(only.clone()),
+            (None, first) if is_lost => first.cloned(),
+            (None, None) => None,
+            (None, Some(_)) => {
                 let names = nearest::listed(agents.keys().map(RoleName::as_str));
                 let help = format!("say which agent is the root, one of {names}");
-                Err(self.wrong(&[], "`entry` is missing").with_help(help))
+                self.note(self.wrong(&[], "`entry` is missing").with_help(help));
+                None
             }
         }
     }
 
-    fn shared(&self) -> Result<SharedAccess, FileError> {
+    fn shared(&self) -> SharedAccess {
         let (rules, at) = (&self.keys.shared, Step::Key("shared"));
-        if rules.len() > limit::NAMES_MAX {
-            let message = format!("`shared` has {} entries, more than {}", rules.len(), limit::NAMES_MAX);
-            return Err(self.wrong(&[at], message));
-        }
+        self.noted(self.few(&[at], rules.len()));
         let read = |pattern: &ValuePattern, key: &str, roles: Option<&Vec<RoleName>>| {
-            let Some(roles) = roles else { return Ok(None) };
+            let roles = roles?;
             for (place, role) in roles.iter().enumerate() {
                 let path = [at, Step::Key(pattern.as_str()), Step::Key(key), Step::Item(place)];
-                self.is_agent(&path, role)?;
+                self.noted(self.is_agent(&path, role));
             }
-            Ok(Some(roles.iter().cloned().collect()))
+            Some(roles.iter().cloned().collect())
         };
         let rule = |(pattern, keys): (&ValuePattern, &ValueAccessKeys)| {
             let (may_read, may_write) = (keys.read.as_ref(), keys.write.as_ref());
             let access = ValueAccess {
-                read: read(pattern, "read", may_read)?,
-                write: read(pattern, "write", may_write)?,
+                read: read(pattern, "read", may_read),
+                write: read(pattern, "write", may_write),
             };
-            Ok((pattern.clone(), access))
+            (pattern.clone(), access)
         };
         rules.iter().map(rule).collect()
     }
 
-    fn tags(&self) -> Result<Arc<Tags>, FileError> {
+    fn tags(&self) -> Arc<Tags> {
         let (tags, at) = (&self.keys.tags, Step::Key("tags"));
         if tags.len() > limit::TAGS_MAX {
             let message = format!("`tags` has {} entries, more than {}", tags.len(), limit::TAGS_MAX);
-            return Err(self.wrong(&[at], message));
+            self.note(self.wrong(&[at], message));
         }
         for (name, value) in tags {
             let path = [at, Step::Key(name)];
             if name.trim().is_empty() {
-                return Err(self.wrong(&path, "a tag has no name").with_help("write one"));
+                self.note(self.wrong(&path, "a tag has no name").with_help("write one"));
             }
             if name.len() > limit::TAG_NAME_BYTES_MAX {
                 let (bytes, most) = (name.len(), limit::TAG_NAME_BYTES_MAX);
                 let message = format!("the name of tag `{}` has {bytes} bytes, more than {most}", cut(name));
-                return Err(self.wrong(&path, message));
+                self.note(self.wrong(&path, message));
             }
-            self.short(&path, value, limit::TAG_BYTES_MAX)?;
+            self.noted(self.short(&path, value, limit::TAG_BYTES_MAX));
         }
-        Ok(Arc::new(tags.clone()))
+        Arc::new(tags.clone())
     }
 
-    fn limits(&self, keys: &TreeLimitKeys) -> Result<TreeLimits, FileError> {
+    fn limits(&self, keys: &TreeLimitKeys) -> TreeLimits {
         let default = TreeLimits::default();
         let bounded = |key: &str, count, range, default| {
-            self.bounded(&[Step::Key("limits"), Step::Key(key)], count, range)
-                .map(|count| count.map_or(default, narrow))
+            let count = self.noted(self.bounded(&[Step::Key("limits"), Step::Key(key)], count, range));
+            count.map_or(default, narrow)
         };
         let agents_cap = u64::from(limit::AGENTS_CAP);
         let depth_cap = u64::from(limit::DEPTH_CAP);
-        Ok(TreeLimits {
-            depth_max: bounded("depth", keys.depth, 0..=depth_cap, default.depth_max)?,
-            children_max: bounded("children", keys.children, 0..=agents_cap, default.children_max)?,
-            agents_max: bounded("agents", keys.agents, 1..=agents_cap, default.agents_max)?,
-            parallel_max: bounded("parallel", keys.parallel, 1..=agents_cap, default.parallel_max)?,
-            rate: self.rate(&[Step::Key("limits"), Step::Key("rate")], &keys.rate)?,
-        })
+        TreeLimits {
+            depth_max: bounded("depth", keys.depth, 0..=depth_cap, default.depth_max),
+            children_max: bounded("children", keys.children, 0..=agents_cap, default.children_max),
+            agents_max: bounded("agents", keys.agents, 1..=agents_cap, default.agents_max),
+            parallel_max: bounded("parallel", keys.parallel, 1..=agents_cap, default.parallel_max),
+            rate: self.rate(&[Step::Key("limits"), Step::Key("rate")], &keys.rate),
+        }
     }
 
-    fn model(
-        &self,
-        name: &ModelName,
-        keys: &ModelKeys,
-        source: &ModelSource,
-    ) -> Result<ModelSpec, FileError> {
-        let at = [Step::Key("models"), Step::Key(name.as_str())];
-        let fallback = [at[0], at[1], Step::Key("fallback")];
-        self.few(&fallback, keys.fallback.len())?;
+    fn model(&self, name: &ModelName, keys: &ModelKeys, source: Option<&ModelSource>) -> ModelSpec {
+        let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key(key)];
+        self.noted(self.few(&at("fallback"), keys.fallback.len()));
         for (index, other) in keys.fallback.iter().enumerate() {
-            let path = [at[0], at[1], Step::Key("fallback"), Step::Item(index)];
-            self.is_model(&path, other)?;
+            let [models, model, fallback] = at("fallback");
+            let path = [models, model, fallback, Step::Item(index)];
+            self.noted(self.is_model(&path, other));
             if other == name {
                 let error = self.wrong(&path, format!("`{name}` is its own fallback"));
-                return Err(error.with_help("name another model"));
+                self.note(error.with_help("name another model"));
             }
         }
-        let max_output = [at[0], at[1], Step::Key("max_output")];
-        let known = source.in_catalog();
-        let context = self.bounded(&[at[0], at[1], Step::Key("context")], keys.context, CONTEXT_TOKENS)?;
+        let known = source.and_then(ModelSource::in_catalog);
+        let context = self.noted(self.bounded(&at("context"), keys.context, CONTEXT_TOKENS));
         let known_context = || {
             let context = known.and_then(|(provider, model)| self.catalog.context(provider, model));
             context.filter(|context| CONTEXT_TOKENS.contains(context))
         };
-        Ok(ModelSpec {
+        let losses = self.bounded(&at("attempts_lost_max"), keys.attempts_lost_max, LOSSES);
+        ModelSpec {
             price: match &keys.price {
-                Some(written) => Some(self.price(&[at[0], at[1], Step::Key("price")], written)?),
+                Some(written) => self.noted(self.price(&at("price"), written).map(Some)),
                 // Without one the kernel refuses its calls under a ceiling on cost.
                 None => known.and_then(|(provider, model)| self.catalog.price(provider, model).ok()),
             },
-            output_max: self.bounded(&max_output, keys.max_output, 1..=AMOUNT_MAX)?,
+            output_max: self.noted(self.bounded(&at("max_output"), keys.max_output, 1..=AMOUNT_MAX)),
             context: context.or_else(known_context),
             fallback: keys.fallback.clone(),
             // Nothing is filled that a call could wait for.
             cache_wait_ms: match keys.cache_wait {
                 Some(SpanOrOff(wait)) => Some(wait.map_or(0, TimeSpan::ms)),
-                None => source.is_uncached().then_some(0),
+                None => source.is_some_and(ModelSource::is_uncached).then_some(0),
             },
-            rate: self.rate(&[at[0], at[1], Step::Key("rate")], &keys.rate)?,
+            rate: self.rate(&at("rate"), &keys.rate),
             lost: OnLost::default(),
             // Its driver says.
             counter: TokenCounter::default(),
-            losses_max: self
-                .bounded(&[at[0], at[1], Step::Key("attempts_lost_max")], keys.attempts_lost_max, LOSSES)?
-                .and_then(|count| u32::try_from(count).ok()),
-        })
+            losses_max: self.noted(losses).and_then(|count| u32::try_from(count).ok()),
+        }
     }
 
     fn price(&self, path: Path<'_>, written: &WrittenPrice) -> Result<Price, FileError> {
@@ -233,34 +267,39 @@ impl Reader<'_> {
         }
     }
 
-    fn role(&self, name: &RoleName, keys: &AgentKeys, depth_max: u32) -> Result<Role, FileError> {
+    fn role(&self, name: &RoleName, keys: &AgentKeys, depth_max: u32) -> Role {
         let agent = [Step::Key("agents"), Step::Key(name.as_str())];
         let at = |key| [agent[0], agent[1], Step::Key(key)];
-        let limit = |key| [agent[0], agent[1], Step::Key("limits"), Step::Key(key)];
-        self.is_model(&at("model"), &keys.model)?;
-        self.short(&at("prompt"), &keys.prompt, limit::TEXT_BYTES_MAX)?;
-        self.few(&at("tools"), keys.tools.len())?;
+        let item = |key, index| [agent[0], agent[1], Step::Key(key), Step::Item(index)];
+        let bounded = |key, count, range| {
+            self.noted(self.bounded(&[agent[0], agent[1], Step::Key("limits"), Step::Key(key)], count, range))
+        };
+        if !self.is_lost(&["agents", name.as_str(), "model"]) {
+            self.noted(self.is_model(&at("model"), &keys.model));
+        }
+        self.noted(self.short(&at("prompt"), &keys.prompt, limit::TEXT_BYTES_MAX));
+        self.noted(self.template(&at("prompt"), &keys.prompt));
+        self.noted(self.few(&at("tools"), keys.tools.len()));
         let subagents = keys.subagents.as_deref();
-        self.few(&at("subagents"), subagents.map_or(0, <[_]>::len))?;
+        self.noted(self.few(&at("subagents"), subagents.map_or(0, <[_]>::len)));
         for (index, role) in subagents.into_iter().flatten().enumerate() {
-            self.is_agent(&[agent[0], agent[1], Step::Key("subagents"), Step::Item(index)], role)?;
+            self.noted(self.is_agent(&item("subagents", index), role));
         }
         let limits = &keys.limits;
         let turns_cap = u64::from(limit::TURNS_CAP);
         let depth_cap = u64::from(limit::DEPTH_CAP);
-        let turns = self.bounded(&limit("max_steps"), limits.max_steps, 1..=turns_cap)?;
-        let cap = self.bounded(&limit("max_tokens_per_step"), limits.max_tokens_per_step, 1..=AMOUNT_MAX)?;
-        let depth = self.bounded(&limit("depth"), limits.depth, 0..=depth_cap)?;
+        let turns = bounded("max_steps", limits.max_steps, 1..=turns_cap);
+        let cap = bounded("max_tokens_per_step", limits.max_tokens_per_step, 1..=AMOUNT_MAX);
+        let depth = bounded("depth", limits.depth, 0..=depth_cap);
         let agents_cap = u64::from(limit::AGENTS_CAP);
-        let children = self.bounded(&limit("children"), limits.children, 0..=agents_cap)?;
-        self.few(&at("subagent_models"), keys.subagent_models.len())?;
+        let children = bounded("children", limits.children, 0..=agents_cap);
+        self.noted(self.few(&at("subagent_models"), keys.subagent_models.len()));
         for (index, model) in keys.subagent_models.iter().enumerate() {
-            self.is_model(&[agent[0], agent[1], Step::Key("subagent_models"), Step::Item(index)], model)?;
+            self.noted(self.is_model(&item("subagent_models", index), model));
         }
-        self.few(&at("approvals"), keys.approvals.len())?;
-        let budget = self.budget(&at("budget"), &keys.budget)?;
+        self.noted(self.few(&at("approvals"), keys.approvals.len()));
         let default = Turns::default();
-        Ok(Role {
+        Role {
             model: keys.model.clone(),
             caps: Caps {
                 models: Allow::All,
@@ -270,60 +309,60 @@ impl Reader<'_> {
                 network: Network::Denied,
                 depth_max: depth.map_or(depth_max, narrow),
             },
-            budget,
-            rate: self.rate(&at("rate"), &keys.rate)?,
+            budget: self.noted(self.budget(&at("budget"), &keys.budget)),
+            rate: self.rate(&at("rate"), &keys.rate),
             recursive: if keys.recursive { Recursion::Allowed } else { Recursion::Refused },
             turns: Some(Turns {
                 prompt: Body::text(keys.prompt.clone()),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap,
                 approvals: keys.approvals.clone(),
-                outputs: self.outputs(&agent, limits)?,
+                outputs: self.outputs(&agent, limits),
                 active_ms: limits.timeout.map(TimeSpan::ms),
                 children_max: children.map(narrow),
-                window: self.window(&at("window"), keys.window.as_ref())?,
-                share: self.share(&at("share"), keys.share)?,
-                output_schema: self.output_schema(&at("output_schema"), keys.output_schema.as_ref())?,
+                window: keys.window.as_ref().map(|window| self.window(&at("window"), window)),
+                share: self.noted(self.share(&at("share"), keys.share)),
+                output_schema: self
+                    .noted(self.output_schema(&at("output_schema"), keys.output_schema.as_ref())),
                 ..default
             }),
-        })
+        }
     }
 
-    fn rate(&self, path: Path<'_>, keys: &RateKeys) -> Result<RateLimit, FileError> {
+    fn rate(&self, path: Path<'_>, keys: &RateKeys) -> RateLimit {
         let rate = |key, count| {
             let at: Vec<Step<'_>> = path.iter().copied().chain([Step::Key(key)]).collect();
-            self.bounded(&at, count, 1..=limit::RATE_MAX)
+            self.noted(self.bounded(&at, count, 1..=limit::RATE_MAX))
         };
-        Ok(RateLimit {
-            requests_per_min: rate("requests_per_min", keys.requests_per_min)?,
-            tokens_per_min: rate("tokens_per_min", keys.tokens_per_min)?,
-        })
+        RateLimit {
+            requests_per_min: rate("requests_per_min", keys.requests_per_min),
+            tokens_per_min: rate("tokens_per_min", keys.tokens_per_min),
+        }
     }
 
-    fn outputs(&self, agent: Path<'_>, keys: &AgentLimitKeys) -> Result<OutputLimits, FileError> {
+    fn outputs(&self, agent: Path<'_>, keys: &AgentLimitKeys) -> OutputLimits {
         let at = |key| agent.iter().copied().chain([Step::Key("limits"), Step::Key(key)]).collect::<Vec<_>>();
         let default = OutputLimits::default();
         let most = |key, count, default| {
-            self.bounded(&at(key), count, 0..=AMOUNT_MAX).map(|count| count.unwrap_or(default))
+            self.noted(self.bounded(&at(key), count, 0..=AMOUNT_MAX)).unwrap_or(default)
         };
-        Ok(OutputLimits {
-            files_max: most("max_output_files", keys.max_output_files, default.files_max)?,
-            bytes_max: most("max_output_size_bytes", keys.max_output_size_bytes, default.bytes_max)?,
-        })
+        OutputLimits {
+            files_max: most("max_output_files", keys.max_output_files, default.files_max),
+            bytes_max: most("max_output_size_bytes", keys.max_output_size_bytes, default.bytes_max),
+        }
     }
 
-    fn window(&self, path: Path<'_>, keys: Option<&WindowKeys>) -> Result<Option<WindowSpec>, FileError> {
-        let Some(keys) = keys else { return Ok(None) };
+    fn window(&self, path: Path<'_>, keys: &WindowKeys) -> WindowSpec {
         let at = |key| path.iter().copied().chain([Step::Key(key)]).collect::<Vec<_>>();
-        let images = self.bounded(&at("images"), keys.images, 0..=u64::from(u8::MAX))?;
+        let images = self.noted(self.bounded(&at("images"), keys.images, 0..=u64::from(u8::MAX)));
         let default = WindowSpec::default();
-        Ok(Some(WindowSpec {
-            size: self.bounded(&at("size"), keys.size, CONTEXT_TOKENS)?,
+        WindowSpec {
+            size: self.noted(self.bounded(&at("size"), keys.size, CONTEXT_TOKENS)),
             preset: keys.preset.unwrap_or(default.preset),
             images: images.map_or(default.images, narrow),
             compact: keys.compact.unwrap_or(default.compact),
             clamp_note: keys.clamp_note.is_none_or(|note| note == Switch::On),
-        }))
+        }
     }
 
     fn share(&self, path: Path<'_>, share: Option<Share>) -> Result<Share, FileError> {
@@ -387,7 +426,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn is_model(&self, path: Path<'_>, name: &ModelName) -> Result<(), FileError> {
-        if self.keys.models.contains_key(name) {
+        if self.keys.models.contains_key(name) || self.is_lost(&["models", name.as_str()]) {
             return Ok(());
         }
         let help = nearest::help(name.as_str(), self.keys.models.keys().map(ModelName::as_str), "models");
@@ -405,7 +444,7 @@ impl Reader<'_> {
     }
 
     fn is_agent(&self, path: Path<'_>, name: &RoleName) -> Result<(), FileError> {
-        if self.keys.agents.contains_key(name) {
+        if self.keys.agents.contains_key(name) || self.is_lost(&["agents", name.as_str()]) {
             return Ok(());
         }
         let help = nearest::help(name.as_str(), self.keys.agents.keys().map(RoleName::as_str), "agents");
@@ -426,12 +465,18 @@ impl Reader<'_> {
         Err(error.with_help(format!("write a number from {} to {}", range.start(), range.end())))
     }
 
-    fn some(&self, path: Path<'_>, count: usize) -> Result<(), FileError> {
-        if count == 0 {
-            let error = self.wrong(path, format!("`{}` is empty", last(path)));
+    fn some(&self, key: &str, count: usize) -> Result<(), FileError> {
+        let path = [Step::Key(key)];
+        if count == 0 && !self.lost.has_in(key) {
+            let error = self.wrong(&path, format!("`{key}` is empty"));
             return Err(error.with_help("write at least one"));
         }
-        self.few(path, count)
+        self.few(&path, count)
+    }
+
+    /// Whether the value of these keys, or the whole map around it, is wrong and reported.
+    pub(super) fn is_lost(&self, keys: &[&str]) -> bool {
+        (1..=keys.len()).any(|end| self.lost.has(&keys[..end]))
     }
 
     pub(super) fn few(&self, path: Path<'_>, count: usize) -> Result<(), FileError> {
@@ -459,6 +504,11 @@ impl Reader<'_> {
 
     pub(super) fn wrong_at(&self, place: Place, message: &str) -> FileError {
         FileError::new(self.file, place, message)
+    }
+
+    /// The same at the last key of the path.
+    pub(super) fn wrong_key(&self, path: Path<'_>, message: impl Into<String>) -> FileError {
+        FileError::new(self.file, self.root.place_of_key(path), message)
     }
 
     pub(super) fn wrong(&self, path: Path<'_>, message: impl Into<String>) -> FileError {

@@ -42,12 +42,21 @@ impl FileError {
         Self { file: file.to_owned(), line, column, message: printable(&message.into()), help: None }
     }
 
+    /// An error at a line and a column of a file, for what a tree file names.
+    #[must_use]
+    pub fn at(file: &str, place: (u64, u64), message: impl Into<String>) -> Self {
+        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        Self::new(file, Place { line: count(place.0), column: count(place.1) }, message)
+    }
+
     /// The file has nothing except comments.
     pub(super) fn empty(file: &str, place: Place) -> Self {
         Self::new(file, place, "the file is empty").with_help("a tree needs a name, models and agents")
     }
 
-    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+    /// Adds what to write instead.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(printable(&help.into())).filter(|help| !help.is_empty());
         self
     }
@@ -60,6 +69,35 @@ impl fmt::Display for FileError {
         let Self { file, line, column, message, help } = self;
         write!(f, "{file}:{line}:{column}: {message}")?;
         help.iter().try_for_each(|help| write!(f, ": {help}"))
+    }
+}
+
+/// Everything that is wrong with a file, by place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileErrors {
+    /// At least one, except beside a file that could be read.
+    pub errors: Vec<FileError>,
+}
+
+impl FileErrors {
+    /// Sorts them. An alias repeats the errors of what it stands for; each is kept once.
+    pub(super) fn new(mut errors: Vec<FileError>) -> Self {
+        errors.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
+        errors.dedup();
+        Self { errors }
+    }
+}
+
+impl std::error::Error for FileErrors {}
+
+impl fmt::Display for FileErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for error in &self.errors {
+            write!(f, "{between}{error}")?;
+            between = "\n";
+        }
+        Ok(())
     }
 }
 

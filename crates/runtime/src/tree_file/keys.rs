@@ -34,6 +34,8 @@ pub(super) struct TreeKeys {
     pub(super) tags: Tags,
     #[serde(default)]
     pub(super) shared: ByName<ValuePattern, ValueAccessKeys>,
+    #[serde(default)]
+    pub(super) inputs: BTreeMap<String, InputKeys>,
 }
 
 /// The roles that may read and write shared values; every role if absent.
@@ -42,6 +44,23 @@ pub(super) struct TreeKeys {
 pub(super) struct ValueAccessKeys {
     pub(super) read: Option<Vec<RoleName>>,
     pub(super) write: Option<Vec<RoleName>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of an input, such as `{ default: … }`")]
+pub(super) struct InputKeys {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<InputWord>,
+    pub(super) default: Option<Value>,
+    pub(super) env: Option<String>,
+    pub(super) description: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum InputWord {
+    Text,
+    Json,
 }
 
 #[derive(Default, Deserialize)]

@@ -7,30 +7,40 @@
 //! text ─► node (yaml, json, toml) ─► keys (serde) ─► definition, every name checked
 //! ```
 
+mod check;
 mod definition;
 mod error;
+mod inputs;
 mod json;
 mod keys;
 mod model;
 mod node;
 mod other_words;
 mod pipeline;
+mod problem;
+mod reach;
+mod recover;
+mod schema;
 mod source;
 mod toml;
 mod typed;
+mod worst_case;
 mod wrong;
 mod yaml;
 
 use std::fmt;
 
-use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Unpriced};
+use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
-pub use error::FileError;
+pub use error::{FileError, FileErrors};
+pub use inputs::{InputError, InputKind, InputSpec, InputSpecs};
 pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
+pub use problem::{FileProblem, Severity};
+pub use reach::Reach;
 pub use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
 pub use spinney_kernel::words::nearest;
+pub use worst_case::{CallBound, SpendBound, WorstCase};
 
 use error::Place;
 use node::{Node, Step};
@@ -39,6 +49,8 @@ use node::{Node, Step};
 pub const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Deepest nesting of lists and maps: groups of a pipeline as deep as they may be, each a map and a list.
 const NESTING_MAX: usize = 48;
+/// Most errors that are reported at once: more are not read, and each costs another look at the file.
+pub const ERRORS_MAX: usize = 50;
 /// Most values in one file, repetitions by aliases included.
 const VALUES_MAX: usize = 1_000_000;
 
@@ -49,6 +61,8 @@ pub struct TreeFile {
     pub definition: Definition,
     /// Where each model's answers come from.
     pub models: ByName<ModelName, ModelSource>,
+    /// What the file asks for. Its goal and prompts are templates until [`with_inputs`](Self::with_inputs) fills them.
+    pub inputs: InputSpecs,
     file: String,
     root: Node,
 }
@@ -67,13 +81,43 @@ impl TreeFile {
     /// # Errors
     /// Names the place, what is wrong there and what to write instead.
     pub fn parse_with(name: &str, text: &str, catalog: &dyn ModelCatalog) -> Result<Self, FileError> {
+        match Self::read(name, text, catalog) {
+            (Some(file), errors) if errors.is_empty() => Ok(file),
+            (_, errors) => {
+                Err(errors.into_iter().next().unwrap_or_else(|| FileError::empty(name, Place::START)))
+            }
+        }
+    }
+
+    /// The same, with everything that is wrong, at most [`ERRORS_MAX`] errors of each kind. A text that is not in its
+    /// format at all has one error, because nothing after it can be read.
+    ///
+    /// # Errors
+    /// By their places.
+    pub fn parse_whole(name: &str, text: &str, catalog: &dyn ModelCatalog) -> Result<Self, FileErrors> {
+        match Self::read(name, text, catalog) {
+            (Some(file), errors) if errors.is_empty() => Ok(file),
+            (_, errors) => Err(FileErrors::new(errors)),
+        }
+    }
+
+    /// What can be read of a text, and everything that is wrong with it. What is wrong is missing in the definition, so
+    /// it is only good for finding more problems.
+    #[must_use]
+    pub fn parse_partly(name: &str, text: &str, catalog: &dyn ModelCatalog) -> (Option<Self>, FileErrors) {
+        let (file, errors) = Self::read(name, text, catalog);
+        (file, FileErrors::new(errors))
+    }
+
+    /// The errors are in the order in which they were found. Without a file there is at least one.
+    fn read(name: &str, text: &str, catalog: &dyn ModelCatalog) -> (Option<Self>, Vec<FileError>) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.len() > FILE_BYTES_MAX {
             let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
-            return Err(FileError::new(name, Place::START, message));
+            return (None, vec![FileError::new(name, Place::START, message)]);
         }
         if text.trim().is_empty() {
-            return Err(FileError::empty(name, Place::START));
+            return (None, vec![FileError::empty(name, Place::START)]);
         }
         let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let root = match ending.as_deref() {
@@ -82,11 +126,36 @@ impl TreeFile {
             Some("toml") => toml::read(text),
             Some(_) | None => {
                 let error = FileError::new(name, Place::START, "the file's name does not tell its format");
-                return Err(error.with_help("end it in .yaml, .yml, .json or .toml"));
+                return (None, vec![error.with_help("end it in .yaml, .yml, .json or .toml")]);
             }
         };
-        let root = root.map_err(|wrong| wrong.in_file(name))?;
-        definition::read(name, root, catalog)
+        match root {
+            Ok(root) => definition::read(name, root, catalog),
+            Err(wrong) => (None, vec![wrong.in_file(name)]),
+        }
+    }
+
+    /// The JSON Schema of tree files, for editors. `docs/tree-file.schema.json` is this.
+    #[must_use]
+    pub fn json_schema() -> serde_json::Value {
+        schema::schema()
+    }
+
+    /// Fills the inputs into the goal and the prompts: what is given first, then what `env` knows of the variables that
+    /// the file names, then the defaults. Nothing changes in a file without inputs.
+    ///
+    /// # Errors
+    /// Everything that is wrong with what is given.
+    pub fn with_inputs(
+        mut self,
+        given: &[(String, String)],
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Vec<InputError>> {
+        let values = inputs::values(&self.inputs, given, env)?;
+        if !self.inputs.is_empty() {
+            inputs::fill(&mut self.definition, values)?;
+        }
+        Ok(self)
     }
 
     /// Replaces the goal, for example by the one from the command line.
@@ -94,26 +163,6 @@ impl TreeFile {
     pub fn with_goal(mut self, goal: impl Into<String>) -> Self {
         self.definition.goal = goal.into();
         self
-    }
-
-    /// Refuses models without a price that agents would use under a cost ceiling. The kernel refuses each of their
-    /// calls; this reports it before anything starts. `definition` is this file's, possibly changed by the caller.
-    ///
-    /// # Errors
-    /// Names the model, its place and what to write.
-    pub fn check_prices(&self, definition: &Definition) -> Result<(), FileError> {
-        let is_limited = |budget: &BudgetSpec| budget.limit.of(Resource::Cost).is_some();
-        let whole = is_limited(&definition.budget);
-        let limited = definition.roles.values().filter(|role| whole || is_limited(&role.budget));
-        let unpriced = limited.map(|role| &role.model).find(|model| definition.price(model).is_none());
-        match unpriced {
-            Some(model) if definition.unpriced == Unpriced::Refuse => {
-                let path = [Step::Key("models"), Step::Key(model.as_str())];
-                let refusal = Refusal::Unpriced { model: model.clone() };
-                Err(FileError::new(&self.file, self.root.place_of(&path), refusal.to_string()))
-            }
-            Some(_) | None => Ok(()),
-        }
     }
 
     /// Every tool that a role names, for the caller to look up.
@@ -148,5 +197,18 @@ impl TreeFile {
     pub fn bad_model(&self, model: &ModelName, key: &str, reason: impl fmt::Display) -> FileError {
         let path = [Step::Key("models"), Step::Key(model.as_str()), Step::Key(key)];
         FileError::new(&self.file, self.root.place_of(&path), reason.to_string())
+    }
+
+    /// The error for an agent that cannot work because of what one of its keys says, at the place of that key.
+    #[must_use]
+    pub fn bad_agent(&self, agent: &RoleName, key: &str, reason: impl fmt::Display) -> FileError {
+        let path = [Step::Key("agents"), Step::Key(agent.as_str()), Step::Key(key)];
+        FileError::new(&self.file, self.root.place_of(&path), reason.to_string())
+    }
+
+    /// The error for a key of the tree itself, at its place.
+    #[must_use]
+    pub fn bad_key(&self, key: &str, reason: impl fmt::Display) -> FileError {
+        FileError::new(&self.file, self.root.place_of_key(&[Step::Key(key)]), reason.to_string())
     }
 }

@@ -11,7 +11,7 @@ use spinney_kernel::words::{ModelName, limit};
 use super::definition::Reader;
 use super::error::FileError;
 use super::keys::{ModelKeys, ParamKeys, ThinkingWord};
-use super::node::{Key, Kind, Node, Step};
+use super::node::{Key, Kind, Node, PathStep, Step};
 use super::wrong::{Wrong, cut};
 
 /// Facts about models that are not in the file.
@@ -132,18 +132,20 @@ impl ModelSource {
     }
 }
 
-/// Refuses parameters that make a call cost more than its hold, with the reason: otherwise they are unknown keys.
-pub(super) fn check_params(root: &Node, catalog: &dyn ModelCatalog) -> Result<(), Wrong> {
+/// Parameters that make a call cost more than its hold, with the reason: otherwise they are unknown keys.
+pub(super) fn refused_params(root: &Node, catalog: &dyn ModelCatalog) -> Vec<Wrong> {
     let models = inner(root, "models").into_iter().flat_map(entries);
-    for (_, model) in models {
-        for (key, _) in inner(model, "params").into_iter().flat_map(entries) {
-            if let Some(reason) = catalog.refused_param(&key.text) {
-                let wrong = Wrong::new(format!("`{}` is refused", cut(&key.text)));
-                return Err(wrong.with_help(reason).at(key.place));
-            }
-        }
-    }
-    Ok(())
+    let params = models.flat_map(|(name, model)| {
+        let params = inner(model, "params").into_iter().flat_map(entries);
+        params.map(move |(key, _)| (name, key))
+    });
+    let refused = params.filter_map(|(name, key)| {
+        let reason = catalog.refused_param(&key.text)?;
+        let wrong = Wrong::new(format!("`{}` is refused", cut(&key.text))).with_help(reason).at(key.place);
+        let path = [key.text.as_str(), "params", &name.text, "models"];
+        Some(path.into_iter().fold(wrong, |wrong, key| wrong.within(PathStep::Key(key.to_owned()))))
+    });
+    refused.collect()
 }
 
 fn inner<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
@@ -158,52 +160,50 @@ fn entries(node: &Node) -> &[(Key, Node)] {
 }
 
 impl Reader<'_> {
-    /// Where the answers of a model come from.
-    pub(super) fn source(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {
+    /// Where the answers of a model come from. `None` if what says so is wrong and reported.
+    pub(super) fn source(&self, name: &ModelName, keys: &ModelKeys) -> Option<ModelSource> {
         let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key(key)];
+        let is_lost = |key| self.is_lost(&["models", name.as_str(), key]);
         if let Some(script) = &keys.script {
-            self.said(&at("script"), script, limit::NOTE_BYTES_MAX)?;
+            self.noted(self.said(&at("script"), script, limit::NOTE_BYTES_MAX));
         }
         if keys.provider == SCRIPTED {
             return self.scripted(name, keys);
         }
         let named = ModelProvider::ALL.into_iter().find(|provider| provider.word() == keys.provider);
-        let Some(provider) = named else {
+        if named.is_none() && !is_lost("provider") {
             let words = ModelProvider::ALL.map(ModelProvider::word).join(", ");
             let message = format!("unknown provider `{}`", cut(&keys.provider));
             let help = format!("write one of {SCRIPTED}, {words}");
-            return Err(self.wrong(&at("provider"), message).with_help(help));
-        };
-        let Some(model) = keys.model.clone() else {
+            self.note(self.wrong(&at("provider"), message).with_help(help));
+        } else if named.is_some() && keys.model.is_none() && !is_lost("model") {
             let error = self.wrong(&at("provider"), format!("`model` of model `{name}` is missing"));
-            return Err(error.with_help("write the provider's name of it"));
-        };
-        self.said(&at("model"), &model, WORD_BYTES_MAX)?;
+            self.note(error.with_help("write the provider's name of it"));
+        }
+        if let Some(model) = &keys.model {
+            self.noted(self.said(&at("model"), model, WORD_BYTES_MAX));
+        }
         if let Some(base_url) = &keys.base_url {
-            self.said(&at("base_url"), base_url, limit::NOTE_BYTES_MAX)?;
-        } else if provider == ModelProvider::OpenAiCompatible {
+            self.noted(self.said(&at("base_url"), base_url, limit::NOTE_BYTES_MAX));
+        } else if named == Some(ModelProvider::OpenAiCompatible) && !is_lost("base_url") {
             let error = self.wrong(&at("provider"), format!("`base_url` of model `{name}` is missing"));
-            return Err(error.with_help("write the address of the server, such as http://127.0.0.1:8000/v1"));
+            self.note(error.with_help("write the address of the server, such as http://127.0.0.1:8000/v1"));
         }
         if let Some(variable) = &keys.key_env {
-            self.names_a_variable(&at("key_env"), variable)?;
+            self.noted(self.names_a_variable(&at("key_env"), variable));
         }
-        Ok(ModelSource::Provider(Box::new(ProviderSource {
-            provider,
-            model,
+        let params = keys.params.as_ref().map(|params| self.params(name, params));
+        Some(ModelSource::Provider(Box::new(ProviderSource {
+            provider: named?,
+            model: keys.model.clone()?,
             base_url: keys.base_url.clone(),
             key_env: keys.key_env.clone(),
-            params: keys
-                .params
-                .as_ref()
-                .map(|params| self.params(name, params))
-                .transpose()?
-                .unwrap_or_default(),
+            params: params.unwrap_or_default(),
             script: keys.script.clone(),
         })))
     }
 
-    fn scripted(&self, name: &ModelName, keys: &ModelKeys) -> Result<ModelSource, FileError> {
+    fn scripted(&self, name: &ModelName, keys: &ModelKeys) -> Option<ModelSource> {
         let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key(key)];
         let written = [
             ("model", keys.model.is_some()),
@@ -211,54 +211,53 @@ impl Reader<'_> {
             ("key_env", keys.key_env.is_some()),
             ("params", keys.params.is_some()),
         ];
-        if let Some((key, _)) = written.into_iter().find(|(_, is_written)| *is_written) {
+        for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
             let error = self.wrong(&at(key), format!("a scripted model has no `{key}`"));
-            return Err(error.with_help("delete it, or name another `provider`"));
+            self.note(error.with_help("delete it, or name another `provider`"));
         }
-        let Some(script) = keys.script.clone() else {
+        if keys.script.is_none() && !self.is_lost(&["models", name.as_str(), "script"]) {
             let error = self.wrong(&at("provider"), format!("`script` of model `{name}` is missing"));
-            return Err(error.with_help("a scripted model answers from a file: name it"));
-        };
-        Ok(ModelSource::Scripted { script })
+            self.note(error.with_help("a scripted model answers from a file: name it"));
+        }
+        Some(ModelSource::Scripted { script: keys.script.clone()? })
     }
 
-    fn params(&self, name: &ModelName, keys: &ParamKeys) -> Result<ModelParams, FileError> {
+    fn params(&self, name: &ModelName, keys: &ParamKeys) -> ModelParams {
         let at = |key| [Step::Key("models"), Step::Key(name.as_str()), Step::Key("params"), Step::Key(key)];
-        self.between(&at("temperature"), keys.temperature.as_ref(), 0.0..=2.0)?;
-        self.between(&at("top_p"), keys.top_p.as_ref(), 0.0..=1.0)?;
+        self.noted(self.between(&at("temperature"), keys.temperature.as_ref(), 0.0..=2.0));
+        self.noted(self.between(&at("top_p"), keys.top_p.as_ref(), 0.0..=1.0));
         if let Some(effort) = &keys.reasoning_effort {
-            self.said(&at("reasoning_effort"), effort, WORD_BYTES_MAX)?;
+            self.noted(self.said(&at("reasoning_effort"), effort, WORD_BYTES_MAX));
         }
-        let budget = self.bounded(&at("thinking_budget"), keys.thinking_budget, 1..=AMOUNT_MAX)?;
+        let budget = self.noted(self.bounded(&at("thinking_budget"), keys.thinking_budget, 1..=AMOUNT_MAX));
         let thinking = match (keys.thinking, budget) {
             (Some(ThinkingWord::Adaptive), Some(_)) => {
                 let error = self.wrong(&at("thinking"), "`thinking: adaptive` has no `thinking_budget`");
-                return Err(error.with_help("delete one of them"));
+                self.note(error.with_help("delete one of them"));
+                None
             }
             (Some(ThinkingWord::Adaptive), None) => Some(Thinking::Adaptive),
             (None, budget) => budget.map(Thinking::Budget),
         };
-        self.few_of(&at("stop"), keys.stop.len(), STOPS_MAX)?;
+        self.noted(self.few_of(&at("stop"), keys.stop.len(), STOPS_MAX));
         for stop in &keys.stop {
-            self.short(&at("stop"), stop, WORD_BYTES_MAX)?;
+            self.noted(self.short(&at("stop"), stop, WORD_BYTES_MAX));
             if stop.is_empty() {
-                return Err(self
-                    .wrong(&at("stop"), "a text of `stop` is empty")
-                    .with_help("write something"));
+                self.note(self.wrong(&at("stop"), "a text of `stop` is empty").with_help("write something"));
             }
         }
-        self.few_of(&at("headers"), keys.headers.len(), HEADERS_MAX)?;
+        self.noted(self.few_of(&at("headers"), keys.headers.len(), HEADERS_MAX));
         for (header, variable) in &keys.headers {
             let [models, model, params, headers] = at("headers");
             let path = [models, model, params, headers, Step::Key(header)];
             let is_header = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             if header.is_empty() || header.len() > WORD_BYTES_MAX || !header.bytes().all(is_header) {
                 let error = self.wrong(&path, format!("`{}` is no name of a header", cut(header)));
-                return Err(error.with_help("write letters, digits and dashes"));
+                self.note(error.with_help("write letters, digits and dashes"));
             }
-            self.names_a_variable(&path, variable)?;
+            self.noted(self.names_a_variable(&path, variable));
         }
-        Ok(ModelParams {
+        ModelParams {
             temperature: keys.temperature.clone(),
             top_p: keys.top_p.clone(),
             reasoning_effort: keys.reasoning_effort.clone(),
@@ -267,7 +266,7 @@ impl Reader<'_> {
             stop: keys.stop.clone(),
             seed: keys.seed,
             headers: keys.headers.clone().into_iter().collect(),
-        })
+        }
     }
 
     fn between(
@@ -292,7 +291,7 @@ impl Reader<'_> {
     }
 
     /// A value that is not a variable name may be the key itself, so it is not repeated.
-    fn names_a_variable(&self, path: &[Step<'_>], variable: &str) -> Result<(), FileError> {
+    pub(super) fn names_a_variable(&self, path: &[Step<'_>], variable: &str) -> Result<(), FileError> {
         let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
         let begins = variable.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
         if begins && variable.len() <= WORD_BYTES_MAX && variable.bytes().all(is_name) {

@@ -37,18 +37,66 @@ pub(super) enum Step<'a> {
     Item(usize),
 }
 
+/// A [`Step`] that outlives its file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum PathStep {
+    Key(String),
+    Item(usize),
+}
+
 impl Node {
+    /// Removes the value at the end of `path`, with its key. Returns the place of the map that had it, and its key.
+    pub(super) fn remove(&mut self, path: &[PathStep]) -> Option<(Place, String)> {
+        let (last, above) = path.split_last()?;
+        let node = self.inner_mut(above)?;
+        match (last, &mut node.kind) {
+            (PathStep::Key(text), Kind::Map(entries)) => {
+                entries.retain(|(key, _)| key.text != *text);
+                Some((node.place, text.clone()))
+            }
+            (PathStep::Item(at), Kind::List(items)) if *at < items.len() => {
+                items.remove(*at);
+                None
+            }
+            (PathStep::Key(_) | PathStep::Item(_), _) => None,
+        }
+    }
+
+    pub(super) fn inner_mut(&mut self, path: &[PathStep]) -> Option<&mut Self> {
+        let mut node = self;
+        for step in path {
+            let inner = match (step, &mut node.kind) {
+                (PathStep::Key(text), Kind::Map(entries)) => {
+                    entries.iter_mut().find(|(key, _)| key.text == *text).map(|(_, value)| value)
+                }
+                (PathStep::Item(at), Kind::List(items)) => items.get_mut(*at),
+                (PathStep::Key(_) | PathStep::Item(_), _) => None,
+            };
+            node = inner?;
+        }
+        Some(node)
+    }
+
+    /// How many values a list or map has.
+    pub(super) fn len_at(&self, path: &[Step<'_>]) -> usize {
+        match &self.follow(path).kind {
+            Kind::List(items) => items.len(),
+            Kind::Map(entries) => entries.len(),
+            Kind::Empty | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => 0,
+        }
+    }
+
     /// The place of the value at the end of `path`, or of the last existing one on the way.
     pub(super) fn place_of(&self, path: &[Step<'_>]) -> Place {
         self.follow(path).place
     }
 
-    /// The place of the key at the end of `path`, rather than of its value.
+    /// The place of the last key of `path`, or of the value that should have it.
     pub(super) fn place_of_key(&self, path: &[Step<'_>]) -> Place {
-        let Some((Step::Key(last), before)) = path.split_last() else { return self.place_of(path) };
-        let map = self.follow(before);
-        let Kind::Map(entries) = &map.kind else { return map.place };
-        entries.iter().find(|(key, _)| key.text == *last).map_or(map.place, |(key, _)| key.place)
+        let Some((Step::Key(last), above)) = path.split_last() else { return self.place_of(path) };
+        let inner = self.follow(above);
+        let Kind::Map(entries) = &inner.kind else { return inner.place };
+        entries.iter().find(|(key, _)| key.text == *last).map_or(inner.place, |(key, _)| key.place)
     }
 
     /// The place of `text` in the list at the end of `path`.

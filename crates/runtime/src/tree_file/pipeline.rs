@@ -1,7 +1,5 @@
 //! The pipeline of a tree file. The kernel reads it; here its problems get their places in the file.
 
-use std::sync::Arc;
-
 use spinney_kernel::definition::{Graph, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep};
 use spinney_kernel::words::{RoleName, limit};
 
@@ -13,50 +11,42 @@ use crate::output_schema;
 const PIPELINE: Step<'_> = Step::Key("pipeline");
 
 impl Reader<'_> {
-    /// The graph that the tree runs instead of an agent.
-    pub(super) fn graph(&self) -> Result<Option<Arc<Graph>>, FileError> {
-        let graph = self.checked_graph().map_err(|errors| match errors.into_iter().next() {
-            Some(error) => error,
-            None => unreachable!("a graph is not refused without a problem"),
-        })?;
-        Ok(graph.map(Arc::new))
-    }
-
-    /// The graph, or everything that is wrong with it.
-    pub(super) fn checked_graph(&self) -> Result<Option<Graph>, Vec<FileError>> {
-        let Some(written) = &self.keys.pipeline else { return Ok(None) };
+    /// The graph that the tree runs instead of an agent. `None` too if something is wrong with it, which is noted.
+    pub(super) fn graph(&self) -> Option<Graph> {
+        let written = self.keys.pipeline.as_ref()?;
         if self.keys.entry.is_some() {
             let error = self.wrong(&[Step::Key("entry")], "`entry` and `pipeline` in one file");
-            return Err(vec![
-                error.with_help("write `pipeline` for fixed steps, or `entry` to let an agent decide"),
-            ]);
+            self.note(error.with_help("write `pipeline` for fixed steps, or `entry` to let an agent decide"));
         }
         if let Some(role) = self.keys.agents.keys().find(|role| role.is_of_graphs()) {
-            let error = self.wrong(
+            let error = self.wrong_key(
                 &[Step::Key("agents"), Step::Key(role.as_str())],
                 format!("no agent can be called `{role}`"),
             );
-            return Err(vec![error.with_help("that names the tree's own pipeline; choose another name")]);
+            self.note(error.with_help("that names the tree's own pipeline; choose another name"));
         }
         let around = GraphSurroundings {
-            roles: &|role| self.keys.agents.contains_key(role),
+            roles: &|role| self.keys.agents.contains_key(role) || self.is_lost(&["agents", role.as_str()]),
             role_names: self.keys.agents.keys().map(RoleName::as_str).collect(),
-            given: Vec::new(),
+            given: self.keys.inputs.keys().map(String::as_str).collect(),
             nodes_max: limit::GRAPH_NODES_MAX,
         };
-        let graph = Graph::parse(written, &around)
-            .map_err(|problems| problems.iter().map(|problem| self.problem(problem)).collect::<Vec<_>>())?;
-        let mut errors = self.names(&graph);
+        let graph = match Graph::parse(written, &around) {
+            Ok(graph) => graph,
+            Err(problems) => {
+                problems.iter().for_each(|problem| self.note(self.problem(problem)));
+                return None;
+            }
+        };
+        self.names(&graph);
         let (agents, agents_max) = (graph.agents_min() + 1, u64::from(self.agents_max()));
         if agents > agents_max {
             let message =
                 format!("the pipeline needs at least {agents} agents, and `limits.agents` is {agents_max}");
-            errors.push(
-                self.wrong(&[PIPELINE], message)
-                    .with_help(format!("write `limits: {{ agents: {agents} }}` or more")),
-            );
+            let help = format!("write `limits: {{ agents: {agents} }}` or more");
+            self.note(self.wrong(&[PIPELINE], message).with_help(help));
         }
-        if errors.is_empty() { Ok(Some(graph)) } else { Err(errors) }
+        Some(graph)
     }
 
     fn agents_max(&self) -> u32 {
@@ -65,13 +55,12 @@ impl Reader<'_> {
     }
 
     /// What only a tree file knows: its models, and whether a schema is one.
-    fn names(&self, graph: &Graph) -> Vec<FileError> {
-        let mut errors = Vec::new();
+    fn names(&self, graph: &Graph) {
         for node in graph.nodes() {
             if let Some(OnLow::Downgrade(model)) =
                 node.budget.as_ref().and_then(|budget| budget.on_low.as_ref())
             {
-                errors.extend(self.is_model(&[PIPELINE], model).err());
+                self.noted(self.is_model(&[PIPELINE], model));
             }
             let NodeKind::Step(step) = &node.kind else { continue };
             if let Some(Err(wrong)) =
@@ -81,10 +70,9 @@ impl Reader<'_> {
                     "bad `output_schema` of step `{}` at {}: {}",
                     node.id, wrong.path, wrong.expected
                 );
-                errors.push(self.wrong(&[PIPELINE], message));
+                self.note(self.wrong(&[PIPELINE], message));
             }
         }
-        errors
     }
 
     fn problem(&self, problem: &GraphProblem) -> FileError {

@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::node::{Key, Kind, Node};
+use super::node::{Key, Kind, Node, PathStep};
 use super::wrong::{Wrong, cut};
 
 impl Node {
@@ -43,8 +43,8 @@ impl<'de> Deserializer<'de> for &'de Node {
                 (None, None) => visitor.visit_f64(number.as_f64().unwrap_or_default()),
             },
             Kind::Text(text) => visitor.visit_borrowed_str(text),
-            Kind::List(items) => visitor.visit_seq(Items { rest: items.iter() }),
-            Kind::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
+            Kind::List(items) => visitor.visit_seq(Items { rest: items.iter().enumerate() }),
+            Kind::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), entry: None }),
         };
         value.map_err(|wrong| wrong.at(self.place))
     }
@@ -109,36 +109,40 @@ impl<'de> Deserializer<'de> for &'de Node {
 }
 
 struct Items<'de> {
-    rest: std::slice::Iter<'de, Node>,
+    rest: std::iter::Enumerate<std::slice::Iter<'de, Node>>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = Wrong;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
-        let Some(item) = self.rest.next() else { return Ok(None) };
-        seed.deserialize(item).map(Some).map_err(|wrong| wrong.at(item.place))
+        let Some((at, item)) = self.rest.next() else { return Ok(None) };
+        let read = seed.deserialize(item).map(Some);
+        read.map_err(|wrong| wrong.at(item.place).within(PathStep::Item(at)))
     }
 }
 
 struct Entries<'de> {
     rest: std::slice::Iter<'de, (Key, Node)>,
-    value: Option<&'de Node>,
+    entry: Option<&'de (Key, Node)>,
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Wrong;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
-        let Some((key, value)) = self.rest.next() else { return Ok(None) };
-        self.value = Some(value);
+        let Some(entry) = self.rest.next() else { return Ok(None) };
+        self.entry = Some(entry);
+        let (key, _) = entry;
         let text: StrDeserializer<'_, Wrong> = key.text.as_str().into_deserializer();
-        seed.deserialize(text).map(Some).map_err(|wrong| wrong.at(key.place))
+        let read = seed.deserialize(text).map(Some);
+        read.map_err(|wrong| wrong.at(key.place).within(PathStep::Key(key.text.clone())))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        let value = self.value.take().ok_or_else(|| Wrong::new("a value was read before its key"))?;
-        seed.deserialize(value).map_err(|wrong| wrong.at(value.place))
+        let (key, value) = self.entry.take().ok_or_else(|| Wrong::new("a value was read before its key"))?;
+        let read = seed.deserialize(value);
+        read.map_err(|wrong| wrong.at(value.place).within(PathStep::Key(key.text.clone())))
     }
 }
 
@@ -171,7 +175,8 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         let value = self.value.ok_or_else(|| {
             Wrong::new(format!("`{name}` needs a value")).with_help(format!("write {{ {name}: … }}"))
         })?;
-        seed.deserialize(value).map_err(|wrong| wrong.at(value.place))
+        let read = seed.deserialize(value);
+        read.map_err(|wrong| wrong.at(value.place).within(PathStep::Key(name.to_owned())))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Wrong> {

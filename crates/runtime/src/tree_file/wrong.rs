@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{self, Expected, Unexpected};
 
 use super::error::{FileError, Place};
+use super::node::PathStep;
 use super::{nearest, other_words};
 
 #[derive(Clone, Debug)]
@@ -12,11 +13,16 @@ pub(super) struct Wrong {
     place: Option<Place>,
     message: String,
     help: String,
+    /// The steps to the value that is wrong, the innermost first.
+    inside_out: Vec<PathStep>,
+    /// The required key that is not there.
+    missing: Option<&'static str>,
 }
 
 impl Wrong {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { place: None, message: message.into(), help: String::new() }
+        let (message, help) = (message.into(), String::new());
+        Self { place: None, message, help, inside_out: Vec::new(), missing: None }
     }
 
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -30,8 +36,27 @@ impl Wrong {
         self
     }
 
+    /// Adds the step that leads to the value that is wrong.
+    pub(super) fn within(mut self, step: PathStep) -> Self {
+        self.inside_out.push(step);
+        self
+    }
+
+    /// The value that is wrong, from the root.
+    pub(super) fn path(&self) -> Vec<PathStep> {
+        self.inside_out.iter().rev().cloned().collect()
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place.unwrap_or(Place::START)
+    }
+
+    pub(super) const fn missing(&self) -> Option<&'static str> {
+        self.missing
+    }
+
     pub(super) fn in_file(self, file: &str) -> FileError {
-        FileError::new(file, self.place.unwrap_or(Place::START), self.message).with_help(self.help)
+        FileError::new(file, self.place(), self.message).with_help(self.help)
     }
 }
 
@@ -75,7 +100,8 @@ impl de::Error for Wrong {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::new(format!("`{field}` is missing"))
+        let help = format!("write `{field}: …`");
+        Self { missing: Some(field), ..Self::new(format!("`{field}` is missing")).with_help(help) }
     }
 }
 

@@ -24,7 +24,7 @@ use spinney_kernel::words::limit;
 use crate::name;
 
 /// Every key, one per line.
-const EVERY_KEY: &str = "\
+pub(crate) const EVERY_KEY: &str = "\
 name: research
 goal: Compare three frameworks.
 thread: team/7
@@ -101,7 +101,7 @@ agents:
     model: small
 ";
 
-const EVERY_KEY_JSON: &str = r#"{
+pub(crate) const EVERY_KEY_JSON: &str = r#"{
   "name": "research", "goal": "Compare three frameworks.", "thread": "team/7", "entry": "lead",
   "durability": "full", "unpriced": "allow", "tags": { "customer": "acme" },
   "shared": { "plan": { "read": ["lead", "researcher"], "write": ["lead"] }, "notes.*": { "write": [] } },
@@ -139,7 +139,7 @@ const EVERY_KEY_JSON: &str = r#"{
   }
 }"#;
 
-const EVERY_KEY_TOML: &str = r#"
+pub(crate) const EVERY_KEY_TOML: &str = r#"
 name = "research"
 goal = "Compare three frameworks."
 thread = "team/7"
@@ -673,7 +673,7 @@ fn a_file_of_one_long_line_is_read_in_no_time() {
 }
 
 /// What a mutation inserts into a file.
-fn splinter() -> impl Strategy<Value = String> {
+pub(crate) fn splinter() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
         "[\\x00-\\x7f]{1,3}",

@@ -79,7 +79,7 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
     insta::assert_snapshot!(edited("script: fast", "scirpt: fast"), @"tree.yaml:8:5: unknown key `scirpt`: did you mean `script`?");
     insta::assert_snapshot!(edited("input_per_mtok_usd", "input_per_mtok"), @"tree.yaml:9:14: unknown key `input_per_mtok`: did you mean `input_per_mtok_usd`?");
     insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { deep: 3 }"), @"tree.yaml:4:11: unknown key `deep`: known keys: depth, children, agents, parallel, rate");
-    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, durability, unpriced, thread, tags, shared");
+    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, durability, unpriced, thread, tags, shared, inputs");
     insta::assert_snapshot!(edited("name: research", "Name: research"), @"tree.yaml:1:1: unknown key `Name`: did you mean `name`?");
 }
 
@@ -156,7 +156,7 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited(price, "[1]"), @"tree.yaml:9:12: expected the keys of a price, or `provider/model`, found a list");
     insta::assert_snapshot!(edited(price, "cheap"), @"tree.yaml:9:12: `cheap` is no provider and model: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(edited(price, "acme/pro"), @"tree.yaml:9:12: there is no price table here: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25, ", ""), @"tree.yaml:9:12: `input_per_mtok_usd` is missing");
+    insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25, ", ""), @"tree.yaml:9:12: `input_per_mtok_usd` is missing: write `input_per_mtok_usd: …`");
     insta::assert_snapshot!(edited("entry: lead", "durability: fully"), @"tree.yaml:18:13: unknown word `fully`: did you mean `full`?");
     insta::assert_snapshot!(edited("entry: lead", "unpriced: maybe"), @"tree.yaml:18:11: unknown word `maybe`: known words: refuse, allow");
     insta::assert_snapshot!(edited("entry: lead", "thread: a b"), @"tree.yaml:18:9: `a b` is not a valid thread id: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
@@ -207,16 +207,16 @@ fn an_invalid_name_reports_the_rule() {
 
 #[test]
 fn what_is_missing_is_named() {
-    insta::assert_snapshot!(edited("name: research\n", ""), @"tree.yaml:1:1: `name` is missing");
+    insta::assert_snapshot!(edited("name: research\n", ""), @"tree.yaml:1:1: `name` is missing: write `name: …`");
     insta::assert_snapshot!(edited("entry: lead\n", ""), @"tree.yaml:1:1: `entry` is missing: say which agent is the root, one of lead, writer");
-    insta::assert_snapshot!(edited("    provider: scripted\n", ""), @"tree.yaml:7:5: `provider` is missing");
+    insta::assert_snapshot!(edited("    provider: scripted\n", ""), @"tree.yaml:7:5: `provider` is missing: write `provider: …`");
     insta::assert_snapshot!(edited("name: research", "name: ' '"), @"tree.yaml:1:7: `name` is empty: write something");
     insta::assert_snapshot!(edited("goal: Compare.", "goal: ''"), @"tree.yaml:2:7: `goal` is empty: write something");
     insta::assert_snapshot!(edited("models:\n  fast:", "models: {}\nbudget2:\n  fast:"), @"tree.yaml:6:1: unknown key `budget2`: did you mean `budget`?");
     insta::assert_snapshot!(error("name: n\nmodels: {}\nagents: {a: {model: m}}\n"), @"tree.yaml:2:9: `models` is empty: write at least one");
     insta::assert_snapshot!(error("name: n\nmodels: {m: {provider: scripted, script: s}}\nagents: {}\n"), @"tree.yaml:3:9: `agents` is empty: write at least one");
-    insta::assert_snapshot!(error("name: n\nagents: {a: {model: m}}\n"), @"tree.yaml:1:1: `models` is missing");
-    insta::assert_snapshot!(error("name: n\nmodels: {m: {provider: scripted, script: s}}\n"), @"tree.yaml:1:1: `agents` is missing");
+    insta::assert_snapshot!(error("name: n\nagents: {a: {model: m}}\n"), @"tree.yaml:1:1: `models` is missing: write `models: …`");
+    insta::assert_snapshot!(error("name: n\nmodels: {m: {provider: scripted, script: s}}\n"), @"tree.yaml:1:1: `agents` is missing: write `agents: …`");
     insta::assert_snapshot!(error(""), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
     insta::assert_snapshot!(error(" \n\n"), @"tree.yaml:1:1: the file is empty: a tree needs a name, models and agents");
     insta::assert_snapshot!(error("# only a comment\n"), @"tree.yaml:2:1: the file is empty: a tree needs a name, models and agents");
@@ -248,7 +248,7 @@ fn broken_json_names_its_place() {
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"a\", \"name\": \"b\"}"), @"tree.json:1:15: key `name` is here twice: first on line 1");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e999}}}}"), @"tree.json:2:56: number out of range");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e99}}}}"), @"tree.json:2:56: `1000000000000000000000000000000000000000` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
-    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, durability, unpriced, thread, tags, shared");
+    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, durability, unpriced, thread, tags, shared, inputs");
     insta::assert_snapshot!(told_of("tree.json", "[\"name\"]"), @"tree.json:1:1: expected the keys of a tree, found a list");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"\\ud800\"}"), @"tree.json:1:10: unexpected end of hex escape");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": NaN}"), @"tree.json:1:10: expected value");
@@ -264,7 +264,7 @@ fn broken_toml_names_its_place() {
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nname = \"m\"\n"), @"tree.toml:2:1: duplicate key");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nnmae = \"m\"\n"), @"tree.toml:2:1: unknown key `nmae`: did you mean `name`?");
     insta::assert_snapshot!(told_of("tree.toml", "name = 5"), @"tree.toml:1:8: expected text, found the number 5: put it in quotes");
-    insta::assert_snapshot!(told_of("tree.toml", "name = 1979-05-27"), @"tree.toml:1:1: `models` is missing");
+    insta::assert_snapshot!(told_of("tree.toml", "name = 1979-05-27"), @"tree.toml:1:1: `models` is missing: write `models: …`");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nbudget = { cost_usd = nan }\nmodels = {}\nagents = {}\n"), @"tree.toml:2:23: `nan` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntokens = 99999999999999999999\n"), @"tree.toml:3:10: the number 99999999999999999999 is too large");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\nmodel = \"x\"\n"), @"tree.toml:6:9: unknown model `x`: known models: m");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use spinney::clock::{Clock, SystemClock};
-use spinney::tree_file::{ModelSource, ProviderSource, TreeFile};
+use spinney::tree_file::{FileError, ModelSource, ProviderSource, TreeFile};
 use spinney_drivers::providers::{ProviderClients, TrialFault};
 use spinney_drivers::scripted::Script;
 use spinney_kernel::budget::Used;
@@ -59,7 +59,7 @@ impl Trial {
         let model = match providers::model(&self.file, name, source, &self.clients) {
             Ok(model) => model,
             // It says where, and what to write instead.
-            Err(error) => return finding.failed(error.to_string(), None),
+            Err(error) => return finding.failed(FileError::from(error).to_string(), None),
         };
         let server = model.service().unwrap_or_default().to_owned();
         let started = SystemClock::new().now_ms();

@@ -332,7 +332,7 @@ impl<'a> Flow<'a, '_> {
     }
 }
 
-fn is_builtin(name: &str) -> bool {
+pub(super) fn is_builtin(name: &str) -> bool {
     matches!(name, GOAL | ROUND | INDEX)
 }
 

@@ -279,6 +279,12 @@ impl Graph {
         if problems.is_empty() { Ok(graph) } else { Err(problems.into_all()) }
     }
 
+    /// Whether expressions know this name although nothing writes it.
+    #[must_use]
+    pub fn is_builtin(name: &str) -> bool {
+        flow::is_builtin(name)
+    }
+
     #[must_use]
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes

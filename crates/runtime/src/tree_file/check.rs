@@ -1,0 +1,211 @@
+//! Problems that no single key shows: roles that can never start, models that nobody can use, prices that are missing.
+
+use std::collections::BTreeSet;
+
+use spinney_kernel::budget::Resource;
+use spinney_kernel::definition::{Allow, BudgetSpec, Builtin, Definition, OnLow, Refusal, Unpriced};
+use spinney_kernel::words::{ModelName, RoleName};
+
+use super::error::FileError;
+use super::node::Step;
+use super::problem::FileProblem;
+use super::reach::Reach;
+use super::{TreeFile, nearest};
+
+impl TreeFile {
+    /// Everything that is wrong with the definition as a whole. It is this file's, possibly changed by the caller.
+    #[must_use]
+    pub fn check(&self, definition: &Definition) -> Vec<FileProblem> {
+        let reach = Reach::of(definition);
+        let mut problems: Vec<FileProblem> =
+            self.unpriced(definition).into_iter().map(FileProblem::error).collect();
+        let unused = self.unused_models(definition, &reach);
+        let rest = [self.unpriced_later(definition), self.unreachable(definition, &reach), unused];
+        problems.extend(rest.into_iter().flatten().map(FileProblem::warning));
+        problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
+        problems
+    }
+
+    /// Refuses models without a price that agents would use under a cost ceiling. The kernel refuses each of their
+    /// calls; this reports it before anything starts. `definition` is this file's, possibly changed by the caller.
+    ///
+    /// # Errors
+    /// Names the model, its place and what to write.
+    pub fn check_prices(&self, definition: &Definition) -> Result<(), FileError> {
+        self.unpriced(definition).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// The models of roles that have no price under a ceiling on cost, each once.
+    fn unpriced(&self, definition: &Definition) -> Vec<FileError> {
+        if definition.unpriced == Unpriced::Allow {
+            return Vec::new();
+        }
+        let limited = definition.roles.values().filter(|role| is_limited(definition, &role.budget));
+        let models = limited.map(|role| &role.model).filter(|model| definition.price(model).is_none());
+        let mut seen = BTreeSet::new();
+        let first = models.filter(|model| seen.insert((*model).clone()));
+        first.map(|model| self.unpriced_at(model)).collect()
+    }
+
+    fn unpriced_at(&self, model: &ModelName) -> FileError {
+        let path = [Step::Key("models"), Step::Key(model.as_str())];
+        let refusal = Refusal::Unpriced { model: model.clone() };
+        FileError::new(&self.file, self.root.place_of(&path), refusal.to_string())
+    }
+
+    /// Models without a price that are only used when another one fails or the budget is low.
+    fn unpriced_later(&self, definition: &Definition) -> Vec<FileError> {
+        if definition.unpriced == Unpriced::Allow {
+            return Vec::new();
+        }
+        let mut later: BTreeSet<(&ModelName, &str)> = BTreeSet::new();
+        for role in definition.roles.values().filter(|role| is_limited(definition, &role.budget)) {
+            let fallback = definition.models.get(&role.model).map_or(&[][..], |model| &model.fallback);
+            later.extend(fallback.iter().map(|model| (model, "a fallback")));
+            later.extend(downgrade(&role.budget).map(|model| (model, "what `on_low` downgrades to")));
+        }
+        if is_limited(definition, &BudgetSpec::default()) {
+            let low = downgrade(&definition.budget);
+            later.extend(low.map(|model| (model, "what `on_low` downgrades to")));
+        }
+        let roles = |model: &ModelName| definition.roles.values().any(|role| role.model == *model);
+        let unpriced =
+            later.into_iter().filter(|(model, _)| definition.price(model).is_none() && !roles(model));
+        let error = |(model, what): (&ModelName, &str)| {
+            let path = [Step::Key("models"), Step::Key(model.as_str())];
+            let message = format!("model `{model}` is {what}, and without a price its calls are refused");
+            let error = FileError::new(&self.file, self.root.place_of(&path), message);
+            error.with_help("give it a `price`, or set `unpriced: allow`")
+        };
+        unpriced.map(error).collect()
+    }
+
+    /// Roles that no agent can ever start.
+    fn unreachable(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
+        let never = definition.roles.keys().filter(|role| !reach.has(role));
+        never.map(|role| self.unreachable_role(definition, reach, role)).collect()
+    }
+
+    fn unreachable_role(&self, definition: &Definition, reach: &Reach, role: &RoleName) -> FileError {
+        let at = |key| [Step::Key("agents"), Step::Key(role.as_str()), Step::Key(key)];
+        let never = |reason: String| format!("`{role}` can never be started: {reason}");
+        let met = reach.refused.get(role).and_then(|refused| refused.first());
+        if let Some((parent, refusal)) = met {
+            let (reason, help, key) = refused(parent, role, refusal);
+            let place =
+                self.root.place_of_key(&key.map_or_else(|| at("")[..2].to_vec(), |key| at(key).to_vec()));
+            return FileError::new(&self.file, place, never(reason)).with_help(help);
+        }
+        let spawners: Vec<&str> = reach
+            .spawns
+            .keys()
+            .filter(|name| definition.roles.get(*name).is_some_and(|role| spawns(&role.caps.tools)))
+            .map(RoleName::as_str)
+            .collect();
+        let help = if spawners.is_empty() {
+            format!("give the tool `spawn_agent` to `{}`, or delete `{role}`", definition.entry)
+        } else {
+            let agents = nearest::listed(spawners);
+            format!("add it to the `subagents` of an agent that spawns ({agents}), or delete it")
+        };
+        let place = self.root.place_of_key(&at("")[..2]);
+        FileError::new(&self.file, place, never("no agent may spawn it".to_owned())).with_help(help)
+    }
+
+    /// Entries of `subagents` that their agent can never spawn, although others can.
+    fn contradictions(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
+        let mut errors = Vec::new();
+        for (name, role) in &definition.roles {
+            let Allow::Only(children) = &role.caps.spawn else { continue };
+            let path = [Step::Key("agents"), Step::Key(name.as_str()), Step::Key("subagents")];
+            if !children.is_empty() && !spawns(&role.caps.tools) {
+                let message = format!("`{name}` has `subagents` and cannot spawn them");
+                let error = FileError::new(&self.file, self.root.place_of_key(&path), message);
+                errors.push(error.with_help("add the tool `spawn_agent`, or delete `subagents`"));
+                continue;
+            }
+            let spawned = reach.spawns.get(name);
+            for child in children.iter().filter(|child| reach.has(child) && reach.is_whole) {
+                let met = reach.refused.get(child).into_iter().flatten();
+                let Some((_, refusal)) = met.clone().find(|(parent, _)| parent == name) else { continue };
+                if spawned.is_some_and(|spawned| spawned.contains(child)) {
+                    continue;
+                }
+                let (reason, help, _) = refused(name, child, refusal);
+                let place = self.root.place_of_item(&path, child.as_str());
+                let message = format!("`{name}` can never spawn `{child}`: {reason}");
+                errors.push(FileError::new(&self.file, place, message).with_help(help));
+            }
+        }
+        errors
+    }
+
+    /// Models that no agent can use. An agent that spawns may choose any model that it allows below it.
+    fn unused_models(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
+        let mut used: BTreeSet<&ModelName> = BTreeSet::new();
+        used.extend(downgrade(&definition.budget));
+        for role in reach.spawns.keys().filter_map(|name| definition.roles.get(name)) {
+            used.insert(&role.model);
+            used.extend(downgrade(&role.budget));
+            if spawns(&role.caps.tools) && role.caps.spawn != Allow::only([]) {
+                used.extend(definition.models.keys().filter(|model| role.caps.below.has(*model)));
+            }
+        }
+        let fallbacks = used.iter().filter_map(|model| definition.models.get(*model));
+        let fallbacks: Vec<&ModelName> = fallbacks.flat_map(|model| &model.fallback).collect();
+        used.extend(fallbacks);
+        // The model of a role that can never start is named with the role.
+        let is_named = |model: &ModelName| definition.roles.values().any(|role| role.model == *model);
+        let unused = definition.models.keys().filter(|model| !used.contains(model) && !is_named(model));
+        let error = |model: &ModelName| {
+            let path = [Step::Key("models"), Step::Key(model.as_str())];
+            let error = FileError::new(
+                &self.file,
+                self.root.place_of_key(&path),
+                format!("no agent can use model `{model}`"),
+            );
+            error.with_help("name it in an agent's `model`, or delete it")
+        };
+        unused.map(error).collect()
+    }
+}
+
+/// Why a parent cannot spawn a role, what to do, and the role's key that is in the way.
+fn refused(parent: &RoleName, role: &RoleName, refusal: &Refusal) -> (String, String, Option<&'static str>) {
+    match refusal {
+        Refusal::ToolNotAllowed { tools, .. } => {
+            let names: Vec<String> = tools.iter().map(|tool| format!("`{tool}`")).collect();
+            let (names, it) = (names.join(", "), if tools.len() == 1 { "it" } else { "them" });
+            let noun = if tools.len() == 1 { "tool" } else { "tools" };
+            let help = format!("give {it} to `{parent}` too, or take {it} from `{role}`");
+            (format!("`{parent}` lacks its {noun} {names}"), help, Some("tools"))
+        }
+        Refusal::ModelNotAllowed { model, .. } => {
+            let reason = format!("its model `{model}` is not among those that `{parent}` allows below it");
+            let help = format!(
+                "add `{model}` to the `subagent_models` above `{role}`, or give `{role}` another model"
+            );
+            (reason, help, Some("model"))
+        }
+        Refusal::DepthLimit { depth_max, .. } => {
+            let reason = format!("`{parent}` is at the depth limit of {depth_max}");
+            (reason, "raise `limits.depth`".to_owned(), None)
+        }
+        other => (other.to_string(), String::new(), None),
+    }
+}
+
+fn is_limited(definition: &Definition, budget: &BudgetSpec) -> bool {
+    definition.budget.limit.of(Resource::Cost).or(budget.limit.of(Resource::Cost)).is_some()
+}
+
+const fn downgrade(budget: &BudgetSpec) -> Option<&ModelName> {
+    match &budget.on_low {
+        Some(OnLow::Downgrade(model)) => Some(model),
+        Some(OnLow::Halt | OnLow::Shrink) | None => None,
+    }
+}
+
+fn spawns(tools: &Allow<spinney_kernel::words::ToolName>) -> bool {
+    tools.has(Builtin::SpawnAgent.word())
+}

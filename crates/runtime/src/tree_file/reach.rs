@@ -1,0 +1,97 @@
+//! Which roles can be started, by whom, and why others never can. Rights are narrowed as the kernel narrows them. A role
+//! counts as startable if any chain of parents allows it; whether it already is among its own ancestors is not followed,
+//! except for the root and for itself, so a warning is never wrong.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use spinney_kernel::definition::{Allow, Builtin, Caps, Definition, Recursion, Refusal};
+use spinney_kernel::words::{ModelName, RoleName};
+
+/// Most spawns that are tried. Files that people write need far fewer; beyond it every role counts as startable.
+const TRIED_MAX: usize = 50_000;
+
+/// Who can start whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Every role that can be started, with the roles that its agents can spawn.
+    pub spawns: BTreeMap<RoleName, BTreeSet<RoleName>>,
+    /// The refusals that a role met where it could not be spawned, each with the role of the parent.
+    pub refused: BTreeMap<RoleName, Vec<(RoleName, Refusal)>>,
+    /// Whether everything was tried.
+    pub is_whole: bool,
+}
+
+impl Reach {
+    /// Starts at the root.
+    #[must_use]
+    pub fn of(definition: &Definition) -> Self {
+        let mut reach = Self { is_whole: true, ..Self::default() };
+        let mut waiting: VecDeque<(RoleName, Caps, u32)> = VecDeque::new();
+        // The roles that steps of a pipeline name start here too.
+        if let Ok((name, role)) = definition.role(&definition.entry) {
+            let mut caps = role.caps.clone();
+            caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+            waiting.push_back((name.clone(), caps, 0));
+        }
+        let mut seen = BTreeSet::new();
+        let mut tried = 0;
+        while let Some((name, caps, depth)) = waiting.pop_front() {
+            // The shortest way comes first, so a later one at the same rights allows nothing more.
+            if !seen.insert((name.clone(), state(&caps))) {
+                continue;
+            }
+            reach.spawns.entry(name.clone()).or_default();
+            if !caps.tools.has(Builtin::SpawnAgent.word()) {
+                continue;
+            }
+            for (child, role) in &definition.roles {
+                tried += 1;
+                if tried > TRIED_MAX {
+                    reach.is_whole = false;
+                    return reach;
+                }
+                let is_above = *child == definition.entry || *child == name;
+                if !caps.spawn.has(child) || (is_above && role.recursive == Recursion::Refused) {
+                    continue;
+                }
+                match spawned(&caps, depth, &role.caps, &role.model) {
+                    Ok(narrowed) => {
+                        reach.spawns.entry(name.clone()).or_default().insert(child.clone());
+                        waiting.push_back((child.clone(), narrowed, depth + 1));
+                    }
+                    Err(refusal) => reach.refuse(child, &name, refusal),
+                }
+            }
+        }
+        reach
+    }
+
+    /// Whether agents of this role can be started.
+    #[must_use]
+    pub fn has(&self, role: &RoleName) -> bool {
+        !self.is_whole || self.spawns.contains_key(role)
+    }
+
+    fn refuse(&mut self, child: &RoleName, parent: &RoleName, refusal: Refusal) {
+        let refused = self.refused.entry(child.clone()).or_default();
+        if !refused.iter().any(|(known, _)| known == parent) {
+            refused.push((parent.clone(), refusal));
+        }
+    }
+}
+
+/// The rights of a child, in the order in which the kernel checks them.
+fn spawned(parent: &Caps, depth: u32, wanted: &Caps, model: &ModelName) -> Result<Caps, Refusal> {
+    if depth >= parent.depth_max {
+        return Err(Refusal::DepthLimit { depth, depth_max: parent.depth_max });
+    }
+    parent.check_child_model(wanted, model)?;
+    parent.narrowed(wanted)
+}
+
+type CapsState = (Allow<ModelName>, Allow<ModelName>, Allow<RoleName>, u32);
+
+/// What differs between two agents of one role. Its tools never do.
+fn state(caps: &Caps) -> CapsState {
+    (caps.models.clone(), caps.below.clone(), caps.spawn.clone(), caps.depth_max)
+}

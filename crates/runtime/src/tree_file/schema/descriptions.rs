@@ -1,0 +1,163 @@
+//! What each key does, in the words of `docs/tree-file.md`, for the hints of editors.
+
+/// By the struct that has the key.
+pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
+    let keys = match of {
+        "TreeKeys" => TREE,
+        "TreeLimitKeys" => TREE_LIMITS,
+        "InputKeys" => INPUT,
+        "ModelKeys" => MODEL,
+        "ParamKeys" => PARAMS,
+        "PriceKeys" => PRICE,
+        "AgentKeys" => AGENT,
+        "AgentLimitKeys" => AGENT_LIMITS,
+        "WindowKeys" => WINDOW,
+        "BudgetKeys" => BUDGET,
+        "Repeats" => REPEATS,
+        _ => return None,
+    };
+    keys.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
+}
+
+type Keys = &'static [(&'static str, &'static str)];
+
+const TREE: Keys = &[
+    ("name", "The name of the tree, for people."),
+    (
+        "goal",
+        "The task of the root; may be given when the tree is started. May use inputs: {{ inputs.topic }}.",
+    ),
+    ("inputs", "Values that are given when the tree is started, by name; goal and prompts may use them."),
+    ("entry", "The agent that is the root; optional if there is only one agent."),
+    ("models", "The models by name."),
+    ("agents", "The roles of agents by name."),
+    ("budget", "The ceilings of the whole tree."),
+    ("limits", "The limits of the whole tree."),
+    ("durability", "What the journal survives: full (a power loss), normal (the death of the process), off."),
+    ("unpriced", "Whether a model without a price is refused under a cost ceiling, or counts as free."),
+    ("thread", "The conversation that the tree belongs to; default: its own."),
+    ("tags", "Your own labels. They appear on every event; agents never see them."),
+];
+
+const TREE_LIMITS: Keys = &[
+    ("depth", "The maximum depth of an agent below the root; default 3."),
+    ("children", "The maximum number of live children of one agent; default 16."),
+    ("agents", "The maximum number of agents in the tree, including ended ones; default 1000."),
+    ("parallel", "The maximum number of calls that run at the same time; default 64."),
+];
+
+const INPUT: Keys = &[
+    ("type", "text (default) or json."),
+    ("default", "The value if none is given. Without one the input is required."),
+    (
+        "env",
+        "The environment variable that has the value if none is given. The journal keeps it: no place for keys.",
+    ),
+    ("description", "What to give, for people."),
+];
+
+const MODEL: Keys = &[
+    (
+        "provider",
+        "Where the answers come from: openai, openai_chat, anthropic, gemini, ollama, openai_compatible or scripted.",
+    ),
+    ("model", "The provider's name of the model; required unless scripted."),
+    ("base_url", "The provider's URL, if not the default; required for openai_compatible."),
+    ("key_env", "The environment variable with the API key; default: the provider's usual one."),
+    ("params", "Parameters of its calls."),
+    (
+        "script",
+        "The script with the answers, relative to the tree file. For other providers it is used if the key is missing.",
+    ),
+    ("max_output", "The maximum number of output tokens that one call may request."),
+    ("context", "The size of its context in tokens; default: from the price table."),
+    ("attempts_lost_max", "How often a call is started again after its process died; default 8."),
+    (
+        "cache_wait",
+        "How long a call waits at most while another one fills the provider's cache; default 10s.",
+    ),
+    ("price", "Dollars per million tokens, or provider/model to take them from the price table."),
+    ("fallback", "Models to try in order when this one fails."),
+];
+
+const PARAMS: Keys = &[
+    ("temperature", "From 0 to 2."),
+    ("top_p", "From 0 to 1."),
+    ("reasoning_effort", "How much the model reasons, in the provider's own words."),
+    ("thinking", "adaptive: the model decides how much it thinks."),
+    ("thinking_budget", "The most tokens that the model thinks."),
+    ("stop", "Texts at which the model stops."),
+    ("seed", "Repeatable answers, if the provider supports it."),
+    ("headers", "Additional headers, each with the environment variable of its value."),
+];
+
+const PRICE: Keys = &[
+    ("input_per_mtok_usd", "Dollars per million input tokens."),
+    ("output_per_mtok_usd", "Dollars per million output tokens."),
+    (
+        "cached_input_per_mtok_usd",
+        "Dollars per million input tokens from the provider's cache; default: as other input.",
+    ),
+    (
+        "cache_write_per_mtok_usd",
+        "Dollars per million input tokens written to the cache; default: as other input.",
+    ),
+];
+
+const AGENT: Keys = &[
+    ("model", "Its model, one of models."),
+    ("prompt", "What its model reads first. May use inputs: {{ inputs.topic }}."),
+    ("tools", "The tools it may call; none if absent."),
+    ("subagents", "The roles it may spawn; all if absent. Spawning needs the tool spawn_agent."),
+    ("subagent_models", "The models that agents below it may use; all if absent or empty."),
+    (
+        "approvals",
+        "Tools that need a person's approval (ask) or are forbidden (deny), for it and everything below it.",
+    ),
+    ("limits", "The limits of each of its agents."),
+    ("budget", "The ceilings of each of its agents and everything below it."),
+    ("recursive", "Whether it may appear below itself, with another goal."),
+    ("share", "What its agents know at their start beside their goal."),
+    ("output_schema", "The JSON Schema of its answers, as a map or as JSON in a text."),
+    ("window", "How much of its context one model call sees."),
+];
+
+const AGENT_LIMITS: Keys = &[
+    ("max_steps", "The maximum number of model turns; default 100."),
+    ("max_tokens_per_step", "The maximum number of output tokens in one turn."),
+    ("max_output_files", "The maximum number of output files; default 10."),
+    ("max_output_size_bytes", "The maximum total size of output files; default 1000000."),
+    ("timeout", "How long it may work, counted while one of its models or tools runs."),
+    ("depth", "How deep below the root its descendants may be."),
+    ("children", "The maximum number of its live children."),
+];
+
+const WINDOW: Keys = &[
+    ("size", "The maximum number of tokens of one packet."),
+    ("preset", "How categories of messages share the window."),
+    ("images", "The maximum number of images in one packet; default 5."),
+    ("compact", "What replaces messages that are left out: lines, count or summary."),
+    ("clamp_note", "Whether it is told when a child's window is smaller than its own."),
+];
+
+const BUDGET: Keys = &[
+    ("cost_usd", "Dollars."),
+    ("tokens", "Input and output tokens of all calls together."),
+    ("steps", "Model turns."),
+    ("tool_calls", "Tool calls."),
+    ("retries", "Attempts after the first."),
+    (
+        "timeout",
+        "How long it may take: a time, which stands still while a person is waited for, or { wall: time }.",
+    ),
+    ("lend", "Whether every ancestor holds these ceilings from the start."),
+    ("answer_reserve", "The share of cost and tokens that descendants must leave, in percent."),
+    ("on_low", "What to do when a call does not fit: halt (default), shrink, or { downgrade: model }."),
+    ("wrap_up", "Whether it gets a last call before it runs out; default on."),
+    ("repeats", "After how many equal tool calls in a row it is told, and ends."),
+];
+
+const REPEATS: Keys = &[
+    ("notice", "After how many equal tool calls in a row it is told; default 3, 0 is never."),
+    ("end", "After how many equal tool calls in a row it ends; default 6, 0 is never."),
+];

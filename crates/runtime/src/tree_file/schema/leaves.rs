@@ -1,0 +1,45 @@
+//! Values that take several forms, by the names of their types: their part of the schema, and an example.
+
+use serde_json::{Value, json};
+
+/// The part of the schema, and an example, of a type. An optional value is written like one that is not.
+pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
+    let plain = type_name.strip_prefix("core::option::Option<").and_then(|name| name.strip_suffix('>'));
+    let name = plain.unwrap_or(type_name);
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let time = || json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(ms|s|m|h|d)$", "minimum": 1 });
+    let found = match (name.starts_with("spinney"), last) {
+        (true, "Usd") => (
+            json!({ "type": ["number", "string"], "minimum": 0, "pattern": r"^\$?[0-9]+(\.[0-9]{1,9})?$" }),
+            json!(1),
+        ),
+        (true, "TimeSpan") => (time(), json!("5m")),
+        (true, "SpanOrOff") => (json!({ "anyOf": [{ "const": "off" }, time()] }), json!("off")),
+        (true, "Timeout") => {
+            let wall = json!({
+                "type": "object",
+                "properties": { "wall": time() },
+                "required": ["wall"],
+                "additionalProperties": false,
+            });
+            (json!({ "anyOf": [time(), wall] }), json!("5m"))
+        }
+        (true, "Percent") => (
+            json!({ "type": ["integer", "string"], "minimum": 0, "maximum": 90, "pattern": "^[0-9]{1,2}%$" }),
+            json!(10),
+        ),
+        (true, "Count") => (json!({ "type": "integer", "minimum": 0 }), json!(1)),
+        (true, "WrittenPrice") => {
+            (json!({ "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/PriceKeys" }] }), json!("openai/a"))
+        }
+        // The only fields that are read by a function count something.
+        (_, name) if name.contains("__DeserializeWith") => {
+            (json!({ "type": "integer", "minimum": 0 }), json!(1))
+        }
+        (false, "Number") => (json!({ "type": "number" }), json!(1)),
+        // A schema inside the file: a map, or JSON in a text.
+        (false, "Value") => (json!({ "type": ["object", "string"] }), json!({})),
+        _ => return None,
+    };
+    Some(found)
+}

@@ -1,0 +1,130 @@
+//! The most that a tree can spend before anything runs: what its ceilings allow, at the rates of its models. A hold
+//! never passes a ceiling, so neither does what is spent, unless a provider bills more than was held.
+
+use spinney_kernel::budget::{Price, Resource};
+use spinney_kernel::definition::{Definition, Unpriced};
+use spinney_kernel::words::{ModelName, RoleName, Time, limit};
+
+/// The most that a tree can spend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorstCase {
+    /// In nano-dollars.
+    pub cost: SpendBound,
+    /// Of all models together.
+    pub tokens: SpendBound,
+    /// Models whose calls count as free, because they have no price and the file allows that.
+    pub free: Vec<ModelName>,
+    /// What one call of each role's agents holds at most.
+    pub calls: Vec<CallBound>,
+}
+
+/// The most of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpendBound {
+    /// The tree's own ceiling.
+    Ceiling(u64),
+    /// The ceiling of the other resource, at the dearest or the cheapest rate of all models.
+    AtRate(u64),
+    /// Nothing limits it.
+    None,
+}
+
+impl SpendBound {
+    /// The number, if there is one.
+    #[must_use]
+    pub const fn most(&self) -> Option<u64> {
+        match self {
+            Self::Ceiling(most) | Self::AtRate(most) => Some(*most),
+            Self::None => None,
+        }
+    }
+
+    fn smaller(self, other: Self) -> Self {
+        match (self.most(), other.most()) {
+            (Some(own), Some(others)) if others < own => other,
+            (None, Some(_)) => other,
+            (Some(_) | None, _) => self,
+        }
+    }
+}
+
+/// What one call of a role holds at most with its own model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallBound {
+    /// The role.
+    pub role: RoleName,
+    /// Its model.
+    pub model: ModelName,
+    /// The tokens of a full window; `None` if the context of its model is unknown.
+    pub input: Option<u64>,
+    /// The most output tokens.
+    pub output: u64,
+    /// In nano-dollars, for a full window and the whole output; `None` if one of them or the price is unknown.
+    pub cost: Option<u64>,
+    /// The most turns.
+    pub turns: Option<u32>,
+}
+
+impl WorstCase {
+    /// With the ceilings of a definition, at the prices of this moment.
+    #[must_use]
+    pub fn of(definition: &Definition, now: Time) -> Self {
+        let role = definition.roles.get(&definition.entry);
+        let budget =
+            role.map_or_else(|| definition.budget.clone(), |role| definition.budget.or(&role.budget));
+        let ceiling = |resource| budget.limit.of(resource).map_or(SpendBound::None, SpendBound::Ceiling);
+        let (cost, tokens) = (ceiling(Resource::Cost), ceiling(Resource::Tokens));
+        let free = free(definition);
+        let at_rate = |most: Option<u64>, bound: &dyn Fn(u64) -> Option<u64>| {
+            most.and_then(bound).map_or(SpendBound::None, SpendBound::AtRate)
+        };
+        let cost_of_tokens = at_rate(tokens.most(), &|tokens| cost_at_most(definition, &free, tokens));
+        let tokens_of_cost = at_rate(cost.most(), &|cost| tokens_at_most(definition, cost));
+        Self {
+            cost: cost.smaller(cost_of_tokens),
+            tokens: tokens.smaller(tokens_of_cost),
+            free,
+            calls: definition.roles.keys().filter_map(|role| call(definition, role, now)).collect(),
+        }
+    }
+}
+
+/// Unpriced models count as free only where the file says so; otherwise the kernel refuses them under a ceiling.
+fn free(definition: &Definition) -> Vec<ModelName> {
+    let unpriced = definition.models.iter().filter(|(_, model)| model.price.is_none());
+    match definition.unpriced {
+        Unpriced::Allow => unpriced.map(|(name, _)| name.clone()).collect(),
+        Unpriced::Refuse => Vec::new(),
+    }
+}
+
+/// The most that this many tokens cost. Unknown if a model has no price, or if tools have a price of their own.
+fn cost_at_most(definition: &Definition, free: &[ModelName], tokens: u64) -> Option<u64> {
+    if definition.tools.values().any(|tool| tool.cost_nanos_max > 0) {
+        return None;
+    }
+    let priced = definition.models.iter().filter(|(name, _)| !free.contains(name));
+    let rates = priced.map(|(_, model)| model.price.as_ref().map(Price::dearest_token_nanos));
+    let dearest = rates.collect::<Option<Vec<u64>>>()?.into_iter().max().unwrap_or_default();
+    tokens.checked_mul(dearest)
+}
+
+/// The most tokens that cost this much. Unknown if some tokens of a model cost nothing.
+fn tokens_at_most(definition: &Definition, cost: u64) -> Option<u64> {
+    let rates = definition.models.values().map(|model| model.price.as_ref().map(Price::cheapest_per_mtok));
+    let cheapest = rates.collect::<Option<Vec<u64>>>()?.into_iter().min().filter(|rate| *rate > 0)?;
+    u64::try_from(u128::from(cost) * 1_000_000 / u128::from(cheapest)).ok()
+}
+
+fn call(definition: &Definition, name: &RoleName, now: Time) -> Option<CallBound> {
+    let role = definition.roles.get(name)?;
+    let model = definition.models.get(&role.model)?;
+    let turns = role.turns.as_ref();
+    let own = turns.and_then(|turns| turns.window.as_ref()?.size);
+    let share = model.context.map(|context| context / 100 * limit::WINDOW_PERCENT);
+    let input = own.into_iter().chain(share).min();
+    let output = turns.map_or_else(|| model.output_cap(), |turns| turns.output_cap_with(model));
+    let cost = input.zip(model.price.as_ref()).map(|(input, price)| price.worst_case(input, output, now));
+    let turns = turns.map(|turns| turns.turns_max);
+    Some(CallBound { role: name.clone(), model: role.model.clone(), input, output, cost, turns })
+}

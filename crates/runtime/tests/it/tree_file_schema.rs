@@ -1,0 +1,134 @@
+//! The JSON Schema of tree files: it is current, takes every file that can be read, and refuses unknown keys.
+
+use std::path::Path;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use spinney::TreeFile;
+
+use crate::tree_file::{EVERY_KEY, EVERY_KEY_JSON, EVERY_KEY_TOML};
+
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tree-file.schema.json");
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+
+fn validator() -> Validator {
+    jsonschema::validator_for(&TreeFile::json_schema()).unwrap()
+}
+
+/// As editors read it: `on` is a text.
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str_with_options(text, serde_saphyr::options! { strict_booleans: true }).unwrap()
+}
+
+#[test]
+fn the_committed_schema_is_current() {
+    let committed: Value = serde_json::from_str(&std::fs::read_to_string(COMMITTED).unwrap()).unwrap();
+    assert_eq!(
+        committed,
+        TreeFile::json_schema(),
+        "write it again: spinney check --schema > docs/tree-file.schema.json"
+    );
+}
+
+/// Every tree file in a folder and below it.
+fn tree_files(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            tree_files(&path, found);
+        } else if name.ends_with(".yaml") && !name.ends_with(".script.yaml") {
+            found.push((name, std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn every_example_and_every_key_are_in_the_schema() {
+    let validator = validator();
+    let mut files = Vec::new();
+    tree_files(Path::new(EXAMPLES), &mut files);
+    assert!(files.len() > 10, "{files:?}");
+    let mut values: Vec<(String, Value)> =
+        files.iter().map(|(name, text)| (name.clone(), yaml(text))).collect();
+    values.push(("every key".to_owned(), yaml(EVERY_KEY)));
+    values.push(("every key, JSON".to_owned(), serde_json::from_str(EVERY_KEY_JSON).unwrap()));
+    let toml: toml::Table = EVERY_KEY_TOML.parse().unwrap();
+    values.push(("every key, TOML".to_owned(), serde_json::to_value(toml).unwrap()));
+    for (name, value) in values {
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    }
+}
+
+/// An editor finds a modeline in each example, and the schema at its end.
+#[test]
+fn every_example_names_the_schema() {
+    let mut files = Vec::new();
+    tree_files(Path::new(EXAMPLES), &mut files);
+    for (name, text) in files {
+        let first = text.lines().next().unwrap_or_default();
+        let path = first.strip_prefix("# yaml-language-server: $schema=");
+        let path = path.unwrap_or_else(|| panic!("{name} does not name the schema"));
+        let schema = Path::new(&name).parent().unwrap().join(path);
+        assert_eq!(schema.canonicalize().unwrap(), Path::new(COMMITTED).canonicalize().unwrap(), "{name}");
+    }
+}
+
+/// The paths of all maps with fixed keys.
+fn maps(value: &Value, path: &str, found: &mut Vec<String>) {
+    let free = ["/models", "/agents", "/tags", "/inputs"];
+    let is_free = free.contains(&path) || path.ends_with("/approvals") || path.ends_with("/headers");
+    if path.ends_with("/output_schema") {
+        return;
+    }
+    if let Value::Object(entries) = value {
+        if !is_free {
+            found.push(path.to_owned());
+        }
+        for (key, value) in entries {
+            maps(value, &format!("{path}/{key}"), found);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_wherever_it_is() {
+    let validator = validator();
+    let every = yaml(EVERY_KEY);
+    assert!(validator.is_valid(&every));
+    let mut found = Vec::new();
+    maps(&every, "", &mut found);
+    assert!(found.len() > 10, "{found:?}");
+    for path in found {
+        let mut value = every.clone();
+        let map = value.pointer_mut(&path).and_then(Value::as_object_mut).unwrap();
+        map.insert("unknown_key".to_owned(), json!(1));
+        assert!(!validator.is_valid(&value), "{path}");
+        let text = serde_json::to_string(&value).unwrap();
+        assert!(TreeFile::parse("tree.json", &text).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn wrong_types_and_missing_keys_are_refused() {
+    let validator = validator();
+    let every = yaml(EVERY_KEY);
+    for (path, wrong) in [
+        ("/name", json!(5)),
+        ("/budget/cost_usd", json!("lots")),
+        ("/budget/tokens", json!("5")),
+        ("/budget/timeout", json!("soon")),
+        ("/durability", json!("sometimes")),
+        ("/agents", json!([])),
+    ] {
+        let mut value = every.clone();
+        *value.pointer_mut(path).unwrap_or_else(|| panic!("{path}")) = wrong;
+        assert!(!validator.is_valid(&value), "{path}");
+    }
+    for key in ["name", "models", "agents"] {
+        let mut value = every.clone();
+        value.as_object_mut().unwrap().remove(key);
+        assert!(!validator.is_valid(&value), "{key}");
+    }
+}
