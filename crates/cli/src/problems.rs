@@ -1,11 +1,12 @@
 //! Problems of a tree file: as an error that stops a command, and with the lines that they are about.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use spinney::tree_file::{FileProblem, Severity};
 
+use crate::hint;
 use crate::source::Text;
 
 /// Longest part of a line that is shown.
@@ -14,16 +15,20 @@ const SHOWN_CHARS_MAX: usize = 100;
 /// The errors of a file, one on each line.
 #[derive(Debug)]
 pub(crate) struct Problems {
-    file: PathBuf,
+    file: String,
     errors: Vec<FileProblem>,
+    /// The command that shows them with their lines.
+    check: String,
 }
 
 impl Problems {
     /// Leaves out what does not stop a run.
-    pub(crate) fn errors_of(file: &Path, mut problems: Vec<FileProblem>) -> Self {
+    pub(crate) fn errors_of(home: &Path, file: &Path, mut problems: Vec<FileProblem>) -> Self {
         problems.retain(|problem| problem.severity == Severity::Error);
         sort(&mut problems);
-        Self { file: file.to_owned(), errors: problems }
+        let file = file.display().to_string();
+        let check = hint::command(home, &["check", &file]);
+        Self { file, errors: problems, check }
     }
 }
 
@@ -31,12 +36,11 @@ impl std::error::Error for Problems {}
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, errors } = self;
+        let Self { file, errors, check } = self;
         if let [only] = errors.as_slice() {
             return write!(f, "{}", only.what);
         }
-        let (file, count) = (file.display(), errors.len());
-        write!(f, "{file} has {count} errors; `spinney check` shows them in their places")?;
+        write!(f, "{file} has {} errors; to see their lines: {check}", errors.len())?;
         errors.iter().try_for_each(|error| write!(f, "\n{}", error.what))
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn read(path: &Path, home: &Path, allowed: Scripts) -> Result<Source>
     let examined = examine(path, home, allowed, Keys::Needed)?;
     match examined.source {
         Some(source) => Ok(source),
-        None => Err(Problems::errors_of(path, examined.problems).into()),
+        None => Err(Problems::errors_of(home, path, examined.problems).into()),
     }
 }
 
@@ -288,10 +288,10 @@ fn in_two_scripts(tool: &ToolName, one: &str, other: &str) -> String {
 }
 
 /// Reads a tree file alone.
-pub(crate) fn read_tree(path: &Path) -> Result<TreeFile> {
+pub(crate) fn read_tree(path: &Path, home: &Path) -> Result<TreeFile> {
     let Text { name, text } = tree_text(path)?;
     TreeFile::parse_whole(&name, &text, &Catalog::default()).map_err(|FileErrors { errors }| {
-        Problems::errors_of(path, errors.into_iter().map(FileProblem::error).collect()).into()
+        Problems::errors_of(home, path, errors.into_iter().map(FileProblem::error).collect()).into()
     })
 }
 

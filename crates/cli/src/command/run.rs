@@ -44,7 +44,7 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
     }
     let problems = source.file.check(&definition);
     if problems.iter().any(|problem| problem.severity == Severity::Error) {
-        return Err(Problems::errors_of(&args.file, problems).into());
+        return Err(Problems::errors_of(path, &args.file, problems).into());
     }
     let journal = open_home::write(path)?;
     let listening = listen(path)?;

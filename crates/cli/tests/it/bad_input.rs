@@ -26,8 +26,13 @@ fn bad_tree_files_are_refused_with_their_place() {
     let stage = Stage::new();
     let tree = stage.tree("serach", "rules: [ { say: hi } ]\ntools: { search: { say: x } }");
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.yaml:7:32: unknown tool `serach`: did you mean `search`?");
-    let tree = stage.file("typo.yaml", "name: x\nbuget: { cost_usd: 1 }\n");
-    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/typo.yaml:2:1: unknown key `buget`: did you mean `budget`?");
+    stage.file("typo.yaml", "name: x\nbuget: { cost_usd: 1 }\n");
+    insta::assert_snapshot!(refused(&stage, &["run", "typo.yaml"]), @r"
+    spinney: typo.yaml has 3 errors; to see their lines: spinney check typo.yaml
+      typo.yaml:1:1: `agents` is missing: write `agents: …`
+      typo.yaml:1:1: `models` is missing: write `models: …`
+      typo.yaml:2:1: unknown key `buget`: did you mean `budget`?
+    ");
     let tree = stage.file("tree.txt", "name: x\n");
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.txt:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
     assert!(!stage.home().exists(), "nothing was started, so there is no home");
@@ -66,7 +71,7 @@ fn two_scripts_may_not_have_the_same_tool() {
         "name: two\ngoal: Go.\nmodels:\n  a: { provider: scripted, script: a.script.yaml }\n  \
          b: { provider: scripted, script: b.script.yaml }\nagents: { lead: { model: a, tools: [look] } }\n",
     );
-    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: tool `look` is in a.script.yaml and in b.script.yaml: keep one of them");
+    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/two.yaml:5:36: tool `look` is in a.script.yaml and in b.script.yaml: keep one of them");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn g18_a_broken_file_teaches_the_fix() {
     let line = json.result();
     assert_eq!((&line["type"], &line["ok"]), (&json!("check"), &json!(false)));
     let problems = line["problems"].as_array().unwrap();
-    assert_eq!(problems.len(), 6);
+    assert_eq!(problems.len(), 7);
     assert_eq!(problems[0]["text"], "buget: { cost_usd: 1 }");
     assert!(problems.iter().all(|problem| problem["line"].is_u64() && problem["severity"] == "error"));
     assert!(!stage.home().exists(), "a check makes no home");

@@ -80,7 +80,12 @@ fn only_line(ended: &Ended) -> Value {
 #[test]
 fn a_tree_that_could_not_start_leaves_a_result_line_too() {
     let stage = Stage::new();
-    let tree = stage.file("typo.yaml", "name: x\nbuget: { cost_usd: 1 }\n");
+    stage.file("s.yaml", SAYS);
+    let tree = stage.file(
+        "typo.yaml",
+        "name: x\nbuget: { cost_usd: 1 }\nmodels: { m: { provider: scripted, script: s.yaml } }\n\
+         agents: { a: { model: m } }\n",
+    );
     let refused = stage.spinney(&["run", &tree, "--json"]);
     assert_eq!(refused.code, Some(2));
     let expected = json!({

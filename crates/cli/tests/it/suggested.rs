@@ -320,8 +320,8 @@ fn a_name_that_nothing_has_suggests_commands_that_work() {
     assert_eq!(stage.spinney(&["run", "your tree.yaml"]).code, Some(0));
     suggests_nothing(&stage.spinney(&["events", &id[..2]]));
     suggests_nothing(&stage.spinney(&["events", "last", "--agent", "nobody"]));
-    let unknown = stage.file("unknown.yaml", "name: test\nprocess_message: x\n");
-    suggests_nothing(&stage.spinney(&["run", &unknown]));
+    stage.file("unknown.yaml", "name: test\nprocess_message: x\n");
+    suggests(&stage, &stage.spinney(&["run", "unknown.yaml"]), &[("check unknown.yaml", 2)]);
     let text = fs::read_to_string(stage.folder().join("your tree.yaml")).unwrap();
     let role = stage.file("role.yaml", &text.replace("model: fast,", "model: fast, subagents: [nobody],"));
     suggests_nothing(&stage.spinney(&["run", &role]));
@@ -427,7 +427,7 @@ fn every_command_of_the_readme_works() {
     copy(&root.join("examples"), &stage.folder().join("examples"));
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     let lines: Vec<&str> = readme.lines().filter(|line| line.starts_with("spinney ")).collect();
-    assert_eq!(lines.len(), 8, "{lines:?}");
+    assert_eq!(lines.len(), 10, "{lines:?}");
     assert_eq!(stage.shell("spinney run examples/research.yaml").code, Some(0));
     for line in lines {
         let ended = stage.shell(line);

@@ -35,7 +35,7 @@ pub(super) async fn doctor(home: &Path, args: &args::Doctor) -> Result<Exit> {
         bail!("--timeout of {given} is too long: write at most {most}");
     }
     let models = match &args.file {
-        Some(path) => Some(tried(path, source::read_tree(path)?, args).await?),
+        Some(path) => Some(tried(path, source::read_tree(path, home)?, args).await?),
         None => None,
     };
     let providers = if models.is_none() { keys() } else { Vec::new() };
