@@ -8,6 +8,7 @@ use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
 use spinney_kernel::words::{ModelName, limit};
 
+use super::ERRORS_MAX;
 use super::definition::Reader;
 use super::error::FileError;
 use super::keys::{ModelKeys, ParamKeys, ThinkingWord};
@@ -145,7 +146,7 @@ pub(super) fn refused_params(root: &Node, catalog: &dyn ModelCatalog) -> Vec<Wro
         let path = [key.text.as_str(), "params", &name.text, "models"];
         Some(path.into_iter().fold(wrong, |wrong, key| wrong.within(PathStep::Key(key.to_owned()))))
     });
-    refused.collect()
+    refused.take(ERRORS_MAX).collect()
 }
 
 fn inner<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {

@@ -8,7 +8,7 @@ use spinney_kernel::definition::{Allow, Builtin, Caps, Definition, Recursion, Re
 use spinney_kernel::words::{ModelName, RoleName};
 
 /// Most spawns that are tried. Files that people write need far fewer; beyond it every role counts as startable.
-const TRIED_MAX: usize = 50_000;
+const TRIED_MAX: usize = 20_000;
 
 /// Who can start whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

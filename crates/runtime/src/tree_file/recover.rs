@@ -68,21 +68,22 @@ impl Recovered {
         // Keys without a usable value, by the place of their map: list items move.
         let mut gone: BTreeSet<(Place, String)> = BTreeSet::new();
         // Keys that were given a value so that the rest of their map can be read.
-        let mut filled: BTreeSet<Vec<PathStep>> = BTreeSet::new();
+        let mut filled: BTreeSet<(Place, String)> = BTreeSet::new();
         for _ in 0..4 * ERRORS_MAX {
             let Some(wrong) = next.take() else { return };
             let mut path = wrong.path();
             match wrong.missing() {
                 Some(key) => {
-                    if gone.insert((wrong.place(), key.to_owned())) {
+                    let place = (wrong.place(), key.to_owned());
+                    if gone.insert(place.clone()) {
                         self.wrong.push(wrong);
                     }
+                    filled.insert(place);
                     left.fill(&path, key);
                     path.push(PathStep::Key(key.to_owned()));
-                    filled.insert(path.clone());
                 }
                 // No text can stand here, so the whole map is left out.
-                None if filled.contains(&path) => {
+                None if left.key_at(&path).is_some_and(|key| filled.contains(&key)) => {
                     path.pop();
                     gone.extend(left.remove(&path));
                 }
@@ -108,6 +109,12 @@ impl Recovered {
 }
 
 impl Node {
+    /// The last key of a path, and the place of its map.
+    fn key_at(&mut self, path: &[PathStep]) -> Option<(Place, String)> {
+        let (PathStep::Key(key), above) = path.split_last()? else { return None };
+        Some((self.inner_mut(above)?.place, key.clone()))
+    }
+
     /// Gives a map the key that it lacks.
     fn fill(&mut self, path: &[PathStep], key: &str) {
         let Some(map) = self.inner_mut(path) else { return };
