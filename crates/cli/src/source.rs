@@ -14,9 +14,9 @@ use spinney::tree_file::{
     FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Severity, TreeFile, nearest,
 };
 use spinney_drivers::files::{FileTool, Files};
-use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError};
-use spinney_kernel::definition::Builtin;
-use spinney_kernel::words::{ModelName, RoleName, ToolName};
+use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
+use spinney_kernel::definition::{Builtin, Role};
+use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 use crate::private_files::{self, Links};
 use crate::problems::Problems;
@@ -233,28 +233,10 @@ impl Examined {
         let roles = &file.definition.roles;
         for (path, _, script) in scripts {
             for mention in script.iter().flat_map(Script::mentions) {
-                let is_known = match mention.what {
-                    Mentioned::Role => roles.keys().any(|role| role.as_str() == mention.name),
-                    Mentioned::Tool => tools.iter().any(|tool| tool.as_str() == mention.name),
-                };
-                if is_known {
-                    continue;
-                }
-                let (word, help) = match mention.what {
-                    Mentioned::Role => {
-                        let known = roles.keys().map(RoleName::as_str);
-                        ("agent", nearest::help(mention.name, known, "agents"))
-                    }
-                    Mentioned::Tool => {
-                        let known = tools.iter().map(ToolName::as_str);
-                        ("tool", nearest::help(mention.name, known, "tools"))
-                    }
-                };
-                let name = path.display().to_string();
-                let place = (mention.line, mention.column);
-                let message = format!("unknown {word} `{}`", mention.name);
-                self.problems
-                    .push(FileProblem::warning(FileError::at(&name, place, message).with_help(help)));
+                let Some((message, help)) = unfit(&mention, roles, tools) else { continue };
+                let (name, place) = (path.display().to_string(), (mention.line, mention.column));
+                let error = FileError::at(&name, place, message).with_help(help);
+                self.problems.push(FileProblem::warning(error));
             }
         }
         for (name, role) in roles {
@@ -269,6 +251,30 @@ impl Examined {
                     format!("add a rule with `when: {{ agent: {name} }}`, or a last one without `when`");
                 self.problems.push(FileProblem::warning(error.with_help(help)));
             }
+        }
+    }
+}
+
+/// What is wrong with a name in a script, and what to do.
+fn unfit(
+    mention: &ScriptMention<'_>,
+    roles: &ByName<RoleName, Role>,
+    tools: &[ToolName],
+) -> Option<(String, String)> {
+    let name = mention.name;
+    match mention.what {
+        Mentioned::Role if roles.contains_key(name) => None,
+        Mentioned::Role => {
+            let help = nearest::help(name, roles.keys().map(RoleName::as_str), "agents");
+            Some((format!("unknown agent `{name}`"), help))
+        }
+        Mentioned::Tool if !tools.iter().any(|tool| tool.as_str() == name) => {
+            let help = nearest::help(name, tools.iter().map(ToolName::as_str), "tools");
+            Some((format!("unknown tool `{name}`"), help))
+        }
+        Mentioned::Tool => {
+            let by = mention.by.filter(|by| roles.get(*by).is_some_and(|role| !role.caps.tools.has(name)))?;
+            Some((format!("`{by}` may not call `{name}`"), format!("add it to the `tools` of `{by}`")))
         }
     }
 }

@@ -86,6 +86,7 @@ rules:
       - { tool: spawn_agent, args: { agent: hepler, goal: Help. } }
       - { tool: spwan_agent, args: {} }
   - { when: { agent: laed }, say: done }
+  - { when: { agent: lead, turn: 2 }, call: [ { tool: write_file } ] }
   - { when: { agent: lead }, say: done }
 ";
 

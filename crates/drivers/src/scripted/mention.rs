@@ -13,6 +13,8 @@ pub struct ScriptMention<'a> {
     pub what: Mentioned,
     /// The name.
     pub name: &'a str,
+    /// The only role whose agents the rule answers, if it names one.
+    pub by: Option<&'a RoleName>,
     /// The first line is 1.
     pub line: u64,
     /// The first column is 1.
@@ -32,11 +34,15 @@ impl Script {
     /// Every role and tool that its rules name, in the order of the file.
     pub fn mentions(&self) -> impl Iterator<Item = ScriptMention<'_>> {
         self.rules().iter().flat_map(|rule| {
+            let by = rule.when.agent.as_ref().map(|agent| &agent.value);
+            let mention = move |what, name, place| mention(what, name, by, place);
             let agent = rule.when.agent.iter();
-            let agents = agent.map(|agent| mention(Mentioned::Role, agent.value.as_str(), agent.referenced));
-            let calls = rule.calls.iter().flat_map(|call| {
-                let spawned = call.spawns.iter().map(|role| mention(Mentioned::Role, role, call.place));
-                std::iter::once(mention(Mentioned::Tool, &call.tool, call.place)).chain(spawned)
+            let agents =
+                agent.map(move |agent| mention(Mentioned::Role, agent.value.as_str(), agent.referenced));
+            let calls = rule.calls.iter().flat_map(move |call| {
+                let spawned = call.spawns.iter();
+                let spawned = spawned.map(move |role| mention(Mentioned::Role, role.as_str(), call.place));
+                std::iter::once(mention(Mentioned::Tool, call.tool.as_str(), call.place)).chain(spawned)
             });
             agents.chain(calls)
         })
@@ -51,6 +57,11 @@ impl Script {
     }
 }
 
-fn mention(what: Mentioned, name: &str, place: Location) -> ScriptMention<'_> {
-    ScriptMention { what, name, line: place.line().max(1), column: place.column().max(1) }
+fn mention<'a>(
+    what: Mentioned,
+    name: &'a str,
+    by: Option<&'a RoleName>,
+    place: Location,
+) -> ScriptMention<'a> {
+    ScriptMention { what, name, by, line: place.line().max(1), column: place.column().max(1) }
 }
