@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spinney_drivers::scripted::RENDERED_BYTES_MAX;
+use spinney_drivers::scripted::{Mentioned, RENDERED_BYTES_MAX, Script};
 use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
@@ -380,4 +380,32 @@ async fn templates_are_rendered_off_the_workers() {
     other.await.unwrap();
     assert!(!rendered.is_finished());
     assert_eq!(rendered.await.unwrap().unwrap().text, "done");
+}
+
+/// What a script names, with the places, so that a caller can tell what does not exist.
+#[test]
+fn a_script_lists_the_roles_and_tools_that_it_names() {
+    let script = Script::parse(
+        "s.yaml",
+        "rules:
+  - when: { agent: lead }
+    call: [ { tool: look }, { tool: spawn_agent, args: { agent: helper } }, { tool: spawn_agent, args: { agent: '{{ last }}' } } ]
+  - { when: { agent: helper, summary: true }, say: done }
+",
+    )
+    .unwrap();
+    let named: Vec<(Mentioned, &str, u64, u64)> =
+        script.mentions().map(|mention| (mention.what, mention.name, mention.line, mention.column)).collect();
+    let expected = [
+        (Mentioned::Role, "lead", 2, 20),
+        (Mentioned::Tool, "look", 3, 21),
+        (Mentioned::Tool, "spawn_agent", 3, 37),
+        (Mentioned::Role, "helper", 3, 37),
+        (Mentioned::Tool, "spawn_agent", 3, 85),
+        (Mentioned::Role, "helper", 4, 22),
+    ];
+    assert_eq!(named, expected);
+    let answers = |role: &str| script.answers(&role.parse().unwrap());
+    // A rule for summaries answers no turn.
+    assert_eq!([answers("lead"), answers("helper"), answers("other")], [true, false, false]);
 }

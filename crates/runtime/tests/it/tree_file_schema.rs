@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use jsonschema::Validator;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use spinney::TreeFile;
 
@@ -130,5 +131,66 @@ fn wrong_types_and_missing_keys_are_refused() {
         let mut value = every.clone();
         value.as_object_mut().unwrap().remove(key);
         assert!(!validator.is_valid(&value), "{key}");
+    }
+}
+
+/// Values that keys take, and values that they do not.
+fn other_value() -> impl Strategy<Value = Value> {
+    let texts = [
+        "", "a", "fast", "lead", "5m", "10%", "010%", "off", "on", "$1.50", ".5", "1.", "text", "json",
+        "full",
+    ];
+    prop_oneof![
+        proptest::sample::select(texts.to_vec()).prop_map(|text| json!(text)),
+        proptest::sample::select(vec![json!(0), json!(1), json!(12), json!(0.5), json!(-1), json!(1e300)]),
+        proptest::sample::select(vec![json!(null), json!(true), json!([]), json!(["fast"]), json!({})]),
+        proptest::sample::select(vec![
+            json!({ "wall": "5m" }),
+            json!({ "downgrade": "small" }),
+            json!({ "fork": 2 })
+        ]),
+    ]
+}
+
+proptest! {
+    /// What can be read is in the schema, so no editor complains about a good file.
+    #[test]
+    fn whatever_is_read_is_in_the_schema(
+        edits in proptest::collection::vec((any::<proptest::sample::Index>(), other_value()), 1..4),
+    ) {
+        thread_local! {
+            static VALIDATOR: Validator = validator();
+        }
+        let mut value: Value = serde_json::from_str(EVERY_KEY_JSON).unwrap();
+        for (at, other) in edits {
+            let mut paths = Vec::new();
+            places(&value, "", &mut paths);
+            let path = at.get(&paths).clone();
+            if let Some(place) = value.pointer_mut(&path) {
+                *place = other;
+            }
+        }
+        let text = serde_json::to_string(&value).unwrap();
+        if TreeFile::parse("t.json", &text).is_ok() {
+            let errors: Vec<String> =
+                VALIDATOR.with(|validator| validator.iter_errors(&value).map(|error| error.to_string()).collect());
+            prop_assert!(errors.is_empty(), "{text}: {errors:?}");
+        }
+    }
+}
+
+/// The path of every value.
+fn places(value: &Value, path: &str, found: &mut Vec<String>) {
+    if !path.is_empty() {
+        found.push(path.to_owned());
+    }
+    match value {
+        Value::Object(entries) => {
+            entries.iter().for_each(|(key, value)| places(value, &format!("{path}/{key}"), found))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, value)| places(value, &format!("{path}/{at}"), found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
     let time = || json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(ms|s|m|h|d)$", "minimum": 1 });
     let found = match (name.starts_with("spinney"), last) {
         (true, "Usd") => (
-            json!({ "type": ["number", "string"], "minimum": 0, "pattern": r"^\$?[0-9]+(\.[0-9]{1,9})?$" }),
+            json!({ "type": ["number", "string"], "minimum": 0, "pattern": r"^\$?([0-9]+\.?[0-9]{0,9}|\.[0-9]{1,9})$" }),
             json!(1),
         ),
         (true, "TimeSpan") => (time(), json!("5m")),
@@ -25,7 +25,7 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
             (json!({ "anyOf": [time(), wall] }), json!("5m"))
         }
         (true, "Percent") => (
-            json!({ "type": ["integer", "string"], "minimum": 0, "maximum": 90, "pattern": "^[0-9]{1,2}%$" }),
+            json!({ "type": ["integer", "string"], "minimum": 0, "maximum": 90, "pattern": "^[0-9]+%$" }),
             json!(10),
         ),
         (true, "Count") => (json!({ "type": "integer", "minimum": 0 }), json!(1)),
