@@ -131,7 +131,12 @@ impl TreeFile {
         };
         match root {
             Ok(root) => definition::read(name, root, catalog),
-            Err(wrong) => (None, vec![wrong.in_file(name)]),
+            Err(wrong) => {
+                let again = wrong.is_doubled().then(|| yaml::read_with_doubled_keys(text).ok()).flatten();
+                let (file, more) =
+                    again.map_or((None, Vec::new()), |root| definition::read(name, root, catalog));
+                (file, [vec![wrong.in_file(name)], more].concat())
+            }
         }
     }
 

@@ -17,12 +17,14 @@ pub(super) struct Wrong {
     inside_out: Vec<PathStep>,
     /// The required key that is not there.
     missing: Option<&'static str>,
+    /// Whether a key is there twice.
+    is_doubled: bool,
 }
 
 impl Wrong {
     pub(super) fn new(message: impl Into<String>) -> Self {
         let (message, help) = (message.into(), String::new());
-        Self { place: None, message, help, inside_out: Vec::new(), missing: None }
+        Self { place: None, message, help, inside_out: Vec::new(), missing: None, is_doubled: false }
     }
 
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -45,6 +47,16 @@ impl Wrong {
     /// The value that is wrong, from the root.
     pub(super) fn path(&self) -> Vec<PathStep> {
         self.inside_out.iter().rev().cloned().collect()
+    }
+
+    /// Says that a key is there twice. Without one of them the file can be read.
+    pub(super) fn doubled(mut self) -> Self {
+        self.is_doubled = true;
+        self
+    }
+
+    pub(super) const fn is_doubled(&self) -> bool {
+        self.is_doubled
     }
 
     pub(super) fn place(&self) -> Place {

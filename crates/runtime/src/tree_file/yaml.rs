@@ -16,6 +16,15 @@ use super::{NESTING_MAX, VALUES_MAX};
 const ALIASES_MAX: usize = 1_000;
 
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
+    read_with(text, DuplicateKeyPolicy::Error)
+}
+
+/// Reads a file in which keys are there twice, to find what else is wrong with it.
+pub(super) fn read_with_doubled_keys(text: &str) -> Result<Node, Wrong> {
+    read_with(text, DuplicateKeyPolicy::FirstWins)
+}
+
+fn read_with(text: &str, doubled: DuplicateKeyPolicy) -> Result<Node, Wrong> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: NESTING_MAX,
@@ -30,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
             max_total_replayed_events: VALUES_MAX,
             max_replay_stack_depth: NESTING_MAX,
         },
-        duplicate_keys: DuplicateKeyPolicy::Error,
+        duplicate_keys: doubled,
         strict_booleans: true,
         reject_unsupported_tags: true,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
@@ -60,7 +69,8 @@ fn described(error: &Error) -> Wrong {
         let bounds = format!("{VALUES_MAX} values, {NESTING_MAX} levels or {ALIASES_MAX} aliases");
         Wrong::new(format!("more than {bounds}")).with_help("a tree file needs far less")
     } else if let Error::DuplicateMappingKey { key, .. } = error {
-        Wrong::new(format!("key `{}` is here twice", cut(key.as_deref().unwrap_or_default())))
+        let key = cut(key.as_deref().unwrap_or_default());
+        Wrong::new(format!("key `{key}` is here twice")).with_help("delete one of them").doubled()
     } else if let Error::MultipleDocuments { .. } = error {
         Wrong::new("a second document begins here").with_help("keep one")
     } else if let Error::UnsupportedTag { tag, .. } = error {

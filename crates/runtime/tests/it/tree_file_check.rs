@@ -93,6 +93,20 @@ fn a_file_with_more_errors_than_anybody_reads_is_read_in_no_time() {
     assert_eq!(found.errors.len(), ERRORS_MAX);
 }
 
+/// A key that is there twice hides nothing else.
+#[test]
+fn a_doubled_key_does_not_end_the_reading() {
+    let text = "\
+name: t
+models: { m: { provider: scripted, script: s.yaml, script: t.yaml } }
+agents: { a: { model: n } }
+";
+    insta::assert_snapshot!(errors(text), @r"
+    tree.yaml:2:52: key `script` is here twice: delete one of them
+    tree.yaml:3:23: unknown model `n`: known models: m
+    ");
+}
+
 /// An alias repeats its errors; each is reported where it was written, once.
 #[test]
 fn an_error_behind_an_alias_is_reported_once() {

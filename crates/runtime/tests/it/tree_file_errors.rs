@@ -229,8 +229,8 @@ fn broken_yaml_names_its_place() {
     insta::assert_snapshot!(edited("goal: Compare.", "goal: 'Compare."), @"tree.yaml:3:1: invalid indentation in multiline quoted scalar");
     insta::assert_snapshot!(edited("goal: Compare.", "goal: a: b"), @"tree.yaml:2:8: mapping values are not allowed in this context");
     insta::assert_snapshot!(edited("budget: { cost", "budget: { { cost"), @"tree.yaml:3:11: a key must be text");
-    insta::assert_snapshot!(edited("entry: lead", "entry: lead\nentry: writer"), @"tree.yaml:19:1: key `entry` is here twice");
-    insta::assert_snapshot!(edited("    model: fast\nentry", "    model: fast\n    model: fast\nentry"), @"tree.yaml:18:5: key `model` is here twice");
+    insta::assert_snapshot!(edited("entry: lead", "entry: lead\nentry: writer"), @"tree.yaml:19:1: key `entry` is here twice: delete one of them");
+    insta::assert_snapshot!(edited("    model: fast\nentry", "    model: fast\n    model: fast\nentry"), @"tree.yaml:18:5: key `model` is here twice: delete one of them");
     insta::assert_snapshot!(edited("entry: lead", "entry: *lead"), @"tree.yaml:18:8: unknown alias: no `&` with this name stands before it");
     insta::assert_snapshot!(edited("entry: lead", "entry: !role lead"), @"tree.yaml:18:14: unknown tag `!role`: delete it");
     insta::assert_snapshot!(edited("entry: lead", "--- \nentry: lead"), @"tree.yaml:19:1: a second document begins here: keep one");
@@ -353,7 +353,7 @@ fn tags_are_texts_by_name() {
     insta::assert_snapshot!(tagged("tags:"), @"tree.yaml:19:5: expected a map, found nothing");
     insta::assert_snapshot!(tagged("tags: { customer: 42 }"), @"tree.yaml:19:19: expected text, found the number 42: put it in quotes");
     insta::assert_snapshot!(tagged("tags: { customer: { id: a } }"), @"tree.yaml:19:19: expected text, found a map");
-    insta::assert_snapshot!(tagged("tags: { customer: a, customer: b }"), @"tree.yaml:19:22: key `customer` is here twice");
+    insta::assert_snapshot!(tagged("tags: { customer: a, customer: b }"), @"tree.yaml:19:22: key `customer` is here twice: delete one of them");
     insta::assert_snapshot!(tagged("tags: { \" \": a }"), @"tree.yaml:19:14: a tag has no name: write one");
     insta::assert_snapshot!(tagged(&format!("tags: {{ a: {} }}", "x".repeat(257))), @"tree.yaml:19:12: `a` has 257 bytes, more than 256");
     insta::assert_snapshot!(tagged(&format!("tags: {{ {}: x }}", "a".repeat(65))), @"tree.yaml:19:76: the name of tag `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` has 65 bytes, more than 64");
