@@ -186,7 +186,7 @@ fn places(value: &Value, path: &str, found: &mut Vec<String>) {
     }
     match value {
         Value::Object(entries) => {
-            entries.iter().for_each(|(key, value)| places(value, &format!("{path}/{key}"), found))
+            entries.iter().for_each(|(key, value)| places(value, &format!("{path}/{key}"), found));
         }
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(at, value)| places(value, &format!("{path}/{at}"), found));
