@@ -49,8 +49,8 @@ fn files_that_cannot_be_read_are_named() {
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.yaml:5:39: cannot read [folder]/tree.script.yaml: No such file or directory (os error 2)");
     std::fs::write(stage.folder().join("bytes.yaml"), [b'n', 0xff, 0xfe]).unwrap();
     insta::assert_snapshot!(refused(&stage, &["run", "bytes.yaml"]), @"spinney: cannot read bytes.yaml: it is not UTF-8 at byte 1");
-    std::fs::write(stage.folder().join("huge.yaml"), vec![b'#'; 2 * 1024 * 1024]).unwrap();
-    insta::assert_snapshot!(refused(&stage, &["run", "huge.yaml"]), @"spinney: cannot read huge.yaml: it has 2097152 bytes, more than 1048576");
+    std::fs::write(stage.folder().join("huge.yaml"), vec![b'#'; 17 * 1024 * 1024]).unwrap();
+    insta::assert_snapshot!(refused(&stage, &["run", "huge.yaml"]), @"spinney: cannot read huge.yaml: it has 17825792 bytes, more than 16777216");
 }
 
 #[test]

@@ -275,3 +275,79 @@ fn a_check_of_a_hostile_file_is_short_and_inert() {
     let large = stage.file("large.yaml", &"a".repeat(11 * 1024 * 1024));
     assert_eq!(stage.spinney(&["check", &large]).code, Some(2));
 }
+
+const PIPELINE: &str = "\
+name: report
+goal: Write a report.
+inputs: { docs: { type: json, default: [a, b] }, topic: { default: bees } }
+models:
+  fast: { provider: scripted, script: tree.script.yaml, context: 8000, max_output: 500, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 2 } }
+agents:
+  reader: { model: fast, budget: { cost_usd: 0.02 } }
+  writer: { model: fast, limits: { max_steps: 3 } }
+  lead: { model: fast, tools: [spawn_agent], subagents: [reader] }
+pipeline:
+  max_parallel: 4
+  steps:
+    - parallel:
+        - { id: outline, agent_id: reader, task_description: 'Outline {{ topic }}.', output_to: outline }
+        - { id: check, agent_id: reader, task_description: Check., input_from: [outline], retry: 1, required: false }
+    - map: { id: sum, agent_id: reader, task_description: 'Sum up {{ doc }}.' }
+      over: docs
+      as: doc
+      output_to: sums
+    - loop:
+        - { id: draft, agent_id: writer, task_description: Write., input_from: [sums, 'review?'], output_to: text }
+        - { id: review, agent_id: reader, task_description: Review., input_from: [text], output_to: review }
+      until: review == 'ok'
+      max_rounds: 3
+    - { vote: { id: judge, agent_id: reader, task_description: Judge. }, voters: 3, output_to: verdict }
+    - choose:
+        good: { ask: 'Ship {{ text }}?', id: ship, timeout: 1h, default: 'no' }
+        bad: [{ id: repair, agent_id: lead, task_description: Repair. }]
+      on: verdict
+      else: { id: shrug, agent_id: reader, task_description: Shrug., when: topic == 'bees', budget: { tokens: 500 } }
+";
+
+/// G18: the pipeline as text, with what each step and all of them can spend.
+#[test]
+fn g18_a_pipeline_is_shown_with_the_worst_case_of_each_step() {
+    let stage = Stage::new();
+    let file = stage.file("tree.yaml", PIPELINE);
+    stage.file("tree.script.yaml", "rules: [ { say: done } ]");
+    let ended = stage.spinney(&["check", &file]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(said(&stage, &ended));
+    let line = stage.spinney(&["check", &file, "--json", "--set", "docs=[1,2,3]"]).result();
+    let nodes = line["pipeline"]["nodes"].as_array().unwrap();
+    let node = |id: &str| nodes.iter().find(|node| node["id"] == id).unwrap();
+    assert_eq!(
+        node("sum")["worst_case"],
+        json!({
+            "runs": 3, "factors": [{ "of": "map", "what": "items", "number": 3 }],
+            "cost_nanos": 60_000_000, "held_nanos": 60_000_000, "not_held": null,
+        })
+    );
+    assert_eq!(node("draft")["worst_case"]["cost_nanos"], Value::Null);
+    assert_eq!(node("draft")["input_from"], json!(["sums", "review?"]));
+    assert_eq!(node("repair")["worst_case"]["not_held"], "spawns");
+    assert_eq!(node("shrug")["when"], "topic == 'bees'");
+    assert_eq!(line["worst_case"]["cost_because"], "none");
+}
+
+/// G18: problems of a pipeline have their lines.
+#[test]
+fn g18_a_broken_pipeline_teaches_the_fix() {
+    let stage = Stage::new();
+    let broken = PIPELINE
+        .replace("agent_id: writer, task_description: Write.", "agent_id: writter, task_description: Write.")
+        .replace("input_from: [text]", "input_from: [txt]")
+        .replace("Outline {{ topic }}.', output_to", "Outline.', input_from: [late], output_to")
+        .replace("Check., input_from: [outline]", "Check., input_from: [outline], output_to: late")
+        .replace("max_rounds: 3", "max_round: 3");
+    let file = stage.file("tree.yaml", &broken);
+    stage.file("tree.script.yaml", "rules: [ { say: done } ]");
+    let ended = stage.spinney(&["check", &file]);
+    assert_eq!(ended.code, Some(2));
+    insta::assert_snapshot!(said(&stage, &ended));
+}

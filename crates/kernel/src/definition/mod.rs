@@ -37,9 +37,9 @@ pub use caps::{Allow, Caps, Network};
 pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
 pub(crate) use graph::flow;
 pub use graph::{
-    AskStep, AskTimeout, Graph, GraphNode, GraphProblem, GraphStep, GraphSurroundings, Majority, Members,
-    Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode, StepInput, Undo,
-    VoteRule,
+    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphProblem, GraphStep, GraphSurroundings, Majority,
+    Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode,
+    StepInput, Undo, VoteRule,
 };
 pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::{Allow, BudgetSpec, Builtin, Definition, OnLow, Refusal, Unpriced};
+use spinney_kernel::definition::{Allow, BudgetSpec, Definition, OnLow, Refusal, Unpriced};
 use spinney_kernel::words::{ModelName, RoleName};
 
 use super::error::FileError;
 use super::node::Step;
 use super::problem::FileProblem;
-use super::reach::Reach;
+use super::reach::{Reach, spawns};
 use super::{TreeFile, nearest};
 
 impl TreeFile {
@@ -68,6 +68,8 @@ impl TreeFile {
             let low = downgrade(&definition.budget);
             later.extend(low.map(|model| (model, "what `on_low` downgrades to")));
         }
+        let of_steps = step_budgets(definition).filter(|budget| is_limited(definition, budget));
+        later.extend(of_steps.filter_map(downgrade).map(|model| (model, "what `on_low` downgrades to")));
         let roles = |model: &ModelName| definition.roles.values().any(|role| role.model == *model);
         let unpriced =
             later.into_iter().filter(|(model, _)| definition.price(model).is_none() && !roles(model));
@@ -102,7 +104,9 @@ impl TreeFile {
             .filter(|name| definition.roles.get(*name).is_some_and(|role| spawns(&role.caps.tools)))
             .map(RoleName::as_str)
             .collect();
-        let help = if spawners.is_empty() {
+        let help = if spawners.is_empty() && definition.graph.is_some() {
+            format!("name it in a step of the pipeline, or delete `{role}`")
+        } else if spawners.is_empty() {
             format!("give the tool `spawn_agent` to `{}`, or delete `{role}`", definition.entry)
         } else {
             let agents = nearest::listed(spawners);
@@ -144,6 +148,7 @@ impl TreeFile {
     fn unused_models(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
         let mut used: BTreeSet<&ModelName> = BTreeSet::new();
         used.extend(downgrade(&definition.budget));
+        used.extend(step_budgets(definition).filter_map(downgrade));
         for role in reach.spawns.keys().filter_map(|name| definition.roles.get(name)) {
             used.insert(&role.model);
             used.extend(downgrade(&role.budget));
@@ -199,13 +204,15 @@ fn is_limited(definition: &Definition, budget: &BudgetSpec) -> bool {
     definition.budget.limit.of(Resource::Cost).or(budget.limit.of(Resource::Cost)).is_some()
 }
 
+/// The budgets of steps and groups.
+fn step_budgets(definition: &Definition) -> impl Iterator<Item = &BudgetSpec> {
+    let nodes = definition.graph.iter().flat_map(|graph| graph.nodes());
+    nodes.filter_map(|node| node.budget.as_deref())
+}
+
 const fn downgrade(budget: &BudgetSpec) -> Option<&ModelName> {
     match &budget.on_low {
         Some(OnLow::Downgrade(model)) => Some(model),
         Some(OnLow::Halt | OnLow::Shrink) | None => None,
     }
-}
-
-fn spawns(tools: &Allow<spinney_kernel::words::ToolName>) -> bool {
-    tools.has(Builtin::SpawnAgent.word())
 }

@@ -31,6 +31,8 @@ const LOSSES: RangeInclusive<u64> = 0..=1_000;
 /// Tokens of a window, or of what a model takes, that make sense.
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
 
+pub(super) const SCHEMA_HELP: &str = "write a JSON Schema; `docs/tree-file.md` says what of it is supported";
+
 /// What can be read, and everything that is wrong, in the order in which it was found.
 pub(super) fn read(file: &str, root: Node, catalog: &dyn ModelCatalog) -> (Option<TreeFile>, Vec<FileError>) {
     if matches!(root.kind, Kind::Empty) {
@@ -397,7 +399,7 @@ impl Reader<'_> {
             let path: Vec<Step<'_>> = path.iter().copied().chain(inner).collect();
             let whole = if at.is_empty() { String::new() } else { format!(" at {at}") };
             let error = self.wrong(&path, format!("bad `output_schema`{whole}: {expected}"));
-            error.with_help("write a JSON Schema; `docs/tree-file.md` says what of it is supported")
+            error.with_help(SCHEMA_HELP)
         })?;
         Ok(Some(Box::new(schema)))
     }

@@ -12,7 +12,7 @@ use spinney_kernel::words::{Body, limit};
 
 use super::definition::Reader;
 use super::error::FileError;
-use super::keys::{InputKeys, InputWord};
+use super::keys::{InputKeys, InputValue, InputWord};
 use super::nearest;
 use super::node::Step;
 use super::wrong::cut;
@@ -209,7 +209,7 @@ impl Reader<'_> {
             Some(InputWord::Json) => InputKind::Json,
             Some(InputWord::Text) | None => InputKind::Text,
         };
-        if let Some(default) = &keys.default {
+        if let Some(InputValue(default)) = &keys.default {
             let bytes = default.as_str().map_or_else(|| default.to_string().len(), str::len);
             if kind == InputKind::Text && !default.is_string() {
                 let error = self.wrong(&at("default"), format!("the default of text `{name}` is no text"));
@@ -227,7 +227,7 @@ impl Reader<'_> {
         }
         InputSpec {
             kind,
-            default: keys.default.clone(),
+            default: keys.default.as_ref().map(|default| default.0.clone()),
             env: keys.env.clone(),
             description: keys.description.clone().unwrap_or_default(),
         }

@@ -24,7 +24,7 @@ pub(super) struct TreeKeys {
     pub(super) models: ByName<ModelName, ModelKeys>,
     pub(super) agents: ByName<RoleName, AgentKeys>,
     pub(super) entry: Option<RoleName>,
-    pub(super) pipeline: Option<Value>,
+    pub(super) pipeline: Option<PipelineKeys>,
     #[serde(default)]
     pub(super) durability: Durability,
     #[serde(default)]
@@ -37,6 +37,10 @@ pub(super) struct TreeKeys {
     #[serde(default)]
     pub(super) inputs: BTreeMap<String, InputKeys>,
 }
+
+/// The kernel reads it.
+#[derive(Deserialize)]
+pub(super) struct PipelineKeys(pub(super) Value);
 
 /// The roles that may read and write shared values; every role if absent.
 #[derive(Deserialize)]
@@ -51,10 +55,14 @@ pub(super) struct ValueAccessKeys {
 pub(super) struct InputKeys {
     #[serde(rename = "type")]
     pub(super) kind: Option<InputWord>,
-    pub(super) default: Option<Value>,
+    pub(super) default: Option<InputValue>,
     pub(super) env: Option<String>,
     pub(super) description: Option<String>,
 }
+
+/// Any value.
+#[derive(Clone, Deserialize)]
+pub(super) struct InputValue(pub(super) Value);
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,9 +1,11 @@
 //! The pipeline of a tree file. The kernel reads it; here its problems get their places in the file.
 
-use spinney_kernel::definition::{Graph, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep};
+use spinney_kernel::definition::{
+    Graph, GraphPlaces, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep, ProblemCode,
+};
 use spinney_kernel::words::{RoleName, limit};
 
-use super::definition::Reader;
+use super::definition::{Reader, SCHEMA_HELP};
 use super::error::FileError;
 use super::node::Step;
 use crate::output_schema;
@@ -31,14 +33,14 @@ impl Reader<'_> {
             given: self.keys.inputs.keys().map(String::as_str).collect(),
             nodes_max: limit::GRAPH_NODES_MAX,
         };
-        let graph = match Graph::parse(written, &around) {
-            Ok(graph) => graph,
+        let (graph, places) = match Graph::parse_placed(&written.0, &around) {
+            Ok(parsed) => parsed,
             Err(problems) => {
                 problems.iter().for_each(|problem| self.note(self.problem(problem)));
                 return None;
             }
         };
-        self.names(&graph);
+        self.names(&graph, &places);
         let (agents, agents_max) = (graph.agents_min() + 1, u64::from(self.agents_max()));
         if agents > agents_max {
             let message =
@@ -55,37 +57,40 @@ impl Reader<'_> {
     }
 
     /// What only a tree file knows: its models, and whether a schema is one.
-    fn names(&self, graph: &Graph) {
-        for node in graph.nodes() {
-            if let Some(OnLow::Downgrade(model)) =
-                node.budget.as_ref().and_then(|budget| budget.on_low.as_ref())
-            {
-                self.noted(self.is_model(&[PIPELINE], model));
+    fn names(&self, graph: &Graph, places: &GraphPlaces) {
+        for (ix, node) in (0..).zip(graph.nodes()) {
+            let budget = node.budget.as_deref();
+            if let Some(OnLow::Downgrade(model)) = budget.and_then(|budget| budget.on_low.as_ref()) {
+                self.noted(self.is_model(&in_pipeline(&places.path(ix, "budget")), model));
             }
             let NodeKind::Step(step) = &node.kind else { continue };
             if let Some(Err(wrong)) =
                 step.output_schema.as_ref().map(|schema| output_schema::check(schema.text()))
             {
-                let message = format!(
-                    "bad `output_schema` of step `{}` at {}: {}",
-                    node.id, wrong.path, wrong.expected
-                );
-                self.note(self.wrong(&[PIPELINE], message));
+                let whole = if wrong.path.is_empty() { String::new() } else { format!(" at {}", wrong.path) };
+                let message = format!("bad `output_schema`{whole}: {}", wrong.expected);
+                let path = places.path(ix, "output_schema");
+                let error = self.wrong(&in_pipeline(&path), message);
+                self.note(error.with_help(SCHEMA_HELP));
             }
         }
     }
 
     fn problem(&self, problem: &GraphProblem) -> FileError {
-        let steps = problem.path.iter().map(|step| match step {
-            PathStep::Key(key) => Step::Key(key),
-            PathStep::Item(item) => Step::Item(*item),
-        });
-        let path: Vec<Step<'_>> = std::iter::once(PIPELINE).chain(steps).collect();
-        let place = if problem.code == spinney_kernel::definition::ProblemCode::UnknownField {
+        let path = in_pipeline(&problem.path);
+        let place = if problem.code == ProblemCode::UnknownField {
             self.root.place_of_key(&path)
         } else {
             self.root.place_of(&path)
         };
         self.wrong_at(place, &problem.message).with_help(&problem.help)
     }
+}
+
+fn in_pipeline(path: &[PathStep]) -> Vec<Step<'_>> {
+    let steps = path.iter().map(|step| match step {
+        PathStep::Key(key) => Step::Key(key),
+        PathStep::Item(item) => Step::Item(*item),
+    });
+    std::iter::once(PIPELINE).chain(steps).collect()
 }

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use spinney_kernel::definition::{Allow, Builtin, Caps, Definition, Recursion, Refusal};
-use spinney_kernel::words::{ModelName, RoleName};
+use spinney_kernel::definition::{Allow, Builtin, Caps, Definition, Graph, Recursion, Refusal};
+use spinney_kernel::words::{ModelName, RoleName, ToolName};
 
 /// Most spawns that are tried. Files that people write need far fewer; beyond it every role counts as startable.
 const TRIED_MAX: usize = 20_000;
@@ -27,7 +27,14 @@ impl Reach {
     pub fn of(definition: &Definition) -> Self {
         let mut reach = Self { is_whole: true, ..Self::default() };
         let mut waiting: VecDeque<(RoleName, Caps, u32)> = VecDeque::new();
-        // The roles that steps of a pipeline name start here too.
+        for name in definition.graph.as_deref().into_iter().flat_map(step_roles) {
+            // A graph has every right, and bounds the depth of its steps itself.
+            if let Some(role) = definition.roles.get(name) {
+                let mut caps = role.caps.clone();
+                caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+                waiting.push_back((name.clone(), caps, 1));
+            }
+        }
         if let Ok((name, role)) = definition.role(&definition.entry) {
             let mut caps = role.caps.clone();
             caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
@@ -41,7 +48,7 @@ impl Reach {
                 continue;
             }
             reach.spawns.entry(name.clone()).or_default();
-            if !caps.tools.has(Builtin::SpawnAgent.word()) {
+            if !spawns(&caps.tools) {
                 continue;
             }
             for (child, role) in &definition.roles {
@@ -78,6 +85,19 @@ impl Reach {
             refused.push((parent.clone(), refusal));
         }
     }
+}
+
+/// The roles that the steps of a graph name.
+pub(super) fn step_roles(graph: &Graph) -> BTreeSet<&RoleName> {
+    let roles = graph.steps().flat_map(|(_, _, step)| {
+        std::iter::once(&step.agent_id).chain(step.undo.as_ref().map(|undo| &undo.agent_id))
+    });
+    roles.collect()
+}
+
+/// Whether agents with these tools can start others.
+pub(super) fn spawns(tools: &Allow<ToolName>) -> bool {
+    [Builtin::SpawnAgent, Builtin::RunPipeline].iter().any(|tool| tools.has(tool.word()))
 }
 
 /// The rights of a child, in the order in which the kernel checks them.

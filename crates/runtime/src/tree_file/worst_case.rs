@@ -5,6 +5,8 @@ use spinney_kernel::budget::{Price, Resource};
 use spinney_kernel::definition::{Definition, Unpriced};
 use spinney_kernel::words::{ModelName, RoleName, Time, limit};
 
+use super::pipeline_bound::PipelineBound;
+
 /// The most that a tree can spend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorstCase {
@@ -16,6 +18,8 @@ pub struct WorstCase {
     pub free: Vec<ModelName>,
     /// What one call of each role's agents holds at most.
     pub calls: Vec<CallBound>,
+    /// The steps of its pipeline, if it has one.
+    pub pipeline: Option<PipelineBound>,
 }
 
 /// The most of one resource.
@@ -25,6 +29,8 @@ pub enum SpendBound {
     Ceiling(u64),
     /// The ceiling of the other resource, at the dearest or the cheapest rate of all models.
     AtRate(u64),
+    /// The ceilings of all steps of its pipeline together.
+    Steps(u64),
     /// Nothing limits it.
     None,
 }
@@ -34,7 +40,7 @@ impl SpendBound {
     #[must_use]
     pub const fn most(&self) -> Option<u64> {
         match self {
-            Self::Ceiling(most) | Self::AtRate(most) => Some(*most),
+            Self::Ceiling(most) | Self::AtRate(most) | Self::Steps(most) => Some(*most),
             Self::None => None,
         }
     }
@@ -69,9 +75,10 @@ impl WorstCase {
     /// With the ceilings of a definition, at the prices of this moment.
     #[must_use]
     pub fn of(definition: &Definition, now: Time) -> Self {
-        let role = definition.roles.get(&definition.entry);
-        let budget =
-            role.map_or_else(|| definition.budget.clone(), |role| definition.budget.or(&role.budget));
+        let of_graph = definition.graph.as_deref().and_then(|graph| graph.nodes().first()?.budget.as_deref());
+        let of_role = definition.roles.get(&definition.entry).map(|role| &role.budget);
+        let own = of_graph.or(of_role);
+        let budget = own.map_or_else(|| definition.budget.clone(), |own| definition.budget.or(own));
         let ceiling = |resource| budget.limit.of(resource).map_or(SpendBound::None, SpendBound::Ceiling);
         let (cost, tokens) = (ceiling(Resource::Cost), ceiling(Resource::Tokens));
         let free = free(definition);
@@ -80,11 +87,17 @@ impl WorstCase {
         };
         let cost_of_tokens = at_rate(tokens.most(), &|tokens| cost_at_most(definition, &free, tokens));
         let tokens_of_cost = at_rate(cost.most(), &|cost| tokens_at_most(definition, cost));
+        let calls: Vec<CallBound> =
+            definition.roles.keys().filter_map(|role| call(definition, role, now)).collect();
+        let pipeline = PipelineBound::of(definition, &free, &calls);
+        let steps = pipeline.as_ref().and_then(|pipeline| pipeline.cost);
+        let cost_of_steps = steps.map_or(SpendBound::None, SpendBound::Steps);
         Self {
-            cost: cost.smaller(cost_of_tokens),
+            cost: cost.smaller(cost_of_tokens).smaller(cost_of_steps),
             tokens: tokens.smaller(tokens_of_cost),
             free,
-            calls: definition.roles.keys().filter_map(|role| call(definition, role, now)).collect(),
+            calls,
+            pipeline,
         }
     }
 }
@@ -99,7 +112,7 @@ fn free(definition: &Definition) -> Vec<ModelName> {
 }
 
 /// The most that this many tokens cost. Unknown if a model has no price, or if tools have a price of their own.
-fn cost_at_most(definition: &Definition, free: &[ModelName], tokens: u64) -> Option<u64> {
+pub(super) fn cost_at_most(definition: &Definition, free: &[ModelName], tokens: u64) -> Option<u64> {
     if definition.tools.values().any(|tool| tool.cost_nanos_max > 0) {
         return None;
     }

@@ -579,3 +579,46 @@ async fn a_failed_step_is_tried_again_under_another_id() {
         .filter(|event| matches!(event, Event::NodeEnded { end: NodeEnd::Failed { retried: true, .. }, .. }));
     assert_eq!(retried.count(), 2);
 }
+
+/// Steps read the inputs of the file by name: in tasks, in `input_from` and as the list of a map.
+#[tokio::test]
+async fn steps_read_the_inputs_of_the_file() {
+    let pipeline = r"
+inputs:
+  topic: {}
+  docs: { type: json, default: [one, two] }
+pipeline:
+  steps:
+    - { id: say, agent_id: worker, task_description: 'About {{ topic }}.', input_from: [topic] }
+    - map: { id: read, agent_id: worker, task_description: 'Read {{ item }}.' }
+      over: docs
+";
+    let text = format!("{TREE}{pipeline}");
+    let file = TreeFile::parse("tree.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let file = file.with_inputs(&[("topic".to_owned(), "bees".to_owned())], &|_| None).unwrap();
+    let played = play_tree("rules: [ { say: done } ]", file.definition).await;
+    assert_eq!(
+        played.ends(),
+        [
+            "say succeeded",
+            "read[0] succeeded",
+            "map[0] succeeded",
+            "read[1] succeeded",
+            "map[1] succeeded",
+            "map succeeded",
+            "pipeline succeeded"
+        ]
+    );
+    let goals: Vec<&str> = played
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::AgentSpawned(spawned) => Some(spawned.goal.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(goals, ["Do it.", "About bees.", "Read one.", "Read two."]);
+    let unknown = text.replace("{{ topic }}", "{{ tpoic }}");
+    let error = TreeFile::parse("tree.yaml", &unknown).unwrap_err().to_string();
+    assert!(error.contains("nothing writes `tpoic`: did you mean `topic`?"), "{error}");
+}

@@ -376,3 +376,128 @@ fn large_files_and_alias_bombs_are_refused() {
         assert!(TreeFile::parse_whole("t.yaml", &text, &NoCatalog).is_err());
     }
 }
+
+/// G18 (errors): those of rates, shared values and the pipeline are among all others, each with its place.
+#[test]
+fn g18_errors_of_rates_shared_values_and_pipelines_are_reported_with_all_others() {
+    let text = "\
+name: t
+limits: { rate: { requests_per_min: 0 }, agents: 3 }
+inputs: { goal: {}, docs: { type: json, default: [1] } }
+models:
+  m: { provider: scripted, script: s.yaml, rate: { tokens_per_min: 0 } }
+  n: { provider: anthropic, model: x, params: { cache: 2h } }
+agents:
+  writer: { model: m, rate: { requests_per_min: 0, tokens_per_min: 0 } }
+  critic: { model: mm }
+shared: { plan: { read: [wrter], write: [critc] } }
+pipeline:
+  moed: sequential
+  steps:
+    - { id: a, agent_id: writr, task_description: '{{ docs }} {{ other }}' }
+    - { id: b, agent_id: writer, task_description: x, input_from: [y], output_to: x }
+    - { id: c, agent_id: critic, task_description: x, input_from: [x], output_to: y }
+    - loop: { agent_id: critic, task_description: x }
+      until: y ==
+      max_rounds: 5000
+";
+    insta::assert_snapshot!(errors(text));
+    let names = text.replace("moed", "mode").replace("writr", "writer").replace("{{ other }}", "");
+    let late = "\
+name: t
+limits: { agents: 2 }
+models: { m: { provider: scripted, script: s.yaml } }
+agents: { writer: { model: m } }
+pipeline:
+  steps:
+    - { agent_id: writer, task_description: x, output_schema: { type: 5 } }
+    - { agent_id: writer, task_description: x, budget: { on_low: { downgrade: mm } } }
+";
+    insta::assert_snapshot!("g18_what_only_the_file_knows_of_a_pipeline", errors(late));
+    assert!(!errors(&names).contains("unknown agent `writr`"));
+    assert!(errors("name: t\npipeline:\nmodels: { m: { provider: scripted, script: s } }\nagents: { a: { model: m }, b: { model: m } }\n").contains("nothing is written here"));
+}
+
+const PIPELINE: &str = "\
+name: t
+goal: Go.
+inputs: { docs: { type: json, default: [a, b] } }
+models:
+  m: { provider: scripted, script: s.yaml, context: 1000, max_output: 100, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 } }
+agents:
+  writer: { model: m, budget: { cost_usd: 0.10 } }
+  critic: { model: m, limits: { max_steps: 2 } }
+pipeline:
+  steps:
+    - { id: list, agent_id: writer, task_description: x, output_to: found, retry: 1 }
+    - loop:
+        - { id: judge, agent_id: critic, task_description: x, output_to: verdict, budget: { cost_usd: 0.01 }, retry: 2 }
+      id: rounds
+      until: verdict == 'ok'
+      max_rounds: 3
+    - { map: { id: each, agent_id: writer, task_description: x }, over: docs, id: known }
+    - { vote: { id: ballot, agent_id: writer, task_description: x }, voters: 3 }
+    - { choose: { a: { id: cheap, agent_id: critic, task_description: x, budget: { cost_usd: 0.01 } }, b: { id: dear, agent_id: writer, task_description: x } }, on: verdict }
+";
+
+fn bound(text: &str) -> (Vec<(String, u64, Option<u64>)>, Option<u64>, SpendBound) {
+    let file = TreeFile::parse("tree.yaml", text).unwrap_or_else(|error| panic!("{error}"));
+    let file = file.with_inputs(&[], &|_| None).unwrap();
+    let worst = WorstCase::of(&file.definition, Time(0));
+    let pipeline = worst.pipeline.unwrap();
+    let steps = pipeline.steps.iter().map(|step| (step.id.to_string(), step.runs, step.cost()));
+    (steps.collect(), pipeline.cost, worst.cost)
+}
+
+/// G18 (worst case): rounds, items, voters and retries multiply, and one case of a choice counts.
+#[test]
+fn g18_the_steps_of_a_pipeline_have_a_worst_case() {
+    const CENT: u64 = 10_000_000;
+    let (steps, all, cost) = bound(PIPELINE);
+    let expected = [
+        ("list", 2, 20 * CENT),
+        ("judge", 9, 9 * CENT),
+        ("each", 2, 20 * CENT),
+        ("ballot", 3, 30 * CENT),
+        ("cheap", 1, CENT),
+        ("dear", 1, 10 * CENT),
+    ];
+    let mut steps: Vec<(&str, u64, u64)> =
+        steps.iter().map(|(id, runs, cost)| (id.as_str(), *runs, cost.unwrap())).collect();
+    steps.sort_unstable();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(steps, expected);
+    let sum = (20 + 9 + 20 + 30 + 10) * CENT;
+    assert_eq!((all, cost), (Some(sum), SpendBound::Steps(sum)));
+    // A tighter ceiling of the tree counts.
+    let tight = PIPELINE.replace("goal: Go.", "goal: Go.\nbudget: { cost_usd: 0.05 }");
+    assert_eq!(bound(&tight).2, SpendBound::Ceiling(5 * CENT));
+    // The ceiling of a group bounds what is in it.
+    let grouped = PIPELINE.replace("max_rounds: 3", "max_rounds: 3\n      budget: { cost_usd: 0.02 }");
+    assert_eq!(bound(&grouped).1, Some(sum - 7 * CENT));
+    // A list that is only known later is bounded by the number of agents.
+    let later = PIPELINE.replace("over: docs", "over: found");
+    let (steps, all, _) = bound(&later);
+    assert!(steps.contains(&("each".to_owned(), 999, Some(999 * 10 * CENT))), "{steps:?}");
+    assert_eq!(all, Some(999 * 10 * CENT));
+    // Without a ceiling there is only what its calls hold.
+    let open =
+        PIPELINE.replace("task_description: x, budget: { cost_usd: 0.01 } }, b", "task_description: x }, b");
+    let file = TreeFile::parse("tree.yaml", &open).unwrap().with_inputs(&[], &|_| None).unwrap();
+    let worst = WorstCase::of(&file.definition, Time(0));
+    let pipeline = worst.pipeline.unwrap();
+    assert_eq!((pipeline.cost, worst.cost), (None, SpendBound::None));
+    let cheap = pipeline.steps.iter().find(|step| step.id.as_str() == "cheap").unwrap();
+    let call = worst.calls.iter().find(|call| call.role.as_str() == "critic").unwrap();
+    assert_eq!(cheap.held, Ok(2 * call.cost.unwrap()));
+}
+
+/// Roles that only steps start are started; one that no step names is not.
+#[test]
+fn the_roles_of_steps_can_start() {
+    assert_eq!(warnings(PIPELINE), "");
+    let more = PIPELINE.replace("pipeline:", "  spare: { model: m }\npipeline:");
+    assert!(warnings(&more).contains("`spare` can never be started"), "{}", warnings(&more));
+    assert!(warnings(&more).contains("name it in a step of the pipeline"), "{}", warnings(&more));
+}

@@ -12,6 +12,54 @@ use crate::tree_file::{EVERY_KEY, EVERY_KEY_JSON, EVERY_KEY_TOML};
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tree-file.schema.json");
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
+/// Every kind of step and group, with every key.
+const EVERY_STEP: &str = "
+name: t
+inputs: { docs: { type: json, default: [a] } }
+models: { fast: { provider: scripted, script: s.yaml } }
+agents: { lead: { model: fast } }
+pipeline:
+  mode: parallel
+  on_partial_success: best_effort
+  max_parallel: 4
+  budget: { cost_usd: 1, timeout: 5m }
+  steps:
+    - id: draft
+      agent_id: lead
+      task_description: Draft {{ goal }}.
+      input_from: [docs, 'old?']
+      output_to: text
+      required: false
+      when: docs is defined
+      retry: 2
+      timeout: 30s
+      output_schema: { type: object }
+      undo: { agent_id: lead, task_description: Take it back. }
+      budget: { tokens: 1000, on_low: { downgrade: fast } }
+    - sequence:
+        - { agent_id: lead, task_description: a, input_from: docs, undo: Take it back., timeout: { wall: 5m } }
+      id: order
+      output_to: last
+      required: true
+      when: docs is defined
+      retry: 1
+      timeout: 1m
+      budget: { steps: 5 }
+    - { parallel: [{ agent_id: lead, task_description: a }], max_parallel: 1 }
+    - { map: { agent_id: lead, task_description: '{{ doc }}' }, over: docs, as: doc, max_parallel: 3, output_to: sums }
+    - { race: [{ agent_id: lead, task_description: a }], output_to: first }
+    - vote: { agent_id: lead, task_description: a }
+      voters: 3
+      majority: two_thirds
+      by: verdict
+      on_tie: first
+      missing: ignored
+      output_to: verdict
+    - { loop: [{ agent_id: lead, task_description: a }], until: round > 1, max_rounds: 3, on_max_rounds: continue, output_to: end }
+    - { choose: { a: [{ agent_id: lead, task_description: a }], b: { agent_id: lead, task_description: b } }, on: docs, else: [{ agent_id: lead, task_description: c }], output_to: one }
+    - { ask: Ship it?, id: ask-me, output_to: answer, required: true, when: docs is defined, timeout: 1h, on_timeout: default, default: no way }
+";
+
 fn validator() -> Validator {
     jsonschema::validator_for(&TreeFile::json_schema()).unwrap()
 }
@@ -53,6 +101,7 @@ fn every_example_and_every_key_are_in_the_schema() {
     let mut values: Vec<(String, Value)> =
         files.iter().map(|(name, text)| (name.clone(), yaml(text))).collect();
     values.push(("every key".to_owned(), yaml(EVERY_KEY)));
+    values.push(("every step".to_owned(), yaml(EVERY_STEP)));
     values.push(("every key, JSON".to_owned(), serde_json::from_str(EVERY_KEY_JSON).unwrap()));
     let toml: toml::Table = EVERY_KEY_TOML.parse().unwrap();
     values.push(("every key, TOML".to_owned(), serde_json::to_value(toml).unwrap()));
@@ -78,8 +127,9 @@ fn every_example_names_the_schema() {
 
 /// The paths of all maps with fixed keys.
 fn maps(value: &Value, path: &str, found: &mut Vec<String>) {
-    let free = ["/models", "/agents", "/tags", "/inputs"];
-    let is_free = free.contains(&path) || path.ends_with("/approvals") || path.ends_with("/headers");
+    let free = ["/models", "/agents", "/tags", "/inputs", "/shared"];
+    let is_free =
+        free.contains(&path) || ["/approvals", "/headers", "/choose"].iter().any(|end| path.ends_with(end));
     if path.ends_with("/output_schema") {
         return;
     }
@@ -91,23 +141,29 @@ fn maps(value: &Value, path: &str, found: &mut Vec<String>) {
             maps(value, &format!("{path}/{key}"), found);
         }
     }
+    for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+        maps(item, &format!("{path}/{at}"), found);
+    }
 }
 
 #[test]
 fn an_unknown_key_is_refused_wherever_it_is() {
     let validator = validator();
-    let every = yaml(EVERY_KEY);
-    assert!(validator.is_valid(&every));
-    let mut found = Vec::new();
-    maps(&every, "", &mut found);
-    assert!(found.len() > 10, "{found:?}");
-    for path in found {
-        let mut value = every.clone();
-        let map = value.pointer_mut(&path).and_then(Value::as_object_mut).unwrap();
-        map.insert("unknown_key".to_owned(), json!(1));
-        assert!(!validator.is_valid(&value), "{path}");
-        let text = serde_json::to_string(&value).unwrap();
-        assert!(TreeFile::parse("tree.json", &text).is_err(), "{path}");
+    for every in [yaml(EVERY_KEY), yaml(EVERY_STEP)] {
+        assert!(validator.is_valid(&every));
+        let text = serde_json::to_string(&every).unwrap();
+        TreeFile::parse("tree.json", &text).unwrap_or_else(|error| panic!("{error}"));
+        let mut found = Vec::new();
+        maps(&every, "", &mut found);
+        assert!(found.len() > 10, "{found:?}");
+        for path in found {
+            let mut value = every.clone();
+            let map = value.pointer_mut(&path).and_then(Value::as_object_mut).unwrap();
+            map.insert("unknown_key".to_owned(), json!(1));
+            assert!(!validator.is_valid(&value), "{path}");
+            let text = serde_json::to_string(&value).unwrap();
+            assert!(TreeFile::parse("tree.json", &text).is_err(), "{path}");
+        }
     }
 }
 
@@ -156,12 +212,16 @@ proptest! {
     /// What can be read is in the schema, so no editor complains about a good file.
     #[test]
     fn whatever_is_read_is_in_the_schema(
+        has_steps in any::<bool>(),
         edits in proptest::collection::vec((any::<proptest::sample::Index>(), other_value()), 1..4),
     ) {
         thread_local! {
             static VALIDATOR: Validator = validator();
         }
-        let mut value: Value = serde_json::from_str(EVERY_KEY_JSON).unwrap();
+        let mut value: Value = match has_steps {
+            true => yaml(EVERY_STEP),
+            false => serde_json::from_str(EVERY_KEY_JSON).unwrap(),
+        };
         for (at, other) in edits {
             let mut paths = Vec::new();
             places(&value, "", &mut paths);

@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parse::Places;
 use super::problem::Problems;
-use super::{Graph, GraphSurroundings, NodeIx, NodeKind, ProblemCode};
+use super::{Graph, GraphPlaces, GraphSurroundings, NodeIx, NodeKind, ProblemCode};
 use crate::words::{RoleName, ValueName, limit, nearest};
 
 /// The tree's goal, in every expression.
@@ -17,7 +16,7 @@ pub(crate) const INDEX: &str = "index";
 
 pub(super) fn check(
     graph: &mut Graph,
-    places: &Places,
+    places: &GraphPlaces,
     around: &GraphSurroundings<'_>,
     problems: &mut Problems,
 ) {
@@ -37,7 +36,7 @@ pub(super) fn check(
     cycles(graph, places, problems);
 }
 
-fn roles(graph: &Graph, places: &Places, around: &GraphSurroundings<'_>, problems: &mut Problems) {
+fn roles(graph: &Graph, places: &GraphPlaces, around: &GraphSurroundings<'_>, problems: &mut Problems) {
     let mut check = |ix: NodeIx, key: &str, role: &RoleName| {
         if !(around.roles)(role) {
             let help = nearest::help(role.as_str(), around.role_names.iter().copied(), "agents");
@@ -55,7 +54,7 @@ fn roles(graph: &Graph, places: &Places, around: &GraphSurroundings<'_>, problem
 
 struct Flow<'a, 'p> {
     graph: &'a Graph,
-    places: &'a Places,
+    places: &'a GraphPlaces,
     problems: &'p mut Problems,
     /// The nodes that write each name, by who can see it. There are several only in the cases of a `choose`.
     writers: BTreeMap<(&'a str, Option<NodeIx>), Vec<NodeIx>>,
@@ -370,7 +369,7 @@ fn reads_of(graph: &Graph, ix: NodeIx) -> Vec<Read<'_>> {
 }
 
 /// Members of a parallel group that wait for each other in a circle.
-fn cycles(graph: &Graph, places: &Places, problems: &mut Problems) {
+fn cycles(graph: &Graph, places: &GraphPlaces, problems: &mut Problems) {
     for node in &graph.nodes {
         let NodeKind::Parallel { members, .. } = &node.kind else { continue };
         if members.all().all(|member| graph.node(member).after.is_empty()) {

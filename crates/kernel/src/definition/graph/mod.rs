@@ -5,7 +5,9 @@
 //! graph recurses, and any member of a group is found at once.
 
 pub(crate) mod flow;
+mod keys;
 mod parse;
+mod places;
 mod problem;
 mod shape;
 
@@ -16,6 +18,7 @@ use crate::definition::{BudgetSpec, OutputSchema};
 use crate::definition::{Condition, Expression, Template};
 use crate::words::{RoleName, StepId, ValueName};
 
+pub use places::GraphPlaces;
 pub use problem::{GraphProblem, PathStep, ProblemCode};
 
 /// Everything about a graph that does not change while it runs. Its first node is the group of everything.
@@ -272,11 +275,35 @@ impl Graph {
     /// # Errors
     /// Every problem, each with its place and what to write instead; at most [`GRAPH_PROBLEMS_MAX`](crate::words::limit::GRAPH_PROBLEMS_MAX).
     pub fn parse(written: &Value, around: &GraphSurroundings<'_>) -> Result<Self, Vec<GraphProblem>> {
+        Self::parse_placed(written, around).map(|(graph, _)| graph)
+    }
+
+    /// The same, with the places of its nodes in what was written.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn parse_placed(
+        written: &Value,
+        around: &GraphSurroundings<'_>,
+    ) -> Result<(Self, GraphPlaces), Vec<GraphProblem>> {
         let mut problems = problem::Problems::default();
         let parsed = parse::parse(written, around.nodes_max, &mut problems);
         let Some((mut graph, places)) = parsed else { return Err(problems.into_all()) };
         flow::check(&mut graph, &places, around, &mut problems);
-        if problems.is_empty() { Ok(graph) } else { Err(problems.into_all()) }
+        if problems.is_empty() { Ok((graph, places)) } else { Err(problems.into_all()) }
+    }
+
+    /// The keys of a whole graph, as it is written.
+    pub const KEYS: &[&str] = &keys::GRAPH;
+    /// The keys that say what a node is. Each node has exactly one of them.
+    pub const KIND_KEYS: &[&str] = &keys::KINDS;
+    /// The keys of the `undo` of a step.
+    pub const UNDO_KEYS: &[&str] = &keys::UNDO;
+
+    /// The keys of a node that has this one of [`Self::KIND_KEYS`].
+    #[must_use]
+    pub fn keys_of(kind: &str) -> Vec<&'static str> {
+        keys::of(kind)
     }
 
     /// Whether expressions know this name although nothing writes it.

@@ -7,76 +7,30 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::places::{GraphPath, Origin};
 use super::problem::Problems;
 use super::{
-    AskStep, AskTimeout, Graph, GraphNode, GraphStep, Majority, Members, Missing, NodeIx, NodeKind,
-    OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode, VoteRule,
+    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphStep, Majority, Members, Missing, NodeIx,
+    NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode, VoteRule, keys,
 };
 use crate::definition::{BudgetSpec, Template};
 use crate::words::{RoleName, StepId, ValueName, limit, nearest};
 
-const GRAPH_KEYS: [&str; 5] = ["mode", "steps", "on_partial_success", "max_parallel", "budget"];
-const KINDS: [&str; 9] = ["agent_id", "sequence", "parallel", "map", "race", "vote", "loop", "choose", "ask"];
-const STEP_KEYS: [&str; 12] = [
-    "id",
-    "agent_id",
-    "task_description",
-    "input_from",
-    "output_to",
-    "required",
-    "when",
-    "retry",
-    "timeout",
-    "output_schema",
-    "undo",
-    "budget",
-];
-const ASK_KEYS: [&str; 8] =
-    ["ask", "id", "output_to", "required", "when", "timeout", "on_timeout", "default"];
-const GROUP_KEYS: [&str; 6] = ["id", "required", "when", "retry", "timeout", "budget"];
-
-/// Where each node was written, so that a later check can say so.
-pub(super) struct Places(Vec<Origin>);
-
-/// The place of a node: below its group's, a key and perhaps a place in the list.
-#[derive(Clone)]
-struct Origin {
-    group: Option<NodeIx>,
-    steps: Vec<PathStep>,
-}
-
-impl Places {
-    /// The path of a key of a node.
-    pub(super) fn path(&self, node: NodeIx, key: &str) -> Vec<PathStep> {
-        let mut path = self.of(node);
-        if !key.is_empty() {
-            path.push(PathStep::Key(key.to_owned()));
-        }
-        path
-    }
-
-    fn of(&self, node: NodeIx) -> Vec<PathStep> {
-        let mut parts: Vec<&[PathStep]> = Vec::new();
-        let mut next = Some(node);
-        while let Some(origin) = next.and_then(|node| self.0.get(node as usize)) {
-            parts.push(&origin.steps);
-            next = origin.group;
-        }
-        parts.into_iter().rev().flatten().cloned().collect()
-    }
-}
-
 /// `None` if nothing of it can be used further.
-pub(super) fn parse(written: &Value, nodes_max: usize, problems: &mut Problems) -> Option<(Graph, Places)> {
+pub(super) fn parse(
+    written: &Value,
+    nodes_max: usize,
+    problems: &mut Problems,
+) -> Option<(Graph, GraphPlaces)> {
     let Some(keys) = written.as_object() else {
         let help = "write `mode` and `steps`";
         problems.add(ProblemCode::BadValue, Vec::new, format!("a graph is not {}", kind_of(written)), help);
         return None;
     };
     let mut reader =
-        Reader { problems, places: Places(Vec::new()), nodes: Vec::new(), queue: VecDeque::new() };
+        Reader { problems, places: GraphPlaces(Vec::new()), nodes: Vec::new(), queue: VecDeque::new() };
     reader.places.0.push(Origin { group: None, steps: Vec::new() });
-    reader.unknown_keys(0, keys, &GRAPH_KEYS);
+    reader.unknown_keys(0, keys, &keys::GRAPH);
     let mode: Mode = reader.word(0, keys, "mode").unwrap_or_default();
     let on_partial_success: OnPartialSuccess = reader.word(0, keys, "on_partial_success").unwrap_or_default();
     let max_parallel = reader.count(0, keys, "max_parallel", 1, limit::AGENTS_CAP);
@@ -121,7 +75,7 @@ struct Draft {
 }
 
 /// Gives every node its id: the one that was written, or a number behind what it is.
-fn named(drafts: Vec<Draft>, places: &Places, problems: &mut Problems) -> Vec<GraphNode> {
+fn named(drafts: Vec<Draft>, places: &GraphPlaces, problems: &mut Problems) -> Vec<GraphNode> {
     let mut taken: BTreeMap<StepId, NodeIx> = BTreeMap::new();
     for (ix, draft) in drafts.iter().enumerate() {
         let Some(id) = &draft.id else { continue };
@@ -170,7 +124,7 @@ fn plain(kind: NodeKind, parent: Option<NodeIx>, budget: Option<Box<BudgetSpec>>
 
 struct Reader<'v, 'p> {
     problems: &'p mut Problems,
-    places: Places,
+    places: GraphPlaces,
     nodes: Vec<Draft>,
     /// What is still to be read, with its depth. Its place in the graph is behind everything read and queued before.
     queue: VecDeque<(&'v Value, usize)>,
@@ -201,16 +155,16 @@ impl<'v> Reader<'v, '_> {
             );
             return self.placeholder(parent);
         };
-        let found: Vec<&str> = KINDS.into_iter().filter(|kind| keys.contains_key(*kind)).collect();
+        let found: Vec<&str> = keys::KINDS.into_iter().filter(|kind| keys.contains_key(*kind)).collect();
         match found.as_slice() {
             ["agent_id"] => self.step(ix, keys, parent),
             ["ask"] => self.ask(ix, keys, parent),
             [kind] => self.group(ix, kind, keys, parent, level),
             [] => {
-                self.unknown_keys(ix, keys, &STEP_KEYS);
+                self.unknown_keys(ix, keys, &keys::STEP);
                 let help = format!(
                     "write `agent_id` for a step, or one of {}",
-                    nearest::listed(KINDS[1..].iter().copied())
+                    nearest::listed(keys::KINDS[1..].iter().copied())
                 );
                 self.add(ProblemCode::MissingField, ix, "", "neither a step nor a group", help);
                 self.placeholder(parent);
@@ -248,7 +202,7 @@ impl<'v> Reader<'v, '_> {
     }
 
     fn step(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, parent: Option<NodeIx>) {
-        self.unknown_keys(ix, keys, &STEP_KEYS);
+        self.unknown_keys(ix, keys, &keys::STEP);
         let agent_id: Option<RoleName> = self.name(ix, keys, "agent_id");
         let task = self.required_template(ix, keys, "task_description");
         let inputs = self.inputs(ix, keys);
@@ -261,7 +215,7 @@ impl<'v> Reader<'v, '_> {
     }
 
     fn ask(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, parent: Option<NodeIx>) {
-        self.unknown_keys(ix, keys, &ASK_KEYS);
+        self.unknown_keys(ix, keys, &keys::ASK);
         let question = self.required_template(ix, keys, "ask");
         let timeout_ms = self.span(ix, keys, "timeout");
         let word: Option<AskWord> = self.word(ix, keys, "on_timeout");
@@ -304,16 +258,7 @@ impl<'v> Reader<'v, '_> {
         parent: Option<NodeIx>,
         level: usize,
     ) {
-        let own: &[&str] = match word {
-            "parallel" => &["parallel", "max_parallel"],
-            "map" => &["map", "over", "as", "max_parallel", "output_to"],
-            "race" => &["race", "output_to"],
-            "vote" => &["vote", "voters", "majority", "by", "on_tie", "missing", "output_to"],
-            "loop" => &["loop", "until", "max_rounds", "on_max_rounds", "output_to"],
-            "choose" => &["choose", "on", "else", "output_to"],
-            _ => &["sequence", "output_to"],
-        };
-        let known: Vec<&str> = own.iter().chain(&GROUP_KEYS).copied().collect();
+        let known = keys::of(word);
         self.unknown_keys(ix, keys, &known);
         if level > limit::GRAPH_DEPTH_MAX {
             return self.too_deep(ix, parent);
@@ -537,19 +482,4 @@ fn kind_of(value: &Value) -> &'static str {
 
 fn shown(text: &str) -> String {
     text.chars().take(40).collect()
-}
-
-struct GraphPath<'a>(&'a [PathStep]);
-
-impl std::fmt::Display for GraphPath<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, step) in self.0.iter().enumerate() {
-            match step {
-                PathStep::Key(key) if place == 0 => write!(f, "`{key}")?,
-                PathStep::Key(key) => write!(f, ".{key}")?,
-                PathStep::Item(item) => write!(f, "[{item}]")?,
-            }
-        }
-        f.write_str("`")
-    }
 }

@@ -6,6 +6,8 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "TreeKeys" => TREE,
         "TreeLimitKeys" => TREE_LIMITS,
         "InputKeys" => INPUT,
+        "ValueAccessKeys" => VALUE_ACCESS,
+        "RateKeys" => RATE,
         "ModelKeys" => MODEL,
         "ParamKeys" => PARAMS,
         "PriceKeys" => PRICE,
@@ -27,7 +29,15 @@ const TREE: Keys = &[
         "goal",
         "The task of the root; may be given when the tree is started. May use inputs: {{ inputs.topic }}.",
     ),
-    ("inputs", "Values that are given when the tree is started, by name; goal and prompts may use them."),
+    (
+        "inputs",
+        "Values that are given when the tree is started, by name; the goal, prompts and steps may use them.",
+    ),
+    ("pipeline", "Fixed steps that the tree runs, instead of an agent that decides (entry)."),
+    (
+        "shared",
+        "Which agents may read and write shared values, by the name of a value or its beginning and *.",
+    ),
     ("entry", "The agent that is the root; optional if there is only one agent."),
     ("models", "The models by name."),
     ("agents", "The roles of agents by name."),
@@ -44,6 +54,17 @@ const TREE_LIMITS: Keys = &[
     ("children", "The maximum number of live children of one agent; default 16."),
     ("agents", "The maximum number of agents in the tree, including ended ones; default 1000."),
     ("parallel", "The maximum number of calls that run at the same time; default 64."),
+    ("rate", "The most model calls and tokens of the whole tree in a minute."),
+];
+
+const VALUE_ACCESS: Keys = &[
+    ("read", "The agents that may read them; all if absent."),
+    ("write", "The agents that may write them; all if absent."),
+];
+
+const RATE: Keys = &[
+    ("requests_per_min", "The most model calls in a minute."),
+    ("tokens_per_min", "The most input and output tokens in a minute."),
 ];
 
 const INPUT: Keys = &[
@@ -77,6 +98,10 @@ const MODEL: Keys = &[
         "How long a call waits at most while another one fills the provider's cache; default 10s.",
     ),
     ("price", "Dollars per million tokens, or provider/model to take them from the price table."),
+    (
+        "rate",
+        "The most calls and tokens of this model and its key in a minute, over all trees of the process.",
+    ),
     ("fallback", "Models to try in order when this one fails."),
 ];
 
@@ -86,6 +111,7 @@ const PARAMS: Keys = &[
     ("reasoning_effort", "How much the model reasons, in the provider's own words."),
     ("thinking", "adaptive: the model decides how much it thinks."),
     ("thinking_budget", "The most tokens that the model thinks."),
+    ("cache", "How long Anthropic keeps marked prompts: off, 5m (default) or 1h."),
     ("stop", "Texts at which the model stops."),
     ("seed", "Repeatable answers, if the provider supports it."),
     ("headers", "Additional headers, each with the environment variable of its value."),
@@ -116,6 +142,7 @@ const AGENT: Keys = &[
     ),
     ("limits", "The limits of each of its agents."),
     ("budget", "The ceilings of each of its agents and everything below it."),
+    ("rate", "The most model calls and tokens of all its agents in a minute."),
     ("recursive", "Whether it may appear below itself, with another goal."),
     ("share", "What its agents know at their start beside their goal."),
     ("output_schema", "The JSON Schema of its answers, as a map or as JSON in a text."),

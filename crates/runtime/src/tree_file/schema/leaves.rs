@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::pipeline::PIPELINE;
+
 /// The part of the schema, and an example, of a type. An optional value is written like one that is not.
 pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
     let plain = type_name.strip_prefix("core::option::Option<").and_then(|name| name.strip_suffix('>'));
     let name = plain.unwrap_or(type_name);
     let last = name.rsplit("::").next().unwrap_or(name);
-    let time = || json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(ms|s|m|h|d)$", "minimum": 1 });
     let found = match (name.starts_with("spinney"), last) {
         (true, "Usd") => (
             json!({ "type": ["number", "string"], "minimum": 0, "pattern": r"^\$?([0-9]+\.?[0-9]{0,9}|\.[0-9]{1,9})$" }),
@@ -15,15 +16,10 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
         ),
         (true, "TimeSpan") => (time(), json!("5m")),
         (true, "SpanOrOff") => (json!({ "anyOf": [{ "const": "off" }, time()] }), json!("off")),
-        (true, "Timeout") => {
-            let wall = json!({
-                "type": "object",
-                "properties": { "wall": time() },
-                "required": ["wall"],
-                "additionalProperties": false,
-            });
-            (json!({ "anyOf": [time(), wall] }), json!("5m"))
-        }
+        (true, "Timeout") => (timeout(), json!("5m")),
+        (true, "CacheTime") => (json!({ "enum": ["off", "5m", "1h"] }), json!("5m")),
+        (true, "InputValue") => (json!({}), json!("a")),
+        (true, "PipelineKeys") => (json!({ "$ref": format!("#/$defs/{PIPELINE}") }), json!({})),
         (true, "Percent") => (
             json!({ "type": ["integer", "string"], "minimum": 0, "maximum": 90, "pattern": "^[0-9]+%$" }),
             json!(10),
@@ -42,4 +38,19 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
         _ => return None,
     };
     Some(found)
+}
+
+pub(super) fn time() -> Value {
+    json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(ms|s|m|h|d)$", "minimum": 1 })
+}
+
+/// A time, or one that goes on while a person is waited for.
+pub(super) fn timeout() -> Value {
+    let wall = json!({
+        "type": "object",
+        "properties": { "wall": time() },
+        "required": ["wall"],
+        "additionalProperties": false,
+    });
+    json!({ "anyOf": [time(), wall] })
 }

@@ -3,6 +3,7 @@
 
 mod descriptions;
 mod leaves;
+mod pipeline;
 mod trace;
 
 use serde_json::{Map, Value, json};
@@ -28,7 +29,9 @@ fn made() -> Result<Value, Untraced> {
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("title".to_owned(), json!("Spinney tree file"));
     schema.extend(object("TreeKeys", &tree));
-    schema.insert("$defs".to_owned(), Value::Object(definitions(&traced)));
+    let mut all = definitions(&traced);
+    all.extend(pipeline::definitions());
+    schema.insert("$defs".to_owned(), Value::Object(all));
     Ok(Value::Object(schema))
 }
 

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Reader, kind_of, shown};
+use crate::definition::graph::keys::UNDO;
 use crate::definition::graph::{NodeIx, ProblemCode, StepInput, Undo};
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, TimeSpan, Timeout};
 use crate::definition::{Condition, Expression, ExpressionError, Template};
@@ -71,9 +72,9 @@ impl Reader<'_, '_> {
         let (agent, task) = match keys.get("undo")? {
             Value::String(task) => (None, Some(task.as_str())),
             Value::Object(undo) => {
-                let known = ["agent_id", "task_description"];
+                let known = &UNDO;
                 if let Some(key) = undo.keys().find(|key| !known.contains(&key.as_str())) {
-                    let help = nearest::help(key, known, "keys");
+                    let help = nearest::help(key, known.iter().copied(), "keys");
                     self.add(
                         ProblemCode::UnknownField,
                         ix,

@@ -1,6 +1,8 @@
 //! `spinney check`: everything that is wrong with a tree file, what the tree looks like, and the most it can spend.
 //! Starts nothing and needs no home.
 
+mod pipeline;
+
 use std::path::Path;
 
 use anyhow::Result;
@@ -15,6 +17,7 @@ use spinney_kernel::budget::{Price, usd};
 use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::words::{ModelName, RoleName, Time, grouped};
 
+use self::pipeline::Pipeline;
 use crate::exit::Exit;
 use crate::source::{self, Examined, Keys, Scripts, Source};
 use crate::wording::{counted, one_line};
@@ -153,7 +156,11 @@ impl<'a> Picture<'a> {
             rows.push((title, format!("{name}: {}", described(input))));
             title = "";
         }
-        // The steps of a pipeline are shown here, before the agents that do them.
+        let mut title = "steps";
+        for line in self.pipeline().iter().flat_map(Pipeline::lines) {
+            rows.push((title, line));
+            title = "";
+        }
         let width = |names: &mut dyn Iterator<Item = &str>| {
             names.map(|name| name.chars().count()).max().unwrap_or_default()
         };
@@ -187,11 +194,16 @@ impl<'a> Picture<'a> {
         lines.join("\n")
     }
 
-    /// The root first.
+    fn pipeline(&self) -> Option<Pipeline<'_>> {
+        let graph = self.definition.graph.as_deref()?;
+        Some(Pipeline::new(graph, self.worst.pipeline.as_ref()?))
+    }
+
+    /// The root first, unless it is a pipeline.
     fn roles(&self) -> impl Iterator<Item = &RoleName> {
-        let entry = &self.definition.entry;
-        let others = self.definition.roles.keys().filter(move |role| *role != entry);
-        std::iter::once(entry).chain(others)
+        let (entry, roles) = (&self.definition.entry, &self.definition.roles);
+        let others = roles.keys().filter(move |role| *role != entry);
+        Some(entry).filter(|entry| roles.contains_key(*entry)).into_iter().chain(others)
     }
 
     fn role(&self, name: &RoleName) -> Vec<String> {
@@ -247,6 +259,7 @@ impl<'a> Picture<'a> {
             SpendBound::AtRate(most) => {
                 format!("at most {}: its tokens at the dearest rate of its models", usd(*most))
             }
+            SpendBound::Steps(most) => format!("at most {}, the ceilings of its steps", usd(*most)),
             SpendBound::None => {
                 "any amount of money: no ceiling holds it back; set `budget: { cost_usd: … }`".to_owned()
             }
@@ -256,6 +269,9 @@ impl<'a> Picture<'a> {
             SpendBound::AtRate(most) => {
                 lines
                     .push(format!("at most {}: its money at the cheapest rate of its models", amount(*most)));
+            }
+            SpendBound::Steps(most) => {
+                lines.push(format!("at most {}, the ceilings of its steps", amount(*most)));
             }
             SpendBound::None => lines.push("any number of tokens".to_owned()),
         }
@@ -284,6 +300,7 @@ impl<'a> Picture<'a> {
         let because = |bound: &SpendBound| match bound {
             SpendBound::Ceiling(_) => "ceiling",
             SpendBound::AtRate(_) => "rate",
+            SpendBound::Steps(_) => "steps",
             SpendBound::None => "none",
         };
         let WorstCase { cost, tokens, free, .. } = &self.worst;
@@ -303,6 +320,7 @@ impl<'a> Picture<'a> {
             ("agents", json!(agents)),
             ("models", json!(models)),
             ("worst_case", worst),
+            ("pipeline", json!(self.pipeline().map(|pipeline| pipeline.json()))),
         ];
         fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }

@@ -1,0 +1,40 @@
+//! The keys of a graph as people and models write it. A schema for editors is made from them, too.
+
+pub(super) const GRAPH: [&str; 5] = ["mode", "steps", "on_partial_success", "max_parallel", "budget"];
+/// Each says what a node is; exactly one of them is among its keys.
+pub(super) const KINDS: [&str; 9] =
+    ["agent_id", "sequence", "parallel", "map", "race", "vote", "loop", "choose", "ask"];
+pub(super) const STEP: [&str; 12] = [
+    "id",
+    "agent_id",
+    "task_description",
+    "input_from",
+    "output_to",
+    "required",
+    "when",
+    "retry",
+    "timeout",
+    "output_schema",
+    "undo",
+    "budget",
+];
+pub(super) const ASK: [&str; 8] =
+    ["ask", "id", "output_to", "required", "when", "timeout", "on_timeout", "default"];
+pub(super) const UNDO: [&str; 2] = ["agent_id", "task_description"];
+const GROUP: [&str; 6] = ["id", "required", "when", "retry", "timeout", "budget"];
+
+/// The keys of a node of this kind.
+pub(super) fn of(kind: &str) -> Vec<&'static str> {
+    let own: &[&'static str] = match kind {
+        "agent_id" => return STEP.to_vec(),
+        "ask" => return ASK.to_vec(),
+        "parallel" => &["parallel", "max_parallel"],
+        "map" => &["map", "over", "as", "max_parallel", "output_to"],
+        "race" => &["race", "output_to"],
+        "vote" => &["vote", "voters", "majority", "by", "on_tie", "missing", "output_to"],
+        "loop" => &["loop", "until", "max_rounds", "on_max_rounds", "output_to"],
+        "choose" => &["choose", "on", "else", "output_to"],
+        _ => &["sequence", "output_to"],
+    };
+    own.iter().chain(&GROUP).copied().collect()
+}
