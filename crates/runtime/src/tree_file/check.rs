@@ -161,7 +161,10 @@ impl TreeFile {
         used.extend(fallbacks);
         // The model of a role that can never start is named with the role.
         let is_named = |model: &ModelName| definition.roles.values().any(|role| role.model == *model);
-        let unused = definition.models.keys().filter(|model| !used.contains(model) && !is_named(model));
+        let unused = definition
+            .models
+            .keys()
+            .filter(|model| reach.is_whole && !used.contains(model) && !is_named(model));
         let error = |model: &ModelName| {
             let path = [Step::Key("models"), Step::Key(model.as_str())];
             let error = FileError::new(

@@ -12,7 +12,7 @@ use super::ERRORS_MAX;
 use super::definition::Reader;
 use super::error::FileError;
 use super::keys::{ModelKeys, ParamKeys, ThinkingWord};
-use super::node::{Key, Kind, Node, PathStep, Step};
+use super::node::{Key, Kind, Node, OwnedStep, Step};
 use super::wrong::{Wrong, cut};
 
 /// Facts about models that are not in the file.
@@ -144,7 +144,7 @@ pub(super) fn refused_params(root: &Node, catalog: &dyn ModelCatalog) -> Vec<Wro
         let reason = catalog.refused_param(&key.text)?;
         let wrong = Wrong::new(format!("`{}` is refused", cut(&key.text))).with_help(reason).at(key.place);
         let path = [key.text.as_str(), "params", &name.text, "models"];
-        Some(path.into_iter().fold(wrong, |wrong, key| wrong.within(PathStep::Key(key.to_owned()))))
+        Some(path.into_iter().fold(wrong, |wrong, key| wrong.within(OwnedStep::Key(key.to_owned()))))
     });
     refused.take(ERRORS_MAX).collect()
 }

@@ -39,38 +39,38 @@ pub(super) enum Step<'a> {
 
 /// A [`Step`] that outlives its file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum PathStep {
+pub(super) enum OwnedStep {
     Key(String),
     Item(usize),
 }
 
 impl Node {
     /// Removes the value at the end of `path`, with its key. Returns the place of the map that had it, and its key.
-    pub(super) fn remove(&mut self, path: &[PathStep]) -> Option<(Place, String)> {
+    pub(super) fn remove(&mut self, path: &[OwnedStep]) -> Option<(Place, String)> {
         let (last, above) = path.split_last()?;
         let node = self.inner_mut(above)?;
         match (last, &mut node.kind) {
-            (PathStep::Key(text), Kind::Map(entries)) => {
+            (OwnedStep::Key(text), Kind::Map(entries)) => {
                 entries.retain(|(key, _)| key.text != *text);
                 Some((node.place, text.clone()))
             }
-            (PathStep::Item(at), Kind::List(items)) if *at < items.len() => {
+            (OwnedStep::Item(at), Kind::List(items)) if *at < items.len() => {
                 items.remove(*at);
                 None
             }
-            (PathStep::Key(_) | PathStep::Item(_), _) => None,
+            (OwnedStep::Key(_) | OwnedStep::Item(_), _) => None,
         }
     }
 
-    pub(super) fn inner_mut(&mut self, path: &[PathStep]) -> Option<&mut Self> {
+    pub(super) fn inner_mut(&mut self, path: &[OwnedStep]) -> Option<&mut Self> {
         let mut node = self;
         for step in path {
             let inner = match (step, &mut node.kind) {
-                (PathStep::Key(text), Kind::Map(entries)) => {
+                (OwnedStep::Key(text), Kind::Map(entries)) => {
                     entries.iter_mut().find(|(key, _)| key.text == *text).map(|(_, value)| value)
                 }
-                (PathStep::Item(at), Kind::List(items)) => items.get_mut(*at),
-                (PathStep::Key(_) | PathStep::Item(_), _) => None,
+                (OwnedStep::Item(at), Kind::List(items)) => items.get_mut(*at),
+                (OwnedStep::Key(_) | OwnedStep::Item(_), _) => None,
             };
             node = inner?;
         }

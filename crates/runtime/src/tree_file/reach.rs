@@ -27,18 +27,20 @@ impl Reach {
     pub fn of(definition: &Definition) -> Self {
         let mut reach = Self { is_whole: true, ..Self::default() };
         let mut waiting: VecDeque<(RoleName, Caps, u32)> = VecDeque::new();
-        for name in definition.graph.as_deref().into_iter().flat_map(step_roles) {
-            // A graph has every right, and bounds the depth of its steps itself.
-            if let Some(role) = definition.roles.get(name) {
-                let mut caps = role.caps.clone();
-                caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
-                waiting.push_back((name.clone(), caps, 1));
+        // A graph has every right, and bounds the depth of its steps itself.
+        let first: Vec<(&RoleName, u32)> = match definition.graph.as_deref() {
+            Some(graph) => step_roles(graph).into_iter().map(|role| (role, 1)).collect(),
+            None => vec![(&definition.entry, 0)],
+        };
+        for (name, depth) in first {
+            match definition.roles.get(name) {
+                Some(role) => {
+                    let mut caps = role.caps.clone();
+                    caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+                    waiting.push_back((name.clone(), caps, depth));
+                }
+                None => reach.is_whole = false,
             }
-        }
-        if let Ok((name, role)) = definition.role(&definition.entry) {
-            let mut caps = role.caps.clone();
-            caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
-            waiting.push_back((name.clone(), caps, 0));
         }
         let mut seen = BTreeSet::new();
         let mut tried = 0;

@@ -8,20 +8,26 @@ use serde::Deserialize;
 use super::error::Place;
 use super::keys::TreeKeys;
 use super::model::refused_params;
-use super::node::{Key, Kind, Node, PathStep};
+use super::node::{Key, Kind, Node, OwnedStep};
 use super::wrong::Wrong;
 use super::{ERRORS_MAX, ModelCatalog};
 
+/// Most values that are read again to find further errors: a large file is read less often.
+const READ_VALUES_MAX: usize = 5_000_000;
+
 /// What was taken away because it is wrong, by its path.
 #[derive(Debug, Default)]
-pub(super) struct Lost(BTreeSet<Vec<PathStep>>);
+pub(super) struct Lost(BTreeSet<Vec<OwnedStep>>);
 
 impl Lost {
     /// Whether the value of these keys was taken away.
     pub(super) fn has(&self, keys: &[&str]) -> bool {
         self.0.iter().any(|path| {
             path.len() == keys.len()
-                && path.iter().zip(keys).all(|(step, key)| matches!(step, PathStep::Key(step) if step == key))
+                && path
+                    .iter()
+                    .zip(keys)
+                    .all(|(step, key)| matches!(step, OwnedStep::Key(step) if step == key))
         })
     }
 
@@ -29,7 +35,7 @@ impl Lost {
     pub(super) fn has_in(&self, key: &str) -> bool {
         self.0
             .iter()
-            .any(|path| path.len() <= 2 && matches!(path.first(), Some(PathStep::Key(step)) if step == key))
+            .any(|path| path.len() <= 2 && matches!(path.first(), Some(OwnedStep::Key(step)) if step == key))
     }
 }
 
@@ -69,7 +75,8 @@ impl Recovered {
         let mut gone: BTreeSet<(Place, String)> = BTreeSet::new();
         // Keys that were given a value so that the rest of their map can be read.
         let mut filled: BTreeSet<(Place, String)> = BTreeSet::new();
-        for _ in 0..4 * ERRORS_MAX {
+        let rounds = (READ_VALUES_MAX / left.count()).min(4 * ERRORS_MAX);
+        for _ in 0..rounds {
             let Some(wrong) = next.take() else { return };
             let mut path = wrong.path();
             match wrong.missing() {
@@ -80,7 +87,7 @@ impl Recovered {
                     }
                     filled.insert(place);
                     left.fill(&path, key);
-                    path.push(PathStep::Key(key.to_owned()));
+                    path.push(OwnedStep::Key(key.to_owned()));
                 }
                 // No text can stand here, so the whole map is left out.
                 None if left.key_at(&path).is_some_and(|key| filled.contains(&key)) => {
@@ -109,14 +116,23 @@ impl Recovered {
 }
 
 impl Node {
+    /// How many values it has, itself included.
+    fn count(&self) -> usize {
+        1 + match &self.kind {
+            Kind::List(items) => items.iter().map(Self::count).sum(),
+            Kind::Map(entries) => entries.iter().map(|(_, value)| value.count()).sum(),
+            Kind::Empty | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => 0,
+        }
+    }
+
     /// The last key of a path, and the place of its map.
-    fn key_at(&mut self, path: &[PathStep]) -> Option<(Place, String)> {
-        let (PathStep::Key(key), above) = path.split_last()? else { return None };
+    fn key_at(&mut self, path: &[OwnedStep]) -> Option<(Place, String)> {
+        let (OwnedStep::Key(key), above) = path.split_last()? else { return None };
         Some((self.inner_mut(above)?.place, key.clone()))
     }
 
     /// Gives a map the key that it lacks.
-    fn fill(&mut self, path: &[PathStep], key: &str) {
+    fn fill(&mut self, path: &[OwnedStep], key: &str) {
         let Some(map) = self.inner_mut(path) else { return };
         let place = map.place;
         let Kind::Map(entries) = &mut map.kind else { return };

@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::node::{Key, Kind, Node, PathStep};
+use super::node::{Key, Kind, Node, OwnedStep};
 use super::wrong::{Wrong, cut};
 
 impl Node {
@@ -118,7 +118,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
         let Some((at, item)) = self.rest.next() else { return Ok(None) };
         let read = seed.deserialize(item).map(Some);
-        read.map_err(|wrong| wrong.at(item.place).within(PathStep::Item(at)))
+        read.map_err(|wrong| wrong.at(item.place).within(OwnedStep::Item(at)))
     }
 }
 
@@ -136,13 +136,13 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let (key, _) = entry;
         let text: StrDeserializer<'_, Wrong> = key.text.as_str().into_deserializer();
         let read = seed.deserialize(text).map(Some);
-        read.map_err(|wrong| wrong.at(key.place).within(PathStep::Key(key.text.clone())))
+        read.map_err(|wrong| wrong.at(key.place).within(OwnedStep::Key(key.text.clone())))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
         let (key, value) = self.entry.take().ok_or_else(|| Wrong::new("a value was read before its key"))?;
         let read = seed.deserialize(value);
-        read.map_err(|wrong| wrong.at(value.place).within(PathStep::Key(key.text.clone())))
+        read.map_err(|wrong| wrong.at(value.place).within(OwnedStep::Key(key.text.clone())))
     }
 }
 
@@ -176,7 +176,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
             Wrong::new(format!("`{name}` needs a value")).with_help(format!("write {{ {name}: … }}"))
         })?;
         let read = seed.deserialize(value);
-        read.map_err(|wrong| wrong.at(value.place).within(PathStep::Key(name.to_owned())))
+        read.map_err(|wrong| wrong.at(value.place).within(OwnedStep::Key(name.to_owned())))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Wrong> {

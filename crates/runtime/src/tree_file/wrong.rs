@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Expected, Unexpected};
 
 use super::error::{FileError, Place};
-use super::node::PathStep;
+use super::node::OwnedStep;
 use super::{nearest, other_words};
 
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Wrong {
     message: String,
     help: String,
     /// The steps to the value that is wrong, the innermost first.
-    inside_out: Vec<PathStep>,
+    inside_out: Vec<OwnedStep>,
     /// The required key that is not there.
     missing: Option<&'static str>,
     /// Whether a key is there twice.
@@ -39,13 +39,13 @@ impl Wrong {
     }
 
     /// Adds the step that leads to the value that is wrong.
-    pub(super) fn within(mut self, step: PathStep) -> Self {
+    pub(super) fn within(mut self, step: OwnedStep) -> Self {
         self.inside_out.push(step);
         self
     }
 
     /// The value that is wrong, from the root.
-    pub(super) fn path(&self) -> Vec<PathStep> {
+    pub(super) fn path(&self) -> Vec<OwnedStep> {
         self.inside_out.iter().rev().cloned().collect()
     }
 

@@ -201,9 +201,10 @@ impl<'a> Picture<'a> {
 
     /// The root first, unless it is a pipeline.
     fn roles(&self) -> impl Iterator<Item = &RoleName> {
-        let (entry, roles) = (&self.definition.entry, &self.definition.roles);
-        let others = roles.keys().filter(move |role| *role != entry);
-        Some(entry).filter(|entry| roles.contains_key(*entry)).into_iter().chain(others)
+        let entry = &self.definition.entry;
+        let others = self.definition.roles.keys().filter(move |role| *role != entry);
+        let root = self.definition.roles.get_key_value(entry).map(|(name, _)| name);
+        root.into_iter().chain(others)
     }
 
     fn role(&self, name: &RoleName) -> Vec<String> {
