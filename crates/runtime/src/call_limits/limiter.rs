@@ -5,7 +5,7 @@
 //! tree with one. Nobody is woken: a call is told how long to wait and then asks again, and its place is kept for a
 //! short while.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use spinney_kernel::definition::RateLimit;
 use spinney_kernel::words::{CallId, TreeId};
@@ -35,9 +35,9 @@ pub(super) struct Limiter {
     slices: VecDeque<Slice>,
     sum: Used,
     queue: BTreeMap<Place, Waiting>,
-    places: HashMap<(TreeId, CallId), Place>,
+    places: BTreeMap<(TreeId, CallId), Place>,
     /// Where each tree's last call ends in virtual time, if that is in the future.
-    ends: HashMap<TreeId, u64>,
+    ends: BTreeMap<TreeId, u64>,
     virtual_now: u64,
     arrivals: u64,
 }

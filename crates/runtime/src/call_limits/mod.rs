@@ -7,7 +7,7 @@ mod limiter;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::budget::Used;
@@ -59,14 +59,14 @@ pub(crate) struct CallLimits {
 #[derive(Default)]
 struct State {
     /// By provider.
-    breakers: HashMap<String, Breaker>,
+    breakers: BTreeMap<String, Breaker>,
     /// By model and key.
-    quotas: HashMap<String, Quota>,
-    scoped: HashMap<Scope, Limiter>,
+    quotas: BTreeMap<String, Quota>,
+    scoped: BTreeMap<Scope, Limiter>,
 }
 
 /// A rate within one tree.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Scope {
     Tree(TreeId),
     Role(TreeId, RoleName),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use spinney::tree_file::{NotHeld, PipelineBound, RunFactor, StepBound};
 use spinney_kernel::budget::usd;
 use spinney_kernel::definition::{
-    AskTimeout, Graph, GraphNode, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, Step, StepInput,
+    AskTimeout, Graph, GraphNode, GraphStep, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, StepInput,
 };
 use spinney_kernel::words::Millis;
 
@@ -269,7 +269,7 @@ fn factor_json(factor: &RunFactor) -> Value {
     json!({ "of": factor.of(), "what": word, "number": factor.number() })
 }
 
-fn inputs(step: &Step) -> Vec<String> {
+fn inputs(step: &GraphStep) -> Vec<String> {
     let name = |input: &StepInput| format!("{}{}", input.name, if input.optional { "?" } else { "" });
     step.inputs.iter().map(name).collect()
 }
