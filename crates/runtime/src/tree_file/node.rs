@@ -107,7 +107,7 @@ impl Node {
         item.map_or(list.place, |item| item.place)
     }
 
-    fn follow(&self, path: &[Step<'_>]) -> &Self {
+    pub(super) fn follow(&self, path: &[Step<'_>]) -> &Self {
         let mut node = self;
         for step in path {
             let inner = match (step, &node.kind) {

@@ -7,7 +7,7 @@ use spinney_kernel::words::{RoleName, limit};
 
 use super::definition::{Reader, SCHEMA_HELP};
 use super::error::FileError;
-use super::node::Step;
+use super::node::{Kind, Node, Step};
 use crate::output_schema;
 
 const PIPELINE: Step<'_> = Step::Key("pipeline");
@@ -27,6 +27,7 @@ impl Reader<'_> {
             );
             self.note(error.with_help("that names the tree's own pipeline; choose another name"));
         }
+        self.empty_ceilings(self.root.follow(&[PIPELINE]), false);
         let around = GraphSurroundings {
             roles: &|role| self.keys.agents.contains_key(role) || self.is_lost(&["agents", role.as_str()]),
             role_names: self.keys.agents.keys().map(RoleName::as_str).collect(),
@@ -49,6 +50,26 @@ impl Reader<'_> {
             self.note(self.wrong(&[PIPELINE], message).with_help(help));
         }
         Some(graph)
+    }
+
+    /// A key of a budget without a value would be no ceiling at all. The kernel lets it pass, because models write them.
+    fn empty_ceilings(&self, node: &Node, is_budget: bool) {
+        match &node.kind {
+            Kind::Empty if is_budget => {
+                let error = self.wrong_at(node.place, "nothing is written here");
+                self.note(error.with_help("write a value, or delete the key"));
+            }
+            Kind::Map(entries) => {
+                for (key, value) in entries.iter().filter(|(key, _)| key.text != "output_schema") {
+                    let is_whole = !is_budget && key.text == "budget" && matches!(value.kind, Kind::Empty);
+                    if !is_whole {
+                        self.empty_ceilings(value, is_budget || key.text == "budget");
+                    }
+                }
+            }
+            Kind::List(items) => items.iter().for_each(|item| self.empty_ceilings(item, is_budget)),
+            Kind::Empty | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}
+        }
     }
 
     fn agents_max(&self) -> u32 {

@@ -415,6 +415,8 @@ pipeline:
 ";
     insta::assert_snapshot!("g18_what_only_the_file_knows_of_a_pipeline", errors(late));
     assert!(!errors(&names).contains("unknown agent `writr`"));
+    let open = PIPELINE.replace("budget: { cost_usd: 0.01 }", "budget: { cost_usd: }");
+    insta::assert_snapshot!("g18_a_ceiling_of_a_step_without_a_value", errors(&open));
     assert!(errors("name: t\npipeline:\nmodels: { m: { provider: scripted, script: s } }\nagents: { a: { model: m }, b: { model: m } }\n").contains("nothing is written here"));
 }
 
@@ -440,7 +442,10 @@ pipeline:
     - { choose: { a: { id: cheap, agent_id: critic, task_description: x, budget: { cost_usd: 0.01 } }, b: { id: dear, agent_id: writer, task_description: x } }, on: verdict }
 ";
 
-fn bound(text: &str) -> (Vec<(String, u64, Option<u64>)>, Option<u64>, SpendBound) {
+/// A step with its runs and what they cost.
+type BoundStep = (String, u64, Option<u64>);
+
+fn bound(text: &str) -> (Vec<BoundStep>, Option<u64>, SpendBound) {
     let file = TreeFile::parse("tree.yaml", text).unwrap_or_else(|error| panic!("{error}"));
     let file = file.with_inputs(&[], &|_| None).unwrap();
     let worst = WorstCase::of(&file.definition, Time(0));

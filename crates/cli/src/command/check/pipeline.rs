@@ -76,6 +76,8 @@ impl<'a> Pipeline<'a> {
         said.extend((!after.is_empty()).then(|| format!("after {}", after.join(", "))));
         said.extend(node.when.as_ref().map(|when| format!("when {}", short(when.source()))));
         said.extend((!node.required).then(|| "may fail".to_owned()));
+        let undo = node.step().and_then(|step| step.undo.as_ref());
+        said.extend(undo.map(|undo| format!("undone by {}", undo.agent_id)));
         said.extend((node.retry > 0).then(|| format!("retried {}", times(node.retry))));
         if let Some(budget) = node.budget.as_deref() {
             let limits: Vec<String> = budget
