@@ -13,8 +13,11 @@ fn error(pipeline: &str) -> String {
 fn g18_a_problem_of_a_pipeline_has_its_line_its_column_and_a_remedy() {
     let steps = "pipeline:\n  steps:\n    - { id: a, agent_id: writter, task_description: x }\n";
     assert_eq!(error(steps), "tree.yaml:9:26: unknown agent `writter`: did you mean `writer`?");
-    let steps = "pipeline:\n  steps:\n    - parallel:\n        - id: a\n          agent_id: writer\n          task: x\n";
-    assert_eq!(error(steps), "tree.yaml:12:11: unknown key `task`: did you mean `task_description`?");
+    let steps = "pipeline:\n  steps:\n    - parallel:\n        - id: a\n          agent_id: writer\n          task_descripton: x\n";
+    assert_eq!(
+        error(steps),
+        "tree.yaml:12:11: unknown key `task_descripton`: did you mean `task_description`?"
+    );
     let steps = "pipeline:\n  steps:\n    - { agent_id: writer, task_description: 'Use {{ x' }\n";
     assert!(error(steps).starts_with("tree.yaml:9:45: bad `task_description`: "), "{}", error(steps));
     let both = "entry: writer\npipeline: { steps: [{ agent_id: writer, task_description: x }] }\n";
