@@ -257,7 +257,7 @@ tools:
 /// An agent whose model sums up what leaves its window: once, with a crash in the middle, and then no more.
 const SUMMARY: Scene = Scene {
     name: "summary",
-    fixture: "root $9.00 turns=16 summed=2600",
+    fixture: "root $9.00 turns=16 summed=3375",
     script: r#"
 lost: presumed
 rules:
