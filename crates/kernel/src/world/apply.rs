@@ -116,10 +116,7 @@ impl World {
             Event::TreeContinued => self.suspended = false,
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
-            Event::BreakerChanged { model, breaker } => {
-                let gate = self.gates.entry(model.clone()).or_default();
-                (gate.breaker, gate.broken_until) = (*breaker, None);
-            }
+            Event::BreakerChanged { model, breaker } => self.set_breaker(model, *breaker, None),
             Event::RateLimited { model, until } => {
                 self.gates.entry(model.clone()).or_default().limited_until = Some(*until);
             }
@@ -450,6 +447,11 @@ impl World {
         self.ledger.settle(agent.account, &held, spent);
     }
 
+    fn set_breaker(&mut self, model: &ModelName, breaker: BreakerState, until: Option<Time>) {
+        let gate = self.gates.entry(model.clone()).or_default();
+        (gate.breaker, gate.broken_until) = (breaker, until);
+    }
+
     /// The attempt was never made, so the next one has its number.
     fn call_held_back(&mut self, id: CallId, by: HeldBy, until: Time) {
         self.settled(id, &Amounts::ZERO);
@@ -460,8 +462,8 @@ impl World {
             HeldBy::Breaker => {
                 past.breaker_waits += 1;
                 let Work::Model(work) = &call.work else { unreachable!("only a model call is held back") };
-                let gate = self.gates.entry(work.model.clone()).or_default();
-                (gate.breaker, gate.broken_until) = (BreakerState::Open, Some(until));
+                let model = work.model.clone();
+                self.set_breaker(&model, BreakerState::Open, Some(until));
             }
             HeldBy::Provider | HeldBy::ModelRate | HeldBy::RoleRate | HeldBy::TreeRate => {
                 past.not_before = Some(until);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use spinney::clock::{Clock as _, SystemClock};
 use spinney::{Drivers, FunctionModel, Home, Shutdown, Tree};
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::definition::{Allow, Definition, RateLimit};
@@ -13,7 +14,7 @@ use spinney_kernel::record::{Event, ExitKind, HeldBy, ToolAsk, Why};
 use spinney_kernel::words::{AgentId, Fault, FaultKind, ModelName, Time, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded, settled};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 fn name(text: &str) -> ModelName {
     text.parse().unwrap()
@@ -28,6 +29,24 @@ fn said(text: &str) -> ModelAnswer {
 
 fn per_min(requests: u64) -> RateLimit {
     RateLimit { requests_per_min: Some(requests), ..RateLimit::NONE }
+}
+
+/// The moment at which a test began, in virtual time.
+#[derive(Clone, Copy)]
+struct Start {
+    clock: SystemClock,
+    ms: u64,
+}
+
+impl Start {
+    fn now() -> Self {
+        let clock = SystemClock::new();
+        Self { clock, ms: clock.now_ms() }
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.clock.now_ms() - self.ms)
+    }
 }
 
 /// A tree of one agent, whose model has no fallback.
@@ -46,7 +65,7 @@ struct Provider {
 }
 
 impl Provider {
-    fn model(&self, start: Instant, takes_ms: u64) -> FunctionModel {
+    fn model(&self, start: Start, takes_ms: u64) -> FunctionModel {
         let provider = self.clone();
         let answer = move |_: Arc<ModelAttempt>| {
             let provider = provider.clone();
@@ -95,7 +114,7 @@ async fn held_back(tree: &Tree) -> Vec<(Time, HeldBy, Time)> {
 /// for a call that was not sent.
 #[tokio::test(start_paused = true)]
 async fn v15_a_provider_that_fails_is_left_alone_for_a_minute_and_then_tried_once() {
-    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Instant::now());
+    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Start::now());
     provider.down_until_ms.store(30_000, Ordering::Relaxed);
     let home = home(&stage, &[("m", provider.model(start, 100))]);
     let mut trees = Vec::new();
@@ -125,7 +144,7 @@ async fn v15_a_provider_that_fails_is_left_alone_for_a_minute_and_then_tried_onc
 /// V15 on trees: while the breaker is open, a call with a fallback moves there at once.
 #[tokio::test(start_paused = true)]
 async fn v15_calls_with_a_fallback_do_not_wait_for_a_broken_provider() {
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Instant::now());
+    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
     let (down, fine) = (Provider::default(), Provider::default());
     down.down_until_ms.store(u64::MAX, Ordering::Relaxed);
     let fallback = fine.model(start, 100).with_service("https://other.example.com");
@@ -143,7 +162,7 @@ async fn v15_calls_with_a_fallback_do_not_wait_for_a_broken_provider() {
 /// V15 on trees: a probe that is cancelled frees its slot, so that another call can try.
 #[tokio::test(start_paused = true)]
 async fn v15_a_cancelled_probe_does_not_keep_its_slot() {
-    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Instant::now());
+    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Start::now());
     provider.down_until_ms.store(30_000, Ordering::Relaxed);
     let home = home(&stage, &[("m", provider.model(start, 100)), ("slow", provider.model(start, 500_000))]);
     let mut breaking = Vec::new();
@@ -178,7 +197,7 @@ async fn name_of(tree: &Tree) -> AgentId {
 /// Nobody waits for ever: a provider that never comes back fails its calls after thirty waits.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_stays_down_fails_the_call_in_the_end() {
-    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Instant::now());
+    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Start::now());
     provider.down_until_ms.store(u64::MAX, Ordering::Relaxed);
     let home = home(&stage, &[("m", provider.model(start, 100))]);
     let mut trees = Vec::new();
@@ -195,7 +214,8 @@ async fn a_provider_that_stays_down_fails_the_call_in_the_end() {
 /// and what a call had held returns.
 #[tokio::test(start_paused = true)]
 async fn s25_o21_rates_of_roles_trees_and_models_hold_and_are_named() {
-    let cases: [(fn(&mut Definition), HeldBy); 3] = [
+    type Change = fn(&mut Definition);
+    let cases: [(Change, HeldBy); 3] = [
         (|tree| tree.roles.get_mut("worker").unwrap().rate = per_min(2), HeldBy::RoleRate),
         (|tree| tree.limits.rate = per_min(3), HeldBy::TreeRate),
         (|tree| tree.models.get_mut("m").unwrap().rate = per_min(3), HeldBy::ModelRate),
@@ -233,7 +253,7 @@ async fn s25_o21_rates_of_roles_trees_and_models_hold_and_are_named() {
 /// counts a retry.
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Instant::now());
+    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
     let calls: Arc<Mutex<Vec<Duration>>> = Arc::default();
     let counted = Arc::clone(&calls);
     let model = FunctionModel::new(move |_: Arc<ModelAttempt>| {
@@ -267,7 +287,7 @@ async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {
 async fn a_hundred_trees_share_one_rate_limit_fairly() {
     const TREES: usize = 100;
     const MINUTES: u64 = 60;
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Instant::now());
+    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
     let wide: Arc<Mutex<BTreeSet<TreeId>>> = Arc::default();
     let calls: Arc<Mutex<Vec<(TreeId, Duration)>>> = Arc::default();
     let (is_wide, counted) = (Arc::clone(&wide), Arc::clone(&calls));
@@ -329,7 +349,7 @@ async fn a_hundred_trees_share_one_rate_limit_fairly() {
 /// back.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_limits_fails_and_comes_back_costs_each_tree_one_retry() {
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Instant::now());
+    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
     let calls: Arc<Mutex<Vec<u64>>> = Arc::default();
     let counted = Arc::clone(&calls);
     let model = FunctionModel::new(move |attempt: Arc<ModelAttempt>| {
