@@ -524,7 +524,7 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
     spinney: config.yaml:16:1: unknown key `max_subagent_depth`: here that is `limits.depth`
     spinney: config.yaml:16:11: unknown key `cost`: known keys: cost_usd, tokens, steps, tool_calls, retries, timeout, lend, answer_reserve, on_low, wrap_up, repeats
     spinney: config.yaml:16:11: unknown key `depths`: did you mean `depth`?
-    spinney: config.yaml:16:11: unknown key `max_steps`: known keys: depth, children, agents, parallel
+    spinney: config.yaml:16:11: unknown key `max_steps`: known keys: depth, children, agents, parallel, rate
     spinney: config.yaml:11:5: unknown key `subagent`: did you mean `subagents`?
     spinney: config.yaml:11:5: unknown key `subagent_allowed_models`: here that is `subagent_models`
     spinney: config.yaml:11:5: unknown key `approval`: did you mean `approvals`?

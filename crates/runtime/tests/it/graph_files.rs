@@ -24,11 +24,7 @@ fn g18_a_problem_of_a_pipeline_has_its_line_its_column_and_a_remedy() {
     assert!(error(both).starts_with("tree.yaml:7:8: `entry` and `pipeline` in one file"), "{}", error(both));
     let named =
         "  pipeline: { model: m }\npipeline: { steps: [{ agent_id: writer, task_description: x }] }\n";
-    assert!(
-        error(named).starts_with("tree.yaml:7:13: no agent can be called `pipeline`"),
-        "{}",
-        error(named)
-    );
+    assert!(error(named).starts_with("tree.yaml:7:3: no agent can be called `pipeline`"), "{}", error(named));
     let many =
         format!("pipeline:\n  steps:\n{}", "    - { agent_id: writer, task_description: x }\n".repeat(1_000));
     assert!(error(&many).ends_with("write `limits: { agents: 1001 }` or more"), "{}", error(&many));

@@ -193,7 +193,13 @@ impl Loops {
 
     fn gone(&mut self, before: &World, agent: &AgentId, exit: &Exit) -> Law {
         let Exit::Failed { error } = exit else { return Ok(()) };
-        if error.code != "loop_detected" {
+        // A graph and its groups fail with the error of a step.
+        let takes_turns = before.agents().find(agent).is_some_and(|ix| {
+            let role = before.agents().living(ix).map(|agent| &agent.charter.role);
+            let role = role.and_then(|role| before.definition().roles.get(role));
+            role.is_some_and(|role| role.turns.is_some())
+        });
+        if error.code != "loop_detected" || !takes_turns {
             return Ok(());
         }
         let Repeats { notice, end } = repeats(before, agent);

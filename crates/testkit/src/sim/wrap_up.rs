@@ -27,6 +27,8 @@ pub(super) struct LastCalls {
     started: BTreeMap<AgentId, CallId>,
     /// Agents with an open turn, and its model.
     turns: BTreeMap<CallId, (AgentId, ModelName, bool)>,
+    /// Agents whose last turn was refused while something else of theirs was open.
+    busy: BTreeSet<AgentId>,
     /// The model of each agent's latest turn.
     models: BTreeMap<AgentId, ModelName>,
     /// Whether the simulator calls no models for agents that take turns: such a call has no last call after it.
@@ -62,8 +64,15 @@ impl LastCalls {
                 None => Ok(()),
             },
             Event::CallEnded { call, outcome, .. } => {
-                if let (Some((agent, _, true)), false) = (self.turns.remove(call), is_done(outcome)) {
+                let Some((agent, _, is_last)) = self.turns.remove(call) else { return Ok(()) };
+                if is_last && !is_done(outcome) {
                     self.started.remove(&agent);
+                }
+                let open = before.call(*call).map_or(0, |call| before.agents().agent(call.agent).open.len());
+                if open > 1 {
+                    self.busy.insert(agent);
+                } else {
+                    self.busy.remove(&agent);
                 }
                 Ok(())
             }
@@ -120,7 +129,7 @@ impl LastCalls {
             return Ok(());
         }
         // An agent with an open call that the simulator made does not end with its own turn alone.
-        if agent.open.len() > 1 {
+        if agent.open.len() > 1 || self.busy.contains(id) {
             return Ok(());
         }
         let cap = turns.output_cap_with(spec);

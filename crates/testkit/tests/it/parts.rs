@@ -336,7 +336,7 @@ async fn a_long_answer_with_an_image_keeps_both() {
         Ok::<_, String>(Answered::new("many words ".repeat(400)).with_parts([image("a.png")]))
     });
     let stage = Stage::new(script).with_tool("look", tool);
-    let tree = stage.home().start(windowed(1, Some(5_000))).await.unwrap();
+    let tree = stage.home().start(windowed(1, Some(5_800))).await.unwrap();
     tree.ended().await;
     let attempts = stage.model().attempts();
     let second = attempts[1].packet.messages.last().unwrap();
@@ -344,7 +344,7 @@ async fn a_long_answer_with_an_image_keeps_both() {
     assert_eq!((along.parts.len(), along.file.as_ref().map(|file| file.bytes)), (1, Some(4_400)));
     let folded = attempts[11].packet.messages[1].text().into_owned();
     assert!(folded.starts_with("Earlier steps in short") && folded.contains(" with 1 part"), "{folded}");
-    assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 5_000));
+    assert!(attempts.iter().all(|attempt| attempt.packet.tokens <= 5_800));
 }
 
 /// A driver counts what it can; otherwise an image counts as its maximum, a text as its words, and the rest as its

@@ -127,9 +127,9 @@ impl Plot {
             Mode::Wild => dice.once_in(2),
         };
         if tight {
-            limit = limit.with(Resource::Cost, dice.between(2_000_000, 27_000_000));
+            limit = limit.with(Resource::Cost, dice.between(2_800_000, 28_000_000));
             if dice.once_in(2) {
-                limit = limit.with(Resource::Tokens, dice.between(2_500, 27_000));
+                limit = limit.with(Resource::Tokens, dice.between(3_300, 28_000));
             }
             if dice.once_in(3) {
                 limit = limit.with(Resource::ToolCalls, dice.between(1, 6));
@@ -203,7 +203,7 @@ impl Plot {
         let (turns_max, output_cap) = (dice.between(3, 7) as u32, Some(dice.between(150, 400)));
         let window = dice
             .once_in(2)
-            .then(|| WindowSpec { size: Some(dice.between(1_900, 4_200)), ..WindowSpec::default() });
+            .then(|| WindowSpec { size: Some(dice.between(2_700, 5_000)), ..WindowSpec::default() });
         let share = match dice.below(6) {
             0 | 1 => Share::Briefing,
             2 => Share::Thread,
@@ -228,7 +228,7 @@ impl Plot {
         };
         let mut limit = Ceilings::NONE;
         if own && !(self.stops && self.mode.is_exact()) {
-            limit = limit.with(Resource::Tokens, dice.between(2_000, 9_000));
+            limit = limit.with(Resource::Tokens, dice.between(2_800, 9_800));
             limit = limit.with(Resource::Retries, dice.between(0, 3));
         }
         let mut caps = Caps::all(3);
@@ -250,6 +250,6 @@ impl Plot {
 fn summed_up(turns: &mut Turns) {
     turns.prompt.text.push_str(&" Take your time.".repeat(40));
     turns.turns_max += 4;
-    let size = Some(2_600);
+    let size = Some(3_375);
     turns.window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
 }
