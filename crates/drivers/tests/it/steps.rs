@@ -155,7 +155,7 @@ async fn an_answer_is_a_step() {
         "took_ms": 50,
         "spent": {
           "cost_nanos": 4000000,
-          "tokens": 1919,
+          "tokens": 2299,
           "steps": 1
         }
       }
@@ -182,7 +182,7 @@ tools:
     let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
     let steps = &ran.all_steps()["root"];
     assert_snapshot!(briefly(steps), @r#"
-    step_001 serach {"query":"trees"} no: no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `fetch`, `hang` | no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `fetch`, `hang`
+    step_001 serach {"query":"trees"} no: no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang` | no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`
     step_002 spawn_agent {"agent":"nobody","goal":"x"} no: no role is called `nobody`: choose one of `root` | no role is called `nobody`: choose one of `root`
     step_003 fetch {"url":"http://example.org"} no: no such host | no such host
     step_004 hang {} no: timeout: no end after 1 minute | timeout: no end after 1 minute
