@@ -195,11 +195,11 @@ tools:
       "minimal_args": {
         "query": "trees"
       },
-      "observation": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `fetch`, `hang`",
+      "observation": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`",
       "success": false,
       "timestamp_ms": 1700000000000,
       "outcome_ref": null,
-      "error": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `fetch`, `hang`",
+      "error": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`",
       "metadata": {
         "tree": "018bcfe56800910abeeb8da1658eec67",
         "path": "root",
