@@ -97,7 +97,7 @@ impl Effects {
     }
 
     /// Asks the limits that all trees share whether a model call may be sent. A model without a driver has none.
-    pub(super) fn admit(&self, start: &ModelStart) -> Result<Option<CallPass>, NotYet> {
+    pub(super) fn admit(&self, start: &ModelStart) -> Result<Option<Box<CallPass>>, NotYet> {
         let ModelStart { ticket, attempt, input_tokens, rates, .. } = start;
         let Some(driver) = self.drivers.model(&attempt.model) else { return Ok(None) };
         let sending = Sending {
@@ -109,10 +109,11 @@ impl Effects {
             output_tokens: attempt.output_cap,
             rates: *rates,
         };
-        self.drivers.limits().admit(&sending, driver, &self.clock).map(Some)
+        // Boxed because a task is moved several times before it runs.
+        self.drivers.limits().admit(&sending, driver, &self.clock).map(|pass| Some(Box::new(pass)))
     }
 
-    pub(super) fn call_model(&mut self, start: ModelStart, pass: Option<CallPass>) {
+    pub(super) fn call_model(&mut self, start: ModelStart, pass: Option<Box<CallPass>>) {
         let ModelStart { ticket, attempt, hooked, leads, .. } = start;
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
@@ -264,7 +265,7 @@ async fn call_model(
     attempt: Arc<model::ModelAttempt>,
     stop: &mut Stop,
     Listeners { ticket, hub, first }: Listeners,
-    pass: Option<CallPass>,
+    pass: Option<Box<CallPass>>,
 ) -> Result<model::ModelAnswer, Missed> {
     let Ticket { call, attempt: number } = ticket;
     let streamed = Arc::new(Mutex::new(Streamed::default()));
