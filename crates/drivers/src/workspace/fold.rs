@@ -99,7 +99,7 @@ struct Ended<'h> {
     seq: Seq,
     at: Time,
     /// The event's context.
-    hop: &'h EventContext,
+    context: &'h EventContext,
     call: Option<CallId>,
     since: Option<Time>,
     spent: Amounts,
@@ -132,8 +132,8 @@ impl Steps {
     /// Takes in the next event of the tree and says what it means.
     pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Vec<StepChange> {
         self.open(event);
-        let hop = &self.trace.take(at, event);
-        let now = Ended { seq, at, hop, call: None, since: None, spent: Amounts::ZERO };
+        let context = &self.trace.take(at, event);
+        let now = Ended { seq, at, context, call: None, since: None, spent: Amounts::ZERO };
         match event {
             Event::TreeStarted { definition, .. } => {
                 self.durability = definition.durability;
@@ -155,7 +155,11 @@ impl Steps {
             }
             Event::CallEnded { call, outcome, spent, .. } => {
                 let Some(open) = self.open.leave(event) else { return Vec::new() };
-                self.ended(open, outcome, Ended { call: Some(*call), since: hop.since, spent: *spent, ..now })
+                self.ended(
+                    open,
+                    outcome,
+                    Ended { call: Some(*call), since: context.since, spent: *spent, ..now },
+                )
             }
             Event::AgentEnded { agent, exit, result, .. } => {
                 let observed = result.as_ref().map(|result| Observation::exit(result, exit, seq));
@@ -270,13 +274,13 @@ impl Steps {
         observed: Observation,
         ended: Ended<'_>,
     ) -> Vec<StepChange> {
-        let Ended { seq, at, hop, call, since, spent } = ended;
-        let (Some(life), Some(thread)) = (self.living.get_mut(agent), hop.thread()) else {
+        let Ended { seq, at, context, call, since, spent } = ended;
+        let (Some(life), Some(thread)) = (self.living.get_mut(agent), context.thread()) else {
             return Vec::new();
         };
         life.steps += 1;
         // An event about a child is a step of its parent.
-        let above = hop.path().iter().take_while(|id| *id != agent).chain([agent]);
+        let above = context.path().iter().take_while(|id| *id != agent).chain([agent]);
         let metadata = Metadata {
             tree: self.tree,
             path: above.map(AgentId::as_str).collect::<Vec<_>>().join("/"),

@@ -101,7 +101,7 @@ impl<'j> StepWriter<'j> {
 impl fmt::Debug for StepWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { steps, workspaces, past, .. } = self;
-        let mut step_writer = f.debug_struct("Scribe");
+        let mut step_writer = f.debug_struct("StepWriter");
         step_writer
             .field("steps", steps)
             .field("workspaces", workspaces)

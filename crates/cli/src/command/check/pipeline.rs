@@ -146,7 +146,7 @@ impl<'a> Pipeline<'a> {
             None if open.is_empty() => "in all no bound by ceilings of steps and groups".to_owned(),
             None => {
                 format!(
-                    "in all no bound: nothing limits what {} may cost, neither there nor around",
+                    "in all no bound by ceilings of steps and groups: {} and what is around have none",
                     open.join(", ")
                 )
             }
