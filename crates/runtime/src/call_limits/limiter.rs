@@ -174,7 +174,7 @@ impl Limiter {
     }
 
     /// What the calls before a place will take.
-    fn ahead_of(&mut self, place: Place, now_ms: u64) -> Used {
+    fn ahead_of(&self, place: Place, now_ms: u64) -> Used {
         let mut ahead = Used::default();
         for (_, waiting) in self.queue.range(..place).filter(|(_, waiting)| is_kept(waiting, now_ms)) {
             add(&mut ahead, 1, waiting.asking.tokens);

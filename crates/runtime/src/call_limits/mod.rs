@@ -137,19 +137,14 @@ impl State {
             let by_provider = quota.left.wait_ms(sending.sent(), now_ms);
             note(HeldBy::Provider, by_provider.max(quota.paused_until_ms.saturating_sub(now_ms)));
         }
-        let CallRates { model, role, tree } = sending.rates;
+        let model = sending.rates.model;
         if !model.is_none() {
             let limiter = &mut self.quota(sending, driver).limiter;
             note(HeldBy::ModelRate, limiter.ask(asking, model, now_ms).err().unwrap_or(0));
         }
-        for (by, rate, scope) in [
-            (HeldBy::RoleRate, role, Scope::Role(sending.tree, sending.role.clone())),
-            (HeldBy::TreeRate, tree, Scope::Tree(sending.tree)),
-        ] {
-            if !rate.is_none() {
-                let limiter = self.scoped.entry(scope).or_default();
-                note(by, limiter.ask(asking, rate, now_ms).err().unwrap_or(0));
-            }
+        for (by, rate, scope) in sending.scoped() {
+            let limiter = self.scoped.entry(scope).or_default();
+            note(by, limiter.ask(asking, rate, now_ms).err().unwrap_or(0));
         }
         longest.map_or(Ok(()), Err)
     }
@@ -165,24 +160,20 @@ impl State {
         })
     }
 
-    fn take(&mut self, sending: &Sending<'_>, driver: &dyn Model, now_ms: u64) -> TakenOf {
+    fn take(&mut self, sending: &Sending<'_>, driver: &dyn Model, now_ms: u64) -> TakenLimits {
         let asking = sending.asking();
-        let CallRates { model, role, tree } = sending.rates;
+        let model = sending.rates.model;
         let quota = self.quota(sending, driver);
         let limited = (!model.is_none()).then(|| quota.limiter.take(asking, model, now_ms));
         quota.left.take(sending.sent());
         quota.sent = quota.sent.plus(sending.sent());
         let sent = quota.sent;
-        let mut scoped = Vec::new();
-        for (rate, scope) in
-            [(role, Scope::Role(sending.tree, sending.role.clone())), (tree, Scope::Tree(sending.tree))]
-        {
-            if !rate.is_none() {
-                let taken = self.scoped.entry(scope.clone()).or_default().take(asking, rate, now_ms);
-                scoped.push((scope, taken));
-            }
-        }
-        TakenOf { limited, sent, scoped }
+        let mut take = |(_, rate, scope): (HeldBy, RateLimit, Scope)| {
+            let taken = self.scoped.entry(scope.clone()).or_default().take(asking, rate, now_ms);
+            (scope, taken)
+        };
+        let scoped = sending.scoped().map(&mut take).collect();
+        TakenLimits { limited, sent, scoped }
     }
 
     fn quota(&mut self, sending: &Sending<'_>, driver: &dyn Model) -> &mut Quota {
@@ -203,6 +194,14 @@ fn quota_of<'a>(sending: &Sending<'a>, driver: &'a dyn Model) -> &'a str {
 }
 
 impl Sending<'_> {
+    /// The rates within its tree that apply to it.
+    fn scoped(&self) -> impl Iterator<Item = (HeldBy, RateLimit, Scope)> {
+        let CallRates { role, tree, .. } = self.rates;
+        let of_role = || (HeldBy::RoleRate, role, Scope::Role(self.tree, self.role.clone()));
+        let of_tree = || (HeldBy::TreeRate, tree, Scope::Tree(self.tree));
+        (!role.is_none()).then(of_role).into_iter().chain((!tree.is_none()).then(of_tree))
+    }
+
     const fn asking(&self) -> Asking {
         let tokens = self.input_tokens.saturating_add(self.output_tokens);
         Asking { tree: self.tree, call: self.call, tokens }
@@ -214,7 +213,7 @@ impl Sending<'_> {
 }
 
 /// What a call took of each limit.
-struct TakenOf {
+struct TakenLimits {
     limited: Option<Taken>,
     /// Everything that was ever sent with its quota, this call included.
     sent: Sent,
@@ -228,7 +227,7 @@ pub(crate) struct CallPass {
     clock: Arc<dyn Clock>,
     model: ModelName,
     through: Option<Pass>,
-    taken: TakenOf,
+    taken: TakenLimits,
 }
 
 impl CallPass {

@@ -46,7 +46,7 @@ fn writing(dice: &mut Dice) -> String {
 
 fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
     let agent = an_agent(dice, world);
-    let (tool, args) = match dice.below(24) {
+    let (tool, args) = match dice.below(25) {
         0..6 => {
             let role = dice.pick(&ROLES).unwrap_or("worker");
             let more = match dice.below(4) {
@@ -70,8 +70,8 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
         15 => ("read", "[1]".to_owned()),
         16 => ("\u{0}", "{}".to_owned()),
         17 => ("list_context", "{}".to_owned()),
-        18 => ("read_context", format!(r#"{{"key":"{}"}}"#, key(dice))),
-        19..21 => ("write_context", writing(dice)),
+        18..20 => ("read_context", format!(r#"{{"key":"{}"}}"#, key(dice))),
+        20..22 => ("write_context", writing(dice)),
         _ => (dice.pick(&TOOLS).unwrap_or("read"), r#"{"path":"a"}"#.to_owned()),
     };
     ToolAsk {
