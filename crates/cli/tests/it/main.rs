@@ -4,6 +4,7 @@
 
 mod approvals;
 mod bad_input;
+mod book;
 mod chaos;
 mod checking;
 mod checkpoints;

@@ -296,6 +296,7 @@ fn named(word: &str) -> Option<&'static str> {
         64 if is_hex => Some("[hash]"),
         32 if is_hex => Some("[tree]"),
         12 if is_hex => Some("[id]"),
+        8 if is_hex => Some("[digits]"),
         _ if is_time => Some("0.00s"),
         _ => None,
     }
