@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_context::{Context, Reader};
 use super::brief::{Briefs, Own, System};
-use super::known::{Context, Reader};
 use super::message::Texts;
 use super::summary::Summarising;
 use super::text::{clamp_text, heard, outcome_text, repeats_text};

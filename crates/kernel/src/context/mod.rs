@@ -1,6 +1,7 @@
 //! Contexts: an agent's messages, as a list that only grows, and the packet of them that one call sees. The world
 //! keeps counts; the texts are in events, and this fold reads them. The list itself is `window/list.rs`.
 
+mod agent_context;
 mod along;
 mod brief;
 mod builtin_args;
@@ -10,7 +11,6 @@ mod findings;
 mod fold;
 mod folded;
 mod frame;
-mod known;
 mod message;
 pub mod offload;
 mod open_calls;

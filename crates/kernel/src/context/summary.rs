@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::known::Context;
+use super::agent_context::Context;
 use super::{Message, Packet};
 use crate::record::{Covers, ModelCall, Span};
 use crate::words::{Body, TokenCount, limit};

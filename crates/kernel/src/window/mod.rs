@@ -3,9 +3,9 @@
 //! the texts are in [`crate::context`]. What both store the same way is here: the order of the messages (`list.rs`),
 //! the inbox, and what is kept of ended children (`kept_children.rs`).
 
+mod agent_window;
 mod calibration;
 mod inbox;
-mod kept;
 mod kept_children;
 mod list;
 mod room;
@@ -13,8 +13,8 @@ mod size;
 mod summary;
 mod trim;
 
+pub use agent_window::{News, Window};
 pub use inbox::Inbox;
-pub use kept::{News, Window};
 pub(crate) use kept_children::KeptChildren;
 pub(crate) use list::{ListKind, ListStore, Listed, MessageList, ShareTo};
 pub use room::Room;

@@ -3,7 +3,7 @@
 use super::super::text::{child_text, shown, wait_text};
 use super::{Context, Contexts, End, Reader};
 use crate::budget::Amounts;
-use crate::context::known::Returned;
+use crate::context::agent_context::Returned;
 use crate::context::{Along, Facts, Finding, Late, Message};
 use crate::definition::Builtin;
 use crate::record::{ChildEnd, Exit, Outcome, WaitFor};

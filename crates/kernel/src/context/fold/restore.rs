@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::known::{All, Unread};
+use super::super::agent_context::{All, Unread};
 use super::super::message::Texts;
 use super::super::text::ROLLED_BACK;
 use super::{Contexts, Reader};
