@@ -6,7 +6,7 @@ use crate::record::{Header, Outcome, Tie, ToolAsk, WrapUpReason};
 use crate::window::{Room, Window};
 use crate::words::{Body, Category, Seq, TokenCount, limit};
 
-use super::repeats::{Repeated, Row};
+use super::repeats::{Repeated, Row, is_counted};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -134,9 +134,9 @@ impl Progress {
         }
     }
 
-    /// Its model's last answer asks for these tools. With none, or if nobody counts, a row of equal calls is over.
+    /// Its model's last answer asks for these tools. If the last of them is not counted, a row of equal calls is over.
     pub(crate) fn asked_tools(&mut self, asks: &[ToolAsk], repeats: Repeats) {
-        if asks.is_empty() || repeats == Repeats::OFF {
+        if repeats == Repeats::OFF || !asks.last().is_some_and(is_counted) {
             self.repeated = None;
         } else {
             self.repeated.get_or_insert_default().asked(asks);

@@ -120,25 +120,33 @@ impl Repeated {
 
 impl AskedCall {
     fn of(ask: &ToolAsk) -> Self {
-        let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == ask.tool);
-        match builtin {
-            Some(
-                Builtin::WaitAgent
-                | Builtin::ListAgents
-                | Builtin::AskHuman
-                | Builtin::ReadContext
-                | Builtin::ListContext,
-            ) => Self::Uncounted,
-            Some(
-                Builtin::SpawnAgent
-                | Builtin::SendMessage
-                | Builtin::FollowupTask
-                | Builtin::CancelAgent
-                | Builtin::WriteContext
-                | Builtin::RunPipeline,
-            )
-            | None => Self::Open(digest(&CallDigest::default(), &[&ask.tool, &ask.args])),
+        match is_counted(ask) {
+            true => Self::Open(digest(&CallDigest::default(), &[&ask.tool, &ask.args])),
+            false => Self::Uncounted,
         }
+    }
+}
+
+/// Whether a call may be part of a row: tools that wait or look may be called again and again.
+pub(super) fn is_counted(ask: &ToolAsk) -> bool {
+    let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == ask.tool);
+    match builtin {
+        Some(
+            Builtin::WaitAgent
+            | Builtin::ListAgents
+            | Builtin::AskHuman
+            | Builtin::ReadContext
+            | Builtin::ListContext,
+        ) => false,
+        Some(
+            Builtin::SpawnAgent
+            | Builtin::SendMessage
+            | Builtin::FollowupTask
+            | Builtin::CancelAgent
+            | Builtin::WriteContext
+            | Builtin::RunPipeline,
+        )
+        | None => true,
     }
 }
 
