@@ -1,20 +1,31 @@
 //! What may be written on the command line. Nothing is decided here.
 
+mod help;
+mod looking;
+
 use std::path::PathBuf;
 
+use anyhow::{Error, Result, anyhow};
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
 use spinney_kernel::words::{AgentId, Category, CheckpointName, Topic};
 
+pub(crate) use self::looking::{
+    Attach, Completions, Costs, CostsBy, Files, FilesCat, FilesCommand, Shell, Top, TreeView,
+};
 use crate::hint;
 
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]
-#[command(name = "spinney", version, propagate_version = true)]
+#[command(name = "spinney", version, propagate_version = true, max_term_width = 100, after_help = help::TOP)]
 pub(crate) struct Args {
-    /// The home folder, where trees are stored
-    #[arg(long, global = true, env = hint::HOME_VARIABLE, default_value = hint::HOME, value_name = "DIR")]
-    pub(crate) home: PathBuf,
+    /// The home folder, where trees are stored (default: the nearest .spinney in this folder or above that is yours,
+    /// or else ./.spinney)
+    #[arg(long, global = true, env = hint::HOME_VARIABLE, value_name = "DIR", hide_env_values = true)]
+    pub(crate) home: Option<PathBuf>,
+    /// Colours in output for people; NO_COLOR turns them off, too
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
     /// Continue although confirmed commits are missing from the journal; keeps a copy of what was found
     #[arg(long, global = true)]
     pub(crate) accept_loss: bool,
@@ -22,59 +33,122 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// An ID is any unique prefix of a tree's id, or `last`.
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+/// Which tree a command is about. Every command takes it the same way.
+#[derive(Clone, Debug, Default, Group)]
+pub(crate) struct TreeArg {
+    /// A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+}
+
+impl TreeArg {
+    /// How the tree is named.
+    pub(crate) fn text(&self) -> &str {
+        self.id.as_deref().unwrap_or(hint::LAST)
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a tree file to its end
+    #[command(after_help = help::RUN)]
     Run(Run),
     /// Check a tree file: everything that is wrong with it, what it looks like, and the most it can spend
+    #[command(after_help = help::CHECK)]
     Check(Check),
     /// Write a small tree file with its script, to start from; runs without an account
+    #[command(after_help = help::INIT)]
     Init(Init),
     /// Resume a tree where it stopped
+    #[command(after_help = help::RESUME)]
     Resume(Resume),
     /// List every tree
+    #[command(after_help = help::PS)]
     Ps(Ps),
+    /// Show all trees that run, live; or list them once
+    #[command(after_help = help::TOP_COMMAND)]
+    Top(Top),
+    /// Follow a tree that another process runs, live, until it ends
+    #[command(after_help = help::ATTACH)]
+    Attach(Attach),
+    /// Show the agents of a tree: who spawned whom, what each is doing and what it spent
+    #[command(after_help = help::TREE)]
+    Tree(TreeView),
+    /// Show who spent what, by agent, role, model, step, branch or attempt
+    #[command(after_help = help::COSTS)]
+    Costs(Costs),
+    /// List the files that agents wrote, with paths to open; or print one
+    #[command(after_help = help::FILES)]
+    Files(Files),
     /// Show what happened in a tree
+    #[command(after_help = help::EVENTS)]
     Events(Events),
     /// Show everything an agent has read and said, including what its window leaves out
+    #[command(after_help = help::SHOW)]
     Show(Show),
     /// Show how large an agent's window is, and what is in it
+    #[command(after_help = help::WINDOW)]
     Window(WhoseContext),
     /// Show open questions, with everything that a yes would allow
+    #[command(after_help = help::QUESTIONS)]
     Questions(Questions),
     /// Show the values that the agents of a tree share, or one of them
+    #[command(after_help = help::SHARED)]
     Shared(Shared),
     /// Cancel a tree, or one agent and everything below it
+    #[command(after_help = help::CANCEL)]
     Cancel(Cancel),
     /// Answer a question that an agent asked
+    #[command(after_help = help::ANSWER)]
     Answer(Answer),
     /// Send a message to an agent
+    #[command(after_help = help::SEND)]
     Send(Send),
     /// Share with an agent what its parent knows now
+    #[command(after_help = help::REFRESH)]
     Refresh(Refresh),
     /// Share what one agent knows with several others
+    #[command(after_help = help::BROADCAST)]
     Broadcast(Broadcast),
     /// Pause a tree or an agent: running calls finish, nothing new starts
+    #[command(after_help = help::PAUSE)]
     Pause(Whom),
     /// End a pause
+    #[command(after_help = help::UNPAUSE)]
     Unpause(Whom),
     /// Raise the ceilings of a tree
+    #[command(after_help = help::BUDGET)]
     Budget(Budget),
     /// Make, list and branch from checkpoints
-    #[command(subcommand)]
+    #[command(subcommand, after_help = help::CHECKPOINT)]
     Checkpoint(Checkpoint),
     /// List models with their context sizes and prices
+    #[command(after_help = help::MODELS)]
     Models(Models),
     /// Show what works here: the home, the keys of providers, and the models of a tree file.
     ///
     /// With a file, each of its models is called once, with a tiny prompt and the least output that the provider
     /// allows. That costs a fraction of a cent per model, outside any budget; --no-calls makes no call.
+    #[command(after_help = help::DOCTOR)]
     Doctor(Doctor),
     /// Remove a tree, its workspaces and its checkpoints
+    #[command(after_help = help::RM)]
     Rm(Rm),
     /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
+    #[command(after_help = help::REPLAY)]
     Replay(Replay),
+    /// Print a script that completes commands in your shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(Completions),
 }
 
 impl Command {
@@ -98,6 +172,9 @@ pub(crate) struct Run {
     /// Write each event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print lines as things happen, also on a terminal, instead of the live view
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) plain: bool,
 }
 
 /// What the command line adds to a tree file.
@@ -165,14 +242,17 @@ impl InitProvider {
 
 #[derive(Debug, Group)]
 pub(crate) struct Resume {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// End every pause in it first
     #[arg(long)]
     pub(crate) unpause: bool,
     /// Write each event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print lines as things happen, also on a terminal, instead of the live view
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) plain: bool,
 }
 
 #[derive(Debug, Group)]
@@ -211,8 +291,8 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Group)]
 pub(crate) struct Events {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// The first event to show
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     pub(crate) from: u64,
@@ -232,8 +312,8 @@ pub(crate) struct Events {
 
 #[derive(Debug, Group)]
 pub(crate) struct Questions {
-    /// Which tree (default: the one started last)
-    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Write each question as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -241,8 +321,8 @@ pub(crate) struct Questions {
 
 #[derive(Debug, Group)]
 pub(crate) struct Shared {
-    /// Which tree (default: the one started last)
-    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Which value; its JSON alone is printed
     pub(crate) key: Option<String>,
     /// Write each value as a line of JSON, with its version, author and time
@@ -262,8 +342,8 @@ pub(crate) struct Show {
 #[derive(Debug, Group)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct WhoseContext {
-    /// Which tree (default: the one started last)
-    id: Option<String>,
+    #[command(flatten)]
+    tree: TreeArg,
     /// Which agent
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
@@ -273,16 +353,15 @@ pub(crate) struct WhoseContext {
 }
 
 impl WhoseContext {
-    /// How the tree is named.
     pub(crate) fn tree(&self) -> &str {
-        self.id.as_deref().unwrap_or("last")
+        self.tree.text()
     }
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct Cancel {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Which agent (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
@@ -292,31 +371,55 @@ pub(crate) struct Cancel {
 }
 
 #[derive(Debug, Group)]
+#[command(override_usage = help::ANSWER_USAGE)]
 pub(crate) struct Answer {
-    /// Which tree
-    pub(crate) id: String,
-    /// The question's number
-    #[arg(value_parser = question)]
-    pub(crate) question: u64,
-    /// The answer
-    pub(crate) text: String,
+    #[arg(value_name = "QUESTION", hide = true)]
+    first: String,
+    #[arg(value_name = "TEXT", hide = true)]
+    second: String,
+    #[arg(hide = true)]
+    third: Option<String>,
+}
+
+impl Answer {
+    /// The tree, the number of the question, and the answer.
+    pub(crate) fn parts(&self) -> Result<(&str, u64, &str)> {
+        let (tree, number, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());
+        Ok((tree, question(number).map_err(|error| anyhow!("`{number}`: {error}"))?, text))
+    }
+}
+
+/// Two words, with a tree before them or not: the parser itself can leave out only the second to last argument.
+fn after_a_tree<'a>(first: &'a str, second: &'a str, third: Option<&'a str>) -> (&'a str, &'a str, &'a str) {
+    match third {
+        Some(third) => (first, second, third),
+        None => (hint::LAST, first, second),
+    }
 }
 
 #[derive(Debug, Group)]
+#[command(override_usage = help::SEND_USAGE)]
 pub(crate) struct Send {
-    /// Which tree
-    pub(crate) id: String,
-    /// Which agent
-    #[arg(value_parser = agent)]
-    pub(crate) agent: AgentId,
-    /// The message
-    pub(crate) text: String,
+    #[arg(value_name = "AGENT", hide = true)]
+    first: String,
+    #[arg(value_name = "TEXT", hide = true)]
+    second: String,
+    #[arg(hide = true)]
+    third: Option<String>,
     /// An image or file to attach; may be repeated
     #[arg(long = "file", value_name = "PATH")]
     pub(crate) files: Vec<PathBuf>,
     /// How the message is treated: dialog is dropped before context when the window is full
     #[arg(long, value_enum, default_value_t = Purpose::Dialog)]
     pub(crate) category: Purpose,
+}
+
+impl Send {
+    /// The tree, the agent, and the message.
+    pub(crate) fn parts(&self) -> Result<(&str, AgentId, &str)> {
+        let (tree, name, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());
+        Ok((tree, agent(name).map_err(Error::msg)?, text))
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -337,9 +440,10 @@ impl Purpose {
 }
 
 #[derive(Debug, Group)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Refresh {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Which agent
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
@@ -350,8 +454,8 @@ pub(crate) struct Refresh {
 
 #[derive(Debug, Group)]
 pub(crate) struct Broadcast {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// The agent whose knowledge is shared
     #[arg(long, value_parser = agent, value_name = "AGENT")]
     pub(crate) from: AgentId,
@@ -382,8 +486,8 @@ impl Knowledge {
 
 #[derive(Debug, Group)]
 pub(crate) struct Whom {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Which agent (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
@@ -392,8 +496,8 @@ pub(crate) struct Whom {
 #[derive(Debug, Group)]
 #[command(group = ArgGroup::new("add").required(true).multiple(true))]
 pub(crate) struct Budget {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Whose ceilings (default: the root's)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentId>,
@@ -419,8 +523,8 @@ pub(crate) struct Budget {
 
 #[derive(Debug, Group)]
 pub(crate) struct Replay {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Check the hash chain and decide every stored input again
     #[arg(long)]
     pub(crate) verify: bool,
@@ -434,8 +538,8 @@ pub(crate) struct Replay {
 
 #[derive(Debug, Group)]
 pub(crate) struct Rm {
-    /// Which tree
-    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Remove it even if it has not ended or branches use it; branches keep the shared part and are notified
     #[arg(long)]
     pub(crate) force: bool,
@@ -457,16 +561,16 @@ pub(crate) enum Checkpoint {
 }
 
 #[derive(Debug, Group)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct CheckpointMake {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
     /// Which agent
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentId,
     /// Its name, unique in the home (default: generated)
     #[arg(long, value_parser = checkpoint)]
     pub(crate) name: Option<CheckpointName>,
-    /// Which tree
-    #[arg(long, value_name = "ID", default_value = "last")]
-    pub(crate) tree: String,
 }
 
 #[derive(Debug, Group)]

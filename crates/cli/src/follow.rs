@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use spinney::bus::{Watch, WatchFault, Watcher};
+use spinney::bus::{Seen, Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal};
@@ -15,12 +15,15 @@ use tokio::task::JoinHandle;
 
 use crate::approval::Extent;
 use crate::control::Listening;
+use crate::costs::Costs;
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::ids::TreeInHome;
 use crate::interrupt::Interrupts;
+use crate::live::write_summary;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
+use crate::shown::{Display, Shown};
 use crate::workspaces::WorkspaceWriter;
 use crate::{out, questions};
 
@@ -33,6 +36,7 @@ pub(crate) struct Follow {
     /// The last event that an earlier process recorded.
     pub(crate) past: Seq,
     pub(crate) listening: Listening,
+    pub(crate) display: Display,
 }
 
 /// A question at the terminal, and the line that is being typed.
@@ -56,20 +60,22 @@ impl Asking {
 
 /// Follows a tree and returns the exit code. When it returns, nothing of the tree runs and the home is closed.
 pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
-    let Follow { home, path, tree, style, past, listening } = follow;
+    let Follow { home, path, tree, style, past, listening, display } = follow;
     let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
     let server = listening.serve(Arc::clone(&home), tree.clone());
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
-    let mut screen = Screen::new(tree.id(), style).from(Seq(past.0 + 1));
-    let mut events = tree.watch(Watch::default());
-    let watched = watch(&tree, &path, &mut events, &mut screen).await;
+    let mut shown = Shown::new(tree.id(), &path, style, past, display);
+    let mut events = tree.watch(Watch { deltas: display.is_live, ..Watch::default() });
+    let watched = watch(&tree, &path, &mut events, &mut shown).await;
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
     workspaces.end().await;
     let watched = match watched {
-        Ok(()) => rest(&mut events, &mut screen).await,
+        Ok(()) => rest(&mut events, &mut shown).await,
         Err(error) => Err(error),
     };
+    shown.erase();
+    let Shown { screen, live } = shown;
     let interrupted = interrupts.came();
     interrupts.close().await;
     let journal = home.journal().as_ref();
@@ -94,13 +100,21 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let outcome = Outcome::of(&look, tree.status().hash, journal, place);
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
-    write(&outcome, &look, &screen, place)?;
+    match live {
+        Some(watched) => {
+            let costs = Costs::read(journal, place.tree);
+            let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
+            write_summary(&outcome, watched.tree(), costs.ok().as_ref(), place, display.terminal)?;
+            write_open(&outcome, &look, place)?;
+        }
+        None => write(&outcome, &look, &screen, place)?,
+    }
     Ok(outcome.exit())
 }
 
 /// Shows events until the tree ends, is stopped, or cannot continue on its own.
-async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, screen: &mut Screen) -> Result<()> {
-    let is_attended = screen.style() == Style::Lines && std::io::stdin().is_terminal();
+async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown) -> Result<()> {
+    let is_attended = shown.screen.style() == Style::Lines && std::io::stdin().is_terminal();
     let mut asking: Option<Asking> = None;
     let mut told_pause = false;
     loop {
@@ -112,19 +126,28 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, screen: &mut Scre
         told_pause = paused;
         if let Some(look) = settled(tree, seen).await? {
             match (look.state, is_attended) {
-                (TreeState::Waiting, true) => ask(&look, &mut asking),
+                (TreeState::Waiting, true) => {
+                    if asking.is_none() {
+                        shown.erase();
+                    }
+                    ask(&look, &mut asking);
+                }
                 _ => return Ok(()),
             }
         }
         tokio::select! {
-            next = events.next_event() => match next {
+            next = events.next() => match next {
                 None => return Ok(()),
-                Some(traced) => {
-                    let traced = traced.map_err(watch_error)?;
-                    asking.iter_mut().for_each(Asking::leave_line);
-                    screen.show(&traced)?;
+                Some(seen) => {
+                    let seen = seen.map_err(watch_error)?;
+                    if let Seen::Event(_) = seen {
+                        asking.iter_mut().for_each(Asking::leave_line);
+                    }
+                    shown.see(&seen)?;
                 }
             },
+            // Whoever types an answer must see what they type.
+            () = shown.tick(), if !asking.as_ref().is_some_and(|asking| asking.on_line) => shown.draw()?,
             Some(line) = typed(&mut asking) => {
                 let Some(line) = line else { return Ok(()) };
                 answer(tree, &mut asking, &line).await?;
@@ -237,10 +260,9 @@ async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<
 }
 
 /// Shows what was decided while the home was shut down.
-async fn rest(events: &mut Watcher, screen: &mut Screen) -> Result<()> {
-    while let Some(traced) = events.next_event().await {
-        let traced = traced.map_err(watch_error)?;
-        screen.show(&traced)?;
+async fn rest(events: &mut Watcher, shown: &mut Shown) -> Result<()> {
+    while let Some(seen) = events.next().await {
+        shown.see(&seen.map_err(watch_error)?)?;
     }
     Ok(())
 }
@@ -268,21 +290,18 @@ fn failed_at(
     }
 }
 
-fn write(outcome: &Outcome, look: &Look, screen: &Screen, place: TreeInHome<'_>) -> Result<()> {
-    let questions = match outcome.exit() {
+/// The questions that are open, and how to answer them.
+fn open_questions(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Vec<String> {
+    match outcome.exit() {
         Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
             write_questions(look, outcome.state(), place)
         }
         _ => Vec::new(),
-    };
-    if screen.style() == Style::Json {
-        questions.iter().for_each(|line| out::note(line));
-        return Ok(outcome.write_json()?);
     }
-    if screen.has_written() {
-        out::line("")?;
-    }
-    outcome.write_plain()?;
+}
+
+fn write_open(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Result<()> {
+    let questions = open_questions(outcome, look, place);
     if !questions.is_empty() {
         out::line("")?;
     }
@@ -290,6 +309,18 @@ fn write(outcome: &Outcome, look: &Look, screen: &Screen, place: TreeInHome<'_>)
         out::line(&line)?;
     }
     Ok(())
+}
+
+fn write(outcome: &Outcome, look: &Look, screen: &Screen, place: TreeInHome<'_>) -> Result<()> {
+    if screen.style() == Style::Json {
+        open_questions(outcome, look, place).iter().for_each(|line| out::note(line));
+        return Ok(outcome.write_json()?);
+    }
+    if screen.has_written() {
+        out::line("")?;
+    }
+    outcome.write_plain()?;
+    write_open(outcome, look, place)
 }
 
 fn unwrap_stop(error: RequestError) -> anyhow::Error {

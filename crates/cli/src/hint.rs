@@ -7,23 +7,26 @@ use std::path::Path;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
+use crate::find_home;
 use crate::ids::short;
 use crate::out::is_hostile;
 
-/// The default home.
+/// The name of a home that no command line names.
 pub(crate) const HOME: &str = ".spinney";
 /// The environment variable that sets another one.
 pub(crate) const HOME_VARIABLE: &str = "SPINNEY_HOME";
+/// The tree that started last, and the tree of a command that names none.
+pub(crate) const LAST: &str = "last";
 
 /// Placeholder for an answer. Pasted as it is, it approves nothing: only `yes` does.
 pub(crate) const YOUR_ANSWER: &str = "your answer";
 /// Placeholder for a tree file.
 pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 
-/// A command of ours, with `--home` unless it is the default.
+/// A command of ours, with `--home` unless it finds this home without.
 #[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
-    let is_meant = home == Path::new(HOME) && std::env::var_os(HOME_VARIABLE).is_none();
+    let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == find_home::nearest();
     written(Some(home).filter(|_| !is_meant), words)
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use spinney_journal::{Blocking, CatalogKind, Head, Journal};
 use spinney_kernel::words::TreeId;
 
-use crate::hint::{YOUR_FILE, command};
+use crate::hint::{LAST, YOUR_FILE, command};
 
 /// A tree and its home.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) fn name(journal: &dyn Journal, tree: TreeId) -> Result<String> {
 pub(crate) fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head> {
     let mut heads = journal.heads(&[]).wait()?;
     let wanted = text.to_ascii_lowercase();
-    if wanted == "last" {
+    if wanted == LAST {
         return match heads.pop() {
             Some(head) => Ok(head),
             None => bail!("this home has no trees yet: `{}` starts one", command(home, &["run", YOUR_FILE])),

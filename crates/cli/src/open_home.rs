@@ -1,5 +1,6 @@
 //! Opens the journal of a home, for writing or reading, with errors that say what to do.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Error, Result, bail};
@@ -7,7 +8,7 @@ use spinney_journal::{Journal, JournalFault};
 use spinney_store::{Access, Loss, SqliteJournal};
 
 use crate::hint::command;
-use crate::{out, tree_copies};
+use crate::{out, private_files, tree_copies};
 
 /// Opens a home for reading, beside any number of readers and one writer.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
@@ -20,7 +21,19 @@ pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
 
 /// Opens a home to run trees, and creates it if needed.
 pub(crate) fn write(home: &Path) -> Result<SqliteJournal> {
-    opened(home, SqliteJournal::open(home, Access::Write))
+    let journal = opened(home, SqliteJournal::open(home, Access::Write))?;
+    keep_out_of_git(home);
+    Ok(journal)
+}
+
+/// A home is often below a folder under version control, and nobody wants journals in there.
+fn keep_out_of_git(home: &Path) {
+    match private_files::write(&home.join(".gitignore"), b"*\n") {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            out::complain(&format!("could not write {}: {error}", home.join(".gitignore").display()));
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Opens a home to remove a tree, also on a full disk.

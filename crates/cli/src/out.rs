@@ -8,6 +8,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use crate::live;
+use crate::paint::{Ink, Row, wrapped};
+use crate::terminal::Terminal;
+
 #[derive(Debug)]
 pub(crate) struct Unwritten(io::Error);
 
@@ -25,6 +29,12 @@ impl std::fmt::Display for Unwritten {
 }
 
 impl std::error::Error for Unwritten {}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self(error)
+    }
+}
 
 /// Whether a terminal would act on this character, reorder others by it, or show nothing for it.
 pub(crate) const fn is_hostile(c: char) -> bool {
@@ -73,6 +83,30 @@ pub(crate) fn line(text: &str) -> Result<(), Unwritten> {
     write_line(&inert(text))
 }
 
+/// Writes a row to standard output, unbuffered. Its text is inert already.
+pub(crate) fn row(row: &Row, terminal: Terminal) -> Result<(), Unwritten> {
+    write_line(&row.painted(terminal.colour))
+}
+
+/// Writes a text to standard output, wrapped between words where the terminal ends; further lines are indented.
+pub(crate) fn text(ink: Ink, text: &str, indent: usize, terminal: Terminal) -> Result<(), Unwritten> {
+    let text = inert(text);
+    let Some(width) = terminal.width else { return row(&Row::of(ink, &text), terminal) };
+    // The first line is wrapped like the others, so that one width fits all; its own beginning is put back.
+    let split = text.floor_char_boundary(indent);
+    let (head, rest) = if split == indent { text.split_at(split) } else { ("", text.as_ref()) };
+    for (at, line) in wrapped(rest, width.saturating_sub(indent).max(1)).iter().enumerate() {
+        let before = if at == 0 { head.to_owned() } else { " ".repeat(indent) };
+        row(&Row::of(ink, &(before + line)), terminal)?;
+    }
+    Ok(())
+}
+
+/// Writes bytes to standard output as they are. Only for output that is not a terminal.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Unwritten> {
+    io::stdout().lock().write_all(bytes).map_err(Unwritten)
+}
+
 /// Writes one line of JSON to standard output, unbuffered. Its value does not change: hostile characters occur only
 /// in strings, where JSON has escapes for them.
 pub(crate) fn json(text: &str) -> Result<(), Unwritten> {
@@ -92,7 +126,9 @@ fn write_line(text: &str) -> Result<(), Unwritten> {
 
 /// Writes a line to standard error. A failure is ignored: there is no other place to report it.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", inert(text));
+    live::above(|| {
+        let _ = writeln!(io::stderr().lock(), "{}", inert(text));
+    });
 }
 
 /// Writes an error to standard error. Further lines are indented, so that a name with a line break cannot imitate

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use spinney_journal::{Blocking, Journal, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::definition::Preset;
-use spinney_kernel::record::{Event, ExitKind};
+use spinney_kernel::record::{Event, ExitKind, Outcome};
 use spinney_kernel::window::{Because, Window};
 use spinney_kernel::words::{AgentId, Seq, TreeId, limit};
 use spinney_kernel::world::{Agent, AgentIx, AgentStatus, World};
@@ -33,6 +33,8 @@ pub(crate) struct Recalled {
     pub(crate) thread: Option<Shared>,
     /// Children with a smaller window that it was notified of.
     pub(crate) clamps: Vec<Clamp>,
+    /// What it asked for and was refused, with the event of each.
+    pub(crate) refusals: Vec<(Seq, String)>,
 }
 
 pub(crate) struct Clamp {
@@ -97,7 +99,8 @@ fn read<'a>(
     let mut contexts = Contexts::whole(tree);
     contexts.keep(places);
     let (world, tokens, seen, last_cut) = (World::new(tree), BTreeMap::new(), 0, None);
-    let mut fold = Fold { world, contexts, agent, tokens, seen, last_cut, clamps: Vec::new() };
+    let (clamps, refusals) = (Vec::new(), Vec::new());
+    let mut fold = Fold { world, contexts, agent, tokens, seen, last_cut, clamps, refusals };
     for page in pages(journal, tree, Seq(0)).blocking() {
         for event in page?.into_iter().flat_map(|entry| entry.batch.events) {
             if let Event::AgentEnded { agent: ended, exit, .. } = &event
@@ -122,6 +125,7 @@ struct Fold<'a> {
     seen: usize,
     last_cut: Option<Seq>,
     clamps: Vec<Clamp>,
+    refusals: Vec<(Seq, String)>,
 }
 
 impl Fold<'_> {
@@ -130,7 +134,9 @@ impl Fold<'_> {
         // A cut of a full window may drop unread messages at once, so their tokens must be read before it.
         let reads = matches!(event, Event::ContextCut { shortened: None, .. }) && is_cut;
         let before = if reads { self.unread_tokens() } else { Vec::new() };
+        let refusal = self.refusal(event);
         self.world.apply(event);
+        self.refusals.extend(refusal.map(|text| (self.world.seq(), text)));
         self.contexts.apply(event);
         if let Event::ContextRestored(restored) = event
             && restored.agent == *self.agent
@@ -166,6 +172,20 @@ impl Fold<'_> {
         let parent = agents.find(child).and_then(|ix| agents.parent(ix))?;
         let is_told = clamped.is_told && agents.id(parent) == self.agent;
         is_told.then(|| Clamp { child: child.clone(), size: *size, parent_size: clamped.parent_size })
+    }
+
+    /// Why a request of the agent was refused, if the event says so.
+    fn refusal(&self, event: &Event) -> Option<String> {
+        match event {
+            Event::ToolAnswered { agent, body, is_error: true, .. } if agent == self.agent => {
+                Some(body.text.clone())
+            }
+            Event::CallEnded { call, outcome: Outcome::Refused { refusal }, .. } => {
+                let agent = self.world.call(*call).map(|call| self.world.agents().id(call.agent));
+                (agent == Some(self.agent)).then(|| refusal.to_string())
+            }
+            _ => None,
+        }
     }
 
     fn living(&self) -> Option<&Agent> {
@@ -218,6 +238,7 @@ impl Fold<'_> {
             summary: self.summary(),
             thread: self.thread(ix),
             clamps: self.clamps,
+            refusals: self.refusals,
         })
     }
 

@@ -165,10 +165,27 @@ impl Outcome {
         out::json(&serde_json::to_string(self).unwrap_or_else(|_| unreachable!("a result can be written")))
     }
 
+    /// How it ended, and after how long.
+    pub(crate) fn headline(&self) -> String {
+        format!("{} after {:#}", self.state, Millis(self.elapsed_ms))
+    }
+
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
-        out::line(&format!("{} after {:#}", self.state, Millis(self.elapsed_ms)))?;
+        let looks = self.tree.map(|tree| about(&self.home, "events", tree, &[]));
+        out::line(&self.headline())?;
+        let blocks = self.blocks(Vec::new(), looks.as_slice());
+        blocks.iter().try_for_each(|(label, text)| block(label, text))
+    }
+
+    /// The result in labelled texts, with more of them in the middle, and commands that show more.
+    pub(crate) fn blocks(
+        &self,
+        more: Vec<(&'static str, String)>,
+        looks: &[String],
+    ) -> Vec<(&'static str, String)> {
+        let mut blocks = Vec::new();
         if !self.output.trim().is_empty() {
-            block(label(self.exit), &self.output)?;
+            blocks.push((label(self.exit), self.output.clone()));
         }
         let StepResults { succeeded, failed, skipped, cancelled, files, .. } = &self.steps;
         for (label, names) in [
@@ -179,27 +196,27 @@ impl Outcome {
             ("files", files),
         ] {
             if !names.is_empty() {
-                block(label, &few(names))?;
+                blocks.push((label, few(names)));
             }
         }
         if let Some(trouble) = &self.error {
-            block("why", &trouble.why())?;
-            block("remedy", &trouble.remedy)?;
+            blocks.push(("why", trouble.why()));
+            blocks.push(("remedy", trouble.remedy.clone()));
         }
+        blocks.extend(more);
         if let Some((amounts, agents)) = &self.usage {
             let spent = Resource::ALL.map(|resource| format!("{:#}", resource.amount(amounts.of(resource))));
-            block("spent", &spent.join(" · "))?;
-            block("agents", &agents.to_string())?;
+            blocks.push(("spent", spent.join(" · ")));
+            blocks.push(("agents", agents.to_string()));
         }
-        let Some(tree) = self.tree else { return Ok(()) };
-        let to = |verb: &str| about(&self.home, verb, tree, &[]);
-        block("tree", &tree.to_string())?;
-        block("look", &to("events"))?;
+        let Some(tree) = self.tree else { return blocks };
+        blocks.push(("tree", tree.to_string()));
+        blocks.push(("look", looks.join("\n")));
         if self.exit == Exit::Interrupted {
-            block("go on", &go_on(&self.home, tree, self.state))?;
-            block("give up", &to("cancel"))?;
+            blocks.push(("go on", go_on(&self.home, tree, self.state)));
+            blocks.push(("give up", about(&self.home, "cancel", tree, &[])));
         }
-        Ok(())
+        blocks
     }
 }
 

@@ -12,6 +12,8 @@ use spinney_kernel::words::{AgentId, Millis, Seq, Time, Topic, TreeId};
 use crate::event_names::EventNames;
 use crate::event_text::{Line, Weight, describe, settled};
 use crate::out::{self, Unwritten};
+use crate::paint::{Ink, Row, width_of, wrapped};
+use crate::terminal::Terminal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -22,6 +24,13 @@ pub(crate) enum Style {
     /// Every event as a line of JSON.
     Json,
 }
+
+/// How far further lines of an event are indented.
+const HANGING: usize = 2;
+/// Takes the place of a name while its line is wrapped.
+const NO_BREAK: &str = "\u{a0}";
+/// Lines are not wrapped to less than this.
+const WRAPPED_MIN: usize = 24;
 
 /// Deepest indentation, in agents, so that a chain of thousands still fits the terminal.
 const INDENT_MAX: usize = 16;
@@ -50,9 +59,9 @@ pub(crate) struct Screen {
     names: EventNames,
     started: Option<Time>,
     last: Option<Time>,
-    /// Whether the requested agent has appeared.
-    met: bool,
     lines: u64,
+    /// Where lines are wrapped and get colours; `None` leaves them as they are.
+    terminal: Option<Terminal>,
 }
 
 impl Screen {
@@ -65,9 +74,15 @@ impl Screen {
             names: EventNames::default(),
             started: None,
             last: None,
-            met: false,
             lines: 0,
+            terminal: None,
         }
+    }
+
+    /// Fits lines to where they are written.
+    pub(crate) const fn on(mut self, terminal: Terminal) -> Self {
+        self.terminal = Some(terminal);
+        self
     }
 
     pub(crate) fn only(mut self, wanted: Wanted) -> Self {
@@ -84,11 +99,6 @@ impl Screen {
         self.style
     }
 
-    /// Whether the requested agent ever existed.
-    pub(crate) const fn has_met(&self) -> bool {
-        self.met || self.only.agent.is_none()
-    }
-
     pub(crate) const fn has_written(&self) -> bool {
         self.lines > 0
     }
@@ -103,14 +113,35 @@ impl Screen {
         let TracedEvent { recorded, context, .. } = traced;
         self.started.get_or_insert(recorded.at);
         self.last = Some(recorded.at);
-        self.met |= context.agent == self.only.agent;
         self.names.enter(&recorded.event);
         let is_wanted = recorded.seq >= self.from && self.only.has(context);
-        let line = if is_wanted { self.line(traced) } else { None };
+        let line = if is_wanted && self.style != Style::Json { self.line(traced) } else { None };
         self.names.leave(&recorded.event);
+        if is_wanted && self.style == Style::Json {
+            self.lines += 1;
+            return out::json(&json(self.tree, traced));
+        }
         self.lines += u64::from(line.is_some());
-        let write = if self.style == Style::Json { out::json } else { out::line };
-        line.map_or(Ok(()), |line| write(&line))
+        line.map_or(Ok(()), |line| self.write(&line))
+    }
+
+    fn write(&self, line: &EventLine) -> Result<(), Unwritten> {
+        let EventLine { time, indent, who, text } = line;
+        let Some(terminal) = self.terminal else {
+            return out::line(&format!("{time}{indent}{who}{text}"));
+        };
+        let start = width_of(time) + width_of(indent);
+        let mut head = Row::of(Ink::Dim, time).with(Ink::Plain, indent).with(Ink::Name, who);
+        let Some(width) = terminal.width else { return out::row(&head.with(Ink::Plain, text), terminal) };
+        // Further lines begin a little below the name, and the first one has less room.
+        let room = width.saturating_sub(start + HANGING).max(WRAPPED_MIN);
+        let text = format!("{}{text}", NO_BREAK.repeat(head.width() - start));
+        for (at, part) in wrapped(&out::inert(&text), room).iter().enumerate() {
+            let before =
+                if at == 0 { std::mem::take(&mut head) } else { Row::plain(&" ".repeat(start + HANGING)) };
+            out::row(&before.with(Ink::Plain, part.trim_start_matches(NO_BREAK)), terminal)?;
+        }
+        Ok(())
     }
 
     /// Shows every stored event of its tree.
@@ -123,26 +154,36 @@ impl Screen {
     }
 
     /// The text of an event, if it is shown.
-    fn line(&self, traced: &TracedEvent) -> Option<String> {
+    fn line(&self, traced: &TracedEvent) -> Option<EventLine> {
         let TracedEvent { recorded, context, .. } = traced;
-        if self.style == Style::Json {
-            return Some(json(self.tree, traced));
-        }
         let Line { text, weight } = describe(&self.names, &recorded.event);
         let since = Millis(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
             let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };
             let settled =
                 settled(&self.names, &recorded.event).map_or_else(String::new, |it| format!("  {it}"));
-            return Some(format!("{:>5}  {since:>#7}  {path}  {text}{settled}", recorded.seq.0));
+            return Some(EventLine {
+                time: format!("{:>5}  {since:>#7}  ", recorded.seq.0),
+                indent: String::new(),
+                who: format!("{path}  "),
+                text: text + &settled,
+            });
         }
         if weight == Weight::Detail {
             return None;
         }
         let indent = "  ".repeat(context.path().len().saturating_sub(1).min(INDENT_MAX));
         let who = context.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
-        Some(format!("{since:>#7}  {indent}{who}{text}"))
+        Some(EventLine { time: format!("{since:>#7}  "), indent, who, text })
     }
+}
+
+/// The parts of an event's line.
+struct EventLine {
+    time: String,
+    indent: String,
+    who: String,
+    text: String,
 }
 
 /// Ids from the root down, separated by slashes.

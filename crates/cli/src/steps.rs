@@ -1,7 +1,6 @@
 //! What the steps of a tree's pipeline came to, and what its agents left: a fold of the journal, for the result.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -14,9 +13,7 @@ use spinney_kernel::record::{Event, FrameIx, NodeEnd, NodeStart, StartOf};
 use spinney_kernel::words::{AgentId, RoleName, Seq, TreeId, ValueName};
 
 use crate::ids::TreeInHome;
-
-/// Most files that a result lists.
-const FILES_MAX: usize = 1_000;
+use crate::output_files;
 
 /// For the result of a tree. A tree without a pipeline has no steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -42,7 +39,8 @@ impl StepResults {
         }
         let mut results = fold.results(is_over);
         results.outputs = outputs(journal, place.tree)?;
-        results.files = files(&place.home.join("workspace").join(place.tree.to_string()));
+        let files = output_files::list(place.home, place.tree);
+        results.files = files.into_iter().map(|file| file.path.display().to_string()).collect();
         Ok(results)
     }
 }
@@ -114,29 +112,4 @@ impl Fold {
         }
         results
     }
-}
-
-/// The output files of all agents, in the order of their names.
-fn files(workspace: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut folders: Vec<_> = entries(workspace).into_iter().map(|agent| agent.join("outputs")).collect();
-    while let Some(folder) = folders.pop() {
-        for path in entries(&folder) {
-            match path.symlink_metadata() {
-                Ok(metadata) if metadata.is_dir() => folders.push(path),
-                Ok(metadata) if metadata.is_file() && found.len() < FILES_MAX => {
-                    found.push(path.display().to_string());
-                }
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-/// A folder that is not there has nothing in it.
-fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
 }

@@ -34,7 +34,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Ex
 
 /// Works whether a process runs the tree or not.
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
-    let tree = find(home, &open_home::look(home)?, &args.tree)?.tree;
+    let tree = find(home, &open_home::look(home)?, args.tree.text())?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
     let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
     let answer = control::ask(home, tree, request).await?;
@@ -151,7 +151,7 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
         None => known.into_iter().next(),
     };
     let tree = short(newest.tree);
-    Ok(found.map(|agent| command(home, &["checkpoint", "make", agent.as_str(), "--tree", &tree])))
+    Ok(found.map(|agent| command(home, &["checkpoint", "make", &tree, agent.as_str()])))
 }
 
 /// Oldest first.

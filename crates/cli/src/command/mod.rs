@@ -1,9 +1,13 @@
 //! The commands: one file each, or one for several that work the same way.
 
+mod attach;
 mod check;
 mod checkpoint;
+mod completions;
+pub(crate) mod costs;
 mod doctor;
 mod events;
+mod files;
 mod init;
 mod models;
 mod ps;
@@ -15,18 +19,23 @@ mod run;
 mod shared;
 mod show;
 mod steer;
+mod top;
+mod tree;
 mod window;
 
 use anyhow::Result;
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;
-use crate::open_home;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
+use crate::terminal::Terminal;
+use crate::{find_home, open_home};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
-    let home = args.home.as_path();
+    let home = args.home.unwrap_or_else(find_home::nearest);
+    let home = home.as_path();
+    let terminal = Terminal::of_output(args.color);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
         let accepted = open_home::accept_loss(home);
@@ -34,19 +43,25 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
             .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))?;
     }
     match args.command {
-        Command::Run(args) => run::run(home, args).await,
+        Command::Run(args) => run::run(home, args, terminal).await,
         Command::Check(args) => check::check(home, &args),
         Command::Init(args) => init::init(home, &args),
-        Command::Resume(args) => resume::resume(home, &args).await,
-        Command::Ps(args) => ps::ps(home, &args).await,
+        Command::Resume(args) => resume::resume(home, &args, terminal).await,
+        Command::Ps(args) => ps::ps(home, &args, terminal).await,
         Command::Models(args) => models::models(&args),
         Command::Doctor(args) => doctor::doctor(home, &args).await,
-        Command::Events(args) => events::events(home, args).await,
-        Command::Show(args) => show::show(home, &args),
+        Command::Events(args) => events::events(home, args, terminal).await,
+        Command::Show(args) => show::show(home, &args, terminal),
         Command::Questions(args) => questions::questions(home, &args).await,
         Command::Shared(args) => shared::shared(home, &args).await,
-        Command::Window(args) => window::window(home, &args),
-        Command::Replay(args) => replay::replay(home, &args),
+        Command::Top(args) => top::top(home, &args, terminal).await,
+        Command::Attach(args) => attach::attach(home, &args, terminal).await,
+        Command::Tree(args) => tree::tree(home, &args, terminal).await,
+        Command::Costs(args) => costs::costs(home, &args, terminal),
+        Command::Files(args) => files::files(home, &args, terminal),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Window(args) => window::window(home, &args, terminal),
+        Command::Replay(args) => replay::replay(home, &args, terminal),
         Command::Cancel(args) => steer::cancel(home, args).await,
         Command::Answer(args) => steer::answer(home, args).await,
         Command::Send(args) => steer::send(home, args).await,

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney_journal::{Blocking, CatalogKind, Head, Journal};
+use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
@@ -14,12 +15,15 @@ use crate::control::{Running, running};
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, about, command};
 use crate::ids::short;
+use crate::paint::{Ink, Row};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use crate::wording::{ago, one_line};
 use crate::{args, open_home, out};
 
 const NAME_CHARS_MAX: usize = 28;
 
-pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
+pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Result<Exit> {
     let journal = open_home::look(home)?;
     let (heads, names, running) = (journal.heads(&[]).wait()?, names(&journal)?, running(home).await);
     let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
@@ -43,20 +47,29 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
     }
     let now = SystemClock::new().now_ms();
     let since = |then: u64| ago(now.saturating_sub(then));
-    let titles = ["TREE", "STATE", "NAME", "EVENTS", "STARTED", "LAST CHANGE"].map(str::to_owned);
-    out::line(&row(&titles))?;
+    let mut table = Table::new(vec![
+        Column::left("TREE"),
+        Column::left("STATE"),
+        Column::left("NAME").shrinking(),
+        Column::right("EVENTS").expendable(3),
+        Column::left("STARTED").expendable(1),
+        Column::left("LAST CHANGE").expendable(4),
+        Column::left("").expendable(2),
+    ]);
     for head in &heads {
-        let columns = [
-            short(head.tree),
-            state(head, &running).word().to_owned(),
-            one_line(name(head.tree), NAME_CHARS_MAX),
-            head.seq.0.to_string(),
-            since(head.started.0),
-            since(head.changed.0),
-        ];
-        let base = head.base.map(|base| format!("  branch of {} at {}", short(base.tree), base.at.0));
-        out::line(&(row(&columns) + &base.unwrap_or_default()))?;
+        let state = state(head, &running);
+        let base = head.base.map(|base| format!("branch of {} at {}", short(base.tree), base.at.0));
+        table.add(vec![
+            Row::of(Ink::Name, &short(head.tree)),
+            Row::of(state.ink(), state.word()),
+            Row::plain(&one_line(name(head.tree), NAME_CHARS_MAX)),
+            Row::plain(&head.seq.0.to_string()),
+            Row::plain(&since(head.started.0)),
+            Row::plain(&since(head.changed.0)),
+            Row::of(Ink::Dim, &base.unwrap_or_default()),
+        ]);
     }
+    table.write(terminal)?;
     let interrupted: Vec<&Head> =
         heads.iter().filter(|head| state(head, &running) == ListedState::Interrupted).collect();
     for head in interrupted.iter().rev().take(RESUMES_MAX) {
@@ -73,23 +86,33 @@ pub(super) async fn ps(home: &Path, args: &args::Ps) -> Result<Exit> {
 const RESUMES_MAX: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ListedState {
+pub(super) enum ListedState {
     Stored(TreeState),
     /// Its journal says that it runs, but no process runs it.
     Interrupted,
 }
 
 impl ListedState {
-    const fn word(self) -> &'static str {
+    pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Stored(state) => state.word(),
             Self::Interrupted => "interrupted",
         }
     }
+
+    pub(super) const fn ink(self) -> Ink {
+        match self {
+            Self::Interrupted | Self::Stored(TreeState::Halted) => Ink::Bad,
+            Self::Stored(TreeState::New | TreeState::Running) => Ink::Good,
+            Self::Stored(TreeState::Waiting | TreeState::Paused | TreeState::Suspended) => Ink::Warn,
+            Self::Stored(TreeState::Ended(ExitKind::Failed | ExitKind::Exhausted)) => Ink::Bad,
+            Self::Stored(TreeState::Ended(ExitKind::Completed | ExitKind::Cancelled)) => Ink::Dim,
+        }
+    }
 }
 
 /// If the process that has the home open does not answer, the stored state is shown.
-fn state(head: &Head, running: &Running) -> ListedState {
+pub(super) fn state(head: &Head, running: &Running) -> ListedState {
     let is_run = match running {
         Running::Trees(trees) => trees.contains(&head.tree),
         Running::Silent(_) | Running::Unknown => true,
@@ -99,10 +122,6 @@ fn state(head: &Head, running: &Running) -> ListedState {
         TreeState::Running if !is_run => ListedState::Interrupted,
         state => ListedState::Stored(state),
     }
-}
-
-fn row([tree, state, name, events, started, changed]: &[String; 6]) -> String {
-    format!("{tree:<13} {state:<12} {name:<NAME_CHARS_MAX$} {events:>7}  {started:<16} {changed}")
 }
 
 fn line(head: &Head, name: &str, running: &Running) -> String {
@@ -123,7 +142,7 @@ fn line(head: &Head, name: &str, running: &Running) -> String {
 }
 
 /// The names of trees in the catalog.
-fn names(journal: &dyn Journal) -> Result<BTreeMap<TreeId, String>> {
+pub(super) fn names(journal: &dyn Journal) -> Result<BTreeMap<TreeId, String>> {
     let facts = journal.catalog(CatalogKind::Tree, "").wait()?;
     Ok(facts.into_iter().map(|fact| (fact.tree, fact.value)).collect())
 }

@@ -19,7 +19,7 @@ use crate::{args, open_home, out, questions};
 
 pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
     let journal = open_home::look(home)?;
-    let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;
+    let tree = find(home, &journal, args.tree.text())?.tree;
     let open = open(&journal, tree).await?;
     if args.json {
         for question in open.values() {

@@ -11,28 +11,35 @@ use crate::exit::Exit;
 use crate::ids::{TreeInHome, find};
 use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::screen::{Screen, Style};
+use crate::terminal::Terminal;
 use crate::{args, open_home, out};
 
 /// How often a journal is read again because it grew meanwhile.
 const TRIES_MAX: u32 = 5;
 
-pub(super) fn replay(home: &Path, args: &args::Replay) -> Result<Exit> {
+pub(super) fn replay(home: &Path, args: &args::Replay, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
     let mut tree = None;
-    tell(home, args, style, &mut tree)
+    tell(home, args, style, terminal, &mut tree)
         .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, tree, failure), error))
 }
 
 /// Reads a journal; `found` is set as soon as the tree is known.
-fn tell(home: &Path, args: &args::Replay, style: Style, found: &mut Option<TreeId>) -> Result<Exit> {
+fn tell(
+    home: &Path,
+    args: &args::Replay,
+    style: Style,
+    terminal: Terminal,
+    found: &mut Option<TreeId>,
+) -> Result<Exit> {
     let journal = open_home::look(home)?;
-    let tree = find(home, &journal, &args.id)?.tree;
+    let tree = find(home, &journal, args.tree.text())?.tree;
     *found = Some(tree);
     let expect = args.expect.as_deref().map(hash).transpose()?;
     let checks = args.verify || expect.is_some();
     // Verifying prints no events, but they give the duration.
     let from = if checks { Seq(u64::MAX) } else { Seq(0) };
-    let mut screen = Screen::new(tree, style).from(from);
+    let mut screen = Screen::new(tree, style).on(terminal).from(from);
     if !checks {
         screen.show_stored(&journal)?;
     }

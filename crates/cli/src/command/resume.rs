@@ -16,15 +16,18 @@ use crate::follow::{Follow, follow};
 use crate::ids::{TreeInHome, find, name, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
+use crate::shown::Display;
+use crate::terminal::Terminal;
 use crate::tree_copies::Kept;
 use crate::wording::{counted, one_line};
 use crate::{args, open_home, out, tree_copies, workspaces};
 
 /// A tree that has ended prints its result again.
-pub(super) async fn resume(path: &Path, args: &args::Resume) -> Result<Exit> {
+pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
+    let display = Display::of(terminal, style, args.plain);
     let mut tree = None;
-    let resumed = match take_up(path, args, style, &mut tree).await {
+    let resumed = match take_up(path, args, style, display, &mut tree).await {
         Ok(Resumed::Runs(runs)) => return follow(*runs).await,
         Ok(Resumed::HadEnded(exit)) => Ok(exit),
         Err(error) => Err(error),
@@ -43,10 +46,11 @@ async fn take_up(
     path: &Path,
     args: &args::Resume,
     style: Style,
+    display: Display,
     tree: &mut Option<TreeId>,
 ) -> Result<Resumed> {
     let journal = open_home::look(path)?;
-    let known = find(path, &journal, &args.id)?;
+    let known = find(path, &journal, args.tree.text())?;
     *tree = Some(known.tree);
     if known.state.is_over() {
         // Printing a result needs no write access; repairing its workspaces does.
@@ -78,9 +82,9 @@ async fn take_up(
     }
     let (name, id) = (one_line(&name, 60), short(known.tree));
     let what = format!("{name} · tree {id} · resumed at event {}", past.0);
-    head(style, &what, &scripted)?;
+    head(style, display, &what, &scripted)?;
     let (home, path) = (Arc::new(home), path.to_owned());
-    Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening })))
+    Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening, display })))
 }
 
 /// Ends every pause in a tree. A refusal means that it was not paused; a tree that is no longer run is reported by

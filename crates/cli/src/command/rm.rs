@@ -33,7 +33,7 @@ fn confirmed(path: &Path, head: &Head) -> bool {
 }
 
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
-    let head = find(path, &open_home::look(path)?, &args.id)?;
+    let head = find(path, &open_home::look(path)?, args.tree.text())?;
     let tree = head.tree;
     if let Running::Trees(trees) = running(path).await
         && trees.contains(&tree)

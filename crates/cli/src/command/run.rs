@@ -18,21 +18,24 @@ use crate::problems::Problems;
 use crate::providers::Scripted;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
+use crate::shown::Display;
 use crate::source::{Scripts, Source};
+use crate::terminal::Terminal;
 use crate::wording::one_line;
 use crate::{args, open_home, out, source, tree_copies};
 
 /// Runs a tree file to its end.
-pub(super) async fn run(path: &Path, args: args::Run) -> Result<Exit> {
+pub(super) async fn run(path: &Path, args: args::Run, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
-    match start(path, args, style).await {
+    let display = Display::of(terminal, style, args.plain);
+    match start(path, args, style, display).await {
         Ok(started) => follow(started).await,
         Err(error) => Err(failed(style, |failure| Outcome::without_a_look(path, None, failure), error)),
     }
 }
 
 /// Starts the tree of a file.
-async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
+async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> Result<Follow> {
     let scripts = if args.given.allow_outside { Scripts::Anywhere } else { Scripts::Below };
     let source = source::read(&args.file, path, scripts)?;
     let definition = adjusted(&source, &args.given).map_err(|errors| {
@@ -65,8 +68,8 @@ async fn start(path: &Path, args: args::Run, style: Style) -> Result<Follow> {
         }
     };
     let scripted = source.scripted();
-    head(style, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())), &scripted)?;
-    Ok(Follow { home, path: path.to_owned(), tree, style, past: Seq(0), listening })
+    head(style, display, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())), &scripted)?;
+    Ok(Follow { home, path: path.to_owned(), tree, style, past: Seq(0), listening, display })
 }
 
 /// The definition of a file with what the command line says: inputs, and values that stand in place of the file's.
@@ -92,7 +95,11 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Says what runs, and whether no model is called. JSON has the rest of this in its events.
-pub(super) fn head(style: Style, what: &str, scripted: &Scripted) -> Result<()> {
+pub(super) fn head(style: Style, display: Display, what: &str, scripted: &Scripted) -> Result<()> {
+    if display.is_live {
+        // The live view has the rest.
+        return Ok(scripted.note().map_or(Ok(()), |note| out::line(&format!("{note}\n")))?);
+    }
     match (style, scripted.note()) {
         (Style::Json, None) => {}
         (Style::Json, Some(note)) => out::note(&note),

@@ -19,7 +19,7 @@ use crate::{args, open_home, out};
 
 pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
     let journal = open_home::look(home)?;
-    let tree = find(home, &journal, args.id.as_deref().unwrap_or("last"))?.tree;
+    let tree = find(home, &journal, args.tree.text())?.tree;
     let values = shared_values(&journal, tree).await?;
     match (&args.key, args.json) {
         (Some(key), is_json) => one(&journal, tree, &values, key, is_json).await,

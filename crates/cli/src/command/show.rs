@@ -11,15 +11,17 @@ use spinney_kernel::words::By;
 
 use crate::exit::Exit;
 use crate::ids::{find, short};
+use crate::paint::Ink;
 use crate::recall::{Clamp, Known, Place, Recalled, recall};
 use crate::result::whole;
+use crate::terminal::Terminal;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{args, open_home, out};
 
 /// Bytes of a text that are shown without `--full`.
 const TEXT_BYTES_MAX: usize = 600;
 
-pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
+pub(super) fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result<Exit> {
     let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
     let agent = &args.whom.agent;
@@ -32,23 +34,29 @@ pub(super) fn show(home: &Path, args: &args::Show) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     let Recalled { state, seq, .. } = &recalled;
-    out::line(&format!("{agent} of tree {}: {state}, as of event {}", short(tree), seq.0))?;
-    out::line(&sum(shown().map(|(known, _)| known)))?;
+    let say = |ink: Ink, text: &str| out::text(ink, text, 2, terminal);
+    say(Ink::Strong, &format!("{agent} of tree {}: {state}, as of event {}", short(tree), seq.0))?;
+    say(Ink::Plain, &sum(shown().map(|(known, _)| known)))?;
     if let Some(summary) = &recalled.summary {
-        out::line(&format!(
-            "summary of what was left out, by its model: {}",
-            one_line(summary, LINE_CHARS_MAX)
-        ))?;
+        let summary = one_line(summary, LINE_CHARS_MAX);
+        say(Ink::Plain, &format!("summary of what was left out, by its model: {summary}"))?;
     }
     for Clamp { child, size, parent_size } in &recalled.clamps {
         let (size, own) = (counted(*size, "token"), counted(*parent_size, "token"));
-        out::line(&format!("it was notified that {child} has a smaller window: {size} instead of {own}"))?;
+        say(
+            Ink::Warn,
+            &format!("it was notified that {child} has a smaller window: {size} instead of {own}"),
+        )?;
+    }
+    for (seq, refusal) in &recalled.refusals {
+        let refusal = one_line(refusal, LINE_CHARS_MAX);
+        say(Ink::Warn, &format!("it was refused, event {}: {refusal}", seq.0))?;
     }
     for (known, number) in shown() {
         out::line("")?;
-        out::line(&head(known, number))?;
+        say(Ink::Name, &head(known, number))?;
         for line in body(known, &journal, args.full) {
-            out::line(format!("    {line}").trim_end())?;
+            out::text(Ink::Plain, format!("    {line}").trim_end(), 4, terminal)?;
         }
     }
     Ok(Exit::Completed)

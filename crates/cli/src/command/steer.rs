@@ -15,13 +15,13 @@ use spinney_kernel::world::TreeState;
 
 use crate::control::{self, Asked, GoesOn, Running, running};
 use crate::exit::Exit;
-use crate::hint::{about, go_on};
+use crate::hint::{LAST, about, go_on};
 use crate::ids::{TreeInHome, find};
 use crate::wording::counted;
 use crate::{agents, args, attachments, open_home, out};
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
-    let (place, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
     let said = format!("cancelled `{agent}`");
     let named = [agent.clone()];
     let done = ask(place, &named, Cancel { agent, reason: args.reason }).await?;
@@ -29,14 +29,16 @@ pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
 }
 
 pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
-    let (place, _) = whom(home, &args.id, None)?;
-    let (question, answer) = (CallId(args.question), Body::text(args.text));
+    let (tree, number, text) = args.parts()?;
+    let (place, _) = whom(home, tree, None)?;
+    let (question, answer) = (CallId(number), Body::text(text));
     let done = ask(place, &[], Answer { question, answer }).await?;
-    finish(done, place, &format!("answered question {}", args.question), Next::Resume).await
+    finish(done, place, &format!("answered question {number}"), Next::Resume).await
 }
 
 pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
-    let (place, to) = whom(home, &args.id, Some(args.agent))?;
+    let (tree, to, text) = args.parts()?;
+    let (place, to) = whom(home, tree, Some(to))?;
     let named = [to.clone()];
     let envelope = Envelope { category: args.category.category(), ..Envelope::default() };
     let enclosures = args.files.iter().map(|path| attachments::read(path)).collect::<Result<Vec<_>>>()?;
@@ -45,7 +47,7 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
         0 => String::new(),
         count => format!(" with {}", counted(count as u64, "file")),
     };
-    let send = Send { to, body: Body::text(args.text).with_parts(parts), envelope };
+    let send = Send { to, body: Body::text(text).with_parts(parts), envelope };
     let done = ask_with(place, &named, send, bytes).await?;
     let [to] = named;
     let mut said = format!("sent to `{to}`{with}");
@@ -59,7 +61,7 @@ pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
 }
 
 pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
-    let (place, agent) = whom(home, &args.id, Some(args.agent))?;
+    let (place, agent) = whom(home, args.tree.text(), Some(args.agent))?;
     let (named, replace) = ([agent.clone()], args.replace);
     let done = ask(place, &named, Refresh { agent, replace }).await?;
     let [agent] = named;
@@ -76,8 +78,8 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
 }
 
 pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit> {
-    let args::Broadcast { id, from, to, category } = args;
-    let (place, from) = whom(home, &id, Some(from))?;
+    let args::Broadcast { tree, from, to, category } = args;
+    let (place, from) = whom(home, tree.text(), Some(from))?;
     let named: Vec<AgentId> = [&from].into_iter().chain(&to).cloned().collect();
     let categories = category.into_iter().map(args::Knowledge::category).collect();
     let done = ask(place, &named, Broadcast { from, to, categories }).await?;
@@ -94,7 +96,7 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
-    let (place, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
     let said = format!("paused `{agent}`: running calls finish, nothing new starts");
     let named = [agent.clone()];
     let done = ask(place, &named, Pause { agent }).await?;
@@ -102,7 +104,7 @@ pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
 }
 
 pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
-    let (place, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
     let said = format!("unpaused `{agent}`");
     let named = [agent.clone()];
     let done = ask(place, &named, Unpause::now(agent)).await?;
@@ -110,7 +112,7 @@ pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
 }
 
 pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
-    let (place, agent) = whom(home, &args.id, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
     let given = [
         (Resource::Cost, args.add_usd.map(|usd| usd.nanos())),
         (Resource::Tokens, args.add_tokens),
@@ -238,6 +240,27 @@ fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInH
     let tree = find(home, &journal, id)?.tree;
     let agent = agent.map_or_else(|| root(&journal, tree), Ok)?;
     Ok((TreeInHome { home, tree }, agent))
+}
+
+/// The same for a verb whose agent may be left out. An agent in place of the tree is an error that says how to name it.
+fn whom_of<'a>(
+    home: &'a Path,
+    tree: &args::TreeArg,
+    agent: Option<AgentId>,
+) -> Result<(TreeInHome<'a>, AgentId)> {
+    let is_alone = agent.is_none();
+    whom(home, tree.text(), agent).map_err(|error| {
+        let last = open_home::look(home).and_then(|journal| {
+            let last = find(home, &journal, LAST)?.tree;
+            agents::known(&journal, last)
+        });
+        let is_agent = is_alone && last.is_ok_and(|known| known.iter().any(|id| id.as_str() == tree.text()));
+        if is_agent {
+            let agent = tree.text();
+            return anyhow!("`{agent}` is an agent: name its tree before it, as in `{LAST} {agent}`");
+        }
+        error
+    })
 }
 
 /// A tree's root, which its first batch spawns.

@@ -11,18 +11,52 @@ use spinney_kernel::words::{AgentId, Category, TreeId, grouped};
 use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
+use crate::paint::{Ink, Row};
 use crate::recall::{Recalled, Shared, recall};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
 use crate::{args, open_home};
 
-struct Row {
+const BAR_WIDTH_MAX: usize = 72;
+const LABEL_WIDTH: usize = 12;
+
+/// The sign and colour of a category in the bar.
+const fn sign(category: Category) -> (&'static str, Ink) {
+    match category {
+        Category::System => ("█", Ink::Name),
+        Category::Context => ("▓", Ink::Good),
+        Category::Dialog => ("▒", Ink::Warn),
+        Category::Output => ("░", Ink::Strong),
+        Category::Error => ("!", Ink::Bad),
+        Category::Internal | Category::Unknown => ("+", Ink::Dim),
+    }
+}
+
+/// What fills the window, one category after the other, and what is free.
+fn stacked(rows: &[CategoryRow], whole: u64, width: usize) -> Row {
+    let mut bar = Row::new();
+    let mut used = 0_u64;
+    for row in rows.iter().filter(|row| row.used > 0) {
+        used = used.saturating_add(row.used);
+        let end = u128::from(used.min(whole)) * width as u128 / u128::from(whole.max(1));
+        // Whatever is there is seen, however little it is.
+        let columns = usize::try_from(end).unwrap_or(width).saturating_sub(bar.width()).max(1);
+        let (sign, ink) = sign(row.category);
+        bar.push(ink, &sign.repeat(columns));
+    }
+    let free = width.saturating_sub(bar.width());
+    bar.with(Ink::Dim, &"·".repeat(free))
+}
+
+struct CategoryRow {
     category: Category,
     share: Option<u64>,
     used: u64,
     left_out: LeftOut,
 }
 
-pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
+pub(super) fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
     let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
     let recalled = recall(&journal, tree, &args.agent)?;
@@ -32,27 +66,34 @@ pub(super) fn window(home: &Path, args: &args::WhoseContext) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     let Recalled { state, seq, .. } = &recalled;
-    out::line(&format!("{} of tree {}: {state}, as of event {}", args.agent, short(tree), seq.0))?;
-    about(&recalled, left_out)?;
+    let head = format!("{} of tree {}: {state}, as of event {}", args.agent, short(tree), seq.0);
+    out::text(Ink::Strong, &head, 2, terminal)?;
+    about(&recalled, left_out, terminal)?;
     out::line("")?;
-    table(&rows, recalled.window.size().is_some())?;
+    let used = recalled.window.used();
+    let whole = recalled.window.size().unwrap_or(used).max(used);
+    let width = terminal.width.unwrap_or(BAR_WIDTH_MAX + 2).saturating_sub(2).min(BAR_WIDTH_MAX);
+    out::row(&Row::plain("  ").joined(stacked(&rows, whole, width)), terminal)?;
+    out::line("")?;
+    table(&rows, recalled.window.size().is_some(), terminal)?;
     Ok(Exit::Completed)
 }
 
-fn rows(recalled: &Recalled) -> Vec<Row> {
+fn rows(recalled: &Recalled) -> Vec<CategoryRow> {
     let window = &recalled.window;
     let shares = window.size().map(|size| Shares::of(recalled.preset, size));
     let row = |category| {
         let mut gone = window.left_out();
         let left_out = gone.find(|(gone, _)| *gone == category).map(|(_, left_out)| left_out);
-        Row {
+        CategoryRow {
             category,
             share: shares.map(|shares| shares.get(category)),
             used: window.used_by(category),
             left_out: left_out.unwrap_or_default(),
         }
     };
-    let has_something = |row: &Row| row.share.unwrap_or(0) > 0 || row.used > 0 || row.left_out.messages > 0;
+    let has_something =
+        |row: &CategoryRow| row.share.unwrap_or(0) > 0 || row.used > 0 || row.left_out.messages > 0;
     Category::ALL.into_iter().map(row).filter(has_something).collect()
 }
 
@@ -88,7 +129,8 @@ fn gone(left_out: LeftOut) -> String {
     format!("{messages} of {}", counted(left_out.tokens, "token"))
 }
 
-fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
+fn about(recalled: &Recalled, left_out: LeftOut, terminal: Terminal) -> Result<(), Unwritten> {
+    let line = |text: &str| out::text(Ink::Plain, text, LABEL_WIDTH, terminal);
     let window = &recalled.window;
     let mut messages = counted(window.headers().len() as u64, "message");
     if window.unread() > 0 {
@@ -100,15 +142,13 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
     let used = format!("{} of {messages}", counted(window.used(), "token"));
     match (window.size(), &recalled.because) {
         (Some(size), Some(because)) => {
-            out::line(&format!("  size      {}: {because}", counted(size, "token")))?;
-            out::line(&format!("  preset    {}", word(recalled.preset)))?;
-            out::line(&format!("  used      {used}, {} %", percent(window.used(), size)))?;
+            line(&format!("  size      {}: {because}", counted(size, "token")))?;
+            line(&format!("  preset    {}", word(recalled.preset)))?;
+            line(&format!("  used      {used}, {} %", percent(window.used(), size)))?;
         }
         (Some(_) | None, _) => {
-            out::line(
-                "  size      no bound: role, model and spawner say nothing, so a packet holds everything",
-            )?;
-            out::line(&format!("  used      {used}"))?;
+            line("  size      no bound: role, model and spawner say nothing, so a packet holds everything")?;
+            line(&format!("  used      {used}"))?;
         }
     }
     match recalled.last_cut {
@@ -117,24 +157,21 @@ fn about(recalled: &Recalled, left_out: LeftOut) -> Result<(), Unwritten> {
                 0 => String::new(),
                 images => format!(", and {}", counted(images, "image")),
             };
-            out::line(&format!("  left out  {}{images}; last cut by event {}", gone(left_out), cut.0))?;
+            line(&format!("  left out  {}{images}; last cut by event {}", gone(left_out), cut.0))?;
         }
-        None => out::line("  left out  nothing")?,
+        None => line("  left out  nothing")?,
     }
     match in_short(recalled) {
         0 => {}
         tokens => {
-            out::line(&format!(
-                "  in short  {} of context tell what was left out",
-                counted(tokens, "token")
-            ))?;
+            line(&format!("  in short  {} of context tell what was left out", counted(tokens, "token")))?;
             if let Some(summary) = &recalled.summary {
-                out::line(&format!("  summary   {}", one_line(summary, LINE_CHARS_MAX)))?;
+                line(&format!("  summary   {}", one_line(summary, LINE_CHARS_MAX)))?;
             }
         }
     }
     match &recalled.thread {
-        Some(thread) => out::line(&format!("  thread    {}", shared(thread))),
+        Some(thread) => line(&format!("  thread    {}", shared(thread))),
         None => Ok(()),
     }
 }
@@ -146,25 +183,32 @@ fn shared(Shared { of, readers, bound }: &Shared) -> String {
     format!("what {of} learns, read by {readers}{bound}")
 }
 
-fn table(rows: &[Row], is_bound: bool) -> Result<(), Unwritten> {
-    let line = |[category, share, used, left_out]: [&str; 4]| {
-        let share = if is_bound { format!(" {share:>9}") } else { String::new() };
-        out::line(format!("{category:<10}{share} {used:>9}  {left_out}").trim_end())
-    };
-    line(["CATEGORY", "SHARE", "USED", "LEFT OUT"])?;
-    for row in rows {
-        let share = row.share.map(grouped).unwrap_or_default();
-        let left_out = if row.left_out.messages == 0 { String::new() } else { gone(row.left_out) };
-        line([row.category.word(), &share, &grouped(row.used), &left_out])?;
+fn table(rows: &[CategoryRow], is_bound: bool, terminal: Terminal) -> Result<(), Unwritten> {
+    let mut columns = vec![Column::left(""), Column::left("CATEGORY"), Column::right("USED")];
+    if is_bound {
+        columns.push(Column::right("SHARE"));
     }
-    Ok(())
+    columns.push(Column::left("LEFT OUT"));
+    let mut table = Table::new(columns);
+    for row in rows {
+        let (sign, ink) = sign(row.category);
+        let left_out = if row.left_out.messages == 0 { String::new() } else { gone(row.left_out) };
+        let mut cells =
+            vec![Row::of(ink, sign), Row::plain(row.category.word()), Row::plain(&grouped(row.used))];
+        if is_bound {
+            cells.push(Row::of(Ink::Dim, &row.share.map(grouped).unwrap_or_default()));
+        }
+        cells.push(Row::of(Ink::Warn, &left_out));
+        table.add(cells);
+    }
+    table.write(terminal)
 }
 
-fn line(recalled: &Recalled, rows: &[Row], tree: TreeId, agent: &AgentId) -> String {
+fn line(recalled: &Recalled, rows: &[CategoryRow], tree: TreeId, agent: &AgentId) -> String {
     let window = &recalled.window;
     let categories: Vec<Value> = rows
         .iter()
-        .map(|Row { category, share, used, left_out }| {
+        .map(|CategoryRow { category, share, used, left_out }| {
             json!({ "category": category, "share": share, "used": used, "left_out": left_out })
         })
         .collect();

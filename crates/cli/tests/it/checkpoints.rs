@@ -55,7 +55,7 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
     let printed: Vec<String> = [
         &["checkpoint", "make", "lead", "--name", "one"][..],
         &["checkpoint", "make", "nobody"],
-        &["checkpoint", "make", "lead", "--tree", "zz"],
+        &["checkpoint", "make", "zz", "lead"],
         &["checkpoint", "make", "lead", "--name", "No Name"],
     ]
     .map(|args| {
@@ -117,9 +117,9 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     let branch = made.out.trim();
     let origin = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(steady(&stage.spinney(&["ps"]).out), @"
-    TREE          STATE        NAME                          EVENTS  STARTED          LAST CHANGE
-    [id]  waiting      test                               7  just now         just now
-    [id]  stopped      test                              10  just now         just now  branch of [id] at 7
+    TREE          STATE    NAME  EVENTS  STARTED   LAST CHANGE
+    [id]  waiting  test       7  just now  just now
+    [id]  stopped  test      10  just now  just now     branch of [id] at 7
     ");
     assert_eq!(stage.spinney(&["answer", branch, "2", "left"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", branch]).code, Some(0));

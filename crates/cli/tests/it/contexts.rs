@@ -129,11 +129,13 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
       left out  4 messages of 306 tokens; last cut by event 22
       in short  64 tokens of context tell what was left out
 
-    CATEGORY       SHARE      USED  LEFT OUT
-    system            51        76
-    context          153        64
-    dialog           204        86  2 messages of 74 tokens
-    output           102       232  2 messages of 232 tokens
+      ██████████▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░········
+
+       CATEGORY  USED  SHARE  LEFT OUT
+    █  system      76     51
+    ▓  context     64    153
+    ▒  dialog      86    204  2 messages of 74 tokens
+    ░  output     232    102  2 messages of 232 tokens
     ");
     insta::assert_snapshot!(stage.said(&["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
 }
@@ -148,9 +150,11 @@ fn a_window_without_a_bound_says_so() {
       used      56 tokens of 2 messages
       left out  nothing
 
-    CATEGORY        USED  LEFT OUT
-    system            47
-    dialog             9
+      ████████████████████████████████████████████████████████████▒▒▒▒▒▒▒▒▒▒▒▒
+
+       CATEGORY  USED  LEFT OUT
+    █  system      47
+    ▒  dialog       9
     ");
 }
 
@@ -362,11 +366,13 @@ fn a_tree_that_was_killed_shows_what_it_knew() {
       left out  4 messages of 306 tokens; last cut by event 22
       in short  64 tokens of context tell what was left out
 
-    CATEGORY       SHARE      USED  LEFT OUT
-    system            51        76
-    context          153       141
-    dialog           204        74  2 messages of 74 tokens
-    output           102       232  2 messages of 232 tokens
+      ██████████▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
+
+       CATEGORY  USED  SHARE  LEFT OUT
+    █  system      76     51
+    ▓  context    141    153
+    ▒  dialog      74    204  2 messages of 74 tokens
+    ░  output     232    102  2 messages of 232 tokens
     ");
     let last: Value = serde_json::from_str(before.1.lines().last().unwrap()).unwrap();
     assert_eq!(

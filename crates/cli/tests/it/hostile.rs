@@ -53,13 +53,19 @@ tools:
     )
 }
 
+/// A tree whose every text is hostile.
+pub(crate) fn tree(stage: &Stage) -> String {
+    let tree = stage.tree("look, lose, write_file, read_file, ask_human, spawn_agent", &script());
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(&tree, text.replace("name: test", &format!("name: \"NAME {}\"", quoted()))).unwrap();
+    tree
+}
+
 /// G16 (terminals): text from a model, a tool, a file and a tree's name, in all output about a tree.
 #[test]
 fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
     let stage = Stage::new();
-    let tree = stage.tree("look, lose, write_file, read_file, ask_human, spawn_agent", &script());
-    let text = fs::read_to_string(&tree).unwrap();
-    fs::write(&tree, text.replace("name: test", &format!("name: \"NAME {}\"", quoted()))).unwrap();
+    let tree = tree(&stage);
     let goal = format!("GOAL {HOSTILE}");
     let run = stage.spinney(&["run", &tree, "--goal", &goal]);
     assert_eq!(run.code, Some(5), "{}", run.err);

@@ -13,9 +13,9 @@ fn trees_are_listed_with_their_state() {
     running.until("starts");
     let listed = stage.spinney(&["ps"]);
     insta::assert_snapshot!(steady(&listed.out), @"
-    TREE          STATE        NAME                          EVENTS  STARTED          LAST CHANGE
-    [id]  completed    test                               6  just now         just now
-    [id]  running      test                               4  just now         just now
+    TREE          STATE      NAME  EVENTS  STARTED   LAST CHANGE
+    [id]  completed  test       6  just now  just now
+    [id]  running    test       4  just now  just now
     ");
     running.kill();
     let states = |ended: crate::stage::Ended| {

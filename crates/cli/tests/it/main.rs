@@ -21,7 +21,9 @@ mod hostile;
 mod interrupting;
 mod leftovers;
 mod listing;
+mod live_view;
 mod logging;
+mod looking;
 mod lost_commits;
 mod models;
 mod output_schema;
@@ -29,6 +31,7 @@ mod partial;
 #[cfg(feature = "peers")]
 mod peers;
 mod providers;
+mod pty;
 mod read_only;
 mod removing;
 mod replaying;

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::pty::Pty;
 use crate::upstream::Upstream;
 
 /// A folder with a home and tree files.
@@ -104,6 +105,16 @@ impl Stage {
         }
         command.stdin(Stdio::null());
         command
+    }
+
+    /// Starts a command on a terminal of this size.
+    pub(crate) fn terminal(&self, args: &[&str], columns: u16, lines: u16) -> Pty {
+        Pty::start(&self.command(args), columns, lines)
+    }
+
+    /// Everything that a command writes to a terminal.
+    pub(crate) fn terminal_bytes(&self, args: &[&str], environment: &[(&str, &str)]) -> String {
+        Pty::start_in(&self.command(args), 80, 24, environment).bytes()
     }
 
     /// Runs a command to its end.

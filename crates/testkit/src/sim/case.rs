@@ -138,6 +138,25 @@ pub fn run_case(seed: u64) -> Result<Tally, Broken> {
     }
 }
 
+/// The journal of the case of one seed, for tests of what is folded from journals. If the case made a branch, it is the
+/// branch's.
+///
+/// # Errors
+/// The law that did not hold.
+pub fn batches(seed: u64) -> Result<Vec<Batch>, Broken> {
+    let mut case = Case::new(seed);
+    let broken = |law| Broken { seed, operation: 0, law, last: String::new() };
+    let definition = random_definition::definition(&mut case.dice);
+    case.input(person(Request::Start(Start { definition, goal_tokens: None }))).map_err(broken)?;
+    match case.go_on().map_err(broken)? {
+        Some(mut branch) => {
+            branch.go_on().map_err(broken)?;
+            Ok(branch.batches)
+        }
+        None => Ok(case.batches),
+    }
+}
+
 struct Case {
     dice: Dice,
     world: World,

@@ -18,7 +18,7 @@ pub mod whole;
 mod windows;
 mod wrap_up;
 
-pub use case::{Tally, run_case};
+pub use case::{Tally, batches, run_case};
 pub use clocks::deadline;
 pub use law::is_within;
 

@@ -1,0 +1,161 @@
+//! What `--help` shows below the options: examples, and what they have in common. A test runs every example.
+
+pub(super) const TOP: &str = "\
+Trees:
+  ID is a tree's id, any unique prefix of it, or `last`: the tree that started last in this home. Without an ID, every
+  command is about `last`. An agent is named by its id or its path, such as lead/helper.
+
+Exit codes:
+  0 completed, or done   1 failed      2 wrong usage or file, or refused   3 halted by a ceiling    4 cancelled
+  5 waits for a person   6 home busy   7 unknown whether it was done       130 interrupted          141 no reader
+
+Examples:
+  spinney init                  write a first tree file, which needs no account
+  spinney run tree.yaml         run it, and watch
+  spinney costs                 who spent what
+  spinney help run              all about one command";
+
+pub(super) const RUN: &str = "\
+On a terminal you see the tree live; --plain prints a line for each event instead, as it does without a terminal. Ctrl-C
+stops in good order, and the tree can be resumed; twice stops at once.
+
+Exit codes: 0 completed, 1 failed, 2 wrong file or usage, 3 halted by a ceiling, 4 cancelled, 5 waits for a person,
+6 home busy, 130 interrupted.
+
+Examples:
+  spinney run tree.yaml
+  spinney run tree.yaml --goal 'Greet the moon.' --budget-usd 0.50
+  spinney run tree.yaml --json";
+pub(super) const CHECK: &str = "\
+Examples:
+  spinney check tree.yaml
+  spinney check --schema";
+pub(super) const INIT: &str = "\
+Examples:
+  spinney init hello.yaml
+  spinney init agents.yaml --provider anthropic";
+pub(super) const RESUME: &str = "\
+After a kill, Ctrl-C, an answer or a raise. For a tree that has ended, it prints the result again and exits as it ended.
+
+Examples:
+  spinney resume
+  spinney resume last --unpause";
+pub(super) const PS: &str = "\
+Examples:
+  spinney ps
+  spinney ps --json";
+pub(super) const TOP_COMMAND: &str = "\
+Without a terminal it lists the trees once. Ctrl-C leaves; the trees go on.
+
+Examples:
+  spinney top --once";
+pub(super) const ATTACH: &str = "\
+Ctrl-C leaves; the tree goes on. It exits as the tree ends. Text that models stream is only shown by the process that
+runs the tree.
+
+Examples:
+  spinney attach last --plain";
+pub(super) const TREE: &str = "\
+Examples:
+  spinney tree
+  spinney tree last --dot
+  spinney tree --json";
+pub(super) const COSTS: &str = "\
+Every table sums up to what the tree spent, to the nano-dollar. `held` is what was set aside for the calls before they
+ran; `saved` is what cached prompts saved against the price of plain input.
+
+Examples:
+  spinney costs
+  spinney costs last --by model
+  spinney costs --json";
+pub(super) const FILES: &str = "\
+Examples:
+  spinney files
+  spinney files last --json";
+pub(super) const EVENTS: &str = "\
+Examples:
+  spinney events
+  spinney events last --agent lead --topic model
+  spinney events --from 5 --json";
+pub(super) const SHOW: &str = "\
+Examples:
+  spinney show lead
+  spinney show last lead --full";
+pub(super) const WINDOW: &str = "\
+Examples:
+  spinney window lead
+  spinney window last lead --json";
+pub(super) const QUESTIONS: &str = "\
+Examples:
+  spinney questions
+  spinney questions last --json";
+pub(super) const SHARED: &str = "\
+Examples:
+  spinney shared
+  spinney shared last --json";
+pub(super) const CANCEL: &str = "\
+Examples:
+  spinney cancel
+  spinney cancel last lead --reason 'It takes too long.'";
+pub(super) const ANSWER_USAGE: &str = "spinney answer [OPTIONS] [ID] <QUESTION> <TEXT>";
+pub(super) const ANSWER: &str = "\
+Arguments:
+  [ID]        A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
+  <QUESTION>  The question's number
+  <TEXT>      The answer; `yes` approves a tool
+
+Examples:
+  spinney answer 2 blue
+  spinney answer last 2 'as you like'";
+pub(super) const SEND_USAGE: &str = "spinney send [OPTIONS] [ID] <AGENT> <TEXT>";
+pub(super) const SEND: &str = "\
+Arguments:
+  [ID]     A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
+  <AGENT>  Which agent
+  <TEXT>   The message
+
+Examples:
+  spinney send lead 'Hurry up.'
+  spinney send last lead 'The moon is blue.' --category context";
+pub(super) const REFRESH: &str = "\
+Examples:
+  spinney refresh helper
+  spinney refresh last helper --replace";
+pub(super) const BROADCAST: &str = "\
+Examples:
+  spinney broadcast --from lead --to helper";
+pub(super) const PAUSE: &str = "\
+Examples:
+  spinney pause
+  spinney pause last lead";
+pub(super) const UNPAUSE: &str = "\
+Examples:
+  spinney unpause
+  spinney unpause last lead";
+pub(super) const BUDGET: &str = "\
+Examples:
+  spinney budget --add-usd 0.50
+  spinney budget last lead --add-tokens 20000";
+pub(super) const CHECKPOINT: &str = "\
+Examples:
+  spinney checkpoint make lead
+  spinney checkpoint make last lead --name before-the-question
+  spinney checkpoint ls";
+pub(super) const MODELS: &str = "\
+Examples:
+  spinney models anthropic haiku";
+pub(super) const DOCTOR: &str = "\
+Examples:
+  spinney doctor
+  spinney doctor tree.yaml --no-calls";
+pub(super) const RM: &str = "\
+Examples:
+  spinney rm last --force";
+pub(super) const REPLAY: &str = "\
+Examples:
+  spinney replay
+  spinney replay last --verify";
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  spinney completions bash > spinney.bash
+  spinney completions fish > spinney.fish";

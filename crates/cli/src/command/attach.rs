@@ -1,0 +1,95 @@
+//! `spinney attach`: follows a tree that another process runs, with the same view as `run`. It only looks: leaving it
+//! changes nothing.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use spinney::bus::Tail;
+use spinney::tree::{Stored, stored};
+use spinney_journal::{Head, Journal};
+use spinney_kernel::words::{Seq, TreeId};
+use tokio::time::interval;
+
+use crate::control::{Running, running};
+use crate::costs::Costs;
+use crate::exit::Exit;
+use crate::hint::go_on;
+use crate::ids::{TreeInHome, find, short};
+use crate::live::write_summary;
+use crate::result::Outcome;
+use crate::screen::Style;
+use crate::shown::{Display, Shown};
+use crate::terminal::Terminal;
+use crate::{args, open_home, out};
+
+/// How often to ask whether the tree is still run.
+const STILL_RUNS: Duration = Duration::from_secs(1);
+
+pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal) -> Result<Exit> {
+    let journal = open_home::look(home)?;
+    let tree = find(home, &journal, args.tree.text())?.tree;
+    let display = Display::of(terminal, Style::Lines, args.plain);
+    let mut shown = Shown::new(tree, home, Style::Lines, Seq(0), display);
+    let mut tail = Tail::new(&journal, tree);
+    let mut still_runs = interval(STILL_RUNS);
+    loop {
+        tokio::select! {
+            next = tail.wait_for_next() => match next? {
+                Some(traced) => shown.event(&traced)?,
+                None => break,
+            },
+            () = shown.tick() => shown.draw()?,
+            _ = still_runs.tick() => {
+                if !is_run(home, tree).await {
+                    // What it wrote last.
+                    while let Some(traced) = tail.next().await? {
+                        shown.event(&traced)?;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    left(TreeInHome { home, tree }, &journal, shown, terminal).await
+}
+
+/// Whether a process runs it, as far as is known.
+async fn is_run(home: &Path, tree: TreeId) -> bool {
+    match running(home).await {
+        Running::Trees(trees) => trees.contains(&tree),
+        Running::Silent(_) | Running::Unknown => true,
+        Running::Nobody => false,
+    }
+}
+
+/// Prints how it ended, or that nobody runs it any more.
+async fn left(
+    place: TreeInHome<'_>,
+    journal: &dyn Journal,
+    mut shown: Shown,
+    terminal: Terminal,
+) -> Result<Exit> {
+    let TreeInHome { home, tree } = place;
+    shown.erase();
+    let Shown { screen, live } = shown;
+    let Stored { look, hash } = stored(journal, tree).await?;
+    let outcome = Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms());
+    match live {
+        Some(live) => {
+            write_summary(&outcome, live.tree(), Some(&Costs::read(journal, tree)?), place, terminal)?;
+        }
+        None => {
+            if screen.has_written() {
+                out::line("")?;
+            }
+            outcome.write_plain()?;
+        }
+    }
+    let head: Option<Head> = journal.head(tree).await?;
+    if let Some(head) = head.filter(|head| !head.state.is_over()) {
+        let resume = go_on(home, tree, head.state);
+        out::note(&format!("no process runs tree {} ({}). Continue with: {resume}", short(tree), head.state));
+    }
+    Ok(outcome.exit())
+}

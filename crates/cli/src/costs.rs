@@ -1,0 +1,365 @@
+//! Who spent what: every booking of a tree's journal, summed up in several ways. Each way sums up to the ledger.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use spinney_journal::{Batch, Journal, pages};
+use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
+use spinney_kernel::context::{Aim, OpenCalls};
+use spinney_kernel::definition::Definition;
+use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Spawned};
+use spinney_kernel::rules::What;
+use spinney_kernel::rules::report::Report;
+use spinney_kernel::words::{AgentId, CallId, ModelName, RoleName, Seq, Time, TreeId};
+use spinney_kernel::world::World;
+
+use crate::args::CostsBy;
+
+/// The name of what was charged from outside, in place of a model or an attempt.
+pub(crate) const CHARGED: &str = "(charged from outside)";
+/// The name of what belongs to no step of a pipeline.
+pub(crate) const NO_STEP: &str = "(no step)";
+/// The name of what the tree spent itself, not the one that it branched off.
+pub(crate) const THIS_TREE: &str = "this tree";
+
+/// A sum of bookings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    /// Attempts of calls, and charges.
+    pub(crate) count: u64,
+    pub(crate) spent: Amounts,
+    /// What was held for it before.
+    pub(crate) held: Amounts,
+    /// The part that was beyond its hold.
+    pub(crate) overrun: Amounts,
+    /// Input that providers reported, from caches or not.
+    pub(crate) input_tokens: u64,
+    /// The part that was read from caches.
+    pub(crate) cached_tokens: u64,
+    /// What caches saved, against plain input. Writing to a cache may cost more than it saves.
+    pub(crate) saved_nanos: i64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.spent = self.spent.plus(&other.spent);
+        self.held = self.held.plus(&other.held);
+        self.overrun = self.overrun.plus(&other.overrun);
+        self.input_tokens += other.input_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.saved_nanos += other.saved_nanos;
+    }
+}
+
+/// Sums by name, in the order of the first booking.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Breakdown {
+    rows: Vec<(String, Sums)>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Breakdown {
+    fn add(&mut self, name: &str, sums: &Sums) {
+        let place = *self.places.entry(name.to_owned()).or_insert_with(|| {
+            self.rows.push((name.to_owned(), Sums::default()));
+            self.rows.len() - 1
+        });
+        self.rows[place].1.add(sums);
+    }
+
+    /// The dearest first.
+    pub(crate) fn rows(&self) -> Vec<&(String, Sums)> {
+        let mut rows: Vec<&(String, Sums)> = self.rows.iter().collect();
+        rows.sort_by_key(|(_, sums)| Resource::ALL.map(|resource| u64::MAX - sums.spent.of(resource)));
+        rows
+    }
+}
+
+/// All bookings of a tree.
+pub(crate) struct Costs {
+    pub(crate) total: Sums,
+    pub(crate) by_agent: Breakdown,
+    pub(crate) by_role: Breakdown,
+    pub(crate) by_model: Breakdown,
+    pub(crate) by_step: Breakdown,
+    pub(crate) by_attempt: Breakdown,
+    /// What the trees that it branched off had spent up to there. They paid for that.
+    pub(crate) before: Vec<(TreeId, Sums)>,
+    roles: BTreeMap<AgentId, RoleName>,
+    /// The tree as a whole: its ledger is what everything sums up to.
+    pub(crate) world: World,
+}
+
+impl Costs {
+    pub(crate) fn read(journal: &dyn Journal, tree: TreeId) -> Result<Self> {
+        let mut fold = Fold::new(tree);
+        for page in pages(journal, tree, Seq(0)).blocking() {
+            page?.iter().for_each(|entry| fold.take(&entry.batch));
+        }
+        Ok(fold.costs)
+    }
+
+    /// What the root's account has spent.
+    pub(crate) fn ledger(&self) -> Amounts {
+        let root = self.world.agents().root();
+        root.map(|root| self.world.view(root).spent).unwrap_or_default()
+    }
+
+    pub(crate) fn role(&self, agent: &str) -> &str {
+        let role = self.roles.iter().find(|(id, _)| id.as_str() == agent);
+        role.map_or("", |(_, role)| role.as_str())
+    }
+
+    pub(crate) fn by(&self, by: CostsBy) -> Breakdown {
+        match by {
+            CostsBy::Agent => self.by_agent.clone(),
+            CostsBy::Role => self.by_role.clone(),
+            CostsBy::Model => self.by_model.clone(),
+            CostsBy::Step => self.by_step.clone(),
+            CostsBy::Attempt => self.by_attempt.clone(),
+            CostsBy::Branch => {
+                let mut this = Breakdown::default();
+                this.add(THIS_TREE, &self.total);
+                this
+            }
+        }
+    }
+
+    fn book(&mut self, booking: &Booking<'_>, step: &str) {
+        let Booking { agent, what, attempt, sums } = booking;
+        self.total.add(sums);
+        self.by_agent.add(agent.as_str(), sums);
+        let role = self.roles.get(*agent).map_or("", RoleName::as_str).to_owned();
+        self.by_role.add(&role, sums);
+        self.by_model.add(what, sums);
+        self.by_step.add(step, sums);
+        let attempt = attempt.map_or_else(|| CHARGED.to_owned(), |attempt| format!("attempt {attempt}"));
+        self.by_attempt.add(&attempt, sums);
+    }
+
+    /// From here on another tree pays.
+    fn branched(&mut self, from: TreeId) {
+        let before = std::mem::take(&mut self.total);
+        self.before.push((from, before));
+        for breakdown in [
+            &mut self.by_agent,
+            &mut self.by_role,
+            &mut self.by_model,
+            &mut self.by_step,
+            &mut self.by_attempt,
+        ] {
+            *breakdown = Breakdown::default();
+        }
+    }
+}
+
+struct Booking<'a> {
+    agent: &'a AgentId,
+    /// The model, the tool, or that it was charged.
+    what: &'a str,
+    attempt: Option<u32>,
+    sums: Sums,
+}
+
+#[derive(Clone, Debug, Default)]
+struct CallNote {
+    attempt: u32,
+    held: Amounts,
+    start: Option<Time>,
+}
+
+#[derive(Clone, Default)]
+struct AgentNote {
+    /// The agent that stands for the graph that it belongs to, or itself.
+    graph: Option<AgentId>,
+    /// The step that it does, or that an agent above does.
+    step: Option<(AgentId, FrameIx)>,
+}
+
+/// Reads a journal in order.
+struct Fold {
+    costs: Costs,
+    definition: Option<Arc<Definition>>,
+    calls: OpenCalls<CallNote>,
+    agents: BTreeMap<AgentId, AgentNote>,
+    steps: BTreeMap<(AgentId, FrameIx), String>,
+}
+
+impl Fold {
+    fn new(tree: TreeId) -> Self {
+        let costs = Costs {
+            total: Sums::default(),
+            by_agent: Breakdown::default(),
+            by_role: Breakdown::default(),
+            by_model: Breakdown::default(),
+            by_step: Breakdown::default(),
+            by_attempt: Breakdown::default(),
+            before: Vec::new(),
+            roles: BTreeMap::new(),
+            world: World::new(tree),
+        };
+        let (calls, agents, steps) = (OpenCalls::default(), BTreeMap::new(), BTreeMap::new());
+        Self { costs, definition: None, calls, agents, steps }
+    }
+
+    fn take(&mut self, batch: &Batch) {
+        let used = match &batch.input.what {
+            What::Report(Report::Done(done)) => Some((done.call, done.used)),
+            What::Report(Report::Failed(failed)) => Some((failed.call, failed.used)),
+            What::Report(_) | What::Request { .. } => None,
+        };
+        for event in &batch.events {
+            self.calls.enter(event);
+            self.see(event, used);
+            self.calls.leave(event);
+            self.costs.world.apply(event);
+        }
+    }
+
+    fn see(&mut self, event: &Event, used: Option<(CallId, Used)>) {
+        match event {
+            Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
+            Event::AgentSpawned(spawned) => self.spawned(spawned),
+            Event::GraphStarted { agent, .. } => {
+                self.agents.entry(agent.clone()).or_default().graph = Some(agent.clone());
+            }
+            Event::NodeStarted(start) => {
+                self.steps.insert((start.graph.clone(), start.frame), start.name.clone());
+            }
+            Event::TreeBranched(branched) => {
+                let Branched { from, .. } = **branched;
+                self.costs.branched(from);
+            }
+            Event::CallStarted { call, attempt, held, at, .. } => {
+                if let Some(open) = self.calls.find_mut(*call) {
+                    open.note = CallNote { attempt: *attempt, held: *held, start: *at };
+                }
+            }
+            // It was not sent: the hold returns whole.
+            Event::CallHeldBack { call, .. } => {
+                if let Some(open) = self.calls.find_mut(*call) {
+                    open.note.held = Amounts::ZERO;
+                }
+            }
+            Event::AttemptFailed { call, spent, overrun, .. }
+            | Event::CallEnded { call, spent, overrun, .. } => {
+                let used = used.filter(|(reported, _)| reported == call).map(|(_, used)| used);
+                self.settled(*call, spent, overrun, used);
+            }
+            Event::Charged { agent, amounts, .. } => {
+                let sums = Sums { count: 1, spent: *amounts, ..Sums::default() };
+                self.book(&Booking { agent, what: CHARGED, attempt: None, sums });
+            }
+            _ => {}
+        }
+    }
+
+    fn spawned(&mut self, spawned: &Spawned) {
+        let above = spawned.parent.as_ref().and_then(|parent| self.agents.get(parent)).cloned();
+        let AgentNote { graph, step } = above.unwrap_or_default();
+        let step = match (spawned.attachment, &graph) {
+            (Attachment::Step { frame }, Some(graph)) => Some((graph.clone(), frame)),
+            _ => step,
+        };
+        self.agents.insert(spawned.agent.clone(), AgentNote { graph, step });
+        self.costs.roles.insert(spawned.agent.clone(), spawned.role.clone());
+    }
+
+    /// Books what an attempt used. A call that never ran used nothing.
+    fn settled(&mut self, call: CallId, spent: &Amounts, overrun: &Amounts, used: Option<Used>) {
+        let Some(open) = self.calls.find_mut(call) else { return };
+        let note = std::mem::take(&mut open.note);
+        if note.held.is_zero() && spent.is_zero() {
+            return;
+        }
+        let (agent, aim) = (open.agent.clone(), open.aim.clone());
+        let mut sums =
+            Sums { count: 1, spent: *spent, held: note.held, overrun: *overrun, ..Sums::default() };
+        if let (Some(model), Some(Used::Tokens(usage))) = (aim.model(), used) {
+            sums.input_tokens = usage.input_tokens();
+            sums.cached_tokens = usage.cached_input;
+            sums.saved_nanos = self.saved(model, &usage, note.start);
+        }
+        let what = match &aim {
+            Aim::Turn(model) | Aim::LastTurn(model) | Aim::Summary(model) => model.to_string(),
+            Aim::Tool(tool) => format!("tool {tool}"),
+            Aim::Child | Aim::Wait(_) | Aim::Question => "(wait)".to_owned(),
+        };
+        self.book(&Booking { agent: &agent, what: &what, attempt: Some(note.attempt), sums });
+    }
+
+    fn saved(&self, model: &ModelName, usage: &Usage, start: Option<Time>) -> i64 {
+        let price = self.definition.as_ref().and_then(|definition| definition.price(model));
+        let Some(price) = price else { return 0 };
+        let start = start.unwrap_or_default();
+        let plain = Usage {
+            input: usage.input_tokens(),
+            output: usage.output,
+            reasoning: usage.reasoning,
+            ..Usage::default()
+        };
+        let difference = i128::from(price.cost(&plain, start)) - i128::from(price.cost(usage, start));
+        i64::try_from(difference).unwrap_or(i64::MAX)
+    }
+
+    fn book(&mut self, booking: &Booking<'_>) {
+        let note = self.agents.get(booking.agent);
+        let step = note.and_then(|note| self.steps.get(note.step.as_ref()?)).map_or(NO_STEP, String::as_str);
+        self.costs.book(booking, step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spinney_testkit::sim;
+
+    use super::*;
+    use crate::command::costs::{json, lines};
+
+    fn costs_of(batches: &[Batch], tree: TreeId) -> Costs {
+        let mut fold = Fold::new(tree);
+        batches.iter().for_each(|batch| fold.take(batch));
+        fold.costs
+    }
+
+    fn sum(breakdown: &Breakdown) -> Sums {
+        breakdown.rows().into_iter().fold(Sums::default(), |mut all, (_, sums)| {
+            all.add(sums);
+            all
+        })
+    }
+
+    /// X11 (costs and the printed total; spans come with telemetry): in 1,000 random trees, branches among them, every
+    /// breakdown sums up to the ledger, and that is what is printed.
+    #[test]
+    fn x11_every_breakdown_sums_up_to_the_ledger_and_to_what_is_printed() {
+        let (mut spent, mut branches) = (0_u64, 0);
+        for seed in 0..1_000 {
+            let batches = sim::batches(seed).unwrap();
+            let costs = costs_of(&batches, TreeId::new([1; 16]));
+            let ledger = costs.ledger();
+            assert_eq!(costs.total.spent, ledger, "seed {seed}");
+            for by in [CostsBy::Agent, CostsBy::Role, CostsBy::Model] {
+                assert_eq!(sum(&costs.by(by)), costs.total, "seed {seed}, by {by:?}");
+            }
+            for by in [CostsBy::Step, CostsBy::Branch, CostsBy::Attempt] {
+                assert_eq!(sum(&costs.by(by)), costs.total, "seed {seed}, by {by:?}");
+            }
+            let total = json(&costs)["total"]["spent"]["cost_nanos"].as_u64();
+            assert_eq!(total, Some(ledger.of(Resource::Cost)), "seed {seed}");
+            let printed: Vec<String> = lines(&costs, None, None).iter().map(|line| line.text()).collect();
+            let cost = spinney_kernel::budget::usd(ledger.of(Resource::Cost));
+            let totals: Vec<&String> = printed.iter().filter(|line| line.starts_with("total")).collect();
+            assert!(
+                totals.len() == 2 && totals.iter().all(|line| line.contains(&cost)),
+                "{seed}: {printed:?}"
+            );
+            spent += u64::from(!ledger.is_zero());
+            branches += costs.before.len();
+        }
+        assert!(spent > 500, "only {spent} of the trees spent anything");
+        assert!(branches > 0, "no tree was a branch");
+    }
+}

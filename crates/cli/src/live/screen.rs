@@ -1,0 +1,93 @@
+//! Draws the live view of a tree: not for every event, but a few times a second if something changed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use spinney::bus::{Seen, TracedEvent};
+use spinney::clock::{Clock, SystemClock};
+use spinney_kernel::words::{Time, TreeId};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::region;
+use super::state::LiveTree;
+use super::view::{Size, view};
+use crate::out::Unwritten;
+use crate::terminal::{self, Terminal};
+
+/// Pause between two frames: fast for people, cheap for the machine.
+const FRAME: Duration = Duration::from_millis(100);
+/// Without a change, only clocks move.
+const STILL_MS: u64 = 1_000;
+
+pub(crate) struct LiveScreen {
+    tree: LiveTree,
+    home: PathBuf,
+    terminal: Terminal,
+    clock: SystemClock,
+    frames: Interval,
+    is_changed: bool,
+    /// When it was drawn last, and how large the terminal was.
+    drawn: (u64, (usize, usize)),
+}
+
+impl LiveScreen {
+    pub(crate) fn new(tree: TreeId, home: &Path, terminal: Terminal) -> Self {
+        let mut frames = interval(FRAME);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        Self {
+            tree: LiveTree::new(tree),
+            home: home.to_owned(),
+            terminal,
+            clock: SystemClock::new(),
+            frames,
+            is_changed: false,
+            drawn: (0, (0, 0)),
+        }
+    }
+
+    pub(crate) const fn tree(&self) -> &LiveTree {
+        &self.tree
+    }
+
+    pub(crate) fn see(&mut self, seen: &Seen) {
+        match seen {
+            Seen::Event(traced) => self.event(traced),
+            Seen::Delta(delta) => {
+                self.tree.delta(delta);
+                self.is_changed = true;
+            }
+            // The text continues with the next piece; only its end is shown.
+            Seen::Missed(_) => {}
+        }
+    }
+
+    pub(crate) fn event(&mut self, traced: &TracedEvent) {
+        self.tree.event(traced);
+        self.is_changed = true;
+    }
+
+    /// Waits until it is time for another frame.
+    pub(crate) async fn tick(&mut self) {
+        self.frames.tick().await;
+    }
+
+    /// Draws if something changed.
+    pub(crate) fn draw(&mut self) -> Result<(), Unwritten> {
+        let (now, size) = (self.clock.now_ms(), terminal::size());
+        let (drawn, drawn_size) = self.drawn;
+        if !self.is_changed && size == drawn_size && now.saturating_sub(drawn) < STILL_MS {
+            return Ok(());
+        }
+        (self.is_changed, self.drawn) = (false, (now, size));
+        let (columns, lines) = size;
+        // The cursor is below the last line.
+        let size = Size { width: columns, height: lines.saturating_sub(1) };
+        region::draw(&view(&self.tree, &self.home, size, Time(now)), self.terminal.colour)
+    }
+
+    /// Takes the view away, before other output or at the end.
+    pub(crate) fn erase(&mut self) -> Result<(), Unwritten> {
+        self.is_changed = true;
+        region::erase()
+    }
+}

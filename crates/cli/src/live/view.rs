@@ -1,0 +1,328 @@
+//! The live view as lines: a pure function of what is known, the size of the terminal and the time.
+
+use spinney_kernel::budget::{Amounts, Ceilings, Resource, usd};
+use spinney_kernel::record::ClockKind;
+use spinney_kernel::words::{Millis, Time, grouped};
+use spinney_kernel::world::{AgentIx, TreeState};
+
+use super::doing::{Mark, seconds};
+use super::folding::{Place, places};
+use super::state::{LiveTree, Notice};
+use crate::hint::{YOUR_ANSWER, about};
+use crate::ids::short;
+use crate::paint::{Ink, Row, bar, shortened, width_of};
+use std::path::Path;
+
+/// Levels of a tree that are drawn; deeper ones are not indented further.
+const RAILS_MAX: usize = 8;
+const NOTICES_SHOWN: usize = 4;
+const QUESTIONS_SHOWN: usize = 3;
+/// Below this many lines there is only the head and the tree.
+const HEIGHT_FOR_NOTICES: usize = 12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// Everything that is shown now, in at most `height` lines of at most `width` columns.
+pub(crate) fn view(tree: &LiveTree, home: &Path, size: Size, now: Time) -> Vec<Row> {
+    let width = size.width;
+    let mut lines = vec![head(tree, now), budget(tree, width)];
+    lines.extend(steps(tree));
+    let below = below(tree, home, size);
+    let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
+    lines.push(Row::new());
+    let columns = Columns::of(width);
+    lines.extend(places(tree, room).iter().map(|place| line(tree, place, columns, now)));
+    lines.extend(below);
+    lines.truncate(size.height);
+    lines.into_iter().map(|line| line.cut(width)).collect()
+}
+
+/// The name, the state and the time.
+pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
+    let state = tree.world.state();
+    let ink = match state {
+        TreeState::Running | TreeState::New => Ink::Good,
+        TreeState::Waiting | TreeState::Paused | TreeState::Suspended => Ink::Warn,
+        TreeState::Halted => Ink::Bad,
+        TreeState::Ended(_) => Ink::Strong,
+    };
+    let until = if state.is_over() { tree.last } else { now.max(tree.last) };
+    let mut head = Row::of(Ink::Strong, &tree.name)
+        .with(Ink::Dim, &format!(" · {} · ", short(tree.world.tree())))
+        .with(ink, state.word())
+        .with(Ink::Dim, &format!(" · {:#}", Millis(until.0.saturating_sub(tree.started.0))));
+    let root = tree.world.agents().root();
+    let clock = root.and_then(|root| tree.world.clock(root, ClockKind::Timeout));
+    if let Some(clock) = clock.filter(|_| !state.is_over()) {
+        let left = clock.left_at(now);
+        let still = if clock.is_running() { "" } else { ", standing still" };
+        let ink = if left.saturating_mul(10) < clock.given_ms { Ink::Warn } else { Ink::Dim };
+        head.push(ink, &format!(" · {} left{still}", seconds(left)));
+    }
+    let (living, all) = (living(tree), tree.agents.len());
+    head.push(Ink::Dim, &format!(" · {living}/{all} agents live"));
+    head
+}
+
+pub(super) fn living(tree: &LiveTree) -> usize {
+    let agents = tree.world.agents();
+    agents.all().filter(|ix| agents.living(*ix).is_some()).count()
+}
+
+/// What the whole tree has spent, with a bar for each ceiling.
+pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
+    let Some(root) = tree.world.agents().root() else { return Row::new() };
+    let account = account(tree, root);
+    let bar_width = (width / 10).clamp(5, 16);
+    let mut row = Row::new();
+    for resource in [Resource::Cost, Resource::Tokens, Resource::Steps] {
+        let limit = account.limit.and_then(|limit| limit.of(resource));
+        let (spent, held) = (account.spent.of(resource), account.held.of(resource));
+        if !row.text().is_empty() {
+            row.push(Ink::Dim, "   ");
+        }
+        let shown = match resource {
+            Resource::Cost => money(spent),
+            Resource::Tokens | Resource::Steps | Resource::ToolCalls | Resource::Retries => grouped(spent),
+        };
+        row.push(Ink::Plain, &shown);
+        if let Some(limit) = limit {
+            let shown = if resource == Resource::Cost { money(limit) } else { grouped(limit) };
+            row.push(Ink::Dim, &format!(" of {shown}"));
+        }
+        if resource != Resource::Cost {
+            row.push(Ink::Dim, if resource == Resource::Tokens { " tokens" } else { " steps" });
+        }
+        if let Some(limit) = limit.filter(|_| resource != Resource::Steps) {
+            row.push(Ink::Plain, " ");
+            row.append(bar(spent, held, limit, bar_width));
+        }
+    }
+    row
+}
+
+/// The steps of a pipeline, if there is one.
+pub(super) fn steps(tree: &LiveTree) -> Option<Row> {
+    let steps = &tree.steps;
+    let ended = steps.succeeded + steps.skipped + steps.cancelled + steps.failed.len();
+    if steps.planned.is_none() && ended == 0 && steps.running.is_empty() {
+        return None;
+    }
+    let planned = steps.planned.filter(|planned| *planned >= steps.succeeded);
+    let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
+    let mut row = Row::of(Ink::Dim, "steps ").with(Ink::Plain, &format!("{}{of} done", steps.succeeded));
+    for (count, word, ink) in [
+        (steps.failed.len(), "failed", Ink::Bad),
+        (steps.skipped, "skipped", Ink::Dim),
+        (steps.cancelled, "stopped", Ink::Dim),
+    ] {
+        if count > 0 {
+            row.push(ink, &format!(", {count} {word}"));
+        }
+    }
+    let running: Vec<&str> = steps.running.values().map(String::as_str).collect();
+    if !running.is_empty() {
+        row.push(Ink::Dim, " · now: ");
+        row.push(Ink::Name, &running.join(", "));
+    }
+    Some(row)
+}
+
+/// Where the columns of an agent's line begin.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    name: usize,
+    doing: usize,
+    /// What it spent, and its bar.
+    cost: usize,
+    bar: usize,
+    /// Tokens with a bar, on wide terminals.
+    tokens: Option<usize>,
+}
+
+impl Columns {
+    pub(super) fn of(width: usize) -> Self {
+        let name = (width / 4).clamp(14, 36);
+        let (cost, bar) = match width {
+            0..70 => (9, 5),
+            70..110 => (18, 8),
+            _ => (20, 12),
+        };
+        let tokens = (width >= 140).then_some(20);
+        // Before each amount are two columns, and one is between it and its bar.
+        let rest = cost + bar + 3 + tokens.map_or(0, |tokens| tokens + bar + 3);
+        Self { name, doing: width.saturating_sub(name + 1 + rest).max(8), cost, bar, tokens }
+    }
+}
+
+pub(super) fn line(tree: &LiveTree, place: &Place, columns: Columns, now: Time) -> Row {
+    match place {
+        Place::Agent { ix, rails } => agent_line(tree, *ix, rails, columns, now),
+        Place::Hidden { rails, count, by_mark } => {
+            let marks = by_mark.iter().map(|(mark, count)| format!("{count} {}", mark.word()));
+            let marks: Vec<String> = marks.collect();
+            Row::of(Ink::Dim, &drawn(rails)).with(Ink::Dim, &format!("… {count} more: {}", marks.join(", ")))
+        }
+    }
+}
+
+fn agent_line(tree: &LiveTree, ix: AgentIx, rails: &[bool], columns: Columns, now: Time) -> Row {
+    let agents = tree.world.agents();
+    let mark = tree.mark(ix);
+    let (sign, ink) = mark.sign();
+    let (id, note) = (agents.id(ix), tree.agents.get(&ix));
+    let role = agents.living(ix).map_or_else(
+        || agents.ended(ix).map_or("", |ended| ended.role.as_str()),
+        |agent| agent.charter.role.as_str(),
+    );
+    let mut row = Row::of(Ink::Dim, &drawn(rails)).with(ink, sign).with(Ink::Plain, " ");
+    let is_over = matches!(mark, Mark::Completed | Mark::Cancelled);
+    row.push(if is_over { Ink::Dim } else { Ink::Name }, id.as_str());
+    let more = note.and_then(|note| note.step.as_deref()).filter(|step| !id.as_str().starts_with(*step));
+    let more = more.unwrap_or(if id.as_str().starts_with(role) { "" } else { role });
+    if !more.is_empty() {
+        row.push(Ink::Dim, &format!(" {more}"));
+    }
+    if let Some(refusals) = note.map(|note| note.refusals).filter(|refusals| *refusals > 0) {
+        row.push(Ink::Warn, &format!(" !{refusals}"));
+    }
+    row = row.cut(columns.name).padded(columns.name + 1);
+    row.append(tree.doing(ix, now, columns.doing));
+    row = row.padded(columns.name + 1 + columns.doing);
+    row.append(spending(&account(tree, ix), columns));
+    row
+}
+
+/// What an agent and everything below it spent of what they may.
+fn spending(account: &Account, columns: Columns) -> Row {
+    let mut row = Row::new();
+    for (resource, width) in [(Resource::Cost, Some(columns.cost)), (Resource::Tokens, columns.tokens)] {
+        let Some(width) = width else { continue };
+        let limit = account.own_limit.and_then(|limit| limit.of(resource));
+        let spent = account.spent.of(resource);
+        let show = |amount| if resource == Resource::Cost { money(amount) } else { grouped(amount) };
+        let alone = show(spent);
+        let both = limit.map(|limit| format!("{alone} of {}", show(limit)));
+        let text = both.filter(|both| width_of(both) <= width).unwrap_or(alone);
+        let text = shortened(&text, width);
+        row.push(Ink::Plain, &" ".repeat((width + 2).saturating_sub(width_of(&text))));
+        row.push(if account.is_over { Ink::Dim } else { Ink::Plain }, &text);
+        row.push(Ink::Plain, " ");
+        match limit {
+            Some(limit) => row.append(bar(spent, account.held.of(resource), limit, columns.bar)),
+            None => row.push(Ink::Plain, &" ".repeat(columns.bar)),
+        }
+    }
+    row
+}
+
+/// Dollars in a column: four decimals, or as many as the first digit needs.
+pub(super) fn money(nanos: u64) -> String {
+    let exact = usd(nanos);
+    let Some((whole, decimals)) = exact.split_once('.') else { return exact };
+    let first = decimals.find(|c| c != '0').map_or(0, |at| at + 2);
+    let kept = if whole == "$0" { first.max(4) } else { 2 }.min(decimals.len());
+    format!("{whole}.{}", &decimals[..kept])
+}
+
+/// The lines that lead to an agent.
+fn drawn(rails: &[bool]) -> String {
+    let from = rails.len().saturating_sub(RAILS_MAX);
+    let rails = &rails[from..];
+    let mut drawn = String::new();
+    for (at, more) in rails.iter().enumerate() {
+        drawn.push_str(match (at + 1 == rails.len(), more) {
+            (true, true) => "├─",
+            (true, false) => "└─",
+            (false, true) => "│ ",
+            (false, false) => "  ",
+        });
+    }
+    drawn
+}
+
+struct Account {
+    spent: Amounts,
+    held: Amounts,
+    limit: Option<Ceilings>,
+    /// Ceilings that were given to it, and not derived from those above.
+    own_limit: Option<Ceilings>,
+    is_over: bool,
+}
+
+fn account(tree: &LiveTree, ix: AgentIx) -> Account {
+    let agents = tree.world.agents();
+    match (agents.living(ix), agents.ended(ix)) {
+        (Some(agent), _) => {
+            let account = tree.world.ledger().account(agent.account);
+            let limit = account.terms.limit;
+            let own = Resource::ALL.into_iter().filter(|resource| !account.terms.inherited.has(*resource));
+            let own = own.fold(Ceilings::NONE, |own, resource| match limit.of(resource) {
+                Some(amount) => own.with(resource, amount),
+                None => own,
+            });
+            Account {
+                spent: account.spent,
+                held: account.held,
+                limit: Some(limit),
+                own_limit: Some(own),
+                is_over: false,
+            }
+        }
+        (None, Some(ended)) => {
+            Account { spent: ended.spent, held: Amounts::ZERO, limit: None, own_limit: None, is_over: true }
+        }
+        (None, None) => {
+            Account { spent: Amounts::ZERO, held: Amounts::ZERO, limit: None, own_limit: None, is_over: true }
+        }
+    }
+}
+
+/// Open questions and the newest notices.
+fn below(tree: &LiveTree, home: &Path, size: Size) -> Vec<Row> {
+    let mut lines = Vec::new();
+    let mut questions = tree.questions.iter();
+    for (call, (agent, text)) in questions.by_ref().take(QUESTIONS_SHOWN) {
+        let number = call.0.to_string();
+        lines.push(
+            Row::of(Ink::Warn, "? ")
+                .with(Ink::Name, agent.as_str())
+                .with(Ink::Plain, &format!(" asks: {text}"))
+                .cut(size.width),
+        );
+        let answer = about(home, "answer", tree.world.tree(), &[&number, YOUR_ANSWER]);
+        let answer = Row::of(Ink::Dim, &format!("  {answer}"));
+        // Half a command is worse than none.
+        if answer.width() <= size.width {
+            lines.push(answer);
+        }
+    }
+    match questions.count() {
+        0 => {}
+        more => lines.push(Row::of(Ink::Dim, &format!("  and {more} more questions"))),
+    }
+    if size.height >= HEIGHT_FOR_NOTICES {
+        let from = tree.notices.len().saturating_sub(NOTICES_SHOWN);
+        lines.extend(tree.notices.iter().skip(from).map(|notice| notice_line(tree, notice)));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, Row::new());
+    }
+    lines
+}
+
+fn notice_line(tree: &LiveTree, Notice { at, who, text, ink, count }: &Notice) -> Row {
+    let since = Millis(at.0.saturating_sub(tree.started.0));
+    let mut row = Row::of(Ink::Dim, &format!("{since:>#7} "));
+    if let Some(who) = who {
+        row.push(Ink::Name, &format!("{who} "));
+    }
+    if *count > 1 {
+        row.push(Ink::Dim, &format!("(and {} before) ", count - 1));
+    }
+    row.with(*ink, text)
+}

@@ -1,0 +1,278 @@
+//! Lines of text with colours and a known width. Text that enters one is made inert and stays on its line, so a row
+//! can be cut, padded and written without looking at its content again.
+
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::out::inert;
+
+/// What a piece of text means; its colour follows from that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ink {
+    #[default]
+    Plain,
+    /// Less important.
+    Dim,
+    Strong,
+    /// An agent, a model or another name.
+    Name,
+    Good,
+    /// Somebody should look at it.
+    Warn,
+    Bad,
+}
+
+impl Ink {
+    const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Dim => Some("2"),
+            Self::Strong => Some("1"),
+            Self::Name => Some("36"),
+            Self::Good => Some("32"),
+            Self::Warn => Some("33"),
+            Self::Bad => Some("31"),
+        }
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    spans: Vec<(Ink, String)>,
+    width: usize,
+}
+
+impl Row {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn of(ink: Ink, text: &str) -> Self {
+        Self::new().with(ink, text)
+    }
+
+    pub(crate) fn plain(text: &str) -> Self {
+        Self::of(Ink::Plain, text)
+    }
+
+    pub(crate) fn with(mut self, ink: Ink, text: &str) -> Self {
+        self.push(ink, text);
+        self
+    }
+
+    pub(crate) fn push(&mut self, ink: Ink, text: &str) {
+        let text = on_one_line(text);
+        if text.is_empty() {
+            return;
+        }
+        self.width += width_of(&text);
+        match self.spans.last_mut() {
+            Some((last, spans)) if *last == ink => spans.push_str(&text),
+            Some(_) | None => self.spans.push((ink, text)),
+        }
+    }
+
+    pub(crate) fn joined(mut self, other: Self) -> Self {
+        self.append(other);
+        self
+    }
+
+    pub(crate) fn append(&mut self, other: Self) {
+        for (ink, text) in other.spans {
+            self.push(ink, &text);
+        }
+    }
+
+    /// Columns that it takes on a terminal.
+    pub(crate) const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Adds spaces up to a width.
+    pub(crate) fn padded(mut self, width: usize) -> Self {
+        if self.width < width {
+            self.push(Ink::Plain, &" ".repeat(width - self.width));
+        }
+        self
+    }
+
+    /// At most this wide; an ellipsis marks a cut.
+    pub(crate) fn cut(self, width: usize) -> Self {
+        if self.width <= width {
+            return self;
+        }
+        let mut cut = Self::new();
+        for (ink, text) in self.spans {
+            let room = width.saturating_sub(cut.width);
+            if width_of(&text) < room {
+                cut.push(ink, &text);
+            } else {
+                cut.push(ink, &shortened(&text, room));
+                break;
+            }
+        }
+        cut
+    }
+
+    /// Without colours.
+    pub(crate) fn text(&self) -> String {
+        self.spans.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    pub(crate) fn painted(&self, colour: bool) -> String {
+        if !colour {
+            return self.text().trim_end().to_owned();
+        }
+        let mut painted = String::new();
+        for (ink, text) in &self.spans {
+            match ink.code() {
+                Some(code) => {
+                    let _ = write!(painted, "\u{1b}[{code}m{text}\u{1b}[0m");
+                }
+                None => painted.push_str(text),
+            }
+        }
+        painted
+    }
+}
+
+/// A text without anything that a terminal acts on, line breaks and tabs included.
+fn on_one_line(text: &str) -> String {
+    inert(text).replace(['\n', '\t'], " ")
+}
+
+pub(crate) fn width_of(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// The beginning of a text that fits, with an ellipsis in the last column if something is missing.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(1);
+    let mut kept = String::new();
+    let mut taken = 0;
+    for c in text.chars() {
+        taken += c.width().unwrap_or(0);
+        if taken > room {
+            break;
+        }
+        kept.push(c);
+    }
+    if width == 0 { String::new() } else { kept + "…" }
+}
+
+/// The end of a text that fits, with an ellipsis in the first column if something is missing.
+pub(crate) fn tail(text: &str, width: usize) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let (mut taken, mut from) = (1, text.len());
+    for (at, c) in text.char_indices().rev() {
+        taken += c.width().unwrap_or(0);
+        if taken > width {
+            break;
+        }
+        from = at;
+    }
+    if width == 0 { String::new() } else { format!("…{}", &text[from..]) }
+}
+
+/// Lines of at most `width` columns, broken between words; a longer word is broken where it must be. A line break of
+/// the text stays one, and so does the indentation of its lines.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    text.split('\n').flat_map(|line| wrapped_line(line, width.max(1))).collect()
+}
+
+fn wrapped_line(line: &str, width: usize) -> Vec<String> {
+    if width_of(line) <= width {
+        return vec![line.to_owned()];
+    }
+    let indent: String = line.chars().take_while(|c| *c == ' ').take(width / 2).collect();
+    let (mut lines, mut current) = (Vec::new(), indent.clone());
+    let mut is_empty = true;
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
+        let space = usize::from(!is_empty);
+        if width_of(&current) + space + width_of(word) <= width {
+            current.push_str(if is_empty { "" } else { " " });
+            current.push_str(word);
+            is_empty = false;
+            continue;
+        }
+        if !is_empty {
+            lines.push(std::mem::replace(&mut current, indent.clone()));
+        }
+        for c in word.chars() {
+            if width_of(&current) + c.width().unwrap_or(0) > width {
+                lines.push(std::mem::replace(&mut current, indent.clone()));
+            }
+            current.push(c);
+        }
+        is_empty = false;
+    }
+    lines.push(current);
+    lines
+}
+
+/// How much of a whole is used, as a bar of `width` columns. The part that is only held is lighter.
+pub(crate) fn bar(spent: u64, held: u64, limit: u64, width: usize) -> Row {
+    let limit = limit.max(1);
+    let columns = |amount: u64| {
+        let columns = u128::from(amount.min(limit)) * width as u128 / u128::from(limit);
+        usize::try_from(columns).unwrap_or(width)
+    };
+    let full = if spent > 0 { columns(spent).max(1) } else { 0 };
+    let to_come = columns(spent.saturating_add(held)).max(full) - full;
+    let ink = if spent >= limit {
+        Ink::Bad
+    } else if u128::from(spent) * 10 >= u128::from(limit) * 8 {
+        Ink::Warn
+    } else {
+        Ink::Good
+    };
+    Row::new()
+        .with(ink, &"█".repeat(full))
+        .with(Ink::Dim, &"▒".repeat(to_come))
+        .with(Ink::Dim, &"░".repeat(width.saturating_sub(full + to_come)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_between_words_and_long_words_where_they_must_be() {
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("  one two three", 8), ["  one", "  two", "  three"]);
+        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrapped("short\n\nlines", 10), ["short", "", "lines"]);
+        assert_eq!(wrapped("木木木", 4), ["木木", "木"]);
+    }
+
+    #[test]
+    fn a_row_is_as_wide_as_a_terminal_shows_it_and_is_cut_to_fit() {
+        let row = Row::of(Ink::Name, "木").with(Ink::Dim, " and\nmore");
+        assert_eq!((row.width(), row.text()), (11, "木 and more".to_owned()));
+        assert_eq!(row.clone().cut(6).text(), "木 an…");
+        assert_eq!(row.painted(true), "\u{1b}[36m木\u{1b}[0m\u{1b}[2m and more\u{1b}[0m");
+        assert_eq!(tail("one two", 4), "…two");
+    }
+
+    /// G16 (terminal rows): nothing that a terminal acts on gets into a row.
+    #[test]
+    fn g16_a_row_is_inert() {
+        let row = Row::plain("a\u{1b}[2J\u{202e}\r\nb");
+        assert_eq!(row.text(), "a\\u{1b}[2J\\u{202e}\\u{d} b");
+    }
+
+    #[test]
+    fn a_bar_shows_what_is_spent_and_what_is_held() {
+        let shown = |spent, held| bar(spent, held, 100, 10).text();
+        assert_eq!([shown(0, 0), shown(1, 0), shown(50, 20)], ["░░░░░░░░░░", "█░░░░░░░░░", "█████▒▒░░░"]);
+        assert_eq!([shown(100, 0), shown(150, 90)], ["██████████", "██████████"]);
+        assert_eq!(bar(1, 1, 0, 4).text(), "████");
+    }
+}

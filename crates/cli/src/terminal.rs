@@ -1,0 +1,56 @@
+//! What standard output is: a terminal or not, how large, and whether it gets colours.
+
+use std::io::{IsTerminal, stdout};
+
+use rustix::termios::tcgetwinsize;
+
+use crate::args::ColorChoice;
+
+/// Below this, text is wrapped as if there were more room.
+const WIDTH_MIN: usize = 40;
+/// A terminal that does not tell its size.
+const ASSUMED: (usize, usize) = (80, 24);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    pub(crate) is_terminal: bool,
+    pub(crate) colour: bool,
+    /// `None` if lines may have any length: the output is a file or a pipe.
+    pub(crate) width: Option<usize>,
+}
+
+impl Terminal {
+    /// Standard output, as it is now. `COLUMNS` sets the width of output that goes elsewhere.
+    #[expect(clippy::disallowed_methods, reason = "people set these variables for all programs")]
+    pub(crate) fn of_output(colour: ColorChoice) -> Self {
+        let is_terminal = stdout().is_terminal();
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width = match (is_terminal, columns) {
+            (true, _) => Some(size().0),
+            (false, columns) => columns,
+        };
+        Self {
+            is_terminal,
+            colour: match colour {
+                ColorChoice::Always => true,
+                ColorChoice::Never => false,
+                ColorChoice::Auto => is_terminal && !set("NO_COLOR") && !is_dumb,
+            },
+            width: width.map(|width| width.max(WIDTH_MIN)),
+        }
+    }
+
+    /// Whether rows can be drawn over one another.
+    #[expect(clippy::disallowed_methods, reason = "people set this variable for all programs")]
+    pub(crate) fn can_draw(self) -> bool {
+        self.is_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    }
+}
+
+/// Columns and lines of the terminal, as it is now.
+pub(crate) fn size() -> (usize, usize) {
+    let size = tcgetwinsize(stdout()).ok().map(|size| (size.ws_col.into(), size.ws_row.into()));
+    size.filter(|(columns, lines)| *columns > 0 && *lines > 0).unwrap_or(ASSUMED)
+}

@@ -1,0 +1,187 @@
+//! The live view on a terminal: what a person sees while a tree runs, how it ends, and what Ctrl-C does.
+
+use std::fs;
+
+use crate::scripts::ASKS;
+use crate::stage::{Stage, steady};
+use crate::upstream::{Reply, Upstream};
+use serde_json::json;
+
+const TEAM: &str = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    say: I split the work.
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: one, goal: Look at one., budget: { cost_usd: 0.1 } } }
+      - { tool: spawn_agent, args: { agent: helper, id: two, goal: Look at two. } }
+      - { tool: spawn_agent, args: { agent: nobody, goal: Look at three. } }
+  - when: { agent: lead }
+    say: 'Both are worth a look, and this answer is long enough to be wrapped between its words on any terminal that is not very wide.'
+  - when: { agent: helper, turn: 1, goal_contains: one }
+    call: [ { tool: write_file, args: { path: outputs/one.md, text: '# One' } } ]
+  - when: { agent: helper, goal_contains: two }
+    fail: { kind: auth }
+  - say: It is fine.
+";
+
+/// A tree with a lead and its helpers.
+fn team(stage: &Stage, model: &str) -> String {
+    let price = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
+    stage.file(
+        "team.yaml",
+        &format!(
+            "name: team
+goal: Look around.
+budget: {{ cost_usd: 1, timeout: 5m }}
+models:
+  fast: {{ {model}, {price} }}
+agents:
+  lead: {{ model: fast, tools: [spawn_agent, write_file], subagents: [helper] }}
+  helper: {{ model: fast, tools: [write_file] }}
+entry: lead
+"
+        ),
+    )
+}
+
+fn scripted_team(stage: &Stage) -> String {
+    stage.file("team.script.yaml", TEAM);
+    team(stage, "provider: scripted, script: team.script.yaml")
+}
+
+/// The end of a run: the result, who spent what, what failed and why, files, and how to look closer.
+#[test]
+fn a_run_on_a_terminal_ends_with_a_summary_that_fits() {
+    for (columns, name) in [(60, "summary_60"), (80, "summary_80"), (200, "summary_200")] {
+        let stage = Stage::new();
+        let tree = scripted_team(&stage);
+        let ended = stage.terminal(&["run", &tree], columns, 30).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.out);
+        insta::assert_snapshot!(name, steady(&ended.out));
+    }
+}
+
+/// O17 (the root's view): text that a deep agent streams is on the screen while that agent still runs. G17 (Ctrl-C):
+/// the command that continues works when it is pasted.
+#[test]
+fn o17_a_deep_agents_text_is_on_the_screen_while_it_streams_and_ctrl_c_twice_ends_at_once() {
+    let stage = Stage::new();
+    let spawn = json!({ "agent": "helper", "id": "deep", "goal": "Look." });
+    let piece = json!({ "id": "c1", "model": "tiny", "choices": [{ "index": 0, "delta": { "content": "The moon is blue" } }] });
+    let held =
+        Reply::Held(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {piece}\n\n"));
+    let upstream = Upstream::new(vec![Reply::says("I ask.", &[("spawn_agent", spawn)]), held]);
+    let tree =
+        team(&stage, &format!("provider: openai_compatible, model: tiny, base_url: '{}'", upstream.url));
+    let mut terminal = stage.terminal(&["run", &tree], 100, 24);
+    let shown = terminal.until("The moon is blue");
+    let line = shown.lines().find(|line| line.contains("The moon is blue")).unwrap();
+    assert!(line.contains("● deep"), "{shown}");
+    let lead = shown.lines().find(|line| line.contains("lead")).unwrap();
+    assert!(lead.contains("waits for deep"), "{shown}");
+    // Another terminal shows the same tree, without text that only this process has.
+    let mut other = stage.terminal(&["attach"], 100, 24);
+    let attached = other.until("● deep");
+    assert!(attached.contains("asks model fast"), "{attached}");
+    let mut top = stage.terminal(&["top"], 100, 24);
+    let listed = top.until("1 running; 0 ended");
+    assert!(listed.contains("2/2") && listed.contains("deep asks model fast"), "{listed}");
+    top.send("\u{3}");
+    top.end();
+    terminal.send("\u{3}");
+    terminal.until("stopping: running calls finish");
+    terminal.send("\u{3}");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.out);
+    let resume = ended.out.lines().find_map(|line| line.strip_prefix("stopped at once. Continue with: "));
+    assert!(resume.is_some_and(|resume| resume.starts_with("spinney resume ")), "{}", ended.out);
+    // The other one notices that nobody runs it any more.
+    let left = other.end();
+    assert!(left.out.contains("no process runs tree"), "{}", left.out);
+    assert_eq!(left.code, Some(130), "{}", left.out);
+    assert_eq!(stage.spinney(&["cancel"]).code, Some(0));
+}
+
+#[test]
+fn ctrl_c_once_stops_in_good_order_and_says_how_to_go_on() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - { when: { turn: 1 }, call: [ { tool: look } ] }
+  - say: done
+tools: { look: { think_ms: 800, say: it } }
+";
+    let mut terminal = stage.terminal(&["run", &stage.tree("look", script)], 80, 24);
+    terminal.until("look {}");
+    terminal.send("\u{3}");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.out);
+    let summary = &ended.out[ended.out.find("stopped after").unwrap()..];
+    insta::assert_snapshot!("stopped_80", steady(summary));
+    let resume = summary.lines().find_map(|line| line.trim().strip_prefix("go on   ")).unwrap();
+    assert_eq!(stage.shell(resume).code, Some(0));
+}
+
+/// A question is asked in place, and the answer is typed there.
+#[test]
+fn a_question_is_asked_and_answered_on_the_terminal() {
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", &stage.tree("ask_human", ASKS)], 80, 24);
+    terminal.until("\n>");
+    terminal.send("blue\n");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    insta::assert_snapshot!("answered_80", steady(&ended.out));
+}
+
+/// G17: the commands that a summary on a terminal suggests work when they are pasted.
+#[test]
+fn g17_what_the_summary_suggests_works() {
+    let stage = Stage::new();
+    let ended = stage.terminal(&["run", &scripted_team(&stage)], 80, 30).end();
+    let looks: Vec<&str> =
+        ended.out.lines().filter_map(|line| Some(&line[line.find("spinney ")?..])).collect();
+    assert_eq!(looks.len(), 3, "{}", ended.out);
+    for look in looks {
+        let pasted = stage.shell(look);
+        assert_eq!(pasted.code, Some(0), "{look}: {}", pasted.err);
+    }
+    let file = ended.out.lines().find_map(|line| line.trim().strip_prefix("files   ")).unwrap();
+    assert_eq!(fs::read_to_string(stage.folder().join(file)).unwrap(), "# One");
+}
+
+/// G16 (terminal): a terminal gets nothing but text and what draws the view, whatever a model, a tool or a name says.
+/// The emulator fails at anything else.
+#[test]
+fn g16_a_terminal_gets_only_text_from_a_tree() {
+    let stage = Stage::new();
+    let tree = crate::hostile::tree(&stage);
+    let mut terminal = stage.terminal(&["run", &tree], 120, 40);
+    let asked = terminal.until("\n>");
+    assert!(asked.contains("WHICH \\u{1b}[2J"), "{asked}");
+    terminal.send("fine\n");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    for part in ["ANSWERED", "\\u{1b}[2J", "\\u{202e}"] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    for look in [
+        &["tree"][..],
+        &["costs"],
+        &["files"],
+        &["files", "cat", "a.txt"],
+        &["top", "--once"],
+        &["window", "lead"],
+    ] {
+        assert_eq!(stage.terminal(look, 80, 40).end().code, Some(0), "{look:?}");
+    }
+}
+
+/// `--plain`, and a terminal that cannot be drawn on, print lines.
+#[test]
+fn plain_prints_lines_also_on_a_terminal() {
+    let stage = Stage::new();
+    let ended = stage.terminal(&["run", "--plain", &scripted_team(&stage)], 100, 40).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    assert!(ended.out.contains("lead starts: Look around."), "{}", ended.out);
+}

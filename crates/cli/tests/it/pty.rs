@@ -1,0 +1,195 @@
+//! A terminal for a command: a pseudoterminal, and just enough of an emulator to know what a person sees. Anything
+//! that a live view has no reason to send is a failure.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::stage::Ended;
+
+pub(crate) struct Pty {
+    child: Child,
+    master: File,
+    screen: EmulatedScreen,
+    pending: Vec<u8>,
+    /// Everything that came.
+    raw: String,
+}
+
+impl Pty {
+    /// Starts a command on a terminal of this size. It is the leader of a session there, so that Ctrl-C reaches it.
+    pub(crate) fn start(command: &Command, columns: u16, lines: u16) -> Self {
+        Self::start_in(command, columns, lines, &[])
+    }
+
+    /// The same with more environment variables.
+    pub(crate) fn start_in(
+        command: &Command,
+        columns: u16,
+        lines: u16,
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let slave = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let open = || File::options().read(true).write(true).open(&slave).unwrap();
+        let mut leader = Command::new("setsid");
+        leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => leader.env(name, value),
+                None => leader.env_remove(name),
+            };
+        }
+        leader.current_dir(command.get_current_dir().unwrap()).env("TERM", "xterm-256color");
+        leader.env_remove("NO_COLOR").env_remove("COLUMNS").envs(environment.iter().copied());
+        leader.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
+        let child = leader.spawn().unwrap();
+        let screen = EmulatedScreen::new(columns.into(), lines.into());
+        Self { child, master: File::from(master), screen, pending: Vec::new(), raw: String::new() }
+    }
+
+    /// Waits until the screen shows this, and returns the screen.
+    pub(crate) fn until(&mut self, part: &str) -> String {
+        loop {
+            let shown = self.screen.text();
+            if shown.contains(part) {
+                return shown;
+            }
+            assert!(self.read(), "it ended without `{part}`:\n{shown}");
+        }
+    }
+
+    pub(crate) fn send(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for its end; everything that it wrote.
+    pub(crate) fn bytes(mut self) -> String {
+        while self.read() {}
+        self.child.wait().unwrap();
+        self.raw
+    }
+
+    /// Waits for its end; the screen and the exit code.
+    pub(crate) fn end(mut self) -> Ended {
+        while self.read() {}
+        let code = self.child.wait().unwrap().code();
+        Ended { code, out: self.screen.text(), err: String::new() }
+    }
+
+    /// Whether anything came; a terminal without a process at the other end reports an error.
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 4_096];
+        let Ok(count @ 1..) = self.master.read(&mut bytes) else { return false };
+        self.pending.extend(&bytes[..count]);
+        let whole = match std::str::from_utf8(&self.pending) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let text = String::from_utf8(self.pending.drain(..whole).collect()).unwrap();
+        self.screen.take(&text);
+        self.raw += &text;
+        true
+    }
+}
+
+/// Lines and a cursor.
+struct EmulatedScreen {
+    columns: usize,
+    height: usize,
+    lines: Vec<Vec<char>>,
+    /// The first line that is on the screen; those above have scrolled away.
+    top: usize,
+    row: usize,
+    column: usize,
+    wraps: bool,
+    /// An escape sequence that is not complete yet.
+    escape: Option<String>,
+}
+
+impl EmulatedScreen {
+    fn new(columns: usize, height: usize) -> Self {
+        let lines = vec![Vec::new()];
+        Self { columns, height, lines, top: 0, row: 0, column: 0, wraps: true, escape: None }
+    }
+
+    /// Everything that was shown and not drawn over, what scrolled away included.
+    fn text(&self) -> String {
+        let lines =
+            self.lines.iter().map(|line| line.iter().collect::<String>().trim_end().to_owned() + "\n");
+        lines.collect::<String>().trim_end().to_owned() + "\n"
+    }
+
+    fn take(&mut self, text: &str) {
+        for c in text.chars() {
+            match (&mut self.escape, c) {
+                (Some(escape), c) => {
+                    escape.push(c);
+                    if escape.len() > 1 && c.is_ascii_alphabetic() {
+                        let sequence = self.escape.take().unwrap();
+                        self.act(&sequence);
+                    }
+                }
+                (None, '\u{1b}') => self.escape = Some(String::new()),
+                (None, '\r') => self.column = 0,
+                (None, '\n') => self.down(),
+                (None, c) => {
+                    assert!(!c.is_control(), "a control character: {c:?}");
+                    self.put(c);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, sequence: &str) {
+        match sequence.strip_prefix('[').unwrap_or_else(|| panic!("not expected: {sequence:?}")) {
+            "?2026h" | "?2026l" => {}
+            "?7l" => self.wraps = false,
+            "?7h" => self.wraps = true,
+            "K" => self.lines[self.row].truncate(self.column),
+            "J" => {
+                self.lines[self.row].truncate(self.column);
+                self.lines.truncate(self.row + 1);
+            }
+            other => {
+                let (number, what) = other.split_at(other.len() - 1);
+                match what {
+                    "m" => {}
+                    "A" => self.row = self.row.saturating_sub(number.parse().unwrap()).max(self.top),
+                    _ => panic!("not expected: {sequence:?}"),
+                }
+            }
+        }
+    }
+
+    fn down(&mut self) {
+        self.row += 1;
+        if self.row == self.lines.len() {
+            self.lines.push(Vec::new());
+        }
+        self.top = self.top.max((self.row + 1).saturating_sub(self.height));
+    }
+
+    fn put(&mut self, c: char) {
+        if self.column == self.columns {
+            if !self.wraps {
+                return;
+            }
+            self.column = 0;
+            self.down();
+        }
+        let line = &mut self.lines[self.row];
+        if line.len() <= self.column {
+            line.resize(self.column + 1, ' ');
+        }
+        line[self.column] = c;
+        self.column += 1;
+    }
+}
