@@ -10,5 +10,6 @@ mod trial;
 
 pub use clients::ProviderClients;
 pub use model::{ProviderModel, ProviderSetup};
-pub use provider::usual_key_env;
+pub use provider::{open_ai_tokenizer, usual_key_env};
+pub use settle::{answered, missed};
 pub use trial::TrialFault;

@@ -36,17 +36,23 @@ pub const fn usual_key_env(provider: ModelProvider) -> Option<&'static str> {
     }
 }
 
-/// What counts the tokens of its model at its own address: a model of OpenAI that is not known has the newest
-/// encoding. Who answers elsewhere under the same name is unknown, and only bytes bound every tokenizer.
+/// What counts the tokens of its model at its own address. Who answers elsewhere under the same name is unknown, and only
+/// bytes bound every tokenizer.
 pub(super) fn tokenizer(provider: ModelProvider, model: &str) -> Tokenizer {
     match provider {
-        ModelProvider::OpenAi | ModelProvider::OpenAiChat => match Tokenizer::of(model) {
-            Tokenizer::Bytes => Tokenizer::O200k,
-            known @ (Tokenizer::O200k | Tokenizer::Cl100k) => known,
-        },
+        ModelProvider::OpenAi | ModelProvider::OpenAiChat => open_ai_tokenizer(model),
         ModelProvider::Anthropic
         | ModelProvider::Gemini
         | ModelProvider::Ollama
         | ModelProvider::OpenAiCompatible => Tokenizer::Bytes,
+    }
+}
+
+/// What counts the tokens of a model of OpenAI at its own address: one that is not known has the newest encoding.
+#[must_use]
+pub fn open_ai_tokenizer(model: &str) -> Tokenizer {
+    match Tokenizer::of(model) {
+        Tokenizer::Bytes => Tokenizer::O200k,
+        known @ (Tokenizer::O200k | Tokenizer::Cl100k) => known,
     }
 }

@@ -10,7 +10,10 @@ use crate::http::{Reached, WireMissed};
 use crate::wire::{WireAnswer, WireFault, WireFaultKind, WireStop, WireToolCall, WireUsage};
 
 /// A whole answer.
-pub(super) fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
+///
+/// # Errors
+/// If it has more continuation data than can be kept.
+pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
     let used = used(&answer.usage);
     let continuation = answer.continuation.map(|data| data.to_bytes()).transpose();
     let continuation = continuation.map_err(|error| {
@@ -29,7 +32,8 @@ pub(super) fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
 }
 
 /// An attempt without a whole answer.
-pub(super) fn missed(missed: WireMissed) -> Missed {
+#[must_use]
+pub fn missed(missed: WireMissed) -> Missed {
     let used = match (missed.reached, missed.fault.status) {
         // No provider bills a request that it did not take. Other errors may come from between us and a model that works.
         (Reached::NotSent, _) | (Reached::Refused, Some(300..=499 | 503 | 529)) => Used::NOTHING,

@@ -1,0 +1,236 @@
+//! What the gateway answers itself, in the words of the format that the program speaks: whole, or as an event of a stream
+//! that has begun. The status follows a table, because programs show our text at some statuses and hide it at others.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::bounds::ERROR_TEXT_BYTES_MAX;
+use super::route::{CallFormat, ProviderApi};
+use super::speaker::AgentProgram;
+
+/// Something that the gateway says no to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct GatewayError {
+    pub kind: GatewayErrorKind,
+    /// For people: what is wrong, and the remedy.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayErrorKind {
+    /// The run's key is missing or wrong.
+    WrongKey,
+    /// A path that the gateway does not serve.
+    NotFound,
+    /// A WebSocket: the gateway speaks HTTP only.
+    NeedsHttp,
+    /// The body goes beyond a bound.
+    TooLarge,
+    /// The body cannot be read.
+    BadRequest,
+    /// The model may not be used, or has no price, or the cost of the call has no bound.
+    Refused,
+    /// The budget does not allow the call, and nobody raised it.
+    Ceiling,
+    /// The run ends or has ended.
+    Ended,
+    /// The provider was not reached; nothing was sent.
+    Unreachable,
+    /// The provider's answer broke off, or it did not answer in time.
+    Broken,
+    /// Something of ours failed.
+    Internal,
+}
+
+/// A response of our own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorReply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl GatewayErrorKind {
+    pub const ALL: [Self; 11] = [
+        Self::WrongKey,
+        Self::NotFound,
+        Self::NeedsHttp,
+        Self::TooLarge,
+        Self::BadRequest,
+        Self::Refused,
+        Self::Ceiling,
+        Self::Ended,
+        Self::Unreachable,
+        Self::Broken,
+        Self::Internal,
+    ];
+
+    /// Claude Code stops at 402 and shows our text; Codex shows it at 400 and retries 402.
+    #[must_use]
+    pub const fn status(self, program: AgentProgram) -> StatusCode {
+        match (self, program) {
+            (Self::WrongKey, _) => StatusCode::UNAUTHORIZED,
+            (Self::NotFound, _) => StatusCode::NOT_FOUND,
+            (Self::NeedsHttp, _) => StatusCode::UPGRADE_REQUIRED,
+            (Self::TooLarge, AgentProgram::Codex) => StatusCode::BAD_REQUEST,
+            (Self::TooLarge, AgentProgram::ClaudeCode | AgentProgram::Other) => StatusCode::PAYLOAD_TOO_LARGE,
+            (Self::BadRequest | Self::Refused, _) => StatusCode::BAD_REQUEST,
+            (Self::Ceiling | Self::Ended, AgentProgram::Codex) => StatusCode::BAD_REQUEST,
+            (Self::Ceiling | Self::Ended, AgentProgram::ClaudeCode | AgentProgram::Other) => {
+                StatusCode::PAYMENT_REQUIRED
+            }
+            (Self::Unreachable | Self::Broken, _) => StatusCode::BAD_GATEWAY,
+            (Self::Internal, _) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Whether the same request may succeed later without anybody doing something.
+    const fn is_passing(self) -> bool {
+        match self {
+            Self::Unreachable | Self::Broken | Self::Internal => true,
+            Self::WrongKey
+            | Self::NotFound
+            | Self::NeedsHttp
+            | Self::TooLarge
+            | Self::BadRequest
+            | Self::Refused
+            | Self::Ceiling
+            | Self::Ended => false,
+        }
+    }
+
+    /// The kind in Anthropic's words.
+    const fn anthropic(self) -> &'static str {
+        match self {
+            Self::WrongKey => "authentication_error",
+            Self::NotFound => "not_found_error",
+            Self::TooLarge => "request_too_large",
+            Self::NeedsHttp | Self::BadRequest | Self::Refused => "invalid_request_error",
+            Self::Ceiling | Self::Ended => "billing_error",
+            Self::Unreachable | Self::Broken | Self::Internal => "api_error",
+        }
+    }
+
+    /// The code in OpenAI's words.
+    const fn open_ai_code(self) -> &'static str {
+        match self {
+            Self::WrongKey => "invalid_api_key",
+            Self::NotFound => "not_found",
+            Self::NeedsHttp => "upgrade_required",
+            Self::TooLarge => "request_too_large",
+            Self::BadRequest => "invalid_request",
+            Self::Refused => "refused_by_spinney",
+            Self::Ceiling => "budget_reached",
+            Self::Ended => "run_ended",
+            Self::Unreachable => "upstream_unreachable",
+            Self::Broken => "upstream_broken",
+            Self::Internal => "gateway_error",
+        }
+    }
+
+    /// The type in OpenAI's words.
+    const fn open_ai_type(self) -> &'static str {
+        if self.is_passing() { "server_error" } else { "invalid_request_error" }
+    }
+}
+
+impl GatewayError {
+    #[must_use]
+    pub fn new(kind: GatewayErrorKind, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        message.truncate(message.floor_char_boundary(ERROR_TEXT_BYTES_MAX));
+        Self { kind, message }
+    }
+
+    /// As a response.
+    #[must_use]
+    pub fn reply(&self, api: ProviderApi, program: AgentProgram) -> ErrorReply {
+        let body = match api {
+            ProviderApi::Anthropic => self.anthropic(),
+            ProviderApi::OpenAi => self.open_ai(),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        // The providers' own client libraries obey this one.
+        let retry = HeaderValue::from_static(if self.kind.is_passing() { "true" } else { "false" });
+        headers.insert(HeaderName::from_static("x-should-retry"), retry);
+        ErrorReply { status: self.kind.status(program), headers, body: Bytes::from(body.to_string()) }
+    }
+
+    /// As the last event of a stream that has begun.
+    #[must_use]
+    pub fn event(&self, format: CallFormat) -> Bytes {
+        match format {
+            CallFormat::Messages => event("error", &self.anthropic()),
+            CallFormat::Chat => Bytes::from(format!("data: {}\n\n", self.open_ai())),
+            CallFormat::Responses => failed_response(self.responses_code(), &self.message),
+        }
+    }
+
+    fn anthropic(&self) -> Value {
+        json!({ "type": "error", "error": { "type": self.kind.anthropic(), "message": self.message } })
+    }
+
+    fn open_ai(&self) -> Value {
+        json!({ "error": {
+            "message": self.message,
+            "type": self.kind.open_ai_type(),
+            "param": null,
+            "code": self.kind.open_ai_code(),
+        } })
+    }
+
+    /// Codex shows the text of `invalid_prompt` and stops; it retries what it does not know.
+    const fn responses_code(&self) -> &'static str {
+        if self.kind.is_passing() { "server_error" } else { "invalid_prompt" }
+    }
+}
+
+/// An error of the provider as the last event of a stream that had begun before the provider answered: we had to send
+/// pings while the call waited. `body` is the error as the provider wrote it.
+#[must_use]
+pub fn stream_error(format: CallFormat, status: u16, body: &[u8]) -> Bytes {
+    let text = String::from_utf8_lossy(body);
+    let json = serde_json::from_str::<Value>(&text).ok().filter(|json| json.get("error").is_some());
+    match (format, json) {
+        (CallFormat::Messages, Some(error)) => event("error", &error),
+        (CallFormat::Chat, Some(error)) => Bytes::from(format!("data: {error}\n\n")),
+        (CallFormat::Responses, Some(error)) => {
+            let word = |key: &str| error["error"][key].as_str().map(str::to_owned);
+            let code = word("code").or_else(|| word("type")).unwrap_or_else(|| status.to_string());
+            failed_response(&code, &word("message").unwrap_or_default())
+        }
+        (format, None) => {
+            let message = format!("the provider answered with status {status}");
+            GatewayError::new(GatewayErrorKind::Broken, message).event(format)
+        }
+    }
+}
+
+/// What keeps a connection open while a call waits, in a form that every client of the format skips.
+#[must_use]
+pub const fn ping(format: CallFormat) -> &'static [u8] {
+    match format {
+        CallFormat::Messages => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        CallFormat::Chat => b": ping\n\n",
+        // A comment does not reset the idle time of Codex; an event of any type does.
+        CallFormat::Responses => b"event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n",
+    }
+}
+
+fn event(name: &str, data: &Value) -> Bytes {
+    Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
+}
+
+fn failed_response(code: &str, message: &str) -> Bytes {
+    let data = json!({ "type": "response.failed", "sequence_number": 0, "response": {
+        "id": "resp_spinney",
+        "object": "response",
+        "status": "failed",
+        "error": { "code": code, "message": message },
+        "output": [],
+    } });
+    event("response.failed", &data)
+}

@@ -1,0 +1,38 @@
+//! The pure half of the gateway: what a request asks for, what it can cost at most, which bytes go up and down, and what
+//! a response used. Nothing here opens a connection, reads a clock or knows a tree.
+//!
+//! A request takes this way:
+//!
+//! 1. [`GatewayRoute::of`] says what is asked for, by method, path and headers; [`Speaker::of`] says who asks.
+//! 2. [`CallRequest::read`] reads the body of a call. Its [`input_tokens_max`](CallRequest::input_tokens_max) and
+//!    [`output_cap`](CallRequest::output_cap) are what is held.
+//! 3. [`CallRequest::body`] gives the bytes that go up with the cap that was granted, [`headers_up`] the headers.
+//! 4. [`ResponseReader`] takes the response as it arrives and gives the bytes that go down; at its end it says what was
+//!    used.
+//! 5. Whatever we answer ourselves is a [`GatewayError`], in the words of the format that the program speaks.
+//!
+//! What is changed on the way is listed in `docs/exec.md`; everything else passes byte for byte (decision 0037).
+
+pub mod bounds;
+mod call_request;
+mod error;
+mod headers;
+mod input;
+mod input_blocks;
+mod json_tape;
+#[cfg(test)]
+mod json_tape_tests;
+mod response;
+mod route;
+mod speaker;
+mod splice;
+mod unbounded;
+mod usage_chunk;
+
+pub use call_request::{CallRequest, CallUpstream, CapTooSmall};
+pub use error::{ErrorReply, GatewayError, GatewayErrorKind, ping, stream_error};
+pub use headers::{headers_down, headers_up};
+pub use input::{KnownInput, UnboundedInput};
+pub use response::{CallEnd, Forward, ResponseReader};
+pub use route::{CallFormat, GatewayRoute, ProviderApi};
+pub use speaker::{AgentProgram, Speaker, WireId};
