@@ -10,9 +10,7 @@ use spinney_drivers::tokens::Tokenizer;
 use spinney_drivers::wire::Secrets;
 use spinney_kernel::budget::Used;
 
-use super::bounds::{
-    MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN,
-};
+use super::bounds::{MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN};
 use super::error::{GatewayError, GatewayErrorKind};
 use super::input::{InputBlocks, InputCount, KnownInput, UnboundedInput, image_tokens};
 use super::input_blocks::input_blocks;
@@ -247,7 +245,9 @@ fn model(root: JsonNode<'_>) -> Result<String, GatewayError> {
     };
     let is_name = (1..=MODEL_NAME_BYTES_MAX).contains(&model.len()) && !model.contains(char::is_control);
     if !is_name {
-        return Err(bad(format!("`model` is empty, longer than {MODEL_NAME_BYTES_MAX} bytes, or not printable")));
+        return Err(bad(format!(
+            "`model` is empty, longer than {MODEL_NAME_BYTES_MAX} bytes, or not printable"
+        )));
     }
     Ok(model.into_owned())
 }

@@ -216,7 +216,9 @@ pub const fn ping(format: CallFormat) -> &'static [u8] {
         CallFormat::Messages => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
         CallFormat::Chat => b": ping\n\n",
         // A comment does not reset the idle time of Codex; an event of any type does.
-        CallFormat::Responses => b"event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n",
+        CallFormat::Responses => {
+            b"event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n"
+        }
     }
 }
 

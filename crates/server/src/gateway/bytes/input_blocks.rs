@@ -3,7 +3,6 @@
 //! tool call is text.
 
 use super::bounds::DEFINED_TOOL_TOKENS;
-use super::call_request::bad;
 use super::error::{GatewayError, GatewayErrorKind};
 use super::input::{InputBlocks, Media};
 use super::json_tape::{DuplicateKey, JsonKind, JsonNode};
@@ -46,7 +45,15 @@ pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<Inp
                 input.add_setting(value.member("type")?.map(JsonNode::raw).unwrap_or_default());
             }
             // The sizes of what is known to be no input.
-            (_, "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "model" | "stream" | "metadata") => {}
+            (
+                _,
+                "max_tokens"
+                | "max_completion_tokens"
+                | "max_output_tokens"
+                | "model"
+                | "stream"
+                | "metadata",
+            ) => {}
             _ => input.add_bytes(member.key.span().len() + value.span().len()),
         }
     }
@@ -136,8 +143,12 @@ fn part_media(format: CallFormat, part: JsonNode<'_>, media: &mut Media) -> Resu
         }
         (CallFormat::Messages, "container_upload") => media.elsewhere = Some("a file"),
         (CallFormat::Chat, "image_url") => image(part.member("image_url")?, "url", media)?,
-        (CallFormat::Responses, "input_image" | "computer_screenshot") => image(Some(part), "image_url", media)?,
-        (CallFormat::Chat, "file") | (CallFormat::Responses, "input_file") => media.elsewhere = Some("a file"),
+        (CallFormat::Responses, "input_image" | "computer_screenshot") => {
+            image(Some(part), "image_url", media)?
+        }
+        (CallFormat::Chat, "file") | (CallFormat::Responses, "input_file") => {
+            media.elsewhere = Some("a file")
+        }
         (CallFormat::Chat | CallFormat::Responses, "input_audio") => return Err(not_text()),
         (CallFormat::Chat, "video_url" | "input_video") => return Err(not_text()),
         _ => {}

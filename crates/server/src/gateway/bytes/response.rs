@@ -44,10 +44,21 @@ pub struct CallEnd {
 
 #[derive(Debug)]
 enum Reading {
-    Stream { reader: Box<StreamReader>, fault: Option<WireFault> },
-    Whole { read_as: ReadAs, body: Vec<u8> },
+    Stream {
+        reader: Box<StreamReader>,
+        fault: Option<WireFault>,
+    },
+    Whole {
+        read_as: ReadAs,
+        body: Vec<u8>,
+    },
     /// An error of the provider.
-    Refused { status: u16, headers: HeaderMap, body: Vec<u8>, faults: FaultReader },
+    Refused {
+        status: u16,
+        headers: HeaderMap,
+        body: Vec<u8>,
+        faults: FaultReader,
+    },
     /// It cannot be read, for this reason.
     Unread(WireFault),
 }
@@ -65,10 +76,15 @@ impl ResponseReader {
             let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
             value.trim_start().to_ascii_lowercase().starts_with(start)
         };
-        let is_plain = !headers.contains_key(header::CONTENT_ENCODING) || is(header::CONTENT_ENCODING, "identity");
+        let is_plain =
+            !headers.contains_key(header::CONTENT_ENCODING) || is(header::CONTENT_ENCODING, "identity");
         let is_stream = is(header::CONTENT_TYPE, "text/event-stream");
-        let read_as =
-            ReadAs { format: format.wire(), model: model.to_owned(), keep: Keep::Facts, secrets: secrets.clone() };
+        let read_as = ReadAs {
+            format: format.wire(),
+            model: model.to_owned(),
+            keep: Keep::Facts,
+            secrets: secrets.clone(),
+        };
         let reading = if !status.is_success() {
             let (headers, faults) = (headers.clone(), FaultReader::new(secrets));
             Reading::Refused { status: status.as_u16(), headers, body: Vec::new(), faults }
@@ -87,7 +103,7 @@ impl ResponseReader {
     /// Takes a piece of the body, and says what goes down.
     pub fn feed(&mut self, bytes: Bytes) -> Forward {
         let has_output = self.reading.feed(&bytes);
-        let is_first_output = has_output && !std::mem::replace(&mut self.has_begun, self.has_begun || has_output);
+        let is_first_output = has_output && !std::mem::replace(&mut self.has_begun, true);
         let bytes = match &mut self.filter {
             None => bytes,
             Some(filter) => {
@@ -152,8 +168,10 @@ impl Reading {
                 Err(fault) => (fault, Reached::Sent, WireAnswer::default()),
             },
             Self::Refused { status, headers, body, faults } => {
-                let named = |name: &str| Some((name.to_owned(), headers.get(name)?.to_str().ok()?.to_owned()));
-                let known: Vec<(String, String)> = RETRY_HEADERS.iter().filter_map(|name| named(name)).collect();
+                let named =
+                    |name: &str| Some((name.to_owned(), headers.get(name)?.to_str().ok()?.to_owned()));
+                let known: Vec<(String, String)> =
+                    RETRY_HEADERS.iter().filter_map(|name| named(name)).collect();
                 let headers: Vec<WireHeader<'_>> =
                     known.iter().map(|(name, value)| WireHeader { name, value }).collect();
                 let fault = faults.response(ErrorResponse { status, headers: &headers, body: &body });

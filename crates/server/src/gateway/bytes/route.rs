@@ -143,7 +143,8 @@ fn below_version(uri: &Uri) -> Option<&str> {
 /// A name in the path reaches the provider, so it is a plain one: nothing that could lead to another path.
 fn is_models(path: &str) -> bool {
     let Some(rest) = path.strip_prefix("/models") else { return false };
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'@');
+    let is_letter =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'@');
     let is_name = |part: &str| !part.is_empty() && part.bytes().all(is_letter) && !matches!(part, "." | "..");
     rest.is_empty() || rest.strip_prefix('/').is_some_and(|names| names.split('/').all(is_name))
 }

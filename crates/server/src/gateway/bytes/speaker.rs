@@ -34,7 +34,8 @@ impl WireId {
     /// None if the text is empty, too long or not plain.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'@');
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'@');
         let is_id = (1..=WIRE_ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain);
         is_id.then(|| Self(text.to_owned()))
     }
@@ -86,7 +87,10 @@ impl AgentProgram {
         let originator = one(headers, "originator").unwrap_or_default();
         if headers.contains_key("x-claude-code-session-id") || agent.starts_with("claude-cli/") {
             Self::ClaudeCode
-        } else if originator.starts_with("codex") || agent.starts_with("codex") || headers.contains_key("thread-id") {
+        } else if originator.starts_with("codex")
+            || agent.starts_with("codex")
+            || headers.contains_key("thread-id")
+        {
             Self::Codex
         } else {
             Self::Other

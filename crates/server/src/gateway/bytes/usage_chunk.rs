@@ -104,7 +104,9 @@ fn is_usage(event: &[u8]) -> bool {
         whole.push(b'\n');
     }
     serde_json::from_slice::<Chunk>(&whole).is_ok_and(|chunk| {
-        chunk.usage.is_some() && chunk.error.is_none() && chunk.choices.is_none_or(|choices| choices.is_empty())
+        chunk.usage.is_some()
+            && chunk.error.is_none()
+            && chunk.choices.is_none_or(|choices| choices.is_empty())
     })
 }
 
