@@ -5,7 +5,7 @@
 //! An image has a bound of its own. What is not in the request (files, stored answers) is bounded by the context of the
 //! model, because a provider takes no more.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use spinney_drivers::tokens::Tokenizer;
@@ -46,7 +46,7 @@ pub struct KnownInput {
     model: String,
     settings: Fingerprint,
     /// How often each block was in it.
-    blocks: HashMap<Fingerprint, u32>,
+    blocks: BTreeMap<Fingerprint, u32>,
     tokens: u64,
 }
 
@@ -138,7 +138,7 @@ impl InputBlocks {
         if self.elsewhere.is_some() || self.blocks.len() > INPUT_BLOCKS_MAX {
             return None;
         }
-        let mut blocks = HashMap::with_capacity(self.blocks.len());
+        let mut blocks = BTreeMap::new();
         for block in &self.blocks {
             *blocks.entry(block.fingerprint).or_insert(0) += 1;
         }

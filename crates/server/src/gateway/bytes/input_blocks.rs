@@ -144,10 +144,10 @@ fn part_media(format: CallFormat, part: JsonNode<'_>, media: &mut Media) -> Resu
         (CallFormat::Messages, "container_upload") => media.elsewhere = Some("a file"),
         (CallFormat::Chat, "image_url") => image(part.member("image_url")?, "url", media)?,
         (CallFormat::Responses, "input_image" | "computer_screenshot") => {
-            image(Some(part), "image_url", media)?
+            image(Some(part), "image_url", media)?;
         }
         (CallFormat::Chat, "file") | (CallFormat::Responses, "input_file") => {
-            media.elsewhere = Some("a file")
+            media.elsewhere = Some("a file");
         }
         (CallFormat::Chat | CallFormat::Responses, "input_audio") => return Err(not_text()),
         (CallFormat::Chat, "video_url" | "input_video") => return Err(not_text()),

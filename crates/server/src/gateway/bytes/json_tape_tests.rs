@@ -90,6 +90,8 @@ proptest! {
     fn every_value_is_where_the_tape_says(json in json(), is_pretty in any::<bool>()) {
         let text = if is_pretty { serde_json::to_string_pretty(&json) } else { serde_json::to_string(&json) };
         let text = text.unwrap();
+        // What is written of a number is not always what is read again.
+        let json: Value = serde_json::from_str(&text).unwrap();
         let tape = JsonTape::read(&text).unwrap();
         prop_assert_eq!(value_of(tape.root()), json);
         for node in tape.root().with_descendants() {

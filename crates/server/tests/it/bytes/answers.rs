@@ -1,0 +1,167 @@
+//! What a response came to: usage, stop reason, faults, and what is settled at the full hold. The streams are those of
+//! the drivers' corpus.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use spinney_drivers::wire::Secrets;
+use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::port::model::StopReason;
+use spinney_kernel::words::FaultKind;
+use spinney_server::gateway::bytes::{CallFormat, CallRequest};
+
+use super::{passed, read, reader, stream_headers};
+
+const CORPUS: [(CallFormat, &str); 4] = [
+    (CallFormat::Messages, "anthropic_messages"),
+    (CallFormat::Chat, "open_ai_chat"),
+    (CallFormat::Chat, "compatible_chat"),
+    (CallFormat::Responses, "open_ai_responses"),
+];
+
+fn corpus() -> Vec<(CallFormat, String, Vec<u8>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../drivers/corpus");
+    let streams = CORPUS.into_iter().flat_map(|(format, folder)| {
+        let files = std::fs::read_dir(root.join(folder)).unwrap();
+        files.map(move |file| {
+            let path = file.unwrap().path();
+            (format, path.display().to_string(), std::fs::read(&path).unwrap())
+        })
+    });
+    streams.collect()
+}
+
+fn call(format: CallFormat) -> CallRequest {
+    let body = r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#;
+    read(format, body).unwrap()
+}
+
+fn json_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers
+}
+
+#[test]
+fn g12_every_stream_of_the_corpus_passes_unchanged_and_is_read_alike_in_any_chunks() {
+    let streams = corpus();
+    assert!(streams.len() > 30);
+    for (format, name, bytes) in streams {
+        let (whole, end) = passed(reader(&call(format)), &bytes, &[usize::MAX]);
+        assert_eq!(whole, bytes, "{name}");
+        for sizes in [[1].as_slice(), &[7, 1, 90]] {
+            let (pieces, other) = passed(reader(&call(format)), &bytes, sizes);
+            assert_eq!(pieces, bytes, "{name}");
+            assert_eq!(format!("{:?}", other.result), format!("{:?}", end.result), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_is_settled_at_its_full_hold() {
+    for (format, name, bytes) in corpus() {
+        for end in (0..bytes.len().saturating_sub(1)).step_by(23) {
+            let (_, end) = passed(reader(&call(format)), &bytes[..end], &[usize::MAX]);
+            if let Err(missed) = end.result {
+                assert_eq!(missed.used, Used::Unknown, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn usage_and_the_stop_reason_are_read_from_each_format() {
+    let cases = [
+        (
+            CallFormat::Messages,
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":20,\"cache_creation_input_tokens\":100,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"},\"usage\":{\"output_tokens\":9}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+            Usage { input: 3, cached_input: 20, cache_write: 100, output: 9, ..Usage::default() },
+            StopReason::OutputCap,
+        ),
+        (
+            CallFormat::Chat,
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":30,\"completion_tokens\":9,\"prompt_tokens_details\":{\"cached_tokens\":20},\"completion_tokens_details\":{\"reasoning_tokens\":4}}}\n\ndata: [DONE]\n\n",
+            Usage { input: 10, cached_input: 20, output: 5, reasoning: 4, ..Usage::default() },
+            StopReason::End,
+        ),
+        (
+            CallFormat::Responses,
+            "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Hi\"}\n\nevent: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":30,\"output_tokens\":9,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens_details\":{\"reasoning_tokens\":4}}}}\n\n",
+            Usage { input: 10, cached_input: 20, output: 5, reasoning: 4, ..Usage::default() },
+            StopReason::End,
+        ),
+    ];
+    for (format, stream, usage, stop) in cases {
+        let mut reader = reader(&call(format));
+        // The first word is noticed once, in the piece that has it.
+        let firsts: Vec<bool> = stream
+            .split_inclusive("\n\n")
+            .map(|event| reader.feed(Bytes::copy_from_slice(event.as_bytes())).is_first_output)
+            .collect();
+        let first = stream.split_inclusive("\n\n").position(|event| event.contains("Hi")).unwrap();
+        assert_eq!(firsts.iter().position(|is_first| *is_first), Some(first));
+        assert_eq!(firsts.iter().filter(|is_first| **is_first).count(), 1);
+        let answer = reader.finish().result.unwrap();
+        assert_eq!((answer.used, answer.stop), (Used::Tokens(usage), stop), "{format:?}");
+    }
+}
+
+#[test]
+fn a_whole_answer_passes_and_is_read() {
+    let body = br#"{"id":"m","type":"message","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":12,"output_tokens":3}}"#;
+    let call = read(CallFormat::Messages, r#"{"model":"m","max_tokens":9}"#).unwrap();
+    let reader = || call.reader(StatusCode::OK, &json_headers(), Secrets::default());
+    let (bytes, end) = passed(reader(), body, &[5]);
+    assert_eq!(bytes, body);
+    assert_eq!(end.result.unwrap().used, Used::Tokens(Usage { input: 12, output: 3, ..Usage::default() }));
+    let (bytes, end) = passed(reader(), &body[..50], &[5]);
+    assert_eq!(bytes, &body[..50]);
+    assert_eq!(end.result.unwrap_err().used, Used::Unknown);
+}
+
+#[test]
+fn errors_of_a_provider_pass_and_cost_what_they_can_cost() {
+    let cases = [
+        (400, Used::NOTHING, FaultKind::Invalid),
+        (401, Used::NOTHING, FaultKind::Auth),
+        (429, Used::NOTHING, FaultKind::RateLimit),
+        (500, Used::Unknown, FaultKind::Server),
+        (529, Used::NOTHING, FaultKind::Overloaded),
+    ];
+    let body = br#"{"type":"error","error":{"type":"x","message":"no"}}"#;
+    for (status, used, kind) in cases {
+        let mut headers = json_headers();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("7"));
+        let reader = call(CallFormat::Messages).reader(
+            StatusCode::from_u16(status).unwrap(),
+            &headers,
+            Secrets::default(),
+        );
+        let (bytes, end) = passed(reader, body, &[9]);
+        assert_eq!(bytes, body);
+        let missed = end.result.unwrap_err();
+        assert_eq!((missed.used, missed.fault.kind), (used, kind), "{status}");
+        assert_eq!(missed.fault.retry_after_ms.is_some(), status >= 429, "{status}");
+    }
+}
+
+#[test]
+fn g12_a_key_in_an_error_is_not_in_the_fault() {
+    let key = "sk-ant-0123456789abcdef";
+    let body = format!(r#"{{"error":{{"message":"wrong key {key}"}}}}"#);
+    let secrets = Secrets::new([key.to_owned()]);
+    let reader = call(CallFormat::Chat).reader(StatusCode::UNAUTHORIZED, &json_headers(), secrets);
+    let (_, end) = passed(reader, body.as_bytes(), &[usize::MAX]);
+    assert_eq!(end.result.unwrap_err().fault.message, "wrong key [key] (status 401)");
+}
+
+#[test]
+fn a_response_that_cannot_be_read_passes_and_is_settled_at_its_full_hold() {
+    let mut headers = stream_headers();
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    let reader = call(CallFormat::Responses).reader(StatusCode::OK, &headers, Secrets::default());
+    let (bytes, end) = passed(reader, b"\x1f\x8b\x00", &[1]);
+    assert_eq!(bytes, b"\x1f\x8b\x00");
+    assert_eq!(end.result.unwrap_err().used, Used::Unknown);
+}

@@ -1,0 +1,301 @@
+//! G12: what goes up is what the program sent, but for the fields that `docs/exec.md` names.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use proptest::prelude::*;
+use spinney_server::gateway::bytes::{CallFormat, CallRequest, CallUpstream, CapTooSmall, GatewayErrorKind};
+
+use super::json_text::{name, quoted, space, value};
+use super::read;
+
+/// A body that is written twice: as the program sends it, and as it must go up.
+#[derive(Clone, Debug)]
+struct Written {
+    format: CallFormat,
+    before: String,
+    after: String,
+    members: Vec<Member>,
+    tail: String,
+    added: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    key: String,
+    around: [String; 3],
+    sent: String,
+    expected: String,
+}
+
+impl Written {
+    fn sent(&self) -> String {
+        self.render(&[], |member| &member.sent)
+    }
+
+    fn expected(&self) -> String {
+        self.render(&self.added, |member| &member.expected)
+    }
+
+    fn render<'m>(&'m self, added: &[String], value: impl Fn(&'m Member) -> &'m str) -> String {
+        let members = self.members.iter().map(|member| {
+            let [a, b, c] = &member.around;
+            format!("{a}{}{b}:{c}{}", member.key, value(member))
+        });
+        let members: Vec<String> = members.collect();
+        format!("{}{{{}{}{}}}{}", self.before, added.concat(), members.join(","), self.tail, self.after)
+    }
+}
+
+const FORMATS: [CallFormat; 3] = CallFormat::ALL;
+
+/// Names that the gateway reads or refuses. A random one is none of them.
+const NAMES: [&str; 12] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "model",
+    "stream",
+    "stream_options",
+    "thinking",
+    "n",
+    "tools",
+    "speed",
+    "prompt",
+    "audio",
+];
+
+fn is_unknown(key: &str) -> bool {
+    let decoded = serde_json::from_str::<String>(key).unwrap_or_default();
+    !NAMES.contains(&decoded.as_str())
+}
+
+fn member(
+    key: impl Strategy<Value = String>,
+    sent: String,
+    expected: String,
+) -> impl Strategy<Value = Member> {
+    (key, [space(), space(), space()]).prop_map(move |(key, around)| {
+        let (sent, expected) = (sent.clone(), expected.clone());
+        Member { key, around, sent, expected }
+    })
+}
+
+fn unknown() -> impl Strategy<Value = Member> {
+    let key = quoted().prop_filter("a name that is read", |key| is_unknown(key));
+    (key, [space(), space(), space()], value()).prop_map(|(key, around, value)| Member {
+        key,
+        around,
+        sent: value.clone(),
+        expected: value,
+    })
+}
+
+const fn cap_name(format: CallFormat) -> &'static str {
+    match format {
+        CallFormat::Messages => "max_tokens",
+        CallFormat::Chat => "max_completion_tokens",
+        CallFormat::Responses => "max_output_tokens",
+    }
+}
+
+/// The cap that a program sends.
+#[derive(Clone, Copy, Debug)]
+enum Cap {
+    Missing,
+    Null,
+    Tokens(u64),
+}
+
+fn cap() -> impl Strategy<Value = Cap> {
+    prop_oneof![Just(Cap::Missing), Just(Cap::Null), (1_u64..100_000).prop_map(Cap::Tokens)]
+}
+
+/// `stream_options` as a program sends it, and as it must go up.
+const STREAM_OPTIONS: [(&str, &str); 7] = [
+    ("null", r#"{"include_usage":true}"#),
+    ("{}", r#"{"include_usage":true}"#),
+    ("{ }", r#"{"include_usage":true }"#),
+    (r#"{"include_usage": false}"#, r#"{"include_usage": true}"#),
+    (r#"{ "x":1 , "include_usage" :null}"#, r#"{ "x":1 , "include_usage" :true}"#),
+    (r#"{"include_obfuscation":false}"#, r#"{"include_usage":true,"include_obfuscation":false}"#),
+    (r#"{"include_usage":true}"#, r#"{"include_usage":true}"#),
+];
+
+fn written(format: CallFormat, granted: u64) -> impl Strategy<Value = Written> {
+    let options = prop_oneof![Just(None), prop::sample::select(STREAM_OPTIONS.to_vec()).prop_map(Some)];
+    (cap(), any::<bool>(), options, 1_024_u64..40_000, any::<bool>()).prop_flat_map(
+        move |(cap, is_streamed, options, budget, has_thinking)| {
+            let (mut added, mut known) = (Vec::new(), Vec::new());
+            let mut put = |name_of: &'static str, sent: String, expected: String| {
+                known.push(member(name(name_of), sent, expected).boxed());
+            };
+            put("model", "\"gpt-5\"".to_owned(), "\"gpt-5\"".to_owned());
+            put("stream", is_streamed.to_string(), is_streamed.to_string());
+            let is_lowered = match cap {
+                Cap::Missing => {
+                    added.push(format!("\"{}\":{granted},", cap_name(format)));
+                    true
+                }
+                Cap::Null => {
+                    put(cap_name(format), "null".to_owned(), granted.to_string());
+                    true
+                }
+                Cap::Tokens(asked) => {
+                    put(cap_name(format), asked.to_string(), asked.min(granted).to_string());
+                    asked > granted
+                }
+            };
+            if has_thinking {
+                let object =
+                    |tokens: u64| format!("{{ \"type\":\"enabled\", \"budget_tokens\" : {tokens} }}");
+                let is_changed = format == CallFormat::Messages && is_lowered && budget >= granted;
+                let lowered = if is_changed { (granted - granted / 4).max(1_024) } else { budget };
+                put("thinking", object(budget), object(lowered));
+            }
+            let asks = format == CallFormat::Chat && is_streamed;
+            match options {
+                Some((sent, expected)) => {
+                    put("stream_options", sent.to_owned(), if asks { expected } else { sent }.to_owned());
+                }
+                None if asks => added.push("\"stream_options\":{\"include_usage\":true},".to_owned()),
+                None => {}
+            }
+            let members = (known, prop::collection::vec(unknown(), 0..6))
+                .prop_map(|(known, unknown)| [known, unknown].concat())
+                .prop_shuffle();
+            (members, space(), space(), space()).prop_map(move |(members, before, after, tail)| Written {
+                format,
+                before,
+                after,
+                members,
+                tail,
+                added: added.clone(),
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn g12_a_request_changes_in_nothing_but_the_named_fields(
+        (granted, written) in (0_usize..3, 1_100_u64..50_000)
+            .prop_flat_map(|(format, granted)| (Just(granted), written(FORMATS[format], granted)))
+    ) {
+        let sent = written.sent();
+        let call = read(written.format, &sent).map_err(|error| TestCaseError::fail(format!("{error}: {sent}")))?;
+        let body = call.body(granted).unwrap();
+        prop_assert_eq!(std::str::from_utf8(&body).unwrap(), written.expected());
+    }
+
+    /// Nothing that a program sends makes the gateway panic, and what is read goes up as JSON again.
+    #[test]
+    fn whatever_is_read_goes_up_as_json(
+        format in 0_usize..3,
+        members in prop::collection::vec((prop_oneof![prop::sample::select(NAMES.to_vec()).prop_map(|name| format!("\"{name}\"")), quoted()], value()), 0..8),
+        granted in 0_u64..5_000,
+    ) {
+        let members: Vec<String> = members.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+        let body = format!("{{\"model\":\"m\",{}}}", members.join(",")).replace(",}", "}");
+        if let Ok(call) = read(FORMATS[format], &body) {
+            let up = call.body(granted.max(call.output_cap_min())).unwrap();
+            prop_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&up).is_ok());
+            prop_assert!(call.input_tokens_max(Some(1_000), None).unwrap() > 0);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_request_are_refused(format in 0_usize..3, body in prop::collection::vec(any::<u8>(), 0..64)) {
+        let body = Bytes::from(body);
+        let read = CallRequest::read(FORMATS[format], CallUpstream::Provider, &HeaderMap::new(), body);
+        prop_assert_eq!(read.unwrap_err().kind, GatewayErrorKind::BadRequest);
+    }
+}
+
+#[test]
+fn a_body_that_needs_no_change_is_not_copied() {
+    let body = Bytes::from_static(br#"{"model":"claude-sonnet-4-5","max_tokens":100,"messages":[]}"#);
+    let call =
+        CallRequest::read(CallFormat::Messages, CallUpstream::Provider, &HeaderMap::new(), body.clone())
+            .unwrap();
+    assert_eq!(call.output_cap(16_000), 100);
+    assert_eq!(call.body(100).unwrap().as_ptr(), body.as_ptr());
+    assert_eq!(call.body(u64::MAX).unwrap().as_ptr(), body.as_ptr());
+}
+
+#[test]
+fn the_cap_of_claude_code_is_lowered_with_its_thinking_budget() {
+    let body = r#"{"model":"claude-sonnet-4-5","max_tokens":32000,"thinking":{"budget_tokens":31999,"type":"enabled"}}"#;
+    let call = read(CallFormat::Messages, body).unwrap();
+    assert_eq!(call.output_cap(1), 32_000);
+    let lowered = |cap| String::from_utf8(call.body(cap).unwrap().to_vec()).unwrap();
+    assert_eq!(lowered(32_000), body);
+    assert_eq!(lowered(8_000), body.replace("32000", "8000").replace("31999", "6000"));
+    assert_eq!(lowered(1_025), body.replace("32000", "1025").replace("31999", "1024"));
+    assert_eq!(call.body(1_024).unwrap_err(), CapTooSmall { granted: 1_024, min: 1_025 });
+}
+
+#[test]
+fn a_budget_above_the_cap_is_left_alone_as_long_as_the_cap_is() {
+    let body = r#"{"model":"m","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":10000}}"#;
+    let call = read(CallFormat::Messages, body).unwrap();
+    assert_eq!(call.body(4_000).unwrap(), body.as_bytes());
+}
+
+#[test]
+fn both_names_of_the_cap_are_lowered() {
+    let call = read(CallFormat::Chat, r#"{"model":"m","max_tokens":50,"max_completion_tokens":90}"#).unwrap();
+    assert_eq!(call.output_cap(1), 90);
+    assert_eq!(
+        call.body(60).unwrap(),
+        r#"{"model":"m","max_tokens":50,"max_completion_tokens":60}"#.as_bytes()
+    );
+    assert_eq!(
+        call.body(20).unwrap(),
+        r#"{"model":"m","max_tokens":20,"max_completion_tokens":20}"#.as_bytes()
+    );
+}
+
+#[test]
+fn a_server_elsewhere_gets_the_older_name_of_the_cap() {
+    let body = Bytes::from_static(br#"{"model":"m"}"#);
+    let call = CallRequest::read(CallFormat::Chat, CallUpstream::Elsewhere, &HeaderMap::new(), body).unwrap();
+    assert_eq!(call.body(60).unwrap(), r#"{"max_tokens":60,"model":"m"}"#.as_bytes());
+}
+
+#[test]
+fn what_cannot_be_read_for_sure_is_refused() {
+    let cases = [
+        (r#"{"model":"a","model":"b"}"#, "`model` is in one object twice: send it once"),
+        (
+            r#"{"model":"a","max_tokens":1,"max\u005ftokens":9}"#,
+            "`max_tokens` is in one object twice: send it once",
+        ),
+        (
+            r#"{"model":"a","thinking":{"budget_tokens":1,"budget_tokens":2}}"#,
+            "`budget_tokens` is in one object twice: send it once",
+        ),
+        (r#"{"model":"a","max_tokens":1.5}"#, "`max_tokens` is no whole number"),
+        (r#"{"model":"a","max_tokens":-1}"#, "`max_tokens` is no whole number"),
+        (r#"{"model":"a","max_tokens":"9"}"#, "`max_tokens` is no whole number"),
+        (r#"{"model":"a","stream":1}"#, "`stream` is neither true nor false"),
+        (r#"{"model":7}"#, "`model` is missing or is no text"),
+        (r#"{"model":""}"#, "`model` is empty, longer than 256 bytes, or not printable"),
+        (r#"[]"#, "the body is no JSON object"),
+        (r#"{"model":"a"} x"#, "the body cannot be read: it is no JSON: byte 14 is unexpected"),
+    ];
+    for (body, message) in cases {
+        let error = read(CallFormat::Messages, body).unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (GatewayErrorKind::BadRequest, message), "{body}");
+    }
+}
+
+#[test]
+fn a_compressed_body_is_refused() {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("zstd"));
+    let body = Bytes::from_static(b"{}");
+    let error = CallRequest::read(CallFormat::Responses, CallUpstream::Provider, &headers, body).unwrap_err();
+    assert_eq!(error.message, "the body is compressed, which the gateway does not read: send it as it is");
+}

@@ -1,0 +1,200 @@
+//! Which paths are served, who speaks, and what we answer ourselves.
+
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use spinney_server::gateway::bytes::{
+    AgentProgram, CallFormat, GatewayError, GatewayErrorKind, GatewayRoute, ProviderApi, Speaker, WireId,
+    ping, stream_error,
+};
+
+fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    pairs
+        .iter()
+        .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .collect()
+}
+
+fn route(method: &Method, path: &'static str, pairs: &[(&'static str, &'static str)]) -> GatewayRoute {
+    GatewayRoute::of(method, &Uri::from_static(path), &headers(pairs))
+}
+
+#[test]
+fn paths_of_three_formats_are_served_and_no_others() {
+    let (post, get) = (Method::POST, Method::GET);
+    let anthropic = [("anthropic-version", "2023-06-01")];
+    assert_eq!(route(&post, "/v1/messages?beta=true", &[]), GatewayRoute::Call(CallFormat::Messages));
+    assert_eq!(route(&post, "/v1/messages/count_tokens", &[]), GatewayRoute::CountTokens);
+    assert_eq!(route(&post, "/v1/chat/completions", &[]), GatewayRoute::Call(CallFormat::Chat));
+    assert_eq!(route(&post, "/chat/completions", &[]), GatewayRoute::Call(CallFormat::Chat));
+    assert_eq!(route(&post, "/v1/responses", &[]), GatewayRoute::Call(CallFormat::Responses));
+    assert_eq!(route(&get, "/v1/models", &[]), GatewayRoute::Models(ProviderApi::OpenAi));
+    assert_eq!(
+        route(&get, "/v1/models?client_version=1", &anthropic),
+        GatewayRoute::Models(ProviderApi::Anthropic)
+    );
+    assert_eq!(route(&get, "/v1/models/gpt-5.1:x", &[]), GatewayRoute::Models(ProviderApi::OpenAi));
+    let upgrade = [("upgrade", "websocket")];
+    assert_eq!(route(&get, "/v1/responses", &upgrade), GatewayRoute::WebSocket);
+    for path in [
+        "/",
+        "/v1",
+        "/v1/embeddings",
+        "/v1/responses/compact",
+        "/v1/files",
+        "/v1/models/../files",
+        "/v1/models/%2e%2e",
+        "/v1/models/",
+        "/v1/v1/messages",
+        "//v1/messages",
+    ] {
+        for method in [&post, &get] {
+            assert_eq!(
+                route(method, path, &anthropic),
+                GatewayRoute::Unknown(ProviderApi::Anthropic),
+                "{path}"
+            );
+        }
+    }
+    assert_eq!(route(&get, "/v1/messages", &[]), GatewayRoute::Unknown(ProviderApi::OpenAi));
+}
+
+#[test]
+fn a_request_goes_to_the_same_path_below_the_address_of_the_provider() {
+    let url = |method: &Method, path, base| {
+        let uri = Uri::from_static(path);
+        GatewayRoute::of(method, &uri, &HeaderMap::new()).upstream_url(&uri, base)
+    };
+    let at = |text: &str| Some(text.to_owned());
+    let (post, get) = (Method::POST, Method::GET);
+    let anthropic = ProviderApi::Anthropic.base_url();
+    assert_eq!(
+        url(&post, "/v1/messages?beta=true", anthropic),
+        at("https://api.anthropic.com/v1/messages?beta=true")
+    );
+    assert_eq!(url(&post, "/v1/messages", "http://h/v1/"), at("http://h/v1/messages"));
+    assert_eq!(
+        url(&post, "/responses", ProviderApi::OpenAi.base_url()),
+        at("https://api.openai.com/v1/responses")
+    );
+    assert_eq!(url(&get, "/v1/models/x", "http://h:1/api"), at("http://h:1/api/models/x"));
+    assert_eq!(url(&get, "/v1/files", "http://h"), None);
+}
+
+fn id(text: &str) -> Option<WireId> {
+    WireId::new(text)
+}
+
+#[test]
+fn each_program_says_who_speaks_in_its_own_headers() {
+    let main =
+        Speaker::of(&headers(&[("user-agent", "claude-cli/2.1.0"), ("x-claude-code-session-id", "s")]));
+    let nobody =
+        Speaker { program: AgentProgram::Other, session: None, agent: None, parent: None, role: None };
+    assert_eq!(main, Speaker { program: AgentProgram::ClaudeCode, session: id("s"), ..nobody.clone() });
+    let below = Speaker::of(&headers(&[
+        ("x-claude-code-session-id", "s"),
+        ("x-claude-code-agent-id", "a1"),
+        ("x-claude-code-parent-agent-id", "a0"),
+    ]));
+    assert_eq!(below, Speaker { agent: id("a1"), parent: id("a0"), ..main });
+    let codex =
+        Speaker::of(&headers(&[("originator", "codex_exec"), ("session-id", "s"), ("thread-id", "t")]));
+    assert_eq!(codex, Speaker { program: AgentProgram::Codex, session: id("s"), ..nobody.clone() });
+    let thread = Speaker::of(&headers(&[
+        ("originator", "codex_exec"),
+        ("session-id", "s"),
+        ("thread-id", "u"),
+        ("x-codex-parent-thread-id", "t"),
+        ("x-openai-subagent", "collab_spawn"),
+    ]));
+    assert_eq!(thread, Speaker { agent: id("u"), parent: id("t"), role: id("collab_spawn"), ..codex });
+    assert_eq!(Speaker::of(&headers(&[("user-agent", "goose/1")])), nobody);
+}
+
+proptest! {
+    /// Whatever a header says, an id is plain and short, or missing.
+    #[test]
+    fn ids_are_plain_or_missing(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let mut map = HeaderMap::new();
+        if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+            for name in ["x-claude-code-session-id", "x-claude-code-agent-id", "x-claude-code-parent-agent-id"] {
+                map.insert(name, value.clone());
+            }
+        }
+        let speaker = Speaker::of(&map);
+        // An agent is not its own parent.
+        prop_assert_eq!(speaker.parent, None);
+        for id in [speaker.session, speaker.agent].into_iter().flatten() {
+            prop_assert!(id.as_str().len() <= 128 && !id.as_str().contains(|c: char| !c.is_ascii_graphic()));
+        }
+    }
+}
+
+#[test]
+fn a_header_that_is_there_twice_counts_as_missing() {
+    let mut map = headers(&[("x-claude-code-session-id", "s")]);
+    map.append("x-claude-code-agent-id", HeaderValue::from_static("a"));
+    map.append("x-claude-code-agent-id", HeaderValue::from_static("b"));
+    assert_eq!(Speaker::of(&map).agent, None);
+}
+
+#[test]
+fn an_error_has_the_status_at_which_its_program_shows_the_text() {
+    let ceiling = GatewayError::new(GatewayErrorKind::Ceiling, "the budget of $5 is reached");
+    let reply = |program, api| {
+        let reply = ceiling.reply(api, program);
+        let json: Value = serde_json::from_slice(&reply.body).unwrap();
+        (reply.status.as_u16(), reply.headers["x-should-retry"].to_str().unwrap().to_owned(), json)
+    };
+    let anthropic = json!({ "type": "error", "error": { "type": "billing_error", "message": "the budget of $5 is reached" } });
+    let open_ai = json!({ "error": { "message": "the budget of $5 is reached", "type": "invalid_request_error", "param": null, "code": "budget_reached" } });
+    let no = "false".to_owned();
+    assert_eq!(reply(AgentProgram::ClaudeCode, ProviderApi::Anthropic), (402, no.clone(), anthropic));
+    assert_eq!(reply(AgentProgram::Codex, ProviderApi::OpenAi), (400, no.clone(), open_ai.clone()));
+    assert_eq!(reply(AgentProgram::Other, ProviderApi::OpenAi), (402, no, open_ai));
+}
+
+/// The data of the only event in these bytes.
+fn event(bytes: &[u8]) -> Value {
+    let text = std::str::from_utf8(bytes).unwrap();
+    assert!(text.ends_with("\n\n") && text.matches("\n\n").count() == 1, "{text}");
+    let data = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+#[test]
+fn every_error_is_one_event_of_a_stream_that_has_begun() {
+    for kind in GatewayErrorKind::ALL {
+        let error = GatewayError::new(kind, "first line\nsecond \"line\"");
+        let message = "first line\nsecond \"line\"";
+        assert_eq!(event(&error.event(CallFormat::Messages))["error"]["message"], message);
+        assert_eq!(event(&error.event(CallFormat::Chat))["error"]["message"], message);
+        let failed = event(&error.event(CallFormat::Responses));
+        assert_eq!(failed["response"]["error"]["message"], message);
+        assert_eq!(failed["type"], "response.failed");
+    }
+    let long = GatewayError::new(GatewayErrorKind::Internal, "é".repeat(4_000));
+    assert_eq!(long.message.len(), 2_048);
+}
+
+#[test]
+fn an_error_of_the_provider_becomes_an_event_with_its_own_words() {
+    let body = br#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#;
+    assert_eq!(event(&stream_error(CallFormat::Messages, 529, body))["error"]["type"], "overloaded_error");
+    let body = br#"{ "error": {"message":"slow down", "code":"rate_limit_exceeded"} }"#;
+    assert_eq!(event(&stream_error(CallFormat::Chat, 429, body))["error"]["code"], "rate_limit_exceeded");
+    let failed = event(&stream_error(CallFormat::Responses, 429, body));
+    assert_eq!(failed["response"]["error"], json!({ "code": "rate_limit_exceeded", "message": "slow down" }));
+    let html = event(&stream_error(CallFormat::Messages, 502, b"<html>"));
+    assert_eq!(html["error"]["message"], "the provider answered with status 502");
+}
+
+#[test]
+fn pings_are_whole_events_or_comments() {
+    for format in CallFormat::ALL {
+        let ping = std::str::from_utf8(ping(format)).unwrap();
+        assert!(ping.ends_with("\n\n"));
+        assert!(ping.starts_with(':') || ping.starts_with("event: "));
+    }
+}
