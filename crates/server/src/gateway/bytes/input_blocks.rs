@@ -8,6 +8,22 @@ use super::input::{InputBlocks, Media};
 use super::json_tape::{DuplicateKey, JsonKind, JsonNode};
 use super::route::CallFormat;
 
+/// Fields that no model is shown.
+const NO_INPUT: [&str; 12] = [
+    "client_metadata",
+    "include",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens",
+    "metadata",
+    "model",
+    "prompt_cache_key",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+];
+
 /// Bytes of a message around its content: a role and braces. More is counted.
 const SHELL_BYTES: usize = 64;
 
@@ -20,6 +36,9 @@ pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<Inp
         };
         let value = member.value;
         match (format, name.as_ref()) {
+            (_, "tools" | "functions" | "messages") if value.kind() != JsonKind::Array => {
+                input.add_bytes(value.span().len());
+            }
             (_, "tools" | "functions") => tools(value, &mut input)?,
             (CallFormat::Messages, "system") => contents(format, value, &mut input)?,
             (CallFormat::Messages, "messages") => {
@@ -28,7 +47,7 @@ pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<Inp
                 }
             }
             (CallFormat::Chat, "messages") | (CallFormat::Responses, "input") => {
-                if value.kind() == JsonKind::Text {
+                if value.kind() != JsonKind::Array {
                     input.push(value, Media::default());
                 }
                 for item in value.items() {
@@ -44,16 +63,11 @@ pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<Inp
             (_, "thinking") => {
                 input.add_setting(value.member("type")?.map(JsonNode::raw).unwrap_or_default());
             }
-            // The sizes of what is known to be no input.
-            (
-                _,
-                "max_tokens"
-                | "max_completion_tokens"
-                | "max_output_tokens"
-                | "model"
-                | "stream"
-                | "metadata",
-            ) => {}
+            (CallFormat::Responses, "reasoning") => {
+                input.add_setting(value.member("context")?.map(JsonNode::raw).unwrap_or_default());
+            }
+            // What no model is shown.
+            (_, name) if NO_INPUT.contains(&name) => {}
             _ => input.add_bytes(member.key.span().len() + value.span().len()),
         }
     }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use http::{HeaderMap, header};
+use serde::Deserialize;
 
 use super::bounds::WIRE_ID_BYTES_MAX;
 
@@ -28,6 +29,8 @@ pub struct Speaker {
     pub parent: Option<WireId>,
     /// What kind of sub-agent it is, as far as the program says.
     pub role: Option<WireId>,
+    /// How the program calls the agent, as far as it says. It is no id: two agents may have the same name.
+    pub name: Option<WireId>,
 }
 
 impl WireId {
@@ -57,27 +60,30 @@ impl Speaker {
     pub fn of(headers: &HeaderMap) -> Self {
         let id = |name: &str| WireId::new(one(headers, name)?.trim());
         let program = AgentProgram::of(headers);
-        let (session, agent, parent, role) = match program {
+        let (session, agent, parent) = match program {
             AgentProgram::ClaudeCode => (
                 id("x-claude-code-session-id"),
                 id("x-claude-code-agent-id"),
                 id("x-claude-code-parent-agent-id"),
-                None,
             ),
-            // A thread without a parent is the main one.
+            // The session is the thread of the main agent, which is the one without a parent.
             AgentProgram::Codex => {
-                let parent = id("x-codex-parent-thread-id");
-                let thread = id("thread-id");
-                let session = id("session-id").or_else(|| id("session_id"));
-                match parent {
-                    Some(parent) => (session, thread, Some(parent), id("x-openai-subagent")),
-                    None => (session.or(thread), None, None, id("x-openai-subagent")),
+                match (id("session-id"), id("thread-id"), id("x-codex-parent-thread-id")) {
+                    (session, thread, Some(parent)) => {
+                        let parent = Some(parent).filter(|parent| session.as_ref() != Some(parent));
+                        (session, thread, parent)
+                    }
+                    (session, thread, None) => (session.or(thread), None, None),
                 }
             }
-            AgentProgram::Other => (None, None, None, None),
+            AgentProgram::Other => (None, None, None),
         };
-        let parent = parent.filter(|parent| agent.as_ref() != Some(parent));
-        Self { program, session, agent, parent, role }
+        let parent = parent.filter(|parent| agent.is_some() && agent.as_ref() != Some(parent));
+        let (role, name) = match program {
+            AgentProgram::Codex if agent.is_some() => (id("x-openai-subagent"), codex_name(headers)),
+            AgentProgram::ClaudeCode | AgentProgram::Codex | AgentProgram::Other => (None, None),
+        };
+        Self { program, session, agent, parent, role, name }
     }
 }
 
@@ -96,6 +102,17 @@ impl AgentProgram {
             Self::Other
         }
     }
+}
+
+/// Codex names an agent by its path, as in `/root/oaks`, among other things in one header.
+fn codex_name(headers: &HeaderMap) -> Option<WireId> {
+    #[derive(Deserialize)]
+    struct TurnMetadata {
+        agent_name: String,
+    }
+    let metadata = one(headers, "x-codex-turn-metadata")?;
+    let TurnMetadata { agent_name } = serde_json::from_str(metadata).ok()?;
+    WireId::new(agent_name.rsplit('/').next()?)
 }
 
 /// A header that is there once.

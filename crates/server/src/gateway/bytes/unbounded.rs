@@ -37,8 +37,20 @@ pub(super) fn refuse_unbounded(format: CallFormat, root: JsonNode<'_>) -> Result
                 if std::mem::replace(&mut has_tools, true) {
                     return Err(bad("`tools` is in one object twice: send it once"));
                 }
+                if value.kind() != JsonKind::Array {
+                    return Err(bad("`tools` is no list"));
+                }
                 for tool in value.items() {
                     refuse_tool(format, tool)?;
+                }
+            }
+            "input" if format == CallFormat::Responses => {
+                for item in value.items() {
+                    if item.member("type")?.is_some_and(|kind| kind.is_text("additional_tools")) {
+                        for tool in item.member("tools")?.into_iter().flat_map(JsonNode::items) {
+                            refuse_tool(format, tool)?;
+                        }
+                    }
                 }
             }
             "context_management" => refuse_compaction(value)?,

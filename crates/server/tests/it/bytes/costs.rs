@@ -42,6 +42,7 @@ fn what_no_hold_bounds_is_refused() {
         (responses, r#""tools":[{"type":"shell","environment":{"type":"container_auto"}}]"#),
         (responses, r#""tools":[{"type":"namespace","name":"x","tools":[{"type":"web_search"}]}]"#),
         (responses, r#""context_management":[{"type":"compaction","compact_threshold":9}]"#),
+        (responses, r#""input":[{"type":"additional_tools","tools":[{"type":"web_search"}]}]"#),
         (responses, r#""prompt":{"id":"p"}"#),
         (responses, r#""input":[{"role":"user","content":[{"type":"input_audio"}]}]"#),
     ];
@@ -78,6 +79,10 @@ fn what_costs_only_its_tokens_passes() {
         ),
         (responses, r#""tools":[{"type":"namespace","name":"x","tools":[{"type":"function","name":"y"}]}]"#),
         (responses, r#""tools":[{"type":"tool_search","execution":"client"}]"#),
+        (
+            responses,
+            r#""input":[{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}]"#,
+        ),
     ];
     for (format, member) in cases {
         assert!(read(format, &body(member)).is_ok(), "{member}");

@@ -61,7 +61,7 @@ fn what_a_provider_counted_is_not_counted_again() {
             if at == marked {
                 part["cache_control"] = json!({ "type": "ephemeral" });
             }
-            json!({ "role": if at % 2 == 0 { "user" } else { "assistant" }, "content": [part] })
+            json!({ "role": if at.is_multiple_of(2) { "user" } else { "assistant" }, "content": [part] })
         };
         (0..count).map(message).collect()
     };

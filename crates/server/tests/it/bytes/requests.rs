@@ -106,8 +106,13 @@ enum Cap {
     Tokens(u64),
 }
 
-fn cap() -> impl Strategy<Value = Cap> {
-    prop_oneof![Just(Cap::Missing), Just(Cap::Null), (1_u64..100_000).prop_map(Cap::Tokens)]
+/// A number that is often next to the one that decides.
+fn near(decides: u64, others: std::ops::Range<u64>) -> impl Strategy<Value = u64> {
+    prop_oneof![1 => decides - 1..=decides + 1, 2 => others]
+}
+
+fn cap(granted: u64) -> impl Strategy<Value = Cap> {
+    prop_oneof![Just(Cap::Missing), Just(Cap::Null), near(granted, 1..100_000).prop_map(Cap::Tokens)]
 }
 
 /// `stream_options` as a program sends it, and as it must go up.
@@ -123,7 +128,7 @@ const STREAM_OPTIONS: [(&str, &str); 7] = [
 
 fn written(format: CallFormat, granted: u64) -> impl Strategy<Value = Written> {
     let options = prop_oneof![Just(None), prop::sample::select(STREAM_OPTIONS.to_vec()).prop_map(Some)];
-    (cap(), any::<bool>(), options, 1_024_u64..40_000, any::<bool>()).prop_flat_map(
+    (cap(granted), any::<bool>(), options, near(granted, 1_024..40_000), any::<bool>()).prop_flat_map(
         move |(cap, is_streamed, options, budget, has_thinking)| {
             let (mut added, mut known) = (Vec::new(), Vec::new());
             let mut put = |name_of: &'static str, sent: String, expected: String| {

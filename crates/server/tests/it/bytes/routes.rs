@@ -89,8 +89,14 @@ fn id(text: &str) -> Option<WireId> {
 fn each_program_says_who_speaks_in_its_own_headers() {
     let main =
         Speaker::of(&headers(&[("user-agent", "claude-cli/2.1.0"), ("x-claude-code-session-id", "s")]));
-    let nobody =
-        Speaker { program: AgentProgram::Other, session: None, agent: None, parent: None, role: None };
+    let nobody = Speaker {
+        program: AgentProgram::Other,
+        session: None,
+        agent: None,
+        parent: None,
+        role: None,
+        name: None,
+    };
     assert_eq!(main, Speaker { program: AgentProgram::ClaudeCode, session: id("s"), ..nobody.clone() });
     let below = Speaker::of(&headers(&[
         ("x-claude-code-session-id", "s"),
@@ -107,8 +113,20 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         ("thread-id", "u"),
         ("x-codex-parent-thread-id", "t"),
         ("x-openai-subagent", "collab_spawn"),
+        ("x-codex-turn-metadata", r#"{"session_id":"s","agent_name":"/root/oaks","window_number":0}"#),
     ]));
-    assert_eq!(thread, Speaker { agent: id("u"), parent: id("t"), role: id("collab_spawn"), ..codex });
+    // The session is the main thread, so what is below it has no other parent.
+    let below_main = Speaker::of(&headers(&[
+        ("user-agent", "codex_exec/0.166.0"),
+        ("session-id", "s"),
+        ("thread-id", "u"),
+        ("x-codex-parent-thread-id", "s"),
+    ]));
+    assert_eq!(below_main, Speaker { agent: id("u"), ..codex.clone() });
+    assert_eq!(
+        thread,
+        Speaker { agent: id("u"), parent: id("t"), role: id("collab_spawn"), name: id("oaks"), ..codex }
+    );
     assert_eq!(Speaker::of(&headers(&[("user-agent", "goose/1")])), nobody);
 }
 
