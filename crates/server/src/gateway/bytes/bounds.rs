@@ -33,6 +33,8 @@ pub const ANTHROPIC_IMAGE_TOKENS: u64 = 4_800;
 pub const OPEN_AI_IMAGE_TOKENS: u64 = 12_500;
 /// Most tokens of an image for `gpt-4o-mini`, which counts each as many times as many.
 pub const GPT_4O_MINI_IMAGE_TOKENS: u64 = 50_000;
+/// The context of Anthropic's models with `context-1m` in `anthropic-beta`.
+pub const LONG_CONTEXT: u64 = 1_000_000;
 
 /// Smallest thinking budget that Anthropic takes. The cap must be larger.
 pub const THINKING_TOKENS_MIN: u64 = 1_024;

@@ -10,7 +10,7 @@ use spinney_drivers::tokens::Tokenizer;
 use spinney_drivers::wire::Secrets;
 use spinney_kernel::budget::Used;
 
-use super::bounds::{MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN};
+use super::bounds::{LONG_CONTEXT, MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN};
 use super::error::{GatewayError, GatewayErrorKind};
 use super::input::{InputBlocks, InputCount, KnownInput, UnboundedInput, image_tokens};
 use super::input_blocks::input_blocks;
@@ -45,6 +45,8 @@ pub struct CallRequest {
     thinking: Option<ThinkingBudget>,
     usage: UsageAsk,
     input: InputBlocks,
+    /// Whether it asks for a context of a million tokens.
+    has_long_context: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -113,7 +115,20 @@ impl CallRequest {
             _ => UsageAsk::Given,
         };
         let input = input_blocks(format, root)?;
-        Ok(Self { format, upstream, model, is_streamed, inside, caps, thinking, usage, input, body })
+        let has_long_context = has_long_context(headers);
+        Ok(Self {
+            format,
+            upstream,
+            model,
+            is_streamed,
+            inside,
+            caps,
+            thinking,
+            usage,
+            input,
+            has_long_context,
+            body,
+        })
     }
 
     #[must_use]
@@ -166,6 +181,8 @@ impl CallRequest {
             (ProviderApi::Anthropic, _) | (_, CallUpstream::Elsewhere) => Tokenizer::Bytes,
         };
         let image_tokens = image_tokens(api, &self.model);
+        let context =
+            context.map(|known| if self.has_long_context { known.max(LONG_CONTEXT) } else { known });
         let count = InputCount { model: &self.model, tokenizer, image_tokens, context };
         let text = std::str::from_utf8(&self.body).unwrap_or_default();
         self.input.tokens_max(text, &count, known)
@@ -229,6 +246,12 @@ impl ThinkingBudget {
         let tokens = (cap - cap / 4).max(THINKING_TOKENS_MIN);
         Splice::new(self.span.clone(), tokens.to_string())
     }
+}
+
+/// Anthropic's larger context is asked for in a header.
+fn has_long_context(headers: &HeaderMap) -> bool {
+    let betas = headers.get_all("anthropic-beta").iter().filter_map(|betas| betas.to_str().ok());
+    betas.flat_map(|betas| betas.split(',')).any(|beta| beta.trim().starts_with("context-1m"))
 }
 
 fn plain_encoding(headers: &HeaderMap) -> Result<(), GatewayError> {

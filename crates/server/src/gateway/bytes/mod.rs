@@ -11,7 +11,7 @@
 //!    used.
 //! 5. Whatever we answer ourselves is a [`GatewayError`], in the words of the format that the program speaks.
 //!
-//! What is changed on the way is listed in `docs/exec.md`; everything else passes byte for byte (decision 0037).
+//! What is changed on the way is listed in `docs/gateway.md`; everything else passes byte for byte (decision 0037).
 
 pub mod bounds;
 mod call_request;

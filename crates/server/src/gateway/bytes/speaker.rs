@@ -104,7 +104,7 @@ impl AgentProgram {
     }
 }
 
-/// Codex names an agent by its path, as in `/root/oaks`, among other things in one header.
+/// Codex names an agent by its path from the main agent, among other things in one header.
 fn codex_name(headers: &HeaderMap) -> Option<WireId> {
     #[derive(Deserialize)]
     struct TurnMetadata {

@@ -1,5 +1,5 @@
 //! Requests whose cost no hold bounds: they ask for something that is billed by another unit, at another price, or more
-//! often than once. Each is refused with what to do instead. `docs/exec.md` has the list.
+//! often than once. Each is refused with what to do instead. `docs/gateway.md` has the list.
 
 use spinney_drivers::prices::refused_param;
 
@@ -119,8 +119,6 @@ fn refuse_tool(format: CallFormat, tool: JsonNode<'_>) -> Result<(), GatewayErro
 fn remedy(kind: &str) -> &'static str {
     if kind.starts_with("web_search") {
         " (Claude Code: `--disallowedTools WebSearch`; Codex: `-c web_search=disabled`)"
-    } else if kind.starts_with("image_generation") {
-        " (Codex: `--disable image_generation`)"
     } else {
         ""
     }

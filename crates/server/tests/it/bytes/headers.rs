@@ -1,4 +1,4 @@
-//! G12: headers pass in both directions, but for those that `docs/exec.md` names.
+//! G12: headers pass in both directions, but for those that `docs/gateway.md` names.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::*;
@@ -69,4 +69,12 @@ fn what_the_connection_names_is_about_the_connection() {
     let down = headers_down(&headers);
     assert_eq!(down.len(), 1);
     assert_eq!(down["x-other"], "2");
+}
+
+#[test]
+fn g12_the_page_names_every_header_that_does_not_pass() {
+    let page = include_str!("../../../../../docs/gateway.md");
+    for name in [HOP.as_slice(), &UP, &DOWN].concat() {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
 }

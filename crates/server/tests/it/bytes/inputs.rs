@@ -1,10 +1,11 @@
 //! The bound of an input: never below what its text has, and no more than what is new once a provider has counted.
 
+use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spinney_drivers::tokens::Tokenizer;
 use spinney_kernel::budget::{Usage, Used};
-use spinney_server::gateway::bytes::{CallFormat, CallRequest};
+use spinney_server::gateway::bytes::{CallFormat, CallRequest, CallUpstream};
 
 use super::read;
 
@@ -136,6 +137,14 @@ fn what_is_not_in_the_request_is_bounded_by_the_context() {
         let error = call.input_tokens_max(None, None).unwrap_err().to_string();
         assert!(error.contains("whose size is unknown"), "{error}");
     }
+    // A larger context is asked for in a header.
+    let mut headers = HeaderMap::new();
+    headers.insert("anthropic-beta", HeaderValue::from_static("claude-code-20250219, context-1m-2025-08-07"));
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": [file] }] }).to_string();
+    let long =
+        CallRequest::read(CallFormat::Messages, CallUpstream::Provider, &headers, body.into_bytes().into())
+            .unwrap();
+    assert_eq!(long.input_tokens_max(Some(200_000), None).unwrap(), 1_000_000);
     // A file that was counted once is known.
     let known = call(
         CallFormat::Messages,

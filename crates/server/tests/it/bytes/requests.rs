@@ -1,4 +1,4 @@
-//! G12: what goes up is what the program sent, but for the fields that `docs/exec.md` names.
+//! G12: what goes up is what the program sent, but for the fields that `docs/gateway.md` names.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
@@ -303,4 +303,19 @@ fn a_compressed_body_is_refused() {
     let body = Bytes::from_static(b"{}");
     let error = CallRequest::read(CallFormat::Responses, CallUpstream::Provider, &headers, body).unwrap_err();
     assert_eq!(error.message, "the body is compressed, which the gateway does not read: send it as it is");
+}
+
+#[test]
+fn g12_the_page_names_every_field_that_changes() {
+    let page = include_str!("../../../../../docs/gateway.md");
+    let fields = [
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "thinking.budget_tokens",
+        "stream_options.include_usage",
+    ];
+    for field in fields {
+        assert!(page.contains(&format!("`{field}`")), "{field}");
+    }
 }

@@ -113,7 +113,7 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         ("thread-id", "u"),
         ("x-codex-parent-thread-id", "t"),
         ("x-openai-subagent", "collab_spawn"),
-        ("x-codex-turn-metadata", r#"{"session_id":"s","agent_name":"/root/oaks","window_number":0}"#),
+        ("x-codex-turn-metadata", r#"{"session_id":"s","agent_name":"/main/oaks","window_number":0}"#),
     ]));
     // The session is the main thread, so what is below it has no other parent.
     let below_main = Speaker::of(&headers(&[
