@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Aim;
-use spinney_kernel::definition::{Graph, Refusal};
+use spinney_kernel::definition::{Graph, ModelSpec, Refusal};
 use spinney_kernel::record::{
     Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut, ModelCall,
     NodeEnd, NodeStart, Outcome, Restored, Skip, Span, Spawned, StartOf, StopReason, Summary, ToolCall,
@@ -112,6 +112,7 @@ pub(crate) fn describe(names: &EventNames, event: &Event) -> Line {
             "is told that it called {} {count} times in a row with the same arguments and the same result",
             short(tool)
         )),
+        Event::ModelAdded { model, spec } => detail(format!("model {model} may be called, {}", priced(spec))),
         Event::BreakerChanged { model, breaker } => broken(model, *breaker),
         Event::RateLimited { model, .. } => main_line(format!("model {model} is rate limited")),
         Event::CallAsked { call, agent, work } => asked(names, *call, agent, work),
@@ -413,11 +414,19 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
 
 fn name(names: &EventNames, call: CallId) -> String {
     match names.calls.find(call).map(|open| &open.aim) {
-        Some(Aim::Turn(model) | Aim::LastTurn(model)) => format!("model {model}"),
+        Some(Aim::Turn(model) | Aim::LastTurn(model) | Aim::Outside(model)) => format!("model {model}"),
         Some(Aim::Summary(model)) => format!("model {model} for a summary"),
         Some(Aim::Tool(tool)) => tool.to_string(),
         Some(Aim::Child | Aim::Wait(_) | Aim::Question) | None => format!("call {}", call.0),
     }
+}
+
+fn cut_text(stop: StopReason) -> &'static str {
+    if stop == StopReason::OutputCap { ", cut at the output cap" } else { "" }
+}
+
+fn priced(spec: &ModelSpec) -> &'static str {
+    if spec.price.is_some() { "and its price is known" } else { "and has no price" }
 }
 
 fn why(fault: &Fault) -> String {
@@ -456,6 +465,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> Line {
                 (Some(Aim::Turn(_) | Aim::LastTurn(_)), false) => {
                     main_line(format!("says: {}", short(&body.text)))
                 }
+                (Some(Aim::Outside(_)), _) => main_line(format!("{name} answered{}", cut_text(*stop))),
                 (Some(Aim::Child | Aim::Wait(_) | Aim::Question) | None, _) => {
                     detail(format!("{name} is done"))
                 }

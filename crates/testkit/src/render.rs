@@ -217,6 +217,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::RepeatsNoticed { agent, tool, count, count_max } => {
             format!("{agent} told: {tool} {count} times in a row, the end is at {count_max}")
         }
+        Event::ModelAdded { model, .. } => format!("model {model} added"),
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),
     }

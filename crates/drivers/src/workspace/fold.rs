@@ -201,6 +201,8 @@ impl Steps {
         let Some(call) = self.open.enter(event) else { return };
         let tool = |tool: &str, args| Asked { tool: tool.to_owned(), args };
         let other = match event {
+            // A program outside has its own files.
+            Event::CallAsked { work: Work::Model(model), .. } if model.outside.is_some() => return,
             Event::CallAsked { work: Work::Model(model), .. } => {
                 let name = if call.aim.is_turn() { ANSWER } else { SUMMARY };
                 tool(name, map(json!({ "model": model.model })))

@@ -124,6 +124,11 @@ impl Contexts {
             }
             Event::ValueWritten { .. } => self.shared.apply(event),
             Event::ValuesCleared { .. } => self.shared = SharedValues::default(),
+            Event::ModelAdded { model, spec } => {
+                if let Some(definition) = &mut self.definition {
+                    Arc::make_mut(definition).models.insert(model.clone(), spec.as_ref().clone());
+                }
+            }
             Event::CallEnded { outcome, .. } => {
                 let ended = self.open.leave(event);
                 ended.into_iter().for_each(|call| self.call_ended(call, outcome));
@@ -287,6 +292,9 @@ impl Contexts {
 
     fn asked(&mut self, agent: &AgentId, work: &Work) {
         let (Work::Model(model), Some(context)) = (work, self.agents.get_mut(agent)) else { return };
+        if model.outside.is_some() {
+            return;
+        }
         match &model.summary {
             Some(covers) => {
                 let summarising = Summarising::new(context, model, covers);
@@ -327,6 +335,8 @@ impl Contexts {
         let OpenCall { agent, aim, ask, is_void: false, .. } = call else { return };
         self.last_calls.remove(&agent);
         match &aim {
+            // A program outside has its own context.
+            Aim::Outside(_) => return,
             Aim::Turn(_) => {
                 return self.take_said(&agent, outcome.said(TurnKind::Ordinary, self.briefs.rules()));
             }

@@ -30,6 +30,8 @@ pub enum Aim {
     LastTurn(ModelName),
     /// A summary of what leaves a window.
     Summary(ModelName),
+    /// A call of a program outside the tree.
+    Outside(ModelName),
     Tool(ToolName),
     /// Waits for the child that the call spawned.
     Child,
@@ -44,6 +46,7 @@ impl Aim {
         match work {
             Work::Model(work) if work.summary.is_some() => Self::Summary(work.model.clone()),
             Work::Model(work) if work.wrap_up.is_some() => Self::LastTurn(work.model.clone()),
+            Work::Model(work) if work.outside.is_some() => Self::Outside(work.model.clone()),
             Work::Model(work) => Self::Turn(work.model.clone()),
             Work::Tool(work) => Self::Tool(work.tool.clone()),
             Work::Child(_) => Self::Child,
@@ -60,13 +63,16 @@ impl Aim {
     #[must_use]
     pub const fn model(&self) -> Option<&ModelName> {
         match self {
-            Self::Turn(model) | Self::LastTurn(model) | Self::Summary(model) => Some(model),
+            Self::Turn(model) | Self::LastTurn(model) | Self::Summary(model) | Self::Outside(model) => {
+                Some(model)
+            }
             Self::Tool(_) | Self::Child | Self::Wait(_) | Self::Question => None,
         }
     }
 
     fn switch(&mut self, to: &ModelName) {
-        if let Self::Turn(model) | Self::LastTurn(model) | Self::Summary(model) = self {
+        if let Self::Turn(model) | Self::LastTurn(model) | Self::Summary(model) | Self::Outside(model) = self
+        {
             model.clone_from(to);
         }
     }

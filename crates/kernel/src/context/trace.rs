@@ -192,7 +192,7 @@ impl Trace {
     fn kind_of_call(&self, call: CallId, is_end: bool) -> Kind {
         let open = self.calls.find(call);
         let topic = match open.map(|open| &open.aim) {
-            Some(Aim::Turn(_) | Aim::LastTurn(_)) => "model.call",
+            Some(Aim::Turn(_) | Aim::LastTurn(_) | Aim::Outside(_)) => "model.call",
             Some(Aim::Summary(_)) => "model.summary",
             Some(Aim::Tool(_)) => "tool.call",
             Some(Aim::Child | Aim::Wait(_)) | None => "agent.wait",

@@ -358,12 +358,7 @@ impl Definition {
         }
         bounded("models", self.models.len())?;
         bounded("roles", self.roles.len())?;
-        for model in self.models.values() {
-            model.price.as_ref().map_or(Ok(()), check_price)?;
-            model.rate.check()?;
-            bounded("fallback", model.fallback.len())?;
-            model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))?;
-        }
+        self.models.values().try_for_each(|model| self.check_spec(model))?;
         self.shared.check(self)?;
         bounded("tools", self.tools.len())?;
         for (name, tool) in &self.tools {
@@ -385,6 +380,22 @@ impl Definition {
             self.model(model)?;
         }
         Ok(())
+    }
+
+    fn check_spec(&self, model: &ModelSpec) -> Result<(), Refusal> {
+        model.price.as_ref().map_or(Ok(()), check_price)?;
+        model.rate.check()?;
+        bounded("fallback", model.fallback.len())?;
+        model.fallback.iter().try_for_each(|name| self.model(name).map(|_| ()))
+    }
+
+    /// Whether a model may be added: its name is new, and it is valid beside the others.
+    pub(crate) fn check_added(&self, name: &ModelName, model: &ModelSpec) -> Result<(), Refusal> {
+        if self.models.contains_key(name) {
+            return Err(Refusal::ModelExists { model: name.clone() });
+        }
+        bounded("models", self.models.len() + 1)?;
+        self.check_spec(model)
     }
 
     fn check_inputs(&self) -> Result<(), Refusal> {

@@ -65,6 +65,10 @@ pub enum Refusal {
     RoleNotAllowed { role: RoleName, allowed: Vec<RoleName> },
     #[error("no model is called `{model}`{}", one_of(known))]
     UnknownModel { model: ModelName, known: Vec<ModelName> },
+    #[error("the tree has a model `{model}` already: a model keeps its price")]
+    ModelExists { model: ModelName },
+    #[error("call {call} does not wait: only a call that has not started can be withdrawn")]
+    NotWaiting { call: CallId },
     #[error("model `{model}` is not allowed here{}", one_of(allowed))]
     ModelNotAllowed { model: ModelName, allowed: Vec<ModelName> },
     #[error("not allowed here: {}{}", listed(tools), one_of(allowed))]
@@ -314,6 +318,12 @@ impl Body {
         if !self.parts().is_empty() {
             return Err(BadPart::TextOnly { what: what.to_owned() }.into());
         }
+        check_text(what, &self.text, limit::TEXT_BYTES_MAX)
+    }
+
+    /// Refuses a text that is too long or has too many parts.
+    pub(crate) fn checked_with_parts(&self, what: &'static str) -> Result<(), Refusal> {
+        check_parts(self.parts().iter())?;
         check_text(what, &self.text, limit::TEXT_BYTES_MAX)
     }
 

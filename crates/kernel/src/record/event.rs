@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Shortfall, Terms};
-use crate::definition::{Definition, Graph};
+use crate::definition::{Definition, Graph, ModelSpec};
 use crate::record::{
     ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout, Outcome, Question,
     Shortened, Span, Spawned, Standing, Summary, WaitFor, Why, Work,
@@ -356,6 +356,11 @@ pub enum Event {
         by: HeldBy,
         until: Time,
     },
+    /// A model was added to the definition of a running tree.
+    ModelAdded {
+        model: ModelName,
+        spec: Box<ModelSpec>,
+    },
     BreakerChanged {
         model: ModelName,
         breaker: BreakerState,
@@ -415,6 +420,7 @@ impl Event {
             Self::TreeContinued => "tree_continued",
             Self::TreeBranched(_) => "tree_branched",
             Self::LimitRaised { .. } => "limit_raised",
+            Self::ModelAdded { .. } => "model_added",
             Self::BreakerChanged { .. } => "breaker_changed",
             Self::RateLimited { .. } => "rate_limited",
         }
@@ -469,6 +475,7 @@ impl Event {
             | Self::TreeSuspended
             | Self::TreeContinued
             | Self::TreeBranched(_)
+            | Self::ModelAdded { .. }
             | Self::BreakerChanged { .. }
             | Self::RateLimited { .. } => None,
         }
@@ -526,6 +533,7 @@ impl Event {
             Self::TreeUnhalted => "tree.unhalt",
             Self::TreeSuspended => "tree.suspend",
             Self::TreeContinued => "tree.continue",
+            Self::ModelAdded { .. } => "model.add",
             Self::BreakerChanged { .. } => "model.breaker",
             Self::RateLimited { .. } => "model.rate",
             Self::AgentSpawned(_) => "agent.spawn",
@@ -554,6 +562,9 @@ impl Event {
             | Self::MessageSent { body, .. }
             | Self::MessagePublished { body, .. } => vec![body],
             Self::CallEnded { outcome, .. } => outcome.body().into_iter().collect(),
+            Self::CallAsked { work, .. } => {
+                work.outside().map(|outside| &outside.request).into_iter().collect()
+            }
             Self::QuestionAsked { question, .. } => match &question.on_timeout {
                 OnTimeout::Default(answer) => vec![answer],
                 OnTimeout::Fail | OnTimeout::Cancel => Vec::new(),
@@ -572,7 +583,6 @@ impl Event {
             | Self::AgentPaused { .. }
             | Self::AgentUnpaused { .. }
             | Self::AgentRedirected { .. }
-            | Self::CallAsked { .. }
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
             | Self::FirstToken { .. }
@@ -594,6 +604,7 @@ impl Event {
             | Self::RepeatsNoticed { .. }
             | Self::LimitRaised { .. }
             | Self::ClockSet { .. }
+            | Self::ModelAdded { .. }
             | Self::BreakerChanged { .. }
             | Self::CheckpointMade { .. }
             | Self::TreeBranched(_)

@@ -39,5 +39,5 @@ pub use tool_ask::ToolAsk;
 pub use value::{NamedValue, ValueForm};
 pub use wait_need::{Ballot, WaitNeed};
 pub use waiting::Why;
-pub use work::{ChildCall, ModelCall, OnTimeout, Question, Sources, ToolCall, WaitFor, Work};
+pub use work::{ChildCall, ModelCall, OnTimeout, OutsideCall, Question, Sources, ToolCall, WaitFor, Work};
 pub use wrap_up::{WrapUpCall, WrapUpReason};

@@ -45,6 +45,19 @@ pub struct ModelCall {
     /// Set if it is the agent's last call, which has no tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<Box<WrapUpCall>>,
+    /// Set if a program outside the tree makes the call. Rules 4 never set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Box<OutsideCall>>,
+}
+
+/// A call that a program outside the tree makes, with its own context and its own retries. The tree only holds and
+/// books what it costs: it makes no second attempt, and a call that does not fit halts the tree and waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutsideCall {
+    /// What the program sent, as files; empty if only counts are kept.
+    #[serde(default, skip_serializing_if = "Body::is_empty")]
+    pub request: Body,
 }
 
 impl ModelCall {
@@ -61,6 +74,7 @@ impl ModelCall {
             left: None,
             continues: false,
             wrap_up: None,
+            outside: None,
         }
     }
 
@@ -86,6 +100,15 @@ impl Work {
     pub fn wrap_up(&self) -> Option<&WrapUpReason> {
         match self {
             Self::Model(model) => model.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason),
+            Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => None,
+        }
+    }
+
+    /// What a program outside the tree sent, if it makes the call.
+    #[must_use]
+    pub fn outside(&self) -> Option<&OutsideCall> {
+        match self {
+            Self::Model(model) => model.outside.as_deref(),
             Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => None,
         }
     }

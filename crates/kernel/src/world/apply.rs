@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Halt, Subject, World};
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
-use crate::definition::{Builtin, Graph};
+use crate::definition::{Builtin, Graph, ModelSpec};
 use crate::record::{
     Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header, HeldBy,
     ModelCall, NamedValue, NodeEnd, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind,
@@ -116,6 +116,7 @@ impl World {
             Event::TreeContinued => self.suspended = false,
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
+            Event::ModelAdded { model, spec } => self.model_added(model, spec),
             Event::BreakerChanged { model, breaker } => self.set_breaker(model, *breaker, None),
             Event::RateLimited { model, until } => {
                 self.gates.entry(model.clone()).or_default().limited_until = Some(*until);
@@ -163,6 +164,11 @@ impl World {
         if let (Attachment::Call { call, ask }, Some(parent)) = (spawned.attachment, &spawned.parent) {
             self.asked(call, ask, parent, Work::Child(ChildCall { agent: spawned.agent.clone() }), None);
         }
+    }
+
+    fn model_added(&mut self, name: &ModelName, spec: &ModelSpec) {
+        let Some(definition) = &mut self.definition else { unreachable!("a running tree has a definition") };
+        Arc::make_mut(definition).models.insert(name.clone(), spec.clone());
     }
 
     fn wrap_up_started(&mut self, id: &AgentId, stops: bool) {
@@ -338,7 +344,9 @@ impl World {
             // Not a turn: what is unread stays unread.
             agent.progress.set_failed(None);
             agent.progress.window.summary_asked(&covers.spans);
-        } else if let Work::Model(work) = &work {
+        } else if let Work::Model(work) = &work
+            && work.outside.is_none()
+        {
             match &work.wrap_up {
                 // The packet is cut, the context is not.
                 Some(wrap_up) if wrap_up.cut.is_some() => agent.progress.asked_with_less(),
@@ -477,6 +485,7 @@ impl World {
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
+        let is_outside = call.work.outside().is_some();
         let continues = matches!(&call.work, Work::Model(model) if model.continues);
         if let Work::Question(_) = &call.work {
             let answer =
@@ -505,7 +514,8 @@ impl World {
         }
         agent.kinds.waits -= u16::from(is_wait);
         agent.kinds.unasked -= u16::from(ask.is_none());
-        if is_void {
+        // The context of a program outside is its own.
+        if is_void || is_outside {
             return;
         }
         if let (Outcome::Done { .. }, Some(model), Some(tokens)) = (outcome, turn_model, input_tokens) {

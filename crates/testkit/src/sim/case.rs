@@ -459,6 +459,7 @@ fn may_act(before: &World, what: &What) -> Law {
         Request::Spawn(request) => own(&request.parent),
         Request::Followup(request) => own(&request.parent),
         Request::Hold(request) => own(&request.agent),
+        Request::Withdraw(request) => own(&request.agent),
         Request::Wait(request) => own(&request.agent),
         Request::Ask(request) => own(&request.agent),
         Request::Finish(request) => own(&request.agent),
@@ -475,6 +476,7 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Answer(_)
         | Request::Redirect(_)
         | Request::Raise(_)
+        | Request::AddModel(_)
         | Request::Branch(_)
         | Request::Rollback(_) => Err(format!("{by} did what only a person may")),
     }

@@ -126,6 +126,7 @@ impl Witness {
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
+            | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }
             | Event::RateLimited { .. } => Ok(()),

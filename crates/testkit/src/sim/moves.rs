@@ -11,8 +11,8 @@ use spinney_kernel::rules::report::{
     Breaker, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
-    Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause, Raise,
-    Redirect, Refresh, Request, Send, Spawn, Unpause, Wait,
+    AddModel, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause,
+    Raise, Redirect, Refresh, Request, Send, Spawn, Unpause, Wait, Withdraw,
 };
 use spinney_kernel::words::{
     AgentId, BlobHash, BlobRef, Body, By, CallId, Category, Envelope, Fault, FaultKind, Running, Thought,
@@ -28,8 +28,11 @@ use crate::fixture::parse;
 
 /// The next input of a tree.
 pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
-    if world.halted().is_some() && dice.once_in(3) {
-        return What::Request { by: By::Person, request: Box::new(raise(dice, root(world))) };
+    if let Some(halt) = world.halted()
+        && dice.once_in(3)
+    {
+        let raise = raise(dice, halt.account.clone());
+        return What::Request { by: By::Person, request: Box::new(raise) };
     }
     if world.is_suspended() && dice.once_in(4) {
         return What::Report(Report::Continued(Continued {}));
@@ -60,7 +63,12 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
     match dice.below(verbs) {
         0..17 => Request::Spawn(spawn(dice, agent)),
         17 => Request::Followup(followup(dice, world, agent)),
+        18..38 if dice.once_in(12) => Request::Withdraw(Withdraw { agent, call: a_call(dice, world) }),
         18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
+        38..39 if dice.once_in(4) => {
+            let model = parse(&format!("added-{}", dice.below(5)));
+            Request::AddModel(AddModel { model, spec: Box::default() })
+        }
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
         39..40 => raise(dice, agent),
         40..42 => tell(dice, world, agent),
@@ -162,6 +170,14 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
             args: String::new(),
             cost_nanos_max: if dice.once_in(2) { dice.below(50_000) } else { 0 },
             lost: if dice.once_in(2) { OnLost::Repeatable } else { OnLost::Presumed },
+        };
+    }
+    if dice.once_in(5) {
+        return HoldFor::Outside {
+            model: parse(dice.pick(&MODELS).unwrap_or("m")),
+            input_tokens: dice.below(80),
+            output_cap: dice.below(120),
+            request: Body::default(),
         };
     }
     HoldFor::Model {

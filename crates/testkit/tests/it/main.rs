@@ -28,6 +28,7 @@ mod messages;
 mod observed;
 mod offload;
 mod on_low;
+mod outside;
 mod parsed_values;
 mod part_rules;
 mod parts;

@@ -222,7 +222,12 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         let ceiling = short.limit.saturating_sub(short.reserve);
         short.spent >= ceiling || short.spent + short.asked > ceiling
     };
+    let is_outside = call.work.outside().is_some();
     match refusal.shortfall().filter(|(_, short)| is_turn && gone(short)) {
+        Some((account, short)) if is_outside => {
+            let (account, short) = (account.clone(), *short);
+            return halt(draft, id, ix, account, short);
+        }
         Some((account, short)) => {
             let (account, short) = (account.clone(), *short);
             let halts = halts_tree(draft, ix, &account, &short);
@@ -236,10 +241,7 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
                 return Admitted::Refused(refusal);
             }
             if halts {
-                let agent = draft.agent_id(ix).clone();
-                draft.record(Event::TreeHalted { agent, call: id, account, short });
-                wait(draft, id, Pause::on(Why::Halted));
-                return Admitted::Waiting(Why::Halted);
+                return halt(draft, id, ix, account, short);
             }
             end(draft, id, Outcome::Refused { refusal: refusal.clone() });
             agent::end(draft, ix, Exit::Exhausted { account, short }, None);
@@ -247,6 +249,14 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         None => end(draft, id, Outcome::Refused { refusal: refusal.clone() }),
     }
     Admitted::Refused(refusal)
+}
+
+/// Nothing new starts until the ceiling of `account` is raised or the call is given up.
+fn halt(draft: &mut Draft<'_>, id: CallId, ix: AgentIx, account: AgentId, short: Shortfall) -> Admitted {
+    let agent = draft.agent_id(ix).clone();
+    draft.record(Event::TreeHalted { agent, call: id, account, short });
+    wait(draft, id, Pause::on(Why::Halted));
+    Admitted::Waiting(Why::Halted)
 }
 
 /// The root's ceiling halts the tree, unless the root's reserve is the reason, or the agent asked for more than there

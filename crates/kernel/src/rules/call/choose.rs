@@ -89,6 +89,10 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
     }
     let chosen = match &draft.agent(call.agent).charter.on_low {
         OnLow::Halt => None,
+        // A program outside makes nothing of an answer that ends within its first sentence.
+        OnLow::Shrink if work.outside.is_some() => {
+            shrunk(draft, call.agent, work, limit::OUTPUT_TOKENS_SHRUNK)
+        }
         OnLow::Shrink => shrunk(draft, call.agent, work, limit::OUTPUT_TOKENS_MIN),
         OnLow::Downgrade(model) => elsewhere(draft, call, work, model),
     };

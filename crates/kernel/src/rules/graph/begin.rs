@@ -14,7 +14,9 @@ use crate::definition::{
 use crate::record::{
     Alarm, Attachment, Event, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned, StartOf,
 };
-use crate::rules::request::{Collect, Spawn, check_agents, check_depth, check_room, room_for_call, terms};
+use crate::rules::request::{
+    AtSpentCeiling, Collect, Spawn, check_agents, check_depth, check_room, room_for_call, terms,
+};
 use crate::rules::{Draft, clock, shared};
 use crate::words::{AgentId, Body, By, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::world::{AgentIx, GraphRun};
@@ -75,7 +77,7 @@ pub(crate) fn run_pipeline(draft: &mut Draft<'_>, caller: AgentIx, written: &Val
     room_for_call(draft, caller)?;
     let graph = checked(draft, caller, written)?;
     let own = graph.nodes().first().and_then(|node| node.budget.as_deref()).cloned().unwrap_or_default();
-    let terms = terms(draft, caller, &own, false)?;
+    let terms = terms(draft, caller, &own, AtSpentCeiling::Refuse)?;
     let charter = &draft.agent(caller).charter;
     let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
     let agent = free_id(draft, |step| {
@@ -358,7 +360,7 @@ fn group(
     }
     clock::check_deadline(draft, above)?;
     check_agents(draft)?;
-    let terms = terms(draft, above, budget, true)?;
+    let terms = terms(draft, above, budget, AtSpentCeiling::AcceptRoots)?;
     let charter = &draft.agent(above).charter;
     let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
     let (parent, goal) = (Some(draft.agent_id(above).clone()), format!("the group `{}`", node.id));

@@ -34,7 +34,9 @@ impl Lost {
         let losses_max = losses_max.unwrap_or(limit::LOSSES_MAX);
         let spared = !call.stopped && call.past().map_or(0, |past| past.losses) < losses_max;
         let in_time = clock::check_deadline(draft, ix).is_ok();
-        let live = matches!(draft.agent(ix).state, AgentState::Live) && spared && in_time;
+        // Nobody waits for the answer to a program whose connection is gone.
+        let awaited = call.work.outside().is_none();
+        let live = matches!(draft.agent(ix).state, AgentState::Live) && spared && in_time && awaited;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {
             Work::Model(work) => {

@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{Draft, Receipt, clock};
-use crate::words::Time;
+use crate::record::Outcome;
+use crate::rules::{Draft, Receipt, call, clock};
+use crate::words::{CallId, Time};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +17,15 @@ pub struct Resumed {
 impl Resumed {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         clock::recount(draft, self.since);
+        drop_outside(draft);
         Receipt::Applied
+    }
+}
+
+/// The connections of programs outside ended with their process, so nobody waits for their calls.
+fn drop_outside(draft: &mut Draft<'_>) {
+    let open = draft.calls().all().filter(|(_, call)| !call.is_running() && call.work.outside().is_some());
+    for id in open.map(|(id, _)| id).collect::<Vec<CallId>>() {
+        call::end(draft, id, Outcome::Cancelled);
     }
 }

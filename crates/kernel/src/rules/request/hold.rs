@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Verb, acting, room_for_call};
 use crate::budget::Amounts;
-use crate::record::{ToolCall, Work};
+use crate::record::{ModelCall, OutsideCall, ToolCall, Work};
 use crate::rules::call;
 use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
@@ -13,7 +13,7 @@ use crate::world::AgentIx;
 use crate::definition::{OnLost, Refusal, check_text};
 use crate::record::{Event, Why};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{AgentId, By, CallId, ModelName, ToolName, limit};
+use crate::words::{AgentId, Body, By, CallId, ModelName, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +34,17 @@ pub enum HoldFor {
         /// Has a default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output_cap: Option<u64>,
+    },
+    /// A model call that a program outside the tree makes. If it can never fit, the tree is halted, whichever account
+    /// blocks it, until that is raised or the call is withdrawn.
+    Outside {
+        model: ModelName,
+        /// Upper bound on the input.
+        input_tokens: u64,
+        output_cap: u64,
+        /// What the program sends, as files; empty if only counts are kept.
+        #[serde(default, skip_serializing_if = "Body::is_empty")]
+        request: Body,
     },
     Tool {
         tool: ToolName,
@@ -67,6 +78,13 @@ pub enum HoldReply {
 
 impl Verb for Hold {
     type Reply = HoldReply;
+
+    fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
+        match &mut self.effect {
+            HoldFor::Outside { request, .. } => vec![request],
+            HoldFor::Model { .. } | HoldFor::Tool { .. } => Vec::new(),
+        }
+    }
 }
 
 impl Hold {
@@ -97,6 +115,12 @@ impl Hold {
                     None => draft.definition().model(model)?.output_cap(),
                 };
                 call::model_work(draft, ix, model, *input_tokens, output_cap).map(Work::Model)
+            }
+            HoldFor::Outside { model, input_tokens, output_cap, request } => {
+                request.checked_with_parts("request")?;
+                let work = call::model_work(draft, ix, model, *input_tokens, *output_cap)?;
+                let outside = Some(Box::new(OutsideCall { request: request.clone() }));
+                Ok(Work::Model(ModelCall { outside, ..work }))
             }
             HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
                 draft.agent(ix).charter.caps.check_tool(tool)?;

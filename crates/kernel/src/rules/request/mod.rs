@@ -6,6 +6,7 @@
 //! A new verb is one file with its request, its reply and its rules, and a line in [`Request`] and in each of the two
 //! lists below it; a reply type of its own is one more line in `rules/verb.rs`.
 
+mod add_model;
 mod answer;
 mod ask;
 mod branch;
@@ -28,9 +29,11 @@ mod spawn;
 mod start;
 mod unpause;
 mod wait;
+mod withdraw;
 
 use serde::{Deserialize, Serialize};
 
+pub use add_model::AddModel;
 pub use answer::Answer;
 pub use ask::{Ask, AskReply};
 pub use branch::Branch;
@@ -49,11 +52,12 @@ pub use redirect::Redirect;
 pub use refresh::{Refresh, RefreshReply};
 pub use rollback::{Rollback, RollbackReply};
 pub use send::{Send, SendReply};
+pub(in crate::rules) use spawn::{AtSpentCeiling, check_agents, check_depth, check_room, terms};
 pub use spawn::{Collect, Spawn, SpawnReply};
-pub(in crate::rules) use spawn::{check_agents, check_depth, check_room, terms};
 pub use start::{Start, StartReply};
 pub use unpause::Unpause;
 pub use wait::{Wait, WaitReply};
+pub use withdraw::Withdraw;
 
 pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
@@ -73,6 +77,8 @@ pub enum Request {
     Spawn(Spawn),
     Followup(Followup),
     Hold(Hold),
+    Withdraw(Withdraw),
+    AddModel(AddModel),
     Charge(Charge),
     Send(Send),
     Publish(Publish),
@@ -101,6 +107,8 @@ macro_rules! with_verb {
             Request::Spawn($verb) => $result,
             Request::Followup($verb) => $result,
             Request::Hold($verb) => $result,
+            Request::Withdraw($verb) => $result,
+            Request::AddModel($verb) => $result,
             Request::Charge($verb) => $result,
             Request::Send($verb) => $result,
             Request::Publish($verb) => $result,
@@ -162,7 +170,7 @@ macro_rules! verbs_into_request {
 
 verbs_into_request! {
     Start Spawn Followup Hold Charge Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
-    Redirect Raise Checkpoint Branch Rollback
+    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel
 }
 
 /// The living agent that `by` may act for: itself, or any agent for a person.

@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use serde::{Deserialize, Serialize};
 
 use super::followup::known_before;
-use super::{Verb, acting, room_for_call};
+use super::{Verb, acting, person, room_for_call};
 use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Shortfall, Terms};
 use crate::context::{Frame, Goal};
 use crate::definition::{
@@ -63,6 +63,9 @@ pub enum Collect {
     Call,
     /// As a message, or through a wait.
     Detached,
+    /// The same, for an agent of a program outside the tree, which exists already: a halted tree or a spent ceiling
+    /// does not refuse it, because its first call waits for that. Only for people.
+    Outside,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +118,11 @@ impl Spawn {
     fn decide_for(&self, draft: &mut Draft<'_>, by: &By, reader: For) -> Result<SpawnReply, Refusal> {
         let is_step = matches!(reader, For::Step(_));
         let parent = acting(draft, by, &self.parent)?;
-        if draft.halted().is_some() && !is_step {
+        let is_outside = self.collect == Collect::Outside;
+        if is_outside {
+            person(by, "spawn an agent of a program outside")?;
+        }
+        if draft.halted().is_some() && !is_step && !is_outside {
             return Err(Refusal::TreeHalted);
         }
         clock::check_deadline(draft, parent)?;
@@ -136,10 +143,15 @@ impl Spawn {
         let caps = self.rights(draft, parent, role)?;
         self.budget.check()?;
         let budget = self.budget.or(&role.budget);
-        let terms = terms(draft, parent, &budget, is_step)?;
+        let spent = match (is_step, is_outside) {
+            (_, true) => AtSpentCeiling::Accept,
+            (true, false) => AtSpentCeiling::AcceptRoots,
+            (false, false) => AtSpentCeiling::Refuse,
+        };
+        let terms = terms(draft, parent, &budget, spent)?;
         let attachment = match (reader, self.collect) {
             (For::Step(frame), _) => Attachment::Step { frame },
-            (For::Parent | For::After(_), Collect::Detached) => Attachment::Detached,
+            (For::Parent | For::After(_), Collect::Detached | Collect::Outside) => Attachment::Detached,
             (For::Parent | For::After(_), Collect::Call) => {
                 room_for_call(draft, parent)?;
                 Attachment::Call { call: draft.calls().next_id(), ask: draft.ask() }
@@ -320,13 +332,22 @@ pub(in crate::rules) fn check_agents(draft: &Draft<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The terms of the child's account: its ceilings, and which of them are lent. Below a graph, the root's ceiling is no
-/// reason to refuse: it halts the tree.
+/// Whether a child is spawned although a ceiling above it is spent.
+#[derive(Clone, Copy)]
+pub(in crate::rules) enum AtSpentCeiling {
+    Refuse,
+    /// If it is the root's, which halts the tree: for the steps of a graph.
+    AcceptRoots,
+    /// Whoever's it is: for agents of a program outside.
+    Accept,
+}
+
+/// The terms of the child's account: its ceilings, and which of them are lent.
 pub(in crate::rules) fn terms(
     draft: &Draft<'_>,
     parent: AgentIx,
     budget: &BudgetSpec,
-    is_step: bool,
+    spent: AtSpentCeiling,
 ) -> Result<Terms, Refusal> {
     budget.check()?;
     let above = draft.agent(parent).account;
@@ -334,7 +355,11 @@ pub(in crate::rules) fn terms(
     let gone = |resource| left.of(resource) == Some(0);
     if [Resource::Cost, Resource::Tokens, Resource::Steps].into_iter().any(gone)
         && let Some((by, short)) = draft.ledger().exhausted_below(above)
-        && !(is_step && draft.agents().find(&draft.owner(by)) == draft.agents().root())
+        && match spent {
+            AtSpentCeiling::Refuse => true,
+            AtSpentCeiling::AcceptRoots => draft.agents().find(&draft.owner(by)) != draft.agents().root(),
+            AtSpentCeiling::Accept => false,
+        }
     {
         return Err(Refusal::Ceiling { account: draft.owner(by), short });
     }

@@ -157,6 +157,7 @@ impl People {
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::ClockSet { .. }
+            | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
             | Event::TreeBranched(_)
             | Event::RateLimited { .. } => {}

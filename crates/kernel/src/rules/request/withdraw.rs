@@ -1,0 +1,35 @@
+//! Withdraw a call that has not started: whoever asked for it no longer waits. If it halted the tree, the others go on.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Accepted, Verb, acting};
+use crate::definition::Refusal;
+use crate::record::{Outcome, Work};
+use crate::rules::{Draft, call};
+use crate::words::{AgentId, By, CallId};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Withdraw {
+    pub agent: AgentId,
+    pub call: CallId,
+}
+
+impl Verb for Withdraw {
+    type Reply = Accepted;
+}
+
+impl Withdraw {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+        let ix = acting(draft, by, &self.agent)?;
+        let call = draft.call(self.call).filter(|call| call.agent == ix);
+        let is_held = |work: &Work| matches!(work, Work::Model(_) | Work::Tool(_));
+        match call {
+            Some(call) if !call.is_running() && is_held(&call.work) && call.ask().is_none() => {
+                call::end(draft, self.call, Outcome::Cancelled);
+                Ok(Accepted {})
+            }
+            Some(_) | None => Err(Refusal::NotWaiting { call: self.call }),
+        }
+    }
+}

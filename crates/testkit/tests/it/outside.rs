@@ -1,0 +1,231 @@
+//! Calls of programs outside the tree: they hold and settle like any call, wait where an agent of ours would end, and
+//! are never made twice.
+
+use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
+use spinney_kernel::context::Contexts;
+use spinney_kernel::definition::{BudgetSpec, ModelSpec, OnLow, Refusal};
+use spinney_kernel::record::{Effect, Event, Outcome, Why};
+use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Resumed};
+use spinney_kernel::rules::request::{
+    AddModel, Collect, Hold, HoldFor, HoldReply, Raise, Request, Spawn, Withdraw,
+};
+use spinney_kernel::words::{Body, By, CallId, Fault, FaultKind, limit};
+use spinney_kernel::world::TreeState;
+use spinney_testkit::Play;
+
+use crate::observed::{agent, attempts, events, name, outcomes, person, refused, running, taken};
+
+/// A call of the model `m`, whose tokens cost $0.001 each.
+fn call(agent: &str, tokens: u64) -> Hold {
+    let effect =
+        HoldFor::Outside { model: name("m"), input_tokens: 0, output_cap: tokens, request: Body::default() };
+    Hold { agent: name(agent), effect }
+}
+
+fn done(play: &mut Play, id: u64, tokens: u64) {
+    let used = Used::Tokens(Usage { output: tokens, ..Usage::default() });
+    play.report(Report::Done(Done::new(CallId(id), 1, used, Body::text("an answer"))));
+}
+
+fn raise(agent: &str, tokens: u64) -> Raise {
+    Raise { agent: name(agent), add: Amounts::cost(tokens * 1_000_000), add_ms: 0 }
+}
+
+/// G9: of 32 and 256 calls at 90 % of the ceiling, one runs at a time and the second that cannot fit halts the tree.
+#[test]
+fn g9_a_storm_of_outside_calls_never_spends_more_than_the_ceiling() {
+    for calls in [32, 256] {
+        let mut play = Play::grow("root $1.00");
+        for _ in 0..calls {
+            play.must(call("root", 900));
+            assert!(taken(&play, "root", Resource::Cost) <= 1_000_000_000);
+        }
+        assert_eq!(running(&play), [CallId(1)], "the others wait in line");
+        done(&mut play, 1, 900);
+        assert_eq!(play.world().state(), TreeState::Halted);
+        assert_eq!((running(&play), attempts(&play)), (Vec::new(), 1));
+        assert_eq!(taken(&play, "root", Resource::Cost), 900_000_000);
+    }
+}
+
+/// G11: at the ceiling nothing ends and nothing is refused: every call waits, and a raise lets them go on in order.
+#[test]
+fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
+    let mut play = Play::grow("root $1.00");
+    assert_eq!(play.must(call("root", 900)), HoldReply::Started { call: CallId(1) });
+    done(&mut play, 1, 900);
+    assert_eq!(play.must(call("root", 400)), HoldReply::Waiting { call: CallId(2), why: Why::Halted });
+    assert_eq!(play.must(call("root", 50)), HoldReply::Waiting { call: CallId(3), why: Why::Halted });
+    assert_eq!(play.world().state(), TreeState::Halted);
+    play.must(raise("root", 2_000));
+    assert_eq!(running(&play), [CallId(2), CallId(3)]);
+    assert_eq!(outcomes(&play).len(), 1, "only the first has ended");
+}
+
+/// G11: a call that is larger than the whole ceiling waits, too: a person may raise it.
+#[test]
+fn g11_a_call_larger_than_the_whole_ceiling_waits_for_a_person() {
+    let mut play = Play::grow("root $1.00");
+    assert_eq!(play.must(call("root", 5_000)), HoldReply::Waiting { call: CallId(1), why: Why::Halted });
+    play.must(raise("root", 3_000));
+    assert_eq!(play.world().state(), TreeState::Halted, "it is still too large");
+    play.must(raise("root", 1_000));
+    assert_eq!(running(&play), [CallId(1)]);
+}
+
+/// G11: the account of a sub-agent halts the tree as well, and only its own raise continues it.
+#[test]
+fn g11_the_account_of_a_sub_agent_halts_the_tree_until_it_is_raised() {
+    let mut play = Play::grow("root $9.00 / a $0.50");
+    assert_eq!(play.must(call("a", 600)), HoldReply::Waiting { call: CallId(1), why: Why::Halted });
+    assert!(
+        matches!(events(&play).iter().rev().nth(1), Some(Event::TreeHalted { account, .. }) if *account == name("a"))
+    );
+    play.must(raise("root", 1_000));
+    assert_eq!(play.world().state(), TreeState::Halted);
+    play.must(raise("a", 100));
+    assert_eq!(running(&play), [CallId(1)]);
+}
+
+#[test]
+fn a_withdrawn_call_ends_its_halt_and_the_others_go_on() {
+    let mut play = Play::grow("root $1.00");
+    play.must(call("root", 5_000));
+    play.must(call("root", 300));
+    play.must(Withdraw { agent: name("root"), call: CallId(1) });
+    assert_eq!(outcomes(&play), [Outcome::Cancelled]);
+    assert_eq!(running(&play), [CallId(2)]);
+    let again =
+        refused(&mut play, person(Request::Withdraw(Withdraw { agent: name("root"), call: CallId(1) })));
+    assert_eq!(again, Refusal::NotWaiting { call: CallId(1) });
+    let runs =
+        refused(&mut play, person(Request::Withdraw(Withdraw { agent: name("root"), call: CallId(2) })));
+    assert_eq!(runs, Refusal::NotWaiting { call: CallId(2) });
+}
+
+/// G11: what ran when the process died is presumed spent and not made again; what waited is dropped.
+#[test]
+fn g11_after_a_crash_outside_calls_are_presumed_spent_and_never_repeated() {
+    let mut play = Play::grow("root $1.00");
+    play.must(call("root", 600));
+    play.must(call("root", 600));
+    let since = play.now();
+    play.report(Report::Resumed(Resumed { since }));
+    play.report(Report::Lost(Lost { call: CallId(1), attempt: 1 }));
+    assert_eq!(outcomes(&play), [Outcome::Cancelled, Outcome::Lost]);
+    assert_eq!((running(&play), attempts(&play)), (Vec::new(), 1));
+    assert_eq!(play.view("root").spent.of(Resource::Cost), 600_000_000);
+}
+
+#[test]
+fn the_retries_of_an_outside_program_are_its_own() {
+    let mut play = Play::grow("root $1.00");
+    play.must(call("root", 600));
+    let fault = Fault::of(FaultKind::Server);
+    play.report(Report::Failed(Failed { call: CallId(1), attempt: 1, fault, used: Used::NOTHING }));
+    assert_eq!(running(&play), []);
+    assert!(matches!(outcomes(&play).as_slice(), [Outcome::Failed { .. }]));
+    assert_eq!(play.view("root").spent.of(Resource::Cost), 0);
+}
+
+#[test]
+fn shrink_lowers_the_cap_of_an_outside_call_but_never_to_a_stub() {
+    let grow = || {
+        Play::grow_as("root $3.00", |tree| {
+            tree.budget = BudgetSpec { on_low: Some(OnLow::Shrink), ..tree.budget.clone() };
+        })
+    };
+    let mut play = grow();
+    play.must(call("root", 5_000));
+    let started = events(&play).last().and_then(|event| play.world().effect_of(event));
+    assert!(matches!(started, Some(Effect::CallModel { output_cap: 3_000, .. })), "{started:?}");
+    let mut play = grow();
+    play.must(call("root", 3_000 - limit::OUTPUT_TOKENS_SHRUNK + 1));
+    done(&mut play, 1, 3_000 - limit::OUTPUT_TOKENS_SHRUNK + 1);
+    assert_eq!(play.must(call("root", 5_000)), HoldReply::Waiting { call: CallId(2), why: Why::Halted });
+}
+
+#[test]
+fn an_agent_of_an_outside_program_is_spawned_in_a_halted_tree_and_at_a_spent_ceiling() {
+    let mut play = Play::grow("root $1.00\nroot / a later");
+    play.must(call("root", 1_000));
+    done(&mut play, 1, 1_000);
+    let spawn = |id: &str, collect| Spawn { id: Some(name(id)), collect, ..Play::spawn("root", "a") };
+    refused(&mut play, person(Request::Spawn(spawn("x", Collect::Detached))));
+    play.must(spawn("x", Collect::Outside));
+    assert_eq!(play.must(call("x", 10)), HoldReply::Waiting { call: CallId(2), why: Why::Halted });
+    refused(&mut play, person(Request::Spawn(spawn("y", Collect::Detached))));
+    play.must(spawn("y", Collect::Outside));
+    let by_agent = refused(&mut play, agent("root", Request::Spawn(spawn("z", Collect::Outside))));
+    assert!(matches!(by_agent, Refusal::PersonOnly { .. }));
+}
+
+#[test]
+fn a_model_is_added_once_with_its_price_and_only_by_people() {
+    let mut play = Play::grow("root $1.00");
+    let price = play.world().definition().price(&name("m")).cloned();
+    let add = |model: &str| AddModel {
+        model: name(model),
+        spec: Box::new(ModelSpec { price: price.clone(), ..ModelSpec::default() }),
+    };
+    play.must(add("p/new"));
+    let exists = refused(&mut play, person(Request::AddModel(add("p/new"))));
+    assert_eq!(exists, Refusal::ModelExists { model: name("p/new") });
+    refused(&mut play, agent("root", Request::AddModel(add("p/other"))));
+    let effect =
+        HoldFor::Outside { model: name("p/new"), input_tokens: 0, output_cap: 100, request: Body::default() };
+    assert_eq!(play.must(Hold { agent: name("root"), effect }), HoldReply::Started { call: CallId(1) });
+    assert_eq!(taken(&play, "root", Resource::Cost), 100_000_000);
+}
+
+#[test]
+fn an_added_model_without_a_price_is_refused_under_a_cost_ceiling() {
+    let mut play = Play::grow("root $1.00");
+    play.must(AddModel { model: name("p/free"), spec: Box::default() });
+    let effect = HoldFor::Outside {
+        model: name("p/free"),
+        input_tokens: 0,
+        output_cap: 100,
+        request: Body::default(),
+    };
+    let hold = Request::Hold(Hold { agent: name("root"), effect });
+    assert_eq!(refused(&mut play, person(hold)), Refusal::Unpriced { model: name("p/free") });
+}
+
+#[test]
+fn a_tree_has_at_most_256_models() {
+    let mut play = Play::grow("root $1.00");
+    let before = play.world().definition().models.len();
+    let add = |at: usize| AddModel { model: name(&format!("p/m{at}")), spec: Box::default() };
+    for at in before..limit::NAMES_MAX {
+        play.must(add(at));
+    }
+    let more = refused(&mut play, person(Request::AddModel(add(limit::NAMES_MAX))));
+    assert!(matches!(more, Refusal::TooMany { count, .. } if count == limit::NAMES_MAX + 1));
+}
+
+/// The context of an outside program is its own.
+#[test]
+fn what_an_outside_program_is_answered_is_no_message_of_its_agent() {
+    let mut play = Play::grow("root $1.00");
+    play.must(call("root", 100));
+    done(&mut play, 1, 10);
+    let tree = play.world().tree();
+    let (mut contexts, mut whole) = (Contexts::new(tree), Contexts::whole(tree));
+    for event in events(&play) {
+        contexts.apply(&event);
+        whole.apply(&event);
+    }
+    assert_eq!(contexts.messages(&name("root")).map(<[_]>::len), Some(0));
+    assert_eq!(whole.messages(&name("root")).map(<[_]>::len), Some(0));
+}
+
+#[test]
+fn only_the_agent_itself_or_a_person_withdraws_a_call() {
+    let mut play = Play::grow("root $1.00 / a");
+    play.must(call("root", 5_000));
+    let other = Withdraw { agent: name("root"), call: CallId(1) };
+    let refusal = refused(&mut play, agent("a", Request::Withdraw(other)));
+    assert!(matches!(refusal, Refusal::NotYours { .. }));
+    play.ask_as(By::Agent(name("root")), Withdraw { agent: name("root"), call: CallId(1) }).unwrap();
+}
