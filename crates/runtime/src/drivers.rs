@@ -16,6 +16,8 @@ use crate::hooks::TreeHooks;
 #[derive(Clone, Default)]
 pub struct Drivers {
     models: BTreeMap<ModelName, Arc<dyn Model>>,
+    /// For every model without its own.
+    any: Option<Arc<dyn Model>>,
     /// One model for each tokenizer.
     counters: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
@@ -64,6 +66,13 @@ impl Drivers {
         self
     }
 
+    /// Sets the driver of every model that has none of its own: for trees whose models are added while they run.
+    #[must_use]
+    pub fn with_any_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.any = Some(model);
+        self
+    }
+
     /// Adds a tool.
     #[must_use]
     pub fn with_tool(mut self, name: ToolName, tool: Arc<dyn Tool>) -> Self {
@@ -92,7 +101,7 @@ impl Drivers {
     }
 
     pub(crate) fn model(&self, name: &ModelName) -> Option<&Arc<dyn Model>> {
-        self.models.get(name)
+        self.models.get(name).or(self.any.as_ref())
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
@@ -131,7 +140,7 @@ impl Drivers {
     /// Fills in what only drivers know: how to treat lost calls, the tools that roles may call, and all token counts.
     pub(crate) fn fit(&self, mut definition: Definition) -> Result<Definition, NoDriver> {
         for (name, model) in &mut definition.models {
-            let driver = self.models.get(name).ok_or_else(|| NoDriver::Model { model: name.clone() })?;
+            let driver = self.model(name).ok_or_else(|| NoDriver::Model { model: name.clone() })?;
             model.lost = driver.lost();
             model.counter = match driver.estimate("") {
                 Some(_) => TokenCounter::Estimate,
@@ -150,7 +159,7 @@ impl Drivers {
 
     /// Whether all drivers of a stored definition exist.
     pub(crate) fn check(&self, definition: &Definition) -> Result<(), NoDriver> {
-        match definition.models.keys().find(|name| !self.models.contains_key(*name)) {
+        match definition.models.keys().find(|name| self.model(name).is_none()) {
             Some(model) => Err(NoDriver::Model { model: model.clone() }),
             None => self.check_tools(definition),
         }

@@ -1,4 +1,35 @@
 //! The gateway of `spinney exec`: model calls of an unmodified program, each held before it leaves and settled at what
 //! the provider reports.
+//!
+//! A run is an ordinary tree without model turns of its own ([`exec_definition`]). Each request of the program is a hold
+//! on its agent's account; when the tree starts the call, the connection that waits for it sends it. So holds, lines,
+//! bookings, crashes and views are the kernel's, and nothing is counted here.
 
+mod agents;
 pub mod bytes;
+mod call;
+mod client;
+mod definition;
+mod driver;
+mod events;
+mod key;
+mod listen;
+mod models;
+mod notice;
+mod rendezvous;
+mod request_body;
+mod retries;
+mod run;
+mod settings;
+mod upstream;
+mod wait;
+
+pub use definition::{ExecBudget, exec_definition};
+pub use driver::GatewayModel;
+pub use key::RunKey;
+pub use models::ModelRules;
+pub use notice::{Notice, OnNotice};
+pub use rendezvous::Rendezvous;
+pub use run::{Gateway, GatewayStartError};
+pub use settings::{Bodies, GatewaySettings, OnLimit, RaiseHint, WaitTimes};
+pub use upstream::{UpstreamKey, UpstreamServer};

@@ -1,4 +1,13 @@
-//! The server from outside: what reaches a provider and a program, byte for byte.
+//! The server from outside: what reaches a provider and a program, byte for byte; and the gateway as programs see it, with
+//! real connections, a small provider of our own behind it, and the tree in between.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod agents;
 mod bytes;
+mod ceiling;
+mod crash;
+mod disturbed;
+mod provider;
+mod run;
+mod safety;
+mod storm;

@@ -1,0 +1,344 @@
+//! One request of a program, from its bytes to its settled end: its agent, its model, its hold, the wait, the provider's
+//! response, and what the journal keeps.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use spinney::tree::RequestError;
+use spinney_kernel::budget::Used;
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::port::model::Missed;
+use spinney_kernel::record::Why;
+use spinney_kernel::rules::request::{Hold, HoldFor, HoldReply};
+use spinney_kernel::words::{
+    AgentId, Body, By, CallId, Enclosure, Fault, FaultKind, MediaType, PartName, enclose, limit,
+};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::bytes::{
+    AgentProgram, CallRequest, CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, Speaker,
+    headers_down, ping, stream_error,
+};
+use super::client::Client;
+use super::models::PricedModel;
+use super::rendezvous::{CallReport, Go};
+use super::request_body::RequestBody;
+use super::retries::RetryKey;
+use super::run::Run;
+use super::settings::Bodies;
+use super::upstream::{UpstreamFault, UpstreamResponse};
+use super::wait::{Waited, WaitingCall};
+
+/// The output cap of a request that names none.
+const OUTPUT_CAP: u64 = 32_000;
+/// Most bytes of a provider's error that are passed on.
+const ERROR_BYTES_MAX: usize = 1024 * 1024;
+
+/// A model call of a program.
+pub(super) struct OutsideRequest {
+    pub(super) call: CallRequest,
+    /// Keeps its share of the memory.
+    pub(super) body: RequestBody,
+    pub(super) speaker: Speaker,
+    pub(super) url: String,
+    pub(super) path: String,
+    /// Those that go up.
+    pub(super) headers: HeaderMap,
+}
+
+/// A call that the tree knows.
+struct HeldCall {
+    call: CallId,
+    why: Option<Why>,
+}
+
+impl OutsideRequest {
+    /// Makes the call, or says why not. Its program may be gone at any moment.
+    pub(super) async fn run(self, run: Arc<Run>, client: Client) {
+        let payer = match run.agents.payer(&run.tree, &self.speaker).await {
+            Ok(payer) => payer,
+            Err(error) => return self.refuse(&error, client).await,
+        };
+        let agent = payer.agent.clone();
+        self.run_as(&run, &agent, client).await;
+        run.agents.release(payer).await;
+    }
+
+    async fn run_as(self, run: &Arc<Run>, agent: &AgentId, client: Client) {
+        let retry = RetryKey::new(agent, &self.path, &self.body.bytes);
+        // A retry of a call that still waits takes its place.
+        let Some(client) = run.retries.adopt(&retry, client) else { return };
+        let held = match self.hold(run, agent).await {
+            Ok(held) => held,
+            Err(error) => return self.refuse(&error, client).await,
+        };
+        let HeldCall { call, why } = held;
+        let expected = run.rendezvous.expect(call);
+        let (format, is_streamed) = (self.call.format(), self.call.is_streamed());
+        let waiting = WaitingCall { run, agent, call, format, is_streamed, retry, why };
+        match waiting.wait(expected, client).await {
+            Waited::Go(go, client) => self.send(run, agent, call, go, client).await,
+            Waited::Over(error, client) => self.refuse(&error, client).await,
+            Waited::Abandoned => {}
+        }
+        run.rendezvous.leave(call);
+    }
+
+    /// Asks the tree for the call.
+    async fn hold(&self, run: &Run, agent: &AgentId) -> Result<HeldCall, GatewayError> {
+        let (api, wire) = (self.call.format().api(), self.call.model());
+        let is_own = run.upstream.kind(api) == CallUpstream::Provider;
+        let PricedModel { name, context } = run.models.find(&run.tree, api, wire, is_own).await?;
+        let known = run.known_input(agent, wire);
+        let input_tokens = self.call.input_tokens_max(context, known.as_ref());
+        let input_tokens = input_tokens
+            .map_err(|none| GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))?;
+        let output_cap = self.call.output_cap(OUTPUT_CAP);
+        let (request, bytes) = match run.settings.bodies {
+            Bodies::Kept => kept(&self.body.bytes),
+            Bodies::Dropped => (Body::default(), Vec::new()),
+        };
+        let effect = HoldFor::Outside { model: name, input_tokens, output_cap, request };
+        let hold = Hold { agent: agent.clone(), effect };
+        match run.tree.request_with(By::Person, hold, bytes).await {
+            Ok(HoldReply::Started { call }) => Ok(HeldCall { call, why: None }),
+            Ok(HoldReply::Waiting { call, why }) => Ok(HeldCall { call, why: Some(why) }),
+            Ok(HoldReply::Refused { refusal, .. }) | Err(RequestError::Refused(refusal)) => {
+                Err(refused(&refusal))
+            }
+            Err(RequestError::Stopped(_) | RequestError::Reply(_)) => Err(run.over()),
+        }
+    }
+
+    /// Sends the call, passes the response on, and reports its end to the tree.
+    async fn send(self, run: &Run, agent: &AgentId, call: CallId, go: Go, mut client: Client) {
+        let Go { output_cap, mut end } = go;
+        let body = match self.call.body(output_cap) {
+            Ok(body) => body,
+            Err(small) => {
+                let error = GatewayError::new(GatewayErrorKind::Ceiling, format!("spinney: {small}"));
+                report(end, Err(unsent(&small.to_string())));
+                return self.refuse(&error, client).await;
+            }
+        };
+        run.rendezvous.sent(call);
+        let api = self.call.format().api();
+        let sending = run.upstream.send(api, Method::POST, &self.url, self.headers.clone(), body);
+        let sent = tokio::select! {
+            sent = sending => Some(sent),
+            () = stopped(run, &mut end) => None,
+            () = self.ping(run, &client) => None,
+        };
+        let Some(sent) = sent else { return self.refuse(&run.over(), client).await };
+        match sent {
+            Err(fault) => {
+                let error = fault.error();
+                report(end, Err(fault.missed()));
+                self.refuse(&error, client).await;
+            }
+            Ok(response) => {
+                let ended = self.pass_on(run, response, &mut client, &mut end).await;
+                let Some((result, how)) = ended else {
+                    // The tree has ended the call; its program learns it.
+                    return self.refuse(&run.over(), client).await;
+                };
+                if let Ok(answer) = &result
+                    && let Some(known) = self.call.known_input(&answer.used)
+                {
+                    run.keep_input(agent, self.call.model(), known);
+                }
+                report(end, result);
+                match how {
+                    Passed::Whole => {}
+                    Passed::Broken(error) if client.has_begun() && self.call.is_streamed() => {
+                        client.send(error.event(self.call.format())).await;
+                    }
+                    Passed::Broken(_) => client.cut().await,
+                }
+            }
+        }
+    }
+
+    /// Keeps a program patient that has the head of its response already, until the provider answers.
+    async fn ping(&self, run: &Run, client: &Client) {
+        if !client.has_begun() {
+            return std::future::pending().await;
+        }
+        loop {
+            sleep(run.settings.waiting.ping).await;
+            client.offer(Bytes::from_static(ping(self.call.format())));
+        }
+    }
+
+    /// Passes a response on as it arrives. None if the tree ended the call meanwhile.
+    async fn pass_on(
+        &self,
+        run: &Run,
+        mut response: UpstreamResponse,
+        client: &mut Client,
+        end: &mut oneshot::Sender<CallReport>,
+    ) -> Option<(CallReport, Passed)> {
+        let (status, format) = (response.status(), self.call.format());
+        let secrets = run.upstream.secrets(format.api());
+        let mut reader = self.call.reader(status, response.headers(), secrets);
+        // Errors are passed on as a whole: one that comes after our own head becomes an event of the stream.
+        let (is_error, is_begun_by_us) = (!status.is_success(), client.has_begun());
+        client.begin(status, headers_down(response.headers()));
+        let mut kept: Vec<u8> = Vec::new();
+        let mut error_body: Vec<u8> = Vec::new();
+        let fault = loop {
+            let piece = tokio::select! {
+                piece = response.piece() => piece,
+                () = stopped(run, end) => return None,
+            };
+            match piece {
+                Ok(Some(bytes)) => {
+                    if run.settings.bodies == Bodies::Kept && !is_error {
+                        let room = limit::BLOB_BYTES_MAX.saturating_sub(kept.len());
+                        kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                    }
+                    let forward = reader.feed(bytes).bytes;
+                    if is_error {
+                        let room = ERROR_BYTES_MAX.saturating_sub(error_body.len());
+                        error_body.extend_from_slice(&forward[..forward.len().min(room)]);
+                    } else {
+                        client.send(forward).await;
+                    }
+                }
+                Ok(None) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        let ended = reader.finish();
+        if is_error {
+            let body = run.upstream.without_key(format.api(), error_body);
+            let bytes =
+                if is_begun_by_us { stream_error(format, status.as_u16(), &body) } else { Bytes::from(body) };
+            client.send(bytes).await;
+        } else {
+            client.send(ended.rest).await;
+        }
+        let result = ended.result.map(|mut answer| {
+            answer.text = String::from_utf8_lossy(&kept).into_owned();
+            answer
+        });
+        let how = fault.map_or(Passed::Whole, |fault| Passed::Broken(fault.error()));
+        Some((result, how))
+    }
+
+    /// Answers the program with an error of ours, as its format and the state of the response want it.
+    async fn refuse(&self, error: &GatewayError, mut client: Client) {
+        if client.has_begun() {
+            client.send(error.event(self.call.format())).await;
+        } else {
+            client.reply(error.reply(self.call.format().api(), self.speaker.program));
+        }
+    }
+}
+
+/// How a response was passed on.
+enum Passed {
+    Whole,
+    Broken(GatewayError),
+}
+
+impl UpstreamFault {
+    fn error(&self) -> GatewayError {
+        let kind = if self.may_be_billed { GatewayErrorKind::Broken } else { GatewayErrorKind::Unreachable };
+        GatewayError::new(kind, format!("spinney: the provider did not answer: {}", self.message))
+    }
+
+    fn missed(&self) -> Missed {
+        let used = if self.may_be_billed { Used::Unknown } else { Used::NOTHING };
+        Missed { fault: Fault { message: self.message.clone(), ..Fault::of(FaultKind::Server) }, used }
+    }
+}
+
+/// Waits until the tree ends the call, or the run breaks it off.
+async fn stopped(run: &Run, end: &mut oneshot::Sender<CallReport>) {
+    tokio::select! {
+        () = end.closed() => {}
+        () = run.broken_off.cancelled() => {}
+    }
+}
+
+/// Passes a request on that costs nothing.
+pub(super) async fn pass(
+    run: &Run,
+    api: ProviderApi,
+    method: Method,
+    url: &str,
+    headers: HeaderMap,
+    body: RequestBody,
+    mut client: Client,
+) {
+    let sending = run.upstream.send(api, method, url, headers, body.bytes.clone());
+    let sent = tokio::select! {
+        sent = sending => sent,
+        () = client.gone() => return,
+        () = run.broken_off.cancelled() => return,
+    };
+    let mut response = match sent {
+        Ok(response) => response,
+        Err(fault) => {
+            return client.reply(fault.error().reply(api, AgentProgram::Other));
+        }
+    };
+    client.begin(response.status(), headers_down(response.headers()));
+    loop {
+        let piece = tokio::select! {
+            piece = response.piece() => piece,
+            () = client.gone() => return,
+            () = run.broken_off.cancelled() => return client.cut().await,
+        };
+        match piece {
+            Ok(Some(bytes)) => client.send(bytes).await,
+            Ok(None) => return,
+            Err(_) => return client.cut().await,
+        }
+    }
+}
+
+/// Tells the tree how a call ended. If the tree has ended it already, nobody listens.
+fn report(end: oneshot::Sender<CallReport>, result: CallReport) {
+    let _ = end.send(result);
+}
+
+fn unsent(message: &str) -> Missed {
+    Missed {
+        fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) },
+        used: Used::NOTHING,
+    }
+}
+
+/// A request as files of the journal. One that is larger than what a message may have is not kept.
+fn kept(body: &Bytes) -> (Body, Vec<Vec<u8>>) {
+    let dropped = || (Body::text(format!("{} bytes, too large to keep", body.len())), Vec::new());
+    let (Ok(media), Ok(size)) =
+        ("application/json".parse::<MediaType>(), usize::try_from(limit::PART_BYTES_MAX))
+    else {
+        return dropped();
+    };
+    let part = |(at, bytes): (usize, &[u8])| {
+        let name = format!("request-{}.json", at + 1).parse::<PartName>().ok()?;
+        Some(Enclosure::new(media.clone(), name, bytes.to_vec()))
+    };
+    let parts: Option<Vec<Enclosure>> = body.chunks(size).enumerate().map(part).collect();
+    match parts.map(enclose) {
+        Some(Ok((parts, bytes))) => (Body::default().with_parts(parts), bytes),
+        Some(Err(_)) | None => dropped(),
+    }
+}
+
+fn refused(refusal: &Refusal) -> GatewayError {
+    let kind = match refusal {
+        _ if refusal.shortfall().is_some() => GatewayErrorKind::Ceiling,
+        Refusal::TreeEnded | Refusal::AgentEnded { .. } | Refusal::DeadlinePassed { .. } => {
+            GatewayErrorKind::Ended
+        }
+        _ => GatewayErrorKind::Refused,
+    };
+    GatewayError::new(kind, format!("spinney: {refusal}"))
+}

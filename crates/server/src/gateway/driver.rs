@@ -1,0 +1,63 @@
+//! The model driver of a gateway: it makes no call itself. It gives the connection that waits for the call permission to
+//! send, and returns what that connection saw.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spinney_kernel::budget::Used;
+use spinney_kernel::port::Pending;
+use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::words::{CallId, Fault, FaultKind, limit};
+use tokio::time::timeout;
+
+use super::rendezvous::Rendezvous;
+
+/// The driver of every model of a tree whose calls come through a gateway.
+#[derive(Debug)]
+pub struct GatewayModel {
+    rendezvous: Arc<Rendezvous>,
+}
+
+impl GatewayModel {
+    #[must_use]
+    pub const fn new(rendezvous: Arc<Rendezvous>) -> Self {
+        Self { rendezvous }
+    }
+}
+
+impl Model for GatewayModel {
+    fn call(&self, attempt: Arc<ModelAttempt>, _deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+        let rendezvous = Arc::clone(&self.rendezvous);
+        Box::pin(async move {
+            let Some(call) = call_of(&attempt) else {
+                return Err(missed("the call has no number", Used::NOTHING));
+            };
+            let ended = rendezvous.arrive(call, attempt.output_cap);
+            match timeout(Duration::from_millis(limit::MODEL_CALL_MS_MAX), ended).await {
+                Ok(Ok(report)) => report,
+                Ok(Err(_)) | Err(_) => {
+                    let used = used(&rendezvous, call);
+                    Err(missed("the connection of the program ended", used))
+                }
+            }
+        })
+    }
+
+    fn used_when_stopped(&self, attempt: &ModelAttempt, _said: &str) -> Used {
+        call_of(attempt).map_or(Used::NOTHING, |call| used(&self.rendezvous, call))
+    }
+}
+
+/// What a call used whose end nobody saw.
+fn used(rendezvous: &Rendezvous, call: CallId) -> Used {
+    if rendezvous.is_sent(call) { Used::Unknown } else { Used::NOTHING }
+}
+
+/// The number of a call is the second part of its key.
+fn call_of(attempt: &ModelAttempt) -> Option<CallId> {
+    attempt.key.split('/').nth(1)?.parse().ok().map(CallId)
+}
+
+fn missed(message: &str, used: Used) -> Missed {
+    Missed { fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Cut) }, used }
+}

@@ -1,0 +1,203 @@
+//! A gateway that runs: its address, its key, and what all its connections share.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use spinney::Tree;
+use spinney::tree::RequestError;
+use spinney_drivers::prices::{PriceTable, PriceTableError};
+use spinney_kernel::words::{AgentId, IdError};
+use spinney_kernel::world::Halt;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::agents::Agents;
+use super::bytes::{GatewayError, GatewayErrorKind, KnownInput};
+use super::definition::AGENT;
+use super::key::RunKey;
+use super::models::Models;
+use super::notice::OnNotice;
+use super::rendezvous::Rendezvous;
+use super::request_body::BodyMemory;
+use super::retries::Retries;
+use super::settings::GatewaySettings;
+use super::upstream::Upstream;
+use super::{events, listen};
+
+/// How often silent agents are looked for.
+const COLLECT_EVERY: Duration = Duration::from_secs(60);
+/// Most inputs of earlier calls that are kept to bound later ones.
+const INPUTS_MAX: usize = 256;
+
+/// A gateway that runs. Dropping it ends it at once; [`close`](Self::close) lets calls end.
+pub struct Gateway {
+    run: Arc<Run>,
+    address: SocketAddr,
+    listening: JoinHandle<()>,
+    following: JoinHandle<()>,
+    collecting: JoinHandle<()>,
+}
+
+/// What the connections of a gateway share.
+pub(super) struct Run {
+    pub(super) tree: Tree,
+    pub(super) key: RunKey,
+    pub(super) settings: GatewaySettings,
+    pub(super) rendezvous: Arc<Rendezvous>,
+    pub(super) agents: Agents,
+    pub(super) models: Models,
+    pub(super) upstream: Upstream,
+    pub(super) retries: Retries,
+    pub(super) bodies: BodyMemory,
+    pub(super) halt: watch::Receiver<Option<Halt>>,
+    pub(super) on_notice: OnNotice,
+    /// No more connections are taken.
+    pub(super) closing: CancellationToken,
+    /// Calls that still run are broken off.
+    pub(super) broken_off: CancellationToken,
+    pub(super) calls: TaskTracker,
+    inputs: Mutex<VecDeque<(AgentId, String, KnownInput)>>,
+}
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayStartError {
+    #[error("cannot listen on this machine's own address: {0}")]
+    Listen(#[source] io::Error),
+    #[error("no random key: {0}")]
+    Key(#[source] io::Error),
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(#[source] reqwest::Error),
+    #[error(transparent)]
+    Prices(PriceTableError),
+    #[error(transparent)]
+    Name(IdError),
+    #[error(transparent)]
+    Tree(RequestError),
+    #[error("the tree has no root: its journal is empty")]
+    NoRoot,
+}
+
+impl Gateway {
+    /// Starts a gateway for a tree of [`exec_definition`](super::exec_definition) whose driver is a
+    /// [`GatewayModel`](super::GatewayModel) on the same `rendezvous`.
+    ///
+    /// # Errors
+    /// What is missing. Nothing listens then.
+    pub async fn start(
+        tree: Tree,
+        rendezvous: Arc<Rendezvous>,
+        settings: GatewaySettings,
+        on_notice: OnNotice,
+    ) -> Result<Self, GatewayStartError> {
+        let look = tree.look().await.map_err(GatewayStartError::Tree)?;
+        let role = AGENT.parse().map_err(GatewayStartError::Name)?;
+        let agents = Agents::new(&look, role, settings.child_cost_nanos).ok_or(GatewayStartError::NoRoot)?;
+        let table = PriceTable::embedded().map_err(GatewayStartError::Prices)?;
+        let models = Models::new(settings.models.clone(), table);
+        let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)
+            .map_err(GatewayStartError::Client)?;
+        let key = RunKey::draw().map_err(GatewayStartError::Key)?;
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(GatewayStartError::Listen)?;
+        let address = listener.local_addr().map_err(GatewayStartError::Listen)?;
+        let (halted, halt) = watch::channel(look.halted.clone());
+        let run = Arc::new(Run {
+            tree: tree.clone(),
+            key,
+            settings,
+            rendezvous: Arc::clone(&rendezvous),
+            agents,
+            models,
+            upstream,
+            retries: Retries::default(),
+            bodies: BodyMemory::default(),
+            halt,
+            on_notice: Arc::clone(&on_notice),
+            closing: CancellationToken::new(),
+            broken_off: CancellationToken::new(),
+            calls: TaskTracker::new(),
+            inputs: Mutex::default(),
+        });
+        let following = tokio::spawn(events::follow(tree, look.seq, rendezvous, halted, on_notice));
+        let listening = tokio::spawn(listen::listen(listener, Arc::clone(&run)));
+        let collecting = tokio::spawn(collect(Arc::clone(&run)));
+        Ok(Self { run, address, listening, following, collecting })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    #[must_use]
+    pub fn key(&self) -> &RunKey {
+        &self.run.key
+    }
+
+    /// How many calls are waiting or running.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.run.calls.len()
+    }
+
+    /// How many calls wait whose programs have closed their connections.
+    #[must_use]
+    pub fn abandoned_calls(&self) -> usize {
+        self.run.retries.count()
+    }
+
+    /// Takes no more requests and lets running calls end, at most this long: a provider bills on after its client is gone,
+    /// and only the end of its response says how much.
+    pub async fn close(self, patience: Duration) {
+        self.run.closing.cancel();
+        self.run.calls.close();
+        if timeout(patience, self.run.calls.wait()).await.is_err() {
+            self.run.broken_off.cancel();
+            self.run.calls.wait().await;
+        }
+        self.collecting.abort();
+        self.listening.abort();
+        self.following.abort();
+    }
+}
+
+impl Run {
+    /// The input of an agent's last call on a model, if its provider counted it.
+    pub(super) fn known_input(&self, agent: &AgentId, model: &str) -> Option<KnownInput> {
+        let inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = inputs.iter().find(|(whose, of, _)| whose == agent && of == model);
+        found.map(|(_, _, known)| known.clone())
+    }
+
+    pub(super) fn keep_input(&self, agent: &AgentId, model: &str, known: KnownInput) {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.retain(|(whose, of, _)| whose != agent || of != model);
+        if inputs.len() >= INPUTS_MAX {
+            inputs.pop_front();
+        }
+        inputs.push_back((agent.clone(), model.to_owned(), known));
+    }
+
+    /// The error of a call whose run has ended.
+    pub(super) fn over(&self) -> GatewayError {
+        let message = "spinney: this run was cancelled or has ended, so this call was not made";
+        GatewayError::new(GatewayErrorKind::Ended, message)
+    }
+}
+
+async fn collect(run: Arc<Run>) {
+    let mut ticks = interval(COLLECT_EVERY);
+    loop {
+        ticks.tick().await;
+        run.agents.collect(&run.tree).await;
+    }
+}

@@ -1,0 +1,224 @@
+//! The providers: one request up, one response down, with the user's own key. It follows no redirect, because the key
+//! would go along, and every wait has a bound.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use reqwest::redirect::Policy;
+use spinney_drivers::http::HttpLimits;
+use spinney_drivers::wire::Secrets;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::bytes::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi};
+
+/// Where requests of one format go, and with which key.
+#[derive(Clone)]
+pub struct UpstreamServer {
+    /// The user's own base URL; the provider's if absent.
+    pub base_url: Option<String>,
+    pub key: Option<UpstreamKey>,
+    /// How the user sets the key, for an error.
+    pub key_variable: &'static str,
+}
+
+/// The user's key, as the provider wants it. It is never printed.
+#[derive(Clone)]
+pub enum UpstreamKey {
+    /// In the header `x-api-key`.
+    ApiKey(String),
+    /// In the header `authorization`.
+    Bearer(String),
+}
+
+impl UpstreamKey {
+    fn text(&self) -> &str {
+        match self {
+            Self::ApiKey(text) | Self::Bearer(text) => text,
+        }
+    }
+}
+
+impl fmt::Debug for UpstreamKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UpstreamKey(hidden)")
+    }
+}
+
+impl fmt::Debug for UpstreamServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamServer").field("has_key", &self.key.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// The providers of a run.
+pub(super) struct Upstream {
+    direct: reqwest::Client,
+    proxied: reqwest::Client,
+    anthropic: UpstreamServer,
+    open_ai: UpstreamServer,
+    limits: HttpLimits,
+}
+
+/// The response of a provider, as it arrives.
+#[derive(Debug)]
+pub(super) struct UpstreamResponse {
+    response: reqwest::Response,
+    idle: Duration,
+    end: Instant,
+}
+
+/// Why a response did not arrive, or not whole.
+#[derive(Debug)]
+pub(super) struct UpstreamFault {
+    pub(super) message: String,
+    /// Whether the provider may have taken the request.
+    pub(super) may_be_billed: bool,
+}
+
+impl Upstream {
+    pub(super) fn new(
+        anthropic: UpstreamServer,
+        open_ai: UpstreamServer,
+        limits: HttpLimits,
+    ) -> Result<Self, reqwest::Error> {
+        // Building a client panics without a provider. If one is installed already, that one is used.
+        let _already = rustls::crypto::ring::default_provider().install_default();
+        let builder = || {
+            let builder = reqwest::Client::builder().redirect(Policy::none()).referer(false);
+            builder.connect_timeout(limits.connect)
+        };
+        // Servers on this machine may close a connection that they offered to keep.
+        let direct = builder().no_proxy().pool_max_idle_per_host(0).build()?;
+        Ok(Self { direct, proxied: builder().build()?, anthropic, open_ai, limits })
+    }
+
+    pub(super) const fn server(&self, api: ProviderApi) -> &UpstreamServer {
+        match api {
+            ProviderApi::Anthropic => &self.anthropic,
+            ProviderApi::OpenAi => &self.open_ai,
+        }
+    }
+
+    pub(super) fn base_url(&self, api: ProviderApi) -> &str {
+        self.server(api).base_url.as_deref().unwrap_or_else(|| api.base_url())
+    }
+
+    /// Who answers.
+    pub(super) fn kind(&self, api: ProviderApi) -> CallUpstream {
+        let own = self.server(api).base_url.as_deref();
+        let is_provider = own.is_none_or(|own| {
+            own.trim_end_matches('/').trim_end_matches("/v1") == { api.base_url().trim_end_matches("/v1") }
+        });
+        if is_provider { CallUpstream::Provider } else { CallUpstream::Elsewhere }
+    }
+
+    /// What must not appear in a message.
+    pub(super) fn secrets(&self, api: ProviderApi) -> Secrets {
+        Secrets::new(self.server(api).key.iter().map(|key| key.text().to_owned()))
+    }
+
+    /// The text of a provider's error without the user's key, which some repeat in it.
+    pub(super) fn without_key(&self, api: ProviderApi, body: Vec<u8>) -> Vec<u8> {
+        let Some(key) = &self.server(api).key else { return body };
+        match std::str::from_utf8(&body) {
+            Ok(text) if text.contains(key.text()) => text.replace(key.text(), "[key]").into_bytes(),
+            Ok(_) | Err(_) => body,
+        }
+    }
+
+    /// Refuses a call that the provider would refuse for want of a key.
+    pub(super) fn check_key(&self, api: ProviderApi) -> Result<(), GatewayError> {
+        let server = self.server(api);
+        if server.key.is_some() || self.kind(api) == CallUpstream::Elsewhere {
+            return Ok(());
+        }
+        let message = format!(
+            "there is no key for {}: set {} in the environment of `spinney exec`",
+            api.base_url(),
+            server.key_variable
+        );
+        Err(GatewayError::new(GatewayErrorKind::Refused, message))
+    }
+
+    /// Sends a request and waits for the head of its response.
+    pub(super) async fn send(
+        &self,
+        api: ProviderApi,
+        method: Method,
+        url: &str,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<UpstreamResponse, UpstreamFault> {
+        let unsent = |message: String| UpstreamFault { message, may_be_billed: false };
+        let server = self.server(api);
+        if let Some(key) = &server.key {
+            let (name, value) = match key {
+                UpstreamKey::ApiKey(text) => (HeaderName::from_static("x-api-key"), text.clone()),
+                UpstreamKey::Bearer(text) => (header::AUTHORIZATION, format!("Bearer {text}")),
+            };
+            let value = HeaderValue::from_str(&value);
+            let mut value =
+                value.map_err(|_| unsent(format!("{} is not a valid key", server.key_variable)))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let client = if is_local(url) { &self.direct } else { &self.proxied };
+        let end = Instant::now() + self.limits.total;
+        let sent = client.request(method, url).headers(headers).body(body).send();
+        match timeout(self.limits.head, sent).await {
+            Ok(Ok(response)) => Ok(UpstreamResponse { response, idle: self.limits.idle, end }),
+            Ok(Err(error)) => {
+                let may_be_billed = !error.is_connect() && !error.is_builder();
+                Err(UpstreamFault { message: reason(error), may_be_billed })
+            }
+            Err(_) => {
+                let message = format!("no response within {} s", self.limits.head.as_secs());
+                Err(UpstreamFault { message, may_be_billed: true })
+            }
+        }
+    }
+}
+
+impl UpstreamResponse {
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// The next piece of the body; none at its end.
+    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
+        let until = self.end.min(Instant::now() + self.idle);
+        match timeout_at(until, self.response.chunk()).await {
+            Ok(Ok(piece)) => Ok(piece),
+            Ok(Err(error)) => Err(UpstreamFault { message: reason(error), may_be_billed: true }),
+            Err(_) => {
+                let message = "the provider stopped sending in the middle of its response".to_owned();
+                Err(UpstreamFault { message, may_be_billed: true })
+            }
+        }
+    }
+}
+
+/// Whether an address is on this machine: no proxy leads there.
+fn is_local(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    match url.host_str() {
+        Some(host) => host == "localhost" || host == "[::1]" || host.starts_with("127."),
+        None => false,
+    }
+}
+
+/// What happened, without the address.
+fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

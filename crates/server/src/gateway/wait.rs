@@ -1,0 +1,188 @@
+//! A call that waits: for other calls to settle, for a slot, or for a person at a ceiling. Its program gets no head of a
+//! response for a while, then pings; a program that closes its connection may come back for the same call.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use spinney_kernel::record::{Outcome, Why};
+use spinney_kernel::rules::request::Withdraw;
+use spinney_kernel::words::{AgentId, By, CallId};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::bytes::{CallFormat, GatewayError, GatewayErrorKind, ping};
+use super::client::Client;
+use super::notice::Notice;
+use super::rendezvous::{CallStatus, Expected, Go};
+use super::retries::RetryKey;
+use super::run::Run;
+use super::settings::OnLimit;
+
+/// A call in line.
+pub(super) struct WaitingCall<'r> {
+    pub(super) run: &'r Arc<Run>,
+    pub(super) agent: &'r AgentId,
+    pub(super) call: CallId,
+    pub(super) format: CallFormat,
+    pub(super) is_streamed: bool,
+    pub(super) retry: RetryKey,
+    /// What the reply to its request said.
+    pub(super) why: Option<Why>,
+}
+
+/// How a wait ended.
+pub(super) enum Waited {
+    /// It may be sent.
+    Go(Go, Client),
+    /// It may not.
+    Over(GatewayError, Client),
+    /// Its program is gone.
+    Abandoned,
+}
+
+/// What the program gets while its call waits.
+struct Patience {
+    /// When the head of a stream is sent, if it was not.
+    head: Instant,
+    ping: Instant,
+    /// When a call is given up whose program is gone.
+    retry: Option<Instant>,
+    /// Since when it waits for a person.
+    halted: Option<Instant>,
+}
+
+impl WaitingCall<'_> {
+    pub(super) async fn wait(&self, expected: Expected, client: Client) -> Waited {
+        let waited = self.wait_until_over(expected, client).await;
+        self.run.retries.keep(&self.retry);
+        waited
+    }
+
+    async fn wait_until_over(&self, expected: Expected, mut client: Client) -> Waited {
+        let Expected { mut go, mut status } = expected;
+        let (adopt, mut adopted) = mpsc::channel(1);
+        let times = &self.run.settings.waiting;
+        let since = Instant::now();
+        let mut patience = Patience { head: since + times.withheld, ping: since, retry: None, halted: None };
+        let mut has_given_up = false;
+        loop {
+            let now = status.borrow_and_update().clone();
+            let why = match now {
+                CallStatus::Asked => self.why,
+                CallStatus::Waiting(why) => Some(why),
+                CallStatus::Started => None,
+                CallStatus::Ended(outcome) => return Waited::Over(self.ended(&outcome), client),
+            };
+            patience.halted = match why {
+                Some(Why::Halted) => patience.halted.or_else(|| Some(Instant::now())),
+                _ => None,
+            };
+            let give_up = match (patience.halted, self.run.settings.on_limit) {
+                (Some(since), OnLimit::Wait(most)) => Some(since + most),
+                (Some(since), OnLimit::Stop) => Some(since),
+                (None, _) => None,
+            }
+            .filter(|_| !has_given_up);
+            let is_here = patience.retry.is_none();
+            let begins = self.is_streamed && is_here && !client.has_begun();
+            tokio::select! {
+                biased;
+                came = &mut go => return match came {
+                    Ok(go) if is_here && !client.is_gone() => Waited::Go(go, client),
+                    // Nothing was sent, so nothing was used.
+                    Ok(_) => Waited::Abandoned,
+                    Err(_) => Waited::Over(internal(), client),
+                },
+                changed = status.changed() => if changed.is_err() {
+                    return Waited::Over(internal(), client);
+                },
+                Some(next) = adopted.recv(), if !is_here => {
+                    client = next;
+                    patience.retry = None;
+                    patience.head = Instant::now() + times.withheld;
+                }
+                () = client.gone(), if is_here => {
+                    patience.retry = Some(Instant::now() + times.retry);
+                    self.run.retries.offer(&self.retry, adopt.clone());
+                }
+                () = until(patience.retry) => {
+                    if self.withdraw().await {
+                        return Waited::Abandoned;
+                    }
+                    // It has started or ended meanwhile: the next round knows.
+                    patience.retry = Some(Instant::now() + times.retry);
+                }
+                () = until(give_up) => {
+                    // The text has the numbers, so it is made before the halt is over.
+                    let error = self.ceiling();
+                    if self.withdraw().await {
+                        (self.run.on_notice)(Notice::GivenUp { agent: self.agent.clone() });
+                        return Waited::Over(error, client);
+                    }
+                    has_given_up = true;
+                }
+                () = sleep_until(patience.head), if begins => {
+                    client.begin(StatusCode::OK, stream_headers());
+                    patience.ping = Instant::now();
+                }
+                () = sleep_until(patience.ping), if client.has_begun() && is_here => {
+                    client.offer(Bytes::from_static(ping(self.format)));
+                    patience.ping = Instant::now() + times.ping;
+                }
+            }
+        }
+    }
+
+    /// Takes the call out of the line. False if it does not wait any more.
+    async fn withdraw(&self) -> bool {
+        let withdraw = Withdraw { agent: self.agent.clone(), call: self.call };
+        self.run.tree.request(By::Person, withdraw).await.is_ok()
+    }
+
+    fn ended(&self, outcome: &Outcome) -> GatewayError {
+        match outcome {
+            Outcome::Refused { refusal } if refusal.shortfall().is_some() => {
+                GatewayError::new(GatewayErrorKind::Ceiling, format!("spinney: {refusal}"))
+            }
+            Outcome::Refused { refusal } => {
+                GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {refusal}"))
+            }
+            _ => self.run.over(),
+        }
+    }
+
+    /// The error of a call that nobody made room for.
+    fn ceiling(&self) -> GatewayError {
+        let halt = self.run.halt.borrow().clone();
+        let message = match halt {
+            Some(halt) => {
+                let command = self.run.settings.raise_hint.command(&halt.account, &halt.short);
+                format!(
+                    "spinney: the budget of this run does not allow this call ({}); raise it with `{command}` and try again",
+                    halt.short.describe(&halt.account)
+                )
+            }
+            None => "spinney: the budget of this run does not allow this call".to_owned(),
+        };
+        GatewayError::new(GatewayErrorKind::Ceiling, message)
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn internal() -> GatewayError {
+    GatewayError::new(GatewayErrorKind::Internal, "spinney: the gateway lost this call")
+}
+
+fn stream_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers
+}

@@ -1,0 +1,116 @@
+//! The tree from the wire: each agent that a program names has an account of its own.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use spinney_kernel::budget::Resource;
+use spinney_kernel::record::Event;
+use spinney_server::gateway::Notice;
+
+use crate::provider::{Format, Provider};
+use crate::run::{TOKEN, TestRun, budget, settings};
+
+/// A call of Claude Code.
+async fn claude(run: &TestRun, agent: Option<&str>, parent: Option<&str>, tokens: u64) -> StatusCode {
+    let format = Format::Messages;
+    let mut post = run
+        .post(format, &format.request(tokens, "work", false))
+        .header("user-agent", "claude-cli/2.1")
+        .header("x-claude-code-session-id", "s-1");
+    if let Some(agent) = agent {
+        post = post.header("x-claude-code-agent-id", agent);
+    }
+    if let Some(parent) = parent {
+        post = post.header("x-claude-code-parent-agent-id", parent);
+    }
+    post.send().await.unwrap().status()
+}
+
+/// A call of Codex.
+async fn codex(run: &TestRun, thread: &str, parent: Option<&str>, tokens: u64) -> StatusCode {
+    let format = Format::Responses;
+    let mut post = run
+        .post(format, &format.request(tokens, "work", true))
+        .header("originator", "codex_exec")
+        .header("thread-id", thread);
+    if let Some(parent) = parent {
+        post = post.header("x-codex-parent-thread-id", parent).header("x-openai-subagent", "review");
+    }
+    let response = post.send().await.unwrap();
+    let status = response.status();
+    response.text().await.unwrap();
+    status
+}
+
+/// G10 (the tree of it): sub-agents are nested agents with their own accounts, and the sum over agents is the total.
+#[tokio::test(flavor = "multi_thread")]
+async fn g10_agents_from_the_wire_are_nested_and_their_sum_is_the_total() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    for (agent, parent, tokens) in [
+        (None, None, 100),
+        (Some("a"), None, 20),
+        (Some("b"), Some("a"), 3),
+        (Some("a"), None, 20),
+        (Some("c"), Some("nobody-knows"), 7),
+        (None, None, 100),
+    ] {
+        assert_eq!(claude(&run, agent, parent, tokens).await, StatusCode::OK);
+    }
+    assert_eq!(codex(&run, "t-1", None, 1_000).await, StatusCode::OK);
+    assert_eq!(codex(&run, "t-2", Some("t-1"), 500).await, StatusCode::OK);
+    run.gateway.close(Duration::from_secs(10)).await;
+    let look = run.tree.look().await.unwrap();
+    let spent = |at: usize| look.agents[at].spent.of(Resource::Cost) / TOKEN;
+    let parents: Vec<Option<&str>> =
+        look.agents.iter().map(|agent| agent.parent.as_ref().map(|parent| parent.as_str())).collect();
+    let (main, a) = (look.agents[0].agent.as_str(), look.agents[1].agent.as_str());
+    assert_eq!(parents, [None, Some(main), Some(a), Some(main), Some(main)]);
+    assert_eq!([0, 1, 2, 3, 4].map(spent), [1_750, 43, 3, 7, 500]);
+    assert!(look.agents[4].agent.as_str().starts_with("review-"));
+}
+
+/// `--child-budget-usd` is the ceiling of each sub-agent; the notice names the account to raise.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ceiling_of_a_sub_agent_halts_the_run_until_that_agent_is_raised() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.child_cost_nanos = Some(50 * TOKEN);
+    let mut run = TestRun::start_with(settings, &budget(10_000)).await;
+    let format = Format::Messages;
+    let post = run
+        .post(format, &format.request(80, "work", false))
+        .header("x-claude-code-session-id", "s-1")
+        .header("x-claude-code-agent-id", "a");
+    let call = tokio::spawn(post.send());
+    run.heard(|notice| matches!(notice, Notice::Halted { account, .. } if account.as_str() != "main")).await;
+    let look = run.look().await;
+    let child = look.halted.unwrap().account;
+    run.raise(child.as_str(), 100).await;
+    assert_eq!(call.await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+/// Names that are too long or not plain count as missing: such a call belongs to the main agent.
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_names_of_agents_make_no_agents() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    let long = "x".repeat(5_000);
+    for name in ["../../etc", "a b", "\u{e9}", long.as_str()] {
+        assert_eq!(claude(&run, Some(name), None, 1).await, StatusCode::OK);
+    }
+    assert_eq!(run.look().await.agents.len(), 1);
+}
+
+/// Many agents that speak for the first time at once are spawned once each.
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_speak_at_once_are_spawned_once() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    let names: Vec<String> = (0..40).map(|at| format!("agent-{}", at % 8)).collect();
+    let calls = names.iter().map(|name| claude(&run, Some(name), None, 1));
+    let statuses = futures::future::join_all(calls).await;
+    assert!(statuses.iter().all(|status| *status == StatusCode::OK), "{statuses:?}");
+    let spawned = run.events().await.iter().filter(|event| matches!(event, Event::AgentSpawned(_))).count();
+    assert_eq!(spawned, 9);
+}

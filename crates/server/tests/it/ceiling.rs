@@ -1,0 +1,233 @@
+//! At a ceiling: calls wait, are topped up and go on, or their programs read why not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use spinney_kernel::definition::OnLow;
+use spinney_kernel::record::{Event, Outcome, Why};
+use spinney_kernel::world::TreeState;
+use spinney_server::gateway::{ExecBudget, Notice, OnLimit, WaitTimes};
+use tokio::sync::Semaphore;
+
+use crate::provider::{Format, Provider};
+use crate::run::{TOKEN, TestRun, budget, settings};
+
+/// G11: at its ceiling a program waits; one raise lets every call of it finish.
+#[tokio::test(flavor = "multi_thread")]
+async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
+    for format in Format::ALL {
+        let provider = Provider::spending_all().await;
+        let mut run = TestRun::start(&provider, 1_000).await;
+        let first = run.post(format, &format.request(900, "one", false)).send().await.unwrap();
+        assert_eq!(first.status(), StatusCode::OK);
+        let later = (0..3).map(|at| {
+            let body = format.request(900, &format!("later {at}"), at == 1);
+            run.post(format, &body).send()
+        });
+        let later = tokio::spawn(join_all(later.collect::<Vec<_>>()));
+        run.heard(|notice| matches!(notice, Notice::Halted { account, .. } if account.as_str() == "main"))
+            .await;
+        assert_eq!(run.look().await.state, TreeState::Halted);
+        assert_eq!(run.spent().await, 900 * TOKEN);
+        run.raise("main", 5_000).await;
+        for response in later.await.unwrap() {
+            let response = response.unwrap();
+            assert_eq!(response.status(), StatusCode::OK);
+            assert!(response.text().await.unwrap().contains("hello"));
+        }
+        run.heard(|notice| *notice == Notice::Continued).await;
+        run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
+        run.gateway.close(Duration::from_secs(10)).await;
+        let look = run.tree.look().await.unwrap();
+        assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 4 * 900 * TOKEN);
+    }
+}
+
+/// G11: with `--on-limit stop` the program reads our text at the status that it shows.
+#[tokio::test(flavor = "multi_thread")]
+async fn g11_a_run_that_stops_at_its_limit_tells_the_program_how_to_go_on() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.on_limit = OnLimit::Stop;
+    let run = TestRun::start_with(settings, &budget(100)).await;
+    for (format, agent, status) in [
+        (Format::Messages, "claude-cli/2.1", StatusCode::PAYMENT_REQUIRED),
+        (Format::Responses, "codex_cli_rs/0.166", StatusCode::BAD_REQUEST),
+        (Format::Chat, "something", StatusCode::PAYMENT_REQUIRED),
+    ] {
+        let post = run.post(format, &format.request(900, "too much", true)).header("user-agent", agent);
+        let response = post.send().await.unwrap();
+        assert_eq!(response.status(), status, "{agent}");
+        let body: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(message.contains("spinney budget last main --add-usd 2"), "{message}");
+        assert!(message.contains("limit $0.10"), "{message}");
+    }
+    assert_eq!(provider.requests().len(), 0);
+    assert_eq!(run.spent().await, 0);
+}
+
+/// G11: a call is given up after the halt wait, and others that fit go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn g11_after_the_halt_wait_the_program_reads_our_text() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.on_limit = OnLimit::Wait(Duration::from_millis(50));
+    let mut run = TestRun::start_with(settings, &budget(100)).await;
+    let format = Format::Messages;
+    let large = run.post(format, &format.request(900, "large", false)).send().await.unwrap();
+    assert_eq!(large.status(), StatusCode::PAYMENT_REQUIRED);
+    run.heard(|notice| matches!(notice, Notice::GivenUp { .. })).await;
+    let small = run.post(format, &format.request(50, "small", false)).send().await.unwrap();
+    assert_eq!(small.status(), StatusCode::OK);
+    run.saw(|event| matches!(event, Event::CallEnded { outcome: Outcome::Done { .. }, .. })).await;
+    assert_eq!(run.spent().await, 50 * TOKEN);
+}
+
+/// A streamed call gets the head of its response and pings while it waits; what is refused then is an event.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_stream_gets_its_head_and_pings_and_then_its_answer_or_an_error_event() {
+    for format in Format::ALL {
+        let provider = Provider::spending_all().await;
+        let mut settings = settings(&provider);
+        let ping = Duration::from_millis(20);
+        settings.waiting = WaitTimes { withheld: Duration::from_millis(20), ping, ..WaitTimes::default() };
+        let run = TestRun::start_with(settings.clone(), &budget(100)).await;
+        let body = format.request(900, "late", true);
+        let mut response = run.post(format, &body).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
+        let first = response.chunk().await.unwrap().unwrap();
+        assert!(
+            std::str::from_utf8(&first).unwrap().contains("ping") || format == Format::Responses,
+            "{first:?}"
+        );
+        run.raise("main", 1_000).await;
+        let rest = response.text().await.unwrap();
+        assert!(rest.contains("hello"), "{rest}");
+        // The same at a limit that nobody raises.
+        settings.on_limit = OnLimit::Wait(Duration::from_millis(200));
+        let run = TestRun::start_with(settings, &budget(100)).await;
+        let response = run.post(format, &body).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let text = response.text().await.unwrap();
+        assert!(text.contains("does not allow this call"), "{text}");
+        assert_eq!(provider.requests().len(), 1);
+    }
+}
+
+/// A client's retry takes the place of the call that it left, if the bytes and the agent are the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_of_a_waiting_call_takes_its_place_in_line() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 100).await;
+    let format = Format::Messages;
+    let body = format.request(900, "patience", false);
+    let first = tokio::spawn(run.post(format, &body).send());
+    run.saw(|event| matches!(event, Event::CallWaiting { why: Why::Halted, .. })).await;
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    // The server sees the closed connection on its own time: the retry is merged from then on.
+    let merged = async {
+        loop {
+            if run.gateway.abandoned_calls() == 1 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    merged.await;
+    let second = tokio::spawn(run.post(format, &body).send());
+    while run.gateway.abandoned_calls() > 0 {
+        tokio::task::yield_now().await;
+    }
+    run.raise("main", 2_000).await;
+    assert_eq!(second.await.unwrap().unwrap().status(), StatusCode::OK);
+    assert_eq!(provider.requests().len(), 1);
+    let asked = run.events().await.iter().filter(|event| matches!(event, Event::CallAsked { .. })).count();
+    assert_eq!(asked, 1, "the retry asked for nothing new");
+}
+
+/// A call whose program is gone is taken out of the line after a while, and nothing is sent for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_call_without_a_program_is_withdrawn() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.waiting.retry = Duration::from_millis(20);
+    let run = TestRun::start_with(settings, &budget(100)).await;
+    let format = Format::Chat;
+    let call = tokio::spawn(run.post(format, &format.request(900, "gone", false)).send());
+    run.saw(|event| matches!(event, Event::CallWaiting { why: Why::Halted, .. })).await;
+    call.abort();
+    run.saw(|event| matches!(event, Event::CallEnded { outcome: Outcome::Cancelled, .. })).await;
+    run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
+    assert_eq!((provider.requests().len(), run.spent().await), (0, 0));
+}
+
+/// `--on-low shrink` lowers the output cap, and Anthropic's thinking budget with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn shrink_lowers_the_cap_and_the_thinking_budget() {
+    let provider = Provider::spending_all().await;
+    let low = ExecBudget { on_low: OnLow::Shrink, ..budget(4_000) };
+    let run = TestRun::start_with(settings(&provider), &low).await;
+    let body = json!({
+        "model": "m", "max_tokens": 32_000, "thinking": { "type": "enabled", "budget_tokens": 31_999 },
+        "messages": [{ "role": "user", "content": "think" }],
+    });
+    let response = run.post(Format::Messages, &body).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let sent = provider.requests()[0].json();
+    assert_eq!(sent["max_tokens"], 4_000);
+    assert!(sent["thinking"]["budget_tokens"].as_u64().unwrap() < 4_000);
+    run.gateway.close(Duration::from_secs(10)).await;
+    let look = run.tree.look().await.unwrap();
+    assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 4_000 * TOKEN);
+}
+
+/// Steps, tokens and parallel calls are caps, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_and_parallel_calls_are_limited() {
+    let go = Arc::new(Semaphore::new(0));
+    let provider = Provider::waiting(Arc::clone(&go)).await;
+    let mut settings = settings(&provider);
+    settings.on_limit = OnLimit::Stop;
+    let caps = ExecBudget { steps: Some(2), parallel: Some(1), ..budget(10_000) };
+    let run = TestRun::start_with(settings, &caps).await;
+    let format = Format::Responses;
+    let call = |at: u64| tokio::spawn(run.post(format, &format.request(100 + at, "x", false)).send());
+    let (one, two) = (call(1), call(2));
+    run.saw(|event| matches!(event, Event::CallWaiting { why: Why::Slot, .. })).await;
+    assert_eq!(provider.requests().len().max(1), 1, "one at a time");
+    go.add_permits(2);
+    for made in [one, two] {
+        assert_eq!(made.await.unwrap().unwrap().status(), StatusCode::OK);
+    }
+    let third = call(3).await.unwrap().unwrap();
+    assert_eq!(third.status(), StatusCode::PAYMENT_REQUIRED);
+    assert!(third.text().await.unwrap().contains("steps ceiling"));
+}
+
+/// A model outside the list, or without a price, is refused with the remedy, and nothing is sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn models_that_may_not_be_called_are_refused_with_the_remedy() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.models.allowed = vec!["m".to_owned(), "claude-*".to_owned()];
+    let run = TestRun::start_with(settings, &budget(1_000)).await;
+    for (model, words) in [
+        ("gpt-5", "is not allowed in this run: use one of m, claude-*"),
+        ("claude-x", "--prices-of anthropic"),
+        ("claude x\u{7f}", "not printable"),
+    ] {
+        let body =
+            json!({ "model": model, "max_tokens": 10, "messages": [{ "role": "user", "content": "x" }] });
+        let response = run.post(Format::Messages, &body).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        let text = response.text().await.unwrap();
+        assert!(text.contains(words), "{text}");
+    }
+    assert_eq!(provider.requests().len(), 0);
+}

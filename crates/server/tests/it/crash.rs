@@ -1,0 +1,74 @@
+//! The gateway dies: the ledger goes on from where it stood.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use spinney::tree::verify;
+use spinney::{Journal, MemoryJournal, Shutdown};
+use spinney_kernel::budget::Resource;
+use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::words::Seq;
+use tokio::sync::Semaphore;
+
+use crate::provider::{Format, Provider};
+use crate::run::{TOKEN, TestRun, budget, settings};
+
+/// G11: after a kill, settled calls stay settled, a call without a recorded end is presumed spent, a call that waited is
+/// dropped, agents keep their accounts, and the journal verifies.
+#[tokio::test(flavor = "multi_thread")]
+async fn g11_killing_the_gateway_loses_no_booking() {
+    let go = Arc::new(Semaphore::new(0));
+    let provider = Provider::waiting(Arc::clone(&go)).await;
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let run = TestRun::start_in(Arc::clone(&journal), settings(&provider), &budget(1_000)).await;
+    let format = Format::Messages;
+    let call = |tokens: u64| {
+        let post = run.post(format, &format.request(tokens, "work", false));
+        tokio::spawn(
+            post.header("x-claude-code-session-id", "s").header("x-claude-code-agent-id", "a").send(),
+        )
+    };
+    go.add_permits(1);
+    assert_eq!(call(100).await.unwrap().unwrap().status(), StatusCode::OK);
+    run.saw(|event| matches!(event, Event::CallEnded { .. })).await;
+    let (running, waiting) = (call(300), call(800));
+    run.saw(|event| matches!(event, Event::CallWaiting { .. })).await;
+    while provider.requests().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let tree = run.tree.id();
+    run.home.shutdown(Shutdown::Kill).await;
+    drop(run.gateway);
+    running.abort();
+    waiting.abort();
+
+    let provider = Provider::spending_all().await;
+    let again = TestRun::resume_in(Arc::clone(&journal), settings(&provider)).await;
+    assert_eq!(again.tree.id(), tree);
+    let look = again.look().await;
+    let counts: Vec<u64> = look.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
+    let ends: Vec<Outcome> = again
+        .events()
+        .await
+        .into_iter()
+        .filter_map(|event| if let Event::CallEnded { outcome, .. } = event { Some(outcome) } else { None })
+        .collect();
+    let lost = ends.iter().filter(|outcome| **outcome == Outcome::Lost).count();
+    let dropped = ends.iter().filter(|outcome| **outcome == Outcome::Cancelled).count();
+    assert_eq!((ends.len(), lost, dropped), (3, 1, 1), "{ends:?}");
+    // 100 were used; of 300 and 800 one ran, and is presumed spent.
+    assert!([vec![400, 400], vec![900, 900]].contains(&counts), "{counts:?}");
+    let before = counts[0];
+    let post = again.post(format, &format.request(50, "more", false));
+    let post = post.header("x-claude-code-session-id", "s").header("x-claude-code-agent-id", "a");
+    assert_eq!(post.send().await.unwrap().status(), StatusCode::OK);
+    again.gateway.close(Duration::from_secs(10)).await;
+    let look = again.tree.look().await.unwrap();
+    assert_eq!(look.agents.len(), 2, "the agent was found again");
+    assert_eq!(look.agents[1].spent.of(Resource::Cost) / TOKEN, before + 50);
+    again.home.shutdown(Shutdown::Stop).await;
+    let verified = verify(journal.as_ref(), tree, None).await.unwrap();
+    assert!(verified.decided);
+    assert!(journal.head(tree).await.unwrap().unwrap().seq > Seq(0));
+}

@@ -1,0 +1,236 @@
+//! Chaos on both sides: programs and providers that break off, stall, refuse or send nonsense.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use spinney_drivers::http::HttpLimits;
+use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::words::FaultKind;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::provider::{Format, Provider, begin_stream, respond, script};
+use crate::run::{TOKEN, TestRun, USER_KEY, budget, settings};
+
+async fn ended(run: &TestRun) -> Event {
+    run.saw(|event| matches!(event, Event::CallEnded { .. })).await;
+    run.events().await.into_iter().find(|event| matches!(event, Event::CallEnded { .. })).unwrap()
+}
+
+/// A program that disconnects in the middle of a stream: the provider bills on, so its last word is read and booked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_leaves_in_mid_stream_is_booked_at_the_reported_usage() {
+    for format in Format::ALL {
+        let go = Arc::new(Notify::new());
+        let waits = Arc::clone(&go);
+        let provider = Provider::start(script(move |_, mut stream: TcpStream| {
+            let waits = Arc::clone(&waits);
+            async move {
+                begin_stream(&mut stream).await;
+                let events = format.events(300);
+                stream.write_all(events[0].as_bytes()).await.unwrap();
+                waits.notified().await;
+                for event in &events[1..] {
+                    stream.write_all(event.as_bytes()).await.unwrap();
+                }
+                stream.shutdown().await.unwrap();
+            }
+        }))
+        .await;
+        let run = TestRun::start(&provider, 1_000).await;
+        let mut response = run.post(format, &format.request(900, "x", true)).send().await.unwrap();
+        response.chunk().await.unwrap().unwrap();
+        drop(response);
+        go.notify_one();
+        let end = ended(&run).await;
+        assert!(matches!(&end, Event::CallEnded { outcome: Outcome::Done { .. }, .. }), "{format:?} {end:?}");
+        assert_eq!(run.spent().await, 300 * TOKEN, "{format:?}");
+    }
+}
+
+/// A provider that breaks off: the program sees it, and the call is booked at its full hold.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_the_provider_breaks_off_is_booked_at_its_full_hold() {
+    for format in Format::ALL {
+        let provider = Provider::start(script(move |_, mut stream: TcpStream| async move {
+            begin_stream(&mut stream).await;
+            stream.write_all(format.events(300)[0].as_bytes()).await.unwrap();
+            drop(stream);
+        }))
+        .await;
+        let run = TestRun::start(&provider, 1_000).await;
+        let response = run.post(format, &format.request(900, "x", true)).send().await.unwrap();
+        // A response without a length ends with its connection: the program misses the last event.
+        let text = response.text().await.unwrap_or_default();
+        assert!(
+            !text.contains("[DONE]")
+                && !text.contains("message_stop")
+                && !text.contains("response.completed")
+        );
+        assert!(
+            matches!(ended(&run).await, Event::CallEnded { outcome: Outcome::Failed { fault }, .. } if fault.kind == FaultKind::Cut)
+        );
+        assert_eq!(run.spent().await, 900 * TOKEN, "{format:?}");
+    }
+}
+
+/// A provider that stalls in the middle is given up after a while.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_stalls_is_given_up() {
+    let format = Format::Messages;
+    let provider = Provider::start(script(move |_, mut stream: TcpStream| async move {
+        begin_stream(&mut stream).await;
+        stream.write_all(format.events(300)[0].as_bytes()).await.unwrap();
+        // Until the other side closes.
+        let _ = stream.read(&mut [0; 1]).await;
+    }))
+    .await;
+    let mut settings = settings(&provider);
+    settings.upstream = HttpLimits { idle: Duration::from_millis(50), ..HttpLimits::default() };
+    let run = TestRun::start_with(settings, &budget(1_000)).await;
+    let response = run.post(format, &format.request(900, "x", true)).send().await.unwrap();
+    let text = response.text().await.unwrap();
+    assert!(text.contains("event: error"), "{text}");
+    ended(&run).await;
+    assert_eq!(run.spent().await, 900 * TOKEN);
+}
+
+/// What a provider refuses reaches the program as it is, costs nothing, and is not tried again by us.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_the_provider_passes_and_costs_nothing() {
+    let format = Format::Messages;
+    let refusal = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    let provider =
+        Provider::start(script(move |_, stream| async move { respond(stream, 429, refusal).await })).await;
+    let run = TestRun::start(&provider, 1_000).await;
+    let response = run.post(format, &format.request(900, "x", true)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.headers()["request-id"], "req_1");
+    assert_eq!(response.text().await.unwrap(), refusal);
+    ended(&run).await;
+    assert_eq!((run.spent().await, provider.requests().len()), (0, 1));
+}
+
+/// G12: a provider that repeats the user's key in an error does not show it to the program.
+#[tokio::test(flavor = "multi_thread")]
+async fn g12_an_error_that_repeats_the_users_key_reaches_the_program_without_it() {
+    let format = Format::Chat;
+    let provider = Provider::start(script(move |_, stream| async move {
+        let body = format!(r#"{{"error":{{"message":"wrong key {USER_KEY}","type":"auth"}}}}"#);
+        respond(stream, 401, &body).await;
+    }))
+    .await;
+    let run = TestRun::start(&provider, 1_000).await;
+    let response = run.post(format, &format.request(900, "x", false)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    let text = response.text().await.unwrap();
+    assert!(text.contains("[key]") && !text.contains(USER_KEY), "{text}");
+    let end = format!("{:?}", ended(&run).await);
+    assert!(!end.contains(USER_KEY), "{end}");
+}
+
+/// Nobody listens: nothing was sent, and nothing is booked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_not_there_costs_nothing() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.open_ai.base_url = Some("http://127.0.0.1:1/v1".to_owned());
+    let run = TestRun::start_with(settings, &budget(1_000)).await;
+    let response = run.post(Format::Chat, &Format::Chat.request(900, "x", false)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+    ended(&run).await;
+    assert_eq!(run.spent().await, 0);
+}
+
+/// A cancelled run ends its calls: the program reads why, and the call is booked at its full hold.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_ends_its_calls() {
+    let provider = Provider::waiting(Arc::new(Semaphore::new(0))).await;
+    let run = TestRun::start(&provider, 1_000).await;
+    let format = Format::Messages;
+    let running = tokio::spawn(run.post(format, &format.request(900, "runs", false)).send());
+    run.saw(|event| matches!(event, Event::CallStarted { .. })).await;
+    let waiting = tokio::spawn(run.post(format, &format.request(900, "waits", false)).send());
+    run.saw(|event| matches!(event, Event::CallWaiting { .. })).await;
+    while provider.requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    run.tree.cancel("main".parse().unwrap(), "enough").await.unwrap();
+    for call in [running, waiting] {
+        let response = call.await.unwrap().unwrap();
+        assert_eq!(response.status(), StatusCode::PAYMENT_REQUIRED);
+        assert!(response.text().await.unwrap().contains("was cancelled or has ended"));
+    }
+    run.tree.ended().await;
+    assert_eq!(run.spent().await, 900 * TOKEN);
+    let late = run.post(format, &format.request(1, "late", false)).send().await.unwrap();
+    assert_eq!(late.status(), StatusCode::PAYMENT_REQUIRED);
+}
+
+/// What is no request is refused before anything is held.
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_requests_are_refused_and_hold_nothing() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 1_000).await;
+    for format in Format::ALL {
+        for body in ["", "{", "[]", "null", "{\"model\":1}", "{\"model\":\"m\",\"stream\":\"yes\"}", "\u{0}"]
+        {
+            let response = run.post_bytes(format, body).send().await.unwrap();
+            assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{format:?} {body:?}");
+        }
+    }
+    let huge = vec![b' '; 65 * 1024 * 1024];
+    let response = run.post_bytes(Format::Chat, huge).send().await;
+    // The server answers before it has read everything, so the client may see its own write fail.
+    assert!(response.is_err() || response.unwrap().status() == StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!((provider.requests().len(), run.spent().await), (0, 0));
+    assert!(!run.events().await.iter().any(|event| matches!(event, Event::CallAsked { .. })));
+}
+
+/// A program that never reads its response holds up nothing else, and its call is settled.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_never_reads_does_not_hold_up_the_others() {
+    let format = Format::Messages;
+    let provider = Provider::start(script(move |got, mut stream: TcpStream| async move {
+        begin_stream(&mut stream).await;
+        let events = format.events(format.cap(&got.json()));
+        // Far more than all buffers between here and the program hold.
+        let filler = format!("event: ping\ndata: {}\n\n", "x".repeat(1024 * 1024));
+        stream.write_all(events[0].as_bytes()).await.unwrap();
+        if got.json()["messages"][0]["content"] == "much" {
+            for _ in 0..64 {
+                if stream.write_all(filler.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        }
+        for event in &events[1..] {
+            let _ = stream.write_all(event.as_bytes()).await;
+        }
+        let _ = stream.shutdown().await;
+    }))
+    .await;
+    let run = TestRun::start(&provider, 1_000).await;
+    let body = format.request(100, "much", true).to_string();
+    let mut silent = TcpStream::connect(run.gateway.address()).await.unwrap();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\ncontent-length: {}\r\n\r\n{body}",
+        run.gateway.key().text(),
+        body.len()
+    );
+    silent.write_all(head.as_bytes()).await.unwrap();
+    run.saw(|event| matches!(event, Event::CallStarted { .. })).await;
+    for _ in 0..5 {
+        let response = run.post(format, &format.request(10, "little", true)).send().await.unwrap();
+        assert!(response.text().await.unwrap().contains("message_stop"));
+    }
+    drop(silent);
+    let ends =
+        |events: &[Event]| events.iter().filter(|event| matches!(event, Event::CallEnded { .. })).count();
+    while ends(&run.events().await) < 6 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(run.spent().await, 150 * TOKEN);
+}
