@@ -1,5 +1,6 @@
 //! What may be written on the command line. Nothing is decided here.
 
+mod exec;
 mod help;
 mod looking;
 
@@ -10,10 +11,11 @@ use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
 use spinney_kernel::words::{AgentId, Category, CheckpointName, Topic};
 
+pub(crate) use self::exec::{Exec, ExecGuard, LimitPolicy};
 pub(crate) use self::looking::{
     Attach, Completions, Costs, CostsBy, Files, FilesCat, FilesCommand, Shell, Top, TreeView,
 };
-use crate::hint;
+use crate::{hint, program};
 
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]
@@ -62,6 +64,15 @@ pub(crate) enum Command {
     /// Run a tree file to its end
     #[command(after_help = help::RUN)]
     Run(Run),
+    /// Run an agent program of somebody else under a budget: Claude Code, Codex, or any that calls Anthropic's or
+    /// OpenAI's API.
+    ///
+    /// Its model calls go through a gateway on this machine, which holds the most that each can cost before it is sent.
+    /// At a ceiling everything waits until `spinney budget` raises it.
+    Exec(Box<Exec>),
+    /// The process between `exec` and its program.
+    #[command(name = program::GUARD, hide = true)]
+    ExecGuard(ExecGuard),
     /// Check a tree file: everything that is wrong with it, what it looks like, and the most it can spend
     #[command(after_help = help::CHECK)]
     Check(Check),
@@ -152,6 +163,44 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// The tree that it is about, as the user named it.
+    pub(crate) fn tree(&self) -> Option<&str> {
+        match self {
+            Self::Resume(Resume { tree, .. })
+            | Self::Attach(Attach { tree, .. })
+            | Self::Tree(TreeView { tree, .. })
+            | Self::Costs(Costs { tree, .. })
+            | Self::Files(Files { command: Some(FilesCommand::Cat(FilesCat { tree, .. })), .. })
+            | Self::Files(Files { tree, .. })
+            | Self::Events(Events { tree, .. })
+            | Self::Questions(Questions { tree, .. })
+            | Self::Shared(Shared { tree, .. })
+            | Self::Cancel(Cancel { tree, .. })
+            | Self::Refresh(Refresh { tree, .. })
+            | Self::Broadcast(Broadcast { tree, .. })
+            | Self::Pause(Whom { tree, .. })
+            | Self::Unpause(Whom { tree, .. })
+            | Self::Budget(Budget { tree, .. })
+            | Self::Checkpoint(Checkpoint::Make(CheckpointMake { tree, .. }))
+            | Self::Rm(Rm { tree, .. })
+            | Self::Replay(Replay { tree, .. }) => Some(tree.text()),
+            Self::Show(Show { whom, .. }) | Self::Window(whom) => Some(whom.tree()),
+            Self::Answer(answer) => Some(answer.tree()),
+            Self::Send(send) => Some(send.tree()),
+            Self::Run(_)
+            | Self::Exec(_)
+            | Self::ExecGuard(_)
+            | Self::Check(_)
+            | Self::Init(_)
+            | Self::Ps(_)
+            | Self::Top(_)
+            | Self::Checkpoint(_)
+            | Self::Models(_)
+            | Self::Completions(_)
+            | Self::Doctor(_) => None,
+        }
+    }
+
     /// Whether its output is JSON and its last line a result, whatever happens.
     pub(crate) const fn ends_in_a_result(&self) -> bool {
         matches!(
@@ -382,6 +431,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    fn tree(&self) -> &str {
+        after_a_tree(&self.first, &self.second, self.third.as_deref()).0
+    }
+
     /// The tree, the number of the question, and the answer.
     pub(crate) fn parts(&self) -> Result<(&str, u64, &str)> {
         let (tree, number, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());
@@ -415,6 +468,10 @@ pub(crate) struct Send {
 }
 
 impl Send {
+    fn tree(&self) -> &str {
+        after_a_tree(&self.first, &self.second, self.third.as_deref()).0
+    }
+
     /// The tree, the agent, and the message.
     pub(crate) fn parts(&self) -> Result<(&str, AgentId, &str)> {
         let (tree, name, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());

@@ -28,6 +28,8 @@ pub(crate) enum Exit {
     Busy,
     /// The process that was to do it disappeared, so it is unknown whether it was done.
     Unknown,
+    /// The program that `exec` started ended with this code.
+    Program(u8),
     /// The user interrupted us; the tree can be resumed.
     Interrupted,
     /// The reader of our output is gone.
@@ -45,6 +47,7 @@ impl Exit {
             Self::Waiting => 5,
             Self::Busy => 6,
             Self::Unknown => 7,
+            Self::Program(code) => code,
             // 128 plus the signal's number, as in shells: SIGINT and SIGPIPE.
             Self::Interrupted => 130,
             Self::Closed => 141,
@@ -56,6 +59,14 @@ impl Exit {
             record::Exit::Completed => Self::Completed,
             record::Exit::Failed { .. } | record::Exit::Exhausted { .. } => Self::Failed,
             record::Exit::Cancelled { .. } => Self::Cancelled,
+        }
+    }
+
+    pub(crate) const fn of_kind(kind: record::ExitKind) -> Self {
+        match kind {
+            record::ExitKind::Completed => Self::Completed,
+            record::ExitKind::Failed | record::ExitKind::Exhausted => Self::Failed,
+            record::ExitKind::Cancelled => Self::Cancelled,
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
-use crate::find_home;
+use crate::{exec_homes, find_home};
 use crate::ids::short;
 use crate::out::is_hostile;
 
@@ -26,6 +26,8 @@ pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 /// A command of ours, with `--home` unless it finds this home without.
 #[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
+    // Commands find the runs of `exec` from the home above theirs.
+    let home = exec_homes::above(home);
     let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == find_home::nearest();
     written(Some(home).filter(|_| !is_meant), words)
 }
@@ -37,6 +39,10 @@ pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> Str
 
 /// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
+    if exec_homes::is_of_exec(home) {
+        let words = ["exec", "--resume", &short(tree), "--", "PROGRAM"];
+        return command(home, &words);
+    }
     if state == TreeState::Paused {
         return about(home, "resume", tree, &["--unpause"]);
     }

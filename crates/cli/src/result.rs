@@ -508,7 +508,7 @@ impl Serialize for Outcome {
     }
 }
 
-struct Spent<'a>(&'a Amounts);
+pub(crate) struct Spent<'a>(pub(crate) &'a Amounts);
 
 impl Serialize for Spent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,6 +7,7 @@ mod completions;
 pub(crate) mod costs;
 mod doctor;
 mod events;
+mod exec;
 mod files;
 mod init;
 mod models;
@@ -18,6 +19,7 @@ mod rm;
 mod run;
 mod shared;
 mod show;
+mod show_calls;
 mod steer;
 mod top;
 mod tree;
@@ -30,11 +32,13 @@ use crate::exit::Exit;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::terminal::Terminal;
-use crate::{find_home, open_home};
+use crate::{exec_homes, find_home, guard, open_home};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
-    let home = args.home.unwrap_or_else(find_home::nearest);
-    let home = home.as_path();
+    let given = args.home.unwrap_or_else(find_home::nearest);
+    // A run of `exec` has a home of its own below this one.
+    let found = args.command.tree().map(|tree| exec_homes::find(&given, tree)).transpose()?;
+    let home = found.as_deref().unwrap_or(&given);
     let terminal = Terminal::of_output(args.color);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
@@ -44,6 +48,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     }
     match args.command {
         Command::Run(args) => run::run(home, args, terminal).await,
+        Command::Exec(args) => exec::exec(home, *args).await,
+        Command::ExecGuard(args) => guard::guard(args.parent, &args.program).await,
         Command::Check(args) => check::check(home, &args),
         Command::Init(args) => init::init(home, &args),
         Command::Resume(args) => resume::resume(home, &args, terminal).await,

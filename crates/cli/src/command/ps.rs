@@ -1,7 +1,7 @@
 //! `spinney ps`: lists every tree of a home, and whether a process runs it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
@@ -13,35 +13,50 @@ use spinney_kernel::world::TreeState;
 
 use crate::control::{Running, running};
 use crate::exit::Exit;
-use crate::hint::{YOUR_FILE, about, command};
+use crate::hint::{YOUR_FILE, command, go_on};
 use crate::ids::short;
 use crate::paint::{Ink, Row};
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use crate::wording::{ago, one_line};
-use crate::{args, open_home, out};
+use crate::{args, exec_homes, open_home, out};
 
 const NAME_CHARS_MAX: usize = 28;
 
+/// A tree, and who runs its home.
+struct Listed {
+    head: Head,
+    name: String,
+    state: ListedState,
+    /// The home that has it.
+    home: PathBuf,
+}
+
 pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
-    let (heads, names, running) = (journal.heads(&[]).wait()?, names(&journal)?, running(home).await);
-    let name = |tree: TreeId| names.get(&tree).map(String::as_str).unwrap_or_default();
-    if let Running::Silent(pid) = running {
-        out::note(&format!(
-            "process {pid} has this home open and does not answer: trees shown as running may be interrupted"
-        ));
+    let runs = exec_homes::trees(home);
+    let mut listed = match open_home::look(home) {
+        Ok(journal) => list(home, &journal).await?,
+        // A home that only `exec` has used has no journal of its own.
+        Err(_) if !runs.is_empty() && !exec_homes::has_journal(home) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    for run in runs {
+        let home = exec_homes::home_of(home, run);
+        match open_home::look(&home) {
+            Ok(journal) => listed.extend(list(&home, &journal).await?),
+            // Its process died before it began.
+            Err(_) if !exec_homes::has_journal(&home) => {}
+            Err(error) => out::complain(&format!("{error:#}")),
+        }
     }
-    if let Running::Unknown = running {
-        out::note("this is another user's home: trees shown as running may be interrupted");
-    }
+    listed.sort_by_key(|listed| (listed.head.started, listed.head.tree));
     if args.json {
-        for head in heads {
-            out::json(&line(&head, name(head.tree), &running))?;
+        for listed in &listed {
+            out::json(&line(listed))?;
         }
         return Ok(Exit::Completed);
     }
-    if heads.is_empty() {
+    if listed.is_empty() {
         out::line(&format!("no trees yet: `{}` starts one", command(home, &["run", YOUR_FILE])))?;
         return Ok(Exit::Completed);
     }
@@ -56,13 +71,12 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
         Column::left("LAST CHANGE").expendable(4),
         Column::left("").expendable(2),
     ]);
-    for head in &heads {
-        let state = state(head, &running);
+    for Listed { head, name, state, .. } in &listed {
         let base = head.base.map(|base| format!("branch of {} at {}", short(base.tree), base.at.0));
         table.add(vec![
             Row::of(Ink::Name, &short(head.tree)),
             Row::of(state.ink(), state.word()),
-            Row::plain(&one_line(name(head.tree), NAME_CHARS_MAX)),
+            Row::plain(&one_line(name, NAME_CHARS_MAX)),
             Row::plain(&head.seq.0.to_string()),
             Row::plain(&since(head.started.0)),
             Row::plain(&since(head.changed.0)),
@@ -70,16 +84,36 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
         ]);
     }
     table.write(terminal)?;
-    let interrupted: Vec<&Head> =
-        heads.iter().filter(|head| state(head, &running) == ListedState::Interrupted).collect();
-    for head in interrupted.iter().rev().take(RESUMES_MAX) {
-        let (id, resume) = (short(head.tree), about(home, "resume", head.tree, &[]));
+    let interrupted: Vec<&Listed> =
+        listed.iter().filter(|listed| listed.state == ListedState::Interrupted).collect();
+    for Listed { head, home, .. } in interrupted.iter().rev().take(RESUMES_MAX) {
+        let (id, resume) = (short(head.tree), go_on(home, head.tree, head.state));
         out::note(&format!("{id} was interrupted, its process is gone; continue with: {resume}"));
     }
     if interrupted.len() > RESUMES_MAX {
         out::note(&format!("{} more were interrupted", interrupted.len() - RESUMES_MAX));
     }
     Ok(Exit::Completed)
+}
+
+/// The trees of one home.
+async fn list(home: &Path, journal: &dyn Journal) -> Result<Vec<Listed>> {
+    let (heads, names, running) = (journal.heads(&[]).wait()?, names(journal)?, running(home).await);
+    if let Running::Silent(pid) = running {
+        out::note(&format!(
+            "process {pid} has this home open and does not answer: trees shown as running may be interrupted"
+        ));
+    }
+    if let Running::Unknown = running {
+        out::note("this is another user's home: trees shown as running may be interrupted");
+    }
+    let listed = |head: Head| Listed {
+        name: names.get(&head.tree).cloned().unwrap_or_default(),
+        state: state(&head, &running),
+        home: home.to_owned(),
+        head,
+    };
+    Ok(heads.into_iter().map(listed).collect())
 }
 
 /// Most interrupted trees whose resume command is printed, newest first.
@@ -124,11 +158,11 @@ pub(super) fn state(head: &Head, running: &Running) -> ListedState {
     }
 }
 
-fn line(head: &Head, name: &str, running: &Running) -> String {
+fn line(Listed { head, name, state, .. }: &Listed) -> String {
     let base = head.base.map(|base| json!({ "tree": base.tree, "seq": base.at }));
     let mut line = json!({
         "tree": head.tree,
-        "state": state(head, running).word(),
+        "state": state.word(),
         "name": name,
         "events": head.seq,
         "started": head.started,

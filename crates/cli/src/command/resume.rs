@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use spinney::tree::{RequestError, Stored, stored};
 use spinney::{Home, ResumeError, Tree};
 use spinney_journal::{Blocking, Journal};
@@ -13,6 +13,7 @@ use spinney_kernel::world::{AgentStatus, AgentView};
 use super::run::{head, listen};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
+use crate::hint::go_on;
 use crate::ids::{TreeInHome, find, name, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
@@ -20,7 +21,7 @@ use crate::shown::Display;
 use crate::terminal::Terminal;
 use crate::tree_copies::Kept;
 use crate::wording::{counted, one_line};
-use crate::{args, open_home, out, tree_copies, workspaces};
+use crate::{args, exec_homes, open_home, out, tree_copies, workspaces};
 
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
@@ -62,6 +63,12 @@ async fn take_up(
         return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
     }
     drop(journal);
+    if exec_homes::is_of_exec(path) {
+        bail!(
+            "this tree is a run of `spinney exec`: continue it with `{}`",
+            go_on(path, known.tree, known.state)
+        );
+    }
     let journal = Arc::new(open_home::write(path)?);
     let listening = listen(path)?;
     let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);

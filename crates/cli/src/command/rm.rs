@@ -1,5 +1,6 @@
 //! `spinney rm`: removes a tree with everything that the home keeps of it, unless it is in use.
 
+use std::fs;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::control::{Running, running};
 use crate::exit::Exit;
 use crate::hint::{about, command, go_on};
 use crate::ids::{find, short};
-use crate::{args, open_home, out, tree_copies};
+use crate::{args, exec_homes, open_home, out, tree_copies};
 
 const ANSWER_BYTES_MAX: u64 = 64;
 
@@ -63,6 +64,11 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         let again = command(path, &["checkpoint", "clean"]);
         format!("tree {tree} was removed, its folders were not; `{again}` tries again")
     })?;
+    drop(home);
+    if exec_homes::is_of_exec(path) {
+        // The home of a run has one tree.
+        fs::remove_dir_all(path).with_context(|| format!("tree {tree} was removed, its folder was not"))?;
+    }
     out::note(&format!("removed tree {tree}"));
     for Orphan { tree, notified } in orphans {
         let how = if notified { "its root was notified" } else { "it has ended and was not notified" };

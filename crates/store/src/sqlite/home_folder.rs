@@ -19,7 +19,9 @@ use super::fault::from_io;
 pub(super) const JOURNAL: &str = "journal.sqlite3";
 pub(super) const LOCK: &str = "lock";
 const SOCKET: &str = "control";
-const FOLDERS: [&str; 2] = ["trees", "workspace"];
+const FOLDERS: [&str; 3] = [EXEC, "trees", "workspace"];
+/// Folder of the homes of programs that `spinney exec` runs. It may exist before the home itself is used.
+const EXEC: &str = "exec";
 /// Prefix of all other files of a home.
 const JOURNALS: &str = "journal.";
 /// Prefix of folders that keep a damaged journal.
@@ -128,7 +130,8 @@ impl HomeFolder {
             name if name.starts_with(SET_ASIDE) => has_kind(name, Metadata::is_dir),
             name => name.starts_with(JOURNALS),
         };
-        if names.iter().all(is_ours) && names.iter().any(|name| name == LOCK) {
+        let is_begun = names.iter().any(|name| name == LOCK) || names == [EXEC];
+        if names.iter().all(is_ours) && is_begun {
             return Ok(());
         }
         Err(refused(home, HomeRefusal::NotAHome))

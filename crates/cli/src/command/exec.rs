@@ -1,0 +1,366 @@
+//! `spinney exec`: runs somebody else's agent program under a budget. Its model calls go through a gateway on this
+//! machine, and each becomes a call of a tree in a home of its own.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use spinney::clock::{Clock as _, SystemClock};
+use spinney::draw::Draws;
+use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, Tree};
+use spinney_kernel::budget::{Resource, Shortfall, usd};
+use spinney_kernel::record::Failure;
+use spinney_kernel::rules::request::{Fail, Finish};
+use spinney_kernel::words::{AgentId, Body, By, Millis, TreeId};
+use spinney_kernel::world::{AgentView, TreeState};
+use spinney_server::gateway::{
+    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, Notice, OnLimit, OnNotice,
+    RaiseHint, Rendezvous, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::run::listen;
+use crate::args::{self, LimitPolicy};
+use crate::exec_environment::{self, UserEnvironment};
+use crate::exec_report::ExecReport;
+use crate::exit::Exit;
+use crate::hint::about;
+use crate::ids::short;
+use crate::program::{Program, base_name, exit_code, was_interrupted};
+use crate::{exec_homes, open_home, out};
+
+/// How long calls may take to end after the program has: the provider's last word says what they cost.
+const LAST_CALLS: Duration = Duration::from_secs(60);
+/// The same after an interrupt.
+const LAST_CALLS_INTERRUPTED: Duration = Duration::from_secs(5);
+/// Two interrupts within this time end everything at once.
+const TWICE: Duration = Duration::from_secs(5);
+
+/// A tree that is ready for its program.
+struct Ready {
+    /// The home that people name.
+    home: PathBuf,
+    /// The home of the run, below it.
+    path: PathBuf,
+    opened: Arc<Home>,
+    tree: Tree,
+    rendezvous: Arc<Rendezvous>,
+}
+
+/// How a run came to its end.
+enum End {
+    /// The program ended by itself.
+    Program(ExitStatus),
+    /// The tree was cancelled, or its time was over.
+    Tree,
+    /// A signal came.
+    Interrupted,
+}
+
+pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
+    let Some((program, program_args)) = args.program.split_first() else {
+        bail!("name a program after `--`")
+    };
+    let ready = match &args.resume {
+        Some(id) => resume(home, id).await?,
+        None => start(home, &args).await?,
+    };
+    let listening = listen(&ready.path)?;
+    let user = UserEnvironment::read();
+    let given_up = Arc::new(AtomicBool::new(false));
+    let settings = settings(&ready, &args, &user);
+    let notices = notices(&ready, &args, &given_up);
+    let gateway =
+        Gateway::start(ready.tree.clone(), Arc::clone(&ready.rendezvous), settings, notices).await?;
+    let server = listening.serve(Arc::clone(&ready.opened), ready.tree.clone());
+    let (tree, at) = (ready.tree.id(), gateway.address());
+    if !args.json {
+        out::note(&head(&args, tree, at));
+    }
+    let start = exec_environment::program_start(program, program_args, at, gateway.key().text(), &user);
+    let began = SystemClock::new().now_ms();
+    let started = Program::start(&start).with_context(|| format!("cannot start {}", base_name(program)));
+    let end = match started {
+        Ok(mut running) => {
+            let mut signals = Signals::listen()?;
+            let end = follow(&mut running, &ready.tree, &mut signals).await;
+            match end {
+                Ok(End::Program(_)) | Err(_) => running.kill().await,
+                Ok(End::Tree | End::Interrupted) => running.end().await,
+            }
+            end
+        }
+        Err(error) => Err(error),
+    };
+    let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
+    gateway.close(patience).await;
+    // An ended agent has no ceiling any more.
+    let limit = root(&ready.tree).await.and_then(|root| root.limit?.of(Resource::Cost));
+    let is_given_up = given_up.load(Ordering::Relaxed);
+    let exit = match end {
+        Ok(end) => settle(&ready.tree, &end, is_given_up).await,
+        Err(error) => {
+            finish(
+                &ready.tree,
+                Err(Failure { code: "not_started".to_owned(), message: format!("{error:#}") }),
+            )
+            .await;
+            server.close().await;
+            ready.opened.shutdown(Shutdown::Stop).await;
+            return Err(error);
+        }
+    };
+    server.close().await;
+    ready.opened.shutdown(Shutdown::Stop).await;
+    let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
+    let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
+    let report = ExecReport { home: &ready.home, tree, look: &look, limit, exit, elapsed_ms };
+    if args.json {
+        report.write_json()?
+    } else {
+        report.write_plain()
+    }
+    Ok(exit)
+}
+
+/// Starts the tree of a new run.
+async fn start(home: &Path, args: &args::Exec) -> Result<Ready> {
+    let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
+    let path = exec_homes::home_of(home, tree);
+    exec_homes::make(home)?;
+    let (opened, rendezvous) = open(&path)?;
+    let budget = ExecBudget {
+        cost_nanos: args.budget_usd.map(|usd| usd.nanos()),
+        tokens: args.tokens,
+        steps: args.steps,
+        timeout_ms: args.timeout.map(|span| span.ms()),
+        parallel: args.max_parallel,
+        on_low: args.on_low.on_low(),
+    };
+    let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
+    let definition = exec_definition(&name, &goal(&args.program), &budget)?;
+    let tree = match opened.start_as(tree, definition).await {
+        Ok(tree) => tree,
+        Err(StartError::Journal(fault)) => return Err(fault.into()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Ready { home: home.to_owned(), path, opened, tree, rendezvous })
+}
+
+/// Continues the tree of an earlier run.
+async fn resume(home: &Path, id: &str) -> Result<Ready> {
+    let path = exec_homes::find(home, id)?;
+    if !exec_homes::is_of_exec(&path) {
+        bail!(
+            "`{id}` is no run of `spinney exec`: continue a tree with `{}`",
+            crate::hint::command(home, &["resume", id])
+        );
+    }
+    let (opened, rendezvous) = open(&path)?;
+    let head = crate::ids::find(&path, opened.journal().as_ref(), "last")?;
+    let tree = match opened.resume(head.tree).await {
+        Ok(tree) => tree,
+        Err(ResumeError::Journal(fault)) => return Err(fault.into()),
+        Err(ResumeError::Ended { tree, state }) => {
+            bail!("run {} has ended ({state}): start a new one", short(tree))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let home = exec_homes::above(&path).to_owned();
+    Ok(Ready { home, path, opened, tree, rendezvous })
+}
+
+fn open(path: &Path) -> Result<(Arc<Home>, Arc<Rendezvous>)> {
+    let journal = open_home::write(path)?;
+    let rendezvous = Arc::new(Rendezvous::new());
+    let driver = Arc::new(GatewayModel::new(Arc::clone(&rendezvous)));
+    let opened = Home::open(Arc::new(journal), Drivers::new().with_any_model(driver));
+    Ok((Arc::new(opened), rendezvous))
+}
+
+/// What was started, for people.
+fn goal(program: &[OsString]) -> String {
+    const GOAL_CHARS_MAX: usize = 2_000;
+    let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    words.join(" ").chars().take(GOAL_CHARS_MAX).collect()
+}
+
+fn settings(ready: &Ready, args: &args::Exec, user: &UserEnvironment) -> GatewaySettings {
+    let (home, tree) = (ready.home.clone(), ready.tree.id());
+    GatewaySettings {
+        anthropic: UpstreamServer {
+            base_url: user.anthropic_base_url.clone(),
+            key: user.anthropic_key.clone().map(|key| match key {
+                exec_environment::AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
+                exec_environment::AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
+            }),
+            key_variable: "ANTHROPIC_API_KEY",
+        },
+        open_ai: UpstreamServer {
+            base_url: user.open_ai_base_url.clone(),
+            key: user.open_ai_key.clone().map(UpstreamKey::Bearer),
+            key_variable: "OPENAI_API_KEY",
+        },
+        models: ModelRules {
+            allowed: args.models.clone(),
+            prices: args.price.iter().cloned().collect(),
+            prices_of: args.prices_of.clone(),
+        },
+        child_cost_nanos: args.child_budget_usd.map(|usd| usd.nanos()),
+        on_limit: match args.on_limit {
+            LimitPolicy::Wait => OnLimit::Wait(Duration::from_millis(args.halt_wait.ms())),
+            LimitPolicy::Stop => OnLimit::Stop,
+        },
+        bodies: if args.no_bodies { Bodies::Dropped } else { Bodies::Kept },
+        waiting: WaitTimes::default(),
+        upstream: Default::default(),
+        raise_hint: RaiseHint::new(move |account, short| raise_command(&home, tree, account, short)),
+    }
+}
+
+/// The command that raises a ceiling: by as much as the call lacks, rounded up to what a person would type.
+fn raise_command(home: &Path, tree: TreeId, account: &AgentId, short: &Shortfall) -> String {
+    const DOLLAR: u64 = 1_000_000_000;
+    let lacks = short.asked.saturating_sub(short.left()).max(1);
+    let (option, amount) = match short.resource {
+        Resource::Cost => ("--add-usd", lacks.div_ceil(DOLLAR)),
+        Resource::Tokens => ("--add-tokens", lacks.next_multiple_of(1_000)),
+        Resource::Steps => ("--add-steps", lacks),
+        Resource::ToolCalls => ("--add-tool-calls", lacks),
+        Resource::Retries => ("--add-retries", lacks),
+    };
+    let amount = amount.to_string();
+    let more: &[&str] = match account.as_str() {
+        "main" => &[option, &amount],
+        agent => &[agent, option, &amount],
+    };
+    about(home, "budget", tree, more)
+}
+
+fn notices(ready: &Ready, args: &args::Exec, given_up: &Arc<AtomicBool>) -> OnNotice {
+    let (home, tree, given_up) = (ready.home.clone(), ready.tree.id(), Arc::clone(given_up));
+    let waits = args.on_limit == LimitPolicy::Wait;
+    let halt_wait = Millis(args.halt_wait.ms());
+    Arc::new(move |notice| match notice {
+        Notice::Halted { agent, account, short } if waits => {
+            let command = raise_command(&home, tree, &account, &short);
+            out::note(&format!(
+                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).\nspinney: go on with: {command}",
+                short.describe(&account)
+            ));
+        }
+        Notice::Continued if waits => out::note("spinney: the run goes on"),
+        Notice::Halted { .. } | Notice::Continued => {}
+        Notice::GivenUp { agent } => {
+            given_up.store(true, Ordering::Relaxed);
+            out::note(&format!("spinney: a call of `{agent}` was refused at the limit"));
+        }
+    })
+}
+
+/// Says what runs where.
+fn head(args: &args::Exec, tree: TreeId, at: SocketAddr) -> String {
+    let budget = args.budget_usd.map(|most| format!(" · at most {}", usd(most.nanos()))).unwrap_or_default();
+    let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
+    format!("spinney: {name} · tree {}{budget} · gateway on {at}", short(tree))
+}
+
+/// Waits until the run is over.
+async fn follow(program: &mut Program, tree: &Tree, signals: &mut Signals) -> Result<End> {
+    let mut last: Option<tokio::time::Instant> = None;
+    loop {
+        tokio::select! {
+            status = program.wait() => return Ok(End::Program(status?)),
+            _ = tree.ended() => return Ok(End::Tree),
+            signal = signals.next() => {
+                let is_second = last.is_some_and(|last| last.elapsed() < TWICE);
+                last = Some(tokio::time::Instant::now());
+                match (signal, is_second) {
+                    (_, true) => {
+                        program.kill().await;
+                        return Ok(End::Interrupted);
+                    }
+                    (Ended::Terminated, false) => return Ok(End::Interrupted),
+                    // It ends, or handles it and goes on.
+                    (Ended::Interrupted, false) => program.interrupt(),
+                }
+            }
+        }
+    }
+}
+
+/// Settles the tree after its program, and returns the exit code.
+async fn settle(tree: &Tree, end: &End, is_given_up: bool) -> Exit {
+    match end {
+        End::Interrupted => Exit::Interrupted,
+        End::Tree => match tree.status().state {
+            TreeState::Ended(kind) => Exit::of_kind(kind),
+            _ => Exit::Failed,
+        },
+        End::Program(status) if was_interrupted(*status) => Exit::Interrupted,
+        End::Program(status) => {
+            let code = exit_code(*status);
+            match (code, is_given_up) {
+                (0, _) => {
+                    finish(tree, Ok(())).await;
+                    Exit::Completed
+                }
+                // A raise and `--resume` continue it.
+                (_, true) => Exit::Halted,
+                (code, false) => {
+                    let message = format!("the program ended with exit code {code}");
+                    finish(tree, Err(Failure { code: "program_failed".to_owned(), message })).await;
+                    Exit::Program(code)
+                }
+            }
+        }
+    }
+}
+
+async fn root(tree: &Tree) -> Option<AgentView> {
+    tree.look().await.ok()?.agents.into_iter().find(|agent| agent.parent.is_none())
+}
+
+/// Ends the root.
+async fn finish(tree: &Tree, how: Result<(), Failure>) {
+    let Some(AgentView { agent, .. }) = root(tree).await else { return };
+    // A tree that has ended meanwhile needs nothing.
+    match how {
+        Ok(()) => {
+            let result = Body::text("the program ended with exit code 0");
+            let _ = tree.request(By::Person, Finish { agent, result }).await;
+        }
+        Err(error) => {
+            let _ = tree.request(By::Person, Fail { agent, error, partial: None }).await;
+        }
+    }
+}
+
+/// Ctrl-C and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+enum Ended {
+    Interrupted,
+    Terminated,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) -> Ended {
+        tokio::select! {
+            _ = self.interrupt.recv() => Ended::Interrupted,
+            _ = self.terminate.recv() => Ended::Terminated,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! How programs find the gateway: the environment and the arguments that point each at it. The user's own keys stay here;
+//! the program gets the key of its run and no other.
+
+use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
+
+use crate::program::{ProgramStart, base_name};
+
+/// What the user's environment says about providers.
+#[derive(Default)]
+pub(crate) struct UserEnvironment {
+    pub(crate) anthropic_base_url: Option<String>,
+    pub(crate) anthropic_key: Option<AnthropicKey>,
+    pub(crate) open_ai_base_url: Option<String>,
+    pub(crate) open_ai_key: Option<String>,
+    no_proxy: Option<String>,
+}
+
+/// Anthropic takes keys in one header and tokens in another.
+#[derive(Clone)]
+pub(crate) enum AnthropicKey {
+    ApiKey(String),
+    AuthToken(String),
+}
+
+/// Variables that would show the program a key of the user, or lead it past the gateway.
+const REMOVED: [&str; 12] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CODEX_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+];
+
+impl UserEnvironment {
+    pub(crate) fn read() -> Self {
+        let api_key = variable("ANTHROPIC_API_KEY").map(AnthropicKey::ApiKey);
+        Self {
+            anthropic_base_url: variable("ANTHROPIC_BASE_URL"),
+            anthropic_key: api_key.or_else(|| variable("ANTHROPIC_AUTH_TOKEN").map(AnthropicKey::AuthToken)),
+            open_ai_base_url: variable("OPENAI_BASE_URL"),
+            open_ai_key: variable("OPENAI_API_KEY").or_else(|| variable("CODEX_API_KEY")),
+            no_proxy: variable("NO_PROXY").or_else(|| variable("no_proxy")),
+        }
+    }
+}
+
+/// A program that calls the gateway, as each kind of program wants to be told.
+pub(crate) fn program_start(
+    program: &OsStr,
+    args: &[OsString],
+    at: SocketAddr,
+    key: &str,
+    user: &UserEnvironment,
+) -> ProgramStart {
+    let name = base_name(program);
+    let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
+    // Claude Code asks before it uses an API key from the environment, and takes a token without a word.
+    let anthropic_key = if name == "claude" { "ANTHROPIC_AUTH_TOKEN" } else { "ANTHROPIC_API_KEY" };
+    let here = "127.0.0.1,localhost";
+    let no_proxy =
+        user.no_proxy.as_ref().map_or_else(|| here.to_owned(), |others| format!("{others},{here}"));
+    let set = [
+        ("ANTHROPIC_BASE_URL", anthropic.as_str()),
+        (anthropic_key, key),
+        ("OPENAI_BASE_URL", open_ai.as_str()),
+        ("OPENAI_API_KEY", key),
+        ("CODEX_API_KEY", key),
+        ("NO_PROXY", no_proxy.as_str()),
+        ("no_proxy", no_proxy.as_str()),
+    ];
+    let set = set.map(|(name, value)| (name, OsString::from(value))).to_vec();
+    // Codex takes its address from its configuration only.
+    let pointing: Vec<OsString> = if name == "codex" {
+        vec!["-c".into(), format!("openai_base_url=\"{open_ai}\"").into()]
+    } else {
+        Vec::new()
+    };
+    let args = pointing.into_iter().chain(args.iter().cloned()).collect();
+    ProgramStart { program: program.to_owned(), args, set, removed: REMOVED.to_vec() }
+}
+
+/// An empty variable is none.
+#[expect(clippy::disallowed_methods, reason = "the user's keys and addresses come from here only")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

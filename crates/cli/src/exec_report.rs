@@ -1,0 +1,111 @@
+//! What a run of `spinney exec` came to: what it spent, by agent, and how to look at it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+use spinney::tree::Look;
+use spinney_kernel::budget::{Amounts, Resource, usd};
+use spinney_kernel::words::{AgentId, Millis, TreeId, grouped};
+use spinney_kernel::world::AgentView;
+
+use crate::exit::Exit;
+use crate::hint::about;
+use crate::out::{self, Unwritten};
+use crate::result::Spent;
+use crate::wording::counted;
+
+/// Most agents that are listed, the most expensive first.
+const LISTED_MAX: usize = 20;
+
+pub(crate) struct ExecReport<'r> {
+    pub(crate) home: &'r Path,
+    pub(crate) tree: TreeId,
+    pub(crate) look: &'r Look,
+    /// The cost ceiling of the run.
+    pub(crate) limit: Option<u64>,
+    pub(crate) exit: Exit,
+    pub(crate) elapsed_ms: u64,
+}
+
+impl ExecReport<'_> {
+    /// For people, beside the output of the program.
+    pub(crate) fn write_plain(&self) {
+        let spent = self.spent();
+        let of = self.limit.map(|limit| format!(" of {}", usd(limit))).unwrap_or_default();
+        let calls = counted(spent.of(Resource::Steps), "call");
+        let tokens = grouped(spent.of(Resource::Tokens));
+        out::note(&format!(
+            "spinney: {} after {:#} · spent {}{of} · {calls} · {tokens} tokens",
+            self.look.state.word(),
+            Millis(self.elapsed_ms),
+            usd(spent.of(Resource::Cost)),
+        ));
+        let mut agents = self.agents();
+        agents.sort_by_key(|(_, own)| std::cmp::Reverse(own.of(Resource::Cost)));
+        if agents.len() > 1 {
+            for (agent, own) in agents.iter().take(LISTED_MAX) {
+                let (cost, calls) = (usd(own.of(Resource::Cost)), counted(own.of(Resource::Steps), "call"));
+                out::note(&format!("spinney:   {:<28} {cost} · {calls}", agent.agent.as_str()));
+            }
+            if agents.len() > LISTED_MAX {
+                out::note(&format!("spinney:   … and {} more", agents.len() - LISTED_MAX));
+            }
+        }
+        out::note(&format!("spinney: look at it with: {}", about(self.home, "events", self.tree, &[])));
+        if matches!(self.exit, Exit::Halted | Exit::Interrupted) {
+            let resume = crate::hint::command(
+                self.home,
+                &["exec", "--resume", &crate::ids::short(self.tree), "--", "PROGRAM"],
+            );
+            out::note(&format!("spinney: go on with the same budget with: {resume}"));
+        }
+    }
+
+    pub(crate) fn write_json(&self) -> Result<(), Unwritten> {
+        let amounts = |spent: &Amounts| serde_json::to_value(Spent(spent)).unwrap_or_default();
+        let agent = |(agent, own): &(&AgentView, Amounts)| {
+            json!({
+                "agent": agent.agent,
+                "parent": agent.parent,
+                "own": amounts(own),
+                "spent": amounts(&agent.spent),
+            })
+        };
+        let agents: Vec<_> = self.agents().iter().map(agent).collect();
+        let result = json!({
+            "type": "result",
+            "tree": self.tree,
+            "state": self.look.state.word(),
+            "exit_code": self.exit.code(),
+            "spent": amounts(&self.spent()),
+            "agents": agents,
+            "elapsed_ms": self.elapsed_ms,
+        });
+        out::json(&result.to_string())
+    }
+
+    fn root(&self) -> Option<&AgentView> {
+        self.look.agents.iter().find(|agent| agent.parent.is_none())
+    }
+
+    fn spent(&self) -> Amounts {
+        self.root().map(|root| root.spent).unwrap_or_default()
+    }
+
+    /// The agents, each with what it spent itself, without those below it.
+    fn agents(&self) -> Vec<(&AgentView, Amounts)> {
+        let mut below: BTreeMap<&AgentId, Amounts> = BTreeMap::new();
+        for agent in &self.look.agents {
+            if let Some(parent) = &agent.parent {
+                let sum = below.entry(parent).or_default();
+                *sum = sum.plus(&agent.spent);
+            }
+        }
+        let own = |agent: &AgentView| {
+            let below = below.get(&agent.agent).copied().unwrap_or_default();
+            agent.spent.minus(&below)
+        };
+        self.look.agents.iter().map(|agent| (agent, own(agent))).collect()
+    }
+}

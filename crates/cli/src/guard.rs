@@ -1,0 +1,50 @@
+//! A small process between `spinney exec` and its program. It ends everything that the program started if ours is killed,
+//! which nothing in a killed process can do itself.
+
+use std::ffi::OsString;
+use std::io;
+
+use anyhow::{Result, bail};
+use rustix::process::{Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::Exit;
+use crate::out;
+use crate::program::{base_name, exit_code, kill_all};
+
+/// Runs a program until it ends, or until the process that asked for it is gone.
+pub(crate) async fn guard(parent: i32, words: &[OsString]) -> Result<Exit> {
+    let Some((program, args)) = words.split_first() else { bail!("name a program") };
+    let parent = Pid::from_raw(parent);
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // What the program leaves behind becomes our child.
+    set_child_subreaper(Some(getpid()))?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    // Interrupts are for the program: with a handler they do not end us.
+    let _interrupts = signal(SignalKind::interrupt())?;
+    // It may have died before the signal was set.
+    if getppid() != parent {
+        bail!("the process that asked for this is gone");
+    }
+    let mut child = match Command::new(program).args(args).kill_on_drop(true).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            out::complain(&format!("cannot start {}: {error}", base_name(program)));
+            // As shells say it.
+            let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+            return Ok(Exit::Program(code));
+        }
+    };
+    loop {
+        tokio::select! {
+            status = child.wait() => return Ok(Exit::Program(exit_code(status?))),
+            _ = terminated.recv() => {
+                if getppid() != parent {
+                    kill_all().await;
+                    return Err(io::Error::other("the process that asked for this is gone").into());
+                }
+            }
+        }
+    }
+}
