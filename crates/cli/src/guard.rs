@@ -38,7 +38,11 @@ pub(crate) async fn guard(parent: i32, words: &[OsString]) -> Result<Exit> {
     };
     loop {
         tokio::select! {
-            status = child.wait() => return Ok(Exit::Program(exit_code(status?))),
+            status = child.wait() => {
+                // What it leaves behind ends with it.
+                kill_all().await;
+                return Ok(Exit::Program(exit_code(status?)));
+            }
             _ = terminated.recv() => {
                 if getppid() != parent {
                     kill_all().await;

@@ -13,6 +13,7 @@ mod contexts;
 mod docs;
 mod doctor;
 mod example;
+mod exec;
 mod file_tools;
 mod following;
 mod graphs;

@@ -1,0 +1,341 @@
+//! `spinney exec` with real processes: a program that calls the gateway, another terminal that steers, and ends of every
+//! kind. A token of output costs a tenth of a cent.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::stage::{Ended, Playing, Stage};
+use crate::upstream::{Reply, Upstream};
+
+const USER_KEY: &str = "sk-the-users-own-key-0123456789";
+
+/// A program that makes calls: `call TOKENS TEXT`.
+const CALLS: &str = r#"
+call() {
+  at=${ANTHROPIC_BASE_URL#http://}
+  exec 3<>/dev/tcp/${at%:*}/${at#*:}
+  body="{\"model\":\"m\",\"max_tokens\":$1,\"messages\":[{\"role\":\"user\",\"content\":\"$2\"}]}"
+  printf 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\nconnection: close\r\ncontent-length: %s\r\n\r\n%s' \
+    "$ANTHROPIC_API_KEY" "${#body}" "$body" >&3
+  cat <&3
+  exec 3>&-
+  echo
+}
+"#;
+
+/// An answer that used so many tokens of output.
+fn used(tokens: u64) -> Reply {
+    let body = json!({
+        "type": "message", "id": "msg", "role": "assistant", "model": "m",
+        "content": [{ "type": "text", "text": format!("used {tokens}") }], "stop_reason": "end_turn",
+        "usage": { "input_tokens": 1, "output_tokens": tokens },
+    });
+    let body = body.to_string();
+    Reply::Sent(format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+/// Starts a program under a budget of a dollar, or with other options.
+fn exec(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str) -> Playing {
+    exec_in(stage, upstream, options, script, &[])
+}
+
+fn exec_in(
+    stage: &Stage,
+    upstream: &Upstream,
+    options: &[&str],
+    script: &str,
+    more: &[(&str, &str)],
+) -> Playing {
+    // A shell reads its script while it runs, so each run has its own.
+    let name = format!("program-{}.sh", fs::read_dir(stage.folder()).unwrap().count());
+    let program = stage.file(&name, &format!("{CALLS}\n{}", script.replace("NAP", &nap_seconds())));
+    let mut args = vec!["exec", "--price", "m=0,1000"];
+    args.extend(options);
+    args.extend(["--", "bash", &program]);
+    let mut environment =
+        vec![("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
+    environment.extend(more);
+    stage.play_in(&args, &environment)
+}
+
+/// A time that no other process sleeps for: a test is a process of its own.
+fn nap_seconds() -> String {
+    format!("86400.{}", std::process::id())
+}
+
+/// The command line of a process that sleeps so long.
+fn nap() -> String {
+    format!("sleep\u{0}{}", nap_seconds())
+}
+
+/// Whether a process with this word in its command line lives.
+fn lives(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let commands = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    commands.into_iter().any(|command| String::from_utf8_lossy(&command).contains(word))
+}
+
+fn until_gone(word: &str) {
+    let start = Instant::now();
+    while lives(word) {
+        assert!(start.elapsed() < Duration::from_secs(20), "{word} still lives");
+        std::thread::yield_now();
+    }
+}
+
+fn ps(stage: &Stage) -> Vec<Value> {
+    stage.spinney(&["ps", "--json"]).json()
+}
+
+/// The command in a note.
+fn command_in(note: &str) -> &str {
+    note.split_once("go on with: ").unwrap().1.trim()
+}
+
+/// G11: at its ceiling the program waits; the printed command tops it up from another terminal, and it finishes. Every
+/// command that looks at a tree finds the run.
+#[test]
+fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(900)]);
+    let script = "call 900 one\ncall 900 two\necho finished";
+    let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
+    running.until("used 900");
+    let note = running.until_noted("go on with: spinney budget");
+    assert_eq!(ps(&stage)[0]["state"], json!("halted"));
+    let raised = stage.shell(command_in(&note));
+    assert_eq!(raised.code, Some(0), "{}", raised.err);
+    let Ended { code, out, err } = running.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("finished") && out.matches("used 900").count() == 2, "{out}");
+    assert!(err.contains("spent $1.80 of $2.00 · 2 calls"), "{err}");
+    assert_eq!(upstream.asked().len(), 2);
+    assert_eq!(ps(&stage)[0]["state"], json!("completed"));
+    for look in [&["events", "last"][..], &["replay", "--verify", "last"], &["show", "last", "main"]] {
+        let ended = stage.spinney(look);
+        assert_eq!(ended.code, Some(0), "{look:?} {}", ended.err);
+    }
+    let shown = stage.spinney(&["show", "last", "main", "--json"]).json();
+    assert_eq!(shown.len(), 2);
+    assert!(shown[0]["request"].as_str().unwrap().contains("\"one\""));
+    assert!(shown[1]["response"].as_str().unwrap().contains("used 900"));
+    assert_eq!(shown[1]["cost_nanos"], json!(900_000_000));
+}
+
+/// G11: with `--on-limit stop` the program reads our text, and the run can be raised and resumed.
+#[test]
+fn g11_a_program_that_is_stopped_at_the_limit_reads_our_text_and_the_run_can_go_on() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(900)]);
+    let script = "call 900 one\ncall 900 two\nexit 9";
+    let ended = exec(&stage, &upstream, &["--budget-usd", "1", "--on-limit", "stop"], script).end();
+    assert_eq!(ended.code, Some(3), "{}", ended.err);
+    assert!(ended.out.contains("402 Payment Required"), "{}", ended.out);
+    assert!(ended.out.contains("raise it with `spinney budget"), "{}", ended.out);
+    assert_eq!(ps(&stage)[0]["state"], json!("stopped"));
+    assert_eq!(stage.spinney(&["budget", "last", "--add-usd", "2"]).code, Some(0));
+    let again = exec(&stage, &upstream, &["--resume", "last", "--json"], "call 900 three").end();
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let result: Value = serde_json::from_str(again.out.lines().last().unwrap()).unwrap();
+    assert_eq!(result["spent"]["cost_nanos"], json!(1_800_000_000));
+    assert_eq!(ps(&stage).len(), 1, "one ledger");
+}
+
+/// G11: kill -9 of the gateway loses no booking: what was settled stays, what ran is presumed spent, and nothing of the
+/// program is left.
+#[test]
+fn g11_a_killed_gateway_leaves_no_process_and_its_ledger_goes_on() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(100), Reply::Held(String::new())]);
+    let script = "sleep NAP & call 100 one\ncall 300 two";
+    let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
+    running.until("used 100");
+    upstream.was_asked(2);
+    running.kill();
+    until_gone(&nap());
+    assert_eq!(ps(&stage)[0]["state"], json!("interrupted"));
+    let upstream = Upstream::new(vec![used(50)]);
+    let again = exec(&stage, &upstream, &["--resume", "last", "--json"], "call 50 three").end();
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let result: Value = serde_json::from_str(again.out.lines().last().unwrap()).unwrap();
+    assert_eq!(result["spent"]["cost_nanos"], json!(450_000_000));
+    assert_eq!(stage.spinney(&["replay", "--verify", "last"]).code, Some(0));
+}
+
+/// Cancelling from another terminal ends the program and everything that it started, whatever group that is in.
+#[test]
+fn a_cancelled_run_leaves_no_process() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(1)]);
+    let script =
+        "trap '' TERM\nsleep NAP &\nsetsid sleep NAP &\n(sleep NAP &)\necho started\nwait\nsleep NAP";
+    let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
+    running.until("started");
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+    let ended = running.end();
+    assert_eq!(ended.code, Some(4), "{}", ended.err);
+    assert!(!lives(&nap()));
+    assert_eq!(ps(&stage)[0]["state"], json!("cancelled"));
+}
+
+/// A deadline ends the program.
+#[test]
+fn a_run_whose_time_is_over_ends_its_program() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(1)]);
+    let running = exec(&stage, &upstream, &["--timeout", "1s"], "sleep NAP");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert!(!lives(&nap()));
+}
+
+/// What the program leaves behind when it ends is ended, too; its exit code is ours.
+#[test]
+fn the_exit_code_is_the_programs_own_and_nothing_of_it_is_left() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(1)]);
+    let ended = exec(&stage, &upstream, &[], "setsid sleep NAP >/dev/null 2>&1 &\nexit 7").end();
+    assert_eq!(ended.code, Some(7), "{}", ended.err);
+    assert!(!lives(&nap()));
+    let none = stage.spinney(&["exec", "--", "no-such-program-here"]);
+    assert_eq!(none.code, Some(127));
+    assert!(none.err.contains("cannot start no-such-program-here"), "{}", none.err);
+}
+
+/// Signals: one interrupts the program and keeps the run, two end everything at once.
+#[test]
+fn an_interrupted_run_can_be_resumed() {
+    let upstream = Upstream::new(vec![used(100)]);
+    for (signal, script) in
+        [("INT", "call 100 one\nsleep NAP"), ("TERM", "trap '' TERM INT\ncall 100 one\nsleep NAP")]
+    {
+        let stage = Stage::new();
+        let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
+        running.until("used 100");
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.err);
+        assert!(!lives(&nap()));
+        assert!(ended.err.contains("spinney exec --resume"), "{}", ended.err);
+        assert_eq!(ps(&stage)[0]["state"], json!("stopped"));
+        let again = exec(&stage, &upstream, &["--resume", "last"], "call 100 two").end();
+        assert_eq!(again.code, Some(0), "{}", again.err);
+    }
+    let stage = Stage::new();
+    let script = "trap '' TERM INT\necho ready\nsleep NAP";
+    let mut running = exec(&stage, &upstream, &[], script);
+    running.until("ready");
+    running.signal("INT");
+    running.signal("INT");
+    running.signal("INT");
+    assert_eq!(running.end().code, Some(130));
+    assert!(!lives(&nap()));
+}
+
+/// G12: the user's key reaches neither the program, nor the home, nor a log.
+#[test]
+fn g12_the_users_key_is_in_no_environment_file_or_log() {
+    let stage = Stage::new();
+    let upstream =
+        Upstream::new(vec![Reply::error("401 Unauthorized", "", &format!("bad key {USER_KEY}")), used(1)]);
+    let script = "env\ncat /proc/$PPID/environ | tr '\\0' '\\n'\ncall 5 one\ncall 5 two";
+    let log = [("SPINNEY_LOG", "trace"), ("OPENAI_API_KEY", USER_KEY), ("ANTHROPIC_AUTH_TOKEN", USER_KEY)];
+    let ended = exec_in(&stage, &upstream, &["--budget-usd", "1"], script, &log).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.contains("used 1") && ended.out.contains("ANTHROPIC_API_KEY=sk-spinney-"));
+    assert!(!ended.out.contains(USER_KEY) && !ended.err.contains(USER_KEY), "{}\n{}", ended.out, ended.err);
+    let asked = upstream.asked();
+    assert!(asked.iter().all(|asked| asked.head.contains(USER_KEY)));
+    let run_key = ended.out.lines().find_map(|line| line.strip_prefix("ANTHROPIC_API_KEY=")).unwrap();
+    for bytes in files(stage.home()) {
+        for key in [USER_KEY, run_key] {
+            assert!(!bytes.windows(key.len()).any(|found| found == key.as_bytes()));
+        }
+    }
+}
+
+fn files(folder: &Path) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => all.extend(files(&entry.path())),
+            kind if kind.is_file() => all.push(fs::read(entry.path()).unwrap()),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Runs and trees work side by side in one folder, and are listed together.
+#[test]
+fn several_runs_and_a_tree_work_side_by_side_in_one_folder() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(10)]);
+    let mut first = exec(&stage, &upstream, &["--budget-usd", "1"], "call 10 a\nread -r _ < <(sleep NAP)");
+    first.until("used 10");
+    let second = exec(&stage, &upstream, &["--budget-usd", "1"], "call 10 b").end();
+    assert_eq!(second.code, Some(0), "{}", second.err);
+    let tree = stage.spinney(&["run", &stage.tree("", "rules: [ { say: done } ]")]);
+    assert_eq!(tree.code, Some(0), "{}", tree.err);
+    let listed = ps(&stage);
+    let states: Vec<&str> = listed.iter().map(|tree| tree["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["running", "completed", "completed"]);
+    assert_eq!(
+        stage.spinney(&["events", "last", "--json"]).result()["agent"],
+        json!("lead"),
+        "last is the tree"
+    );
+    let id = listed[0]["tree"].as_str().unwrap();
+    assert_eq!(stage.spinney(&["cancel", id]).code, Some(0));
+    assert_eq!(first.end().code, Some(4));
+    let removed = stage.spinney(&["rm", id]);
+    assert_eq!(removed.code, Some(0), "{}", removed.err);
+    assert_eq!(ps(&stage).len(), 2);
+    assert!(!stage.home().join("exec").join(id).exists());
+    let run = stage.spinney(&["resume", listed[1]["tree"].as_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "a run that has ended shows its result: {}", run.err);
+}
+
+/// The home is private to its owner, and no link is followed.
+#[test]
+fn the_homes_of_runs_are_private_and_no_link_is_followed() {
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(10)]);
+    assert_eq!(exec(&stage, &upstream, &[], "true").end().code, Some(0));
+    let id = ps(&stage)[0]["tree"].as_str().unwrap().to_owned();
+    for folder in [stage.home().to_owned(), stage.home().join("exec"), stage.home().join("exec").join(id)] {
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o077, 0, "{}", folder.display());
+    }
+    let stage = Stage::new();
+    fs::create_dir(stage.home()).unwrap();
+    let elsewhere = stage.folder().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, stage.home().join("exec")).unwrap();
+    let refused = exec(&stage, &upstream, &[], "true").end();
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+}
+
+/// `--no-bodies` keeps only counts; `--json` ends in a result with every agent.
+#[test]
+fn without_bodies_only_counts_are_kept_and_json_has_the_agents() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(10)]);
+    let script = "call 20 something-to-remember";
+    let ended = exec(&stage, &upstream, &["--no-bodies", "--json"], script).end();
+    let result: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
+    assert_eq!(result["type"], json!("result"));
+    assert_eq!((result["state"].clone(), result["exit_code"].clone()), (json!("completed"), json!(0)));
+    assert_eq!(result["agents"][0]["agent"], json!("main"));
+    assert_eq!(result["agents"][0]["own"]["cost_nanos"], json!(10_000_000));
+    for bytes in files(stage.home()) {
+        assert!(!bytes.windows(21).any(|found| found == b"something-to-remember"));
+    }
+}
