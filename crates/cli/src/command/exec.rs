@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::process::{Rlimit, getrlimit, setrlimit};
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::draw::Draws;
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, Tree};
@@ -32,6 +33,7 @@ use crate::exit::Exit;
 use crate::hint::about;
 use crate::ids::short;
 use crate::program::{Program, base_name, exit_code, was_interrupted};
+use crate::wording::counted;
 use crate::{exec_homes, open_home, out};
 
 /// How long calls may take to end after the program has: the provider's last word says what they cost.
@@ -66,6 +68,7 @@ pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
     let Some((program, program_args)) = args.program.split_first() else {
         bail!("name a program after `--`")
     };
+    allow_many_connections();
     let ready = match &args.resume {
         Some(id) => resume(home, id).await?,
         None => start(home, &args).await?,
@@ -85,9 +88,9 @@ pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
     let start = exec_environment::program_start(program, program_args, at, gateway.key().text(), &user);
     let began = SystemClock::new().now_ms();
     let started = Program::start(&start).with_context(|| format!("cannot start {}", base_name(program)));
+    let mut signals = Signals::listen()?;
     let end = match started {
         Ok(mut running) => {
-            let mut signals = Signals::listen()?;
             let end = follow(&mut running, &ready.tree, &mut signals).await;
             match end {
                 Ok(End::Program(_)) | Err(_) => running.kill().await,
@@ -98,7 +101,20 @@ pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
         Err(error) => Err(error),
     };
     let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
-    gateway.close(patience).await;
+    let running = gateway.calls() as u64;
+    if running > 0 && !args.json {
+        let (calls, time) = (counted(running, "call"), Millis(patience.as_millis() as u64));
+        out::note(&format!(
+            "spinney: waiting for the end of {calls}, to know what they cost (at most {time:#})"
+        ));
+    }
+    let enough = async {
+        tokio::select! {
+            () = tokio::time::sleep(patience) => {}
+            _ = signals.next() => {}
+        }
+    };
+    gateway.close(enough).await;
     // An ended agent has no ceiling any more.
     let limit = root(&ready.tree).await.and_then(|root| root.limit?.of(Resource::Cost));
     let is_given_up = given_up.load(Ordering::Relaxed);
@@ -126,6 +142,13 @@ pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
         report.write_plain()
     }
     Ok(exit)
+}
+
+/// Each call takes two connections, and the usual limit of open files is 1,024. If it cannot be raised, more calls wait.
+fn allow_many_connections() {
+    let limit = getrlimit(rustix::process::Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let _ = setrlimit(rustix::process::Resource::Nofile, raised);
 }
 
 /// Starts the tree of a new run.

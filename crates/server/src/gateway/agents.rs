@@ -17,8 +17,6 @@ use tokio::time::Instant;
 
 use super::bytes::{GatewayError, GatewayErrorKind, Speaker, WireId};
 
-/// How long an agent may be silent before it is collected.
-const SILENT: Duration = Duration::from_secs(30 * 60);
 /// Digits of an agent's id: enough to tell the agents of a run apart.
 const DIGITS: usize = 8;
 
@@ -110,11 +108,7 @@ impl Agents {
     }
 
     /// Ends agents that were silent for long and have nothing below them. One that speaks again gets a new account.
-    pub(super) async fn collect(&self, tree: &Tree) {
-        self.collect_silent(tree, SILENT).await;
-    }
-
-    async fn collect_silent(&self, tree: &Tree, silent: Duration) {
+    pub(super) async fn collect(&self, tree: &Tree, silent: Duration) {
         let mut known = self.known.lock().await;
         let is_above = |known: &Known, agent: &AgentId| {
             known.by_wire.values().any(|member| member.above == *agent && member.agent != *agent)

@@ -38,7 +38,7 @@ const ERROR_BYTES_MAX: usize = 1024 * 1024;
 
 /// A model call of a program.
 pub(super) struct OutsideRequest {
-    pub(super) call: CallRequest,
+    pub(super) call: Arc<CallRequest>,
     /// Keeps its share of the memory.
     pub(super) body: RequestBody,
     pub(super) speaker: Speaker,
@@ -92,7 +92,9 @@ impl OutsideRequest {
         let is_own = run.upstream.kind(api) == CallUpstream::Provider;
         let PricedModel { name, context } = run.models.find(&run.tree, api, wire, is_own).await?;
         let known = run.known_input(agent, wire);
-        let input_tokens = self.call.input_tokens_max(context, known.as_ref());
+        let counted = Arc::clone(&self.call);
+        let count = move || counted.input_tokens_max(context, known.as_ref());
+        let input_tokens = off_worker(self.body.bytes.len(), count).await?;
         let input_tokens = input_tokens
             .map_err(|none| GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))?;
         let output_cap = self.call.output_cap(OUTPUT_CAP);
@@ -105,9 +107,11 @@ impl OutsideRequest {
         match run.tree.request_with(By::Person, hold, bytes).await {
             Ok(HoldReply::Started { call }) => Ok(HeldCall { call, why: None }),
             Ok(HoldReply::Waiting { call, why }) => Ok(HeldCall { call, why: Some(why) }),
-            Ok(HoldReply::Refused { refusal, .. }) | Err(RequestError::Refused(refusal)) => {
+            Ok(HoldReply::Refused { call, refusal }) => {
+                run.rendezvous.leave(call);
                 Err(refused(&refusal))
             }
+            Err(RequestError::Refused(refusal)) => Err(refused(&refusal)),
             Err(RequestError::Stopped(_) | RequestError::Reply(_)) => Err(run.over()),
         }
     }
@@ -262,6 +266,19 @@ async fn stopped(run: &Run, end: &mut oneshot::Sender<CallReport>) {
         () = end.closed() => {}
         () = run.broken_off.cancelled() => {}
     }
+}
+
+/// Runs something that takes longer the more bytes there are, and not on a worker if there are many.
+pub(super) async fn off_worker<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GatewayError> {
+    const ON_WORKER_BYTES_MAX: usize = 64 * 1024;
+    if bytes <= ON_WORKER_BYTES_MAX {
+        return Ok(work());
+    }
+    let lost = |_| GatewayError::new(GatewayErrorKind::Internal, "spinney: the gateway lost this call");
+    tokio::task::spawn_blocking(work).await.map_err(lost)
 }
 
 /// Passes a request on that costs nothing.

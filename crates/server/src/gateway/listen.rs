@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use super::bytes::{
     CallRequest, GatewayError, GatewayErrorKind, GatewayRoute, ProviderApi, Speaker, headers_up,
 };
-use super::call::{OutsideRequest, pass};
+use super::call::{OutsideRequest, off_worker, pass};
 use super::client::{ClientBody, client, whole};
 use super::run::Run;
 
@@ -117,9 +117,11 @@ async fn take(
     match format {
         Some(format) => {
             let upstream = run.upstream.kind(api);
-            let call = CallRequest::read(format, upstream, &head.headers, body.bytes.clone())?;
+            let (headers, bytes) = (head.headers.clone(), body.bytes.clone());
+            let read = off_worker(bytes.len(), move || CallRequest::read(format, upstream, &headers, bytes));
+            let call = read.await??;
             let path = head.uri.path().to_owned();
-            let outside = OutsideRequest { call, body, speaker, url, path, headers: up };
+            let outside = OutsideRequest { call: Arc::new(call), body, speaker, url, path, headers: up };
             // A task of its own: a call goes on when its program is gone, until its usage is known.
             let calls = run.calls.clone();
             calls.spawn(outside.run(run, client));

@@ -112,7 +112,8 @@ impl Rendezvous {
     /// The connection's side is over.
     pub(super) fn leave(&self, call: CallId) {
         let mut slots = self.slots();
-        let Some(slot) = slots.get_mut(&call) else { return };
+        // Its events may not be here yet.
+        let slot = slots.entry(call).or_default();
         slot.is_left = true;
         if matches!(*slot.status.borrow(), CallStatus::Ended(_)) {
             slots.remove(&call);

@@ -14,7 +14,7 @@ use spinney_kernel::world::Halt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{interval, timeout};
+use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -33,6 +33,7 @@ use super::{events, listen};
 
 /// How often silent agents are looked for.
 const COLLECT_EVERY: Duration = Duration::from_secs(60);
+const COLLECT_EVERY_MIN: Duration = Duration::from_millis(10);
 /// Most inputs of earlier calls that are kept to bound later ones.
 const INPUTS_MAX: usize = 256;
 
@@ -155,12 +156,16 @@ impl Gateway {
         self.run.retries.count()
     }
 
-    /// Takes no more requests and lets running calls end, at most this long: a provider bills on after its client is gone,
-    /// and only the end of its response says how much.
-    pub async fn close(self, patience: Duration) {
+    /// Takes no more requests and lets running calls end, until it is `enough`: a provider bills on after its client is
+    /// gone, and only the end of its response says how much.
+    pub async fn close(self, enough: impl Future<Output = ()>) {
         self.run.closing.cancel();
         self.run.calls.close();
-        if timeout(patience, self.run.calls.wait()).await.is_err() {
+        let is_quiet = tokio::select! {
+            () = self.run.calls.wait() => true,
+            () = enough => false,
+        };
+        if !is_quiet {
             self.run.broken_off.cancel();
             self.run.calls.wait().await;
         }
@@ -195,9 +200,10 @@ impl Run {
 }
 
 async fn collect(run: Arc<Run>) {
-    let mut ticks = interval(COLLECT_EVERY);
+    let silent = run.settings.waiting.silent;
+    let mut ticks = interval(silent.clamp(COLLECT_EVERY_MIN, COLLECT_EVERY));
     loop {
         ticks.tick().await;
-        run.agents.collect(&run.tree).await;
+        run.agents.collect(&run.tree, silent).await;
     }
 }

@@ -74,6 +74,8 @@ pub struct WaitTimes {
     pub ping: Duration,
     /// How long a call stays in line whose program closed its connection, for the program's own retry.
     pub retry: Duration,
+    /// How long an agent may make no call before it is ended.
+    pub silent: Duration,
 }
 
 impl Default for WaitTimes {
@@ -82,6 +84,7 @@ impl Default for WaitTimes {
             withheld: Duration::from_secs(30),
             ping: Duration::from_secs(10),
             retry: Duration::from_secs(60),
+            silent: Duration::from_secs(30 * 60),
         }
     }
 }

@@ -106,6 +106,13 @@ impl WaitingCall<'_> {
                     patience.retry = Some(Instant::now() + times.retry);
                     self.run.retries.offer(&self.retry, adopt.clone());
                 }
+                // Nobody comes back to a run that closes.
+                () = self.run.closing.cancelled(), if !is_here && !has_given_up => {
+                    if self.withdraw().await {
+                        return Waited::Abandoned;
+                    }
+                    has_given_up = true;
+                }
                 () = until(patience.retry) => {
                     if self.withdraw().await {
                         return Waited::Abandoned;

@@ -6,6 +6,7 @@ use reqwest::StatusCode;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::record::Event;
 use spinney_server::gateway::Notice;
+use tokio::time::sleep;
 
 use crate::provider::{Format, Provider};
 use crate::run::{TOKEN, TestRun, budget, settings};
@@ -59,7 +60,7 @@ async fn g10_agents_from_the_wire_are_nested_and_their_sum_is_the_total() {
     }
     assert_eq!(codex(&run, "t-1", None, 1_000).await, StatusCode::OK);
     assert_eq!(codex(&run, "t-2", Some("t-1"), 500).await, StatusCode::OK);
-    run.gateway.close(Duration::from_secs(10)).await;
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
     let look = run.tree.look().await.unwrap();
     let spent = |at: usize| look.agents[at].spent.of(Resource::Cost) / TOKEN;
     let parents: Vec<Option<&str>> =
@@ -113,4 +114,43 @@ async fn agents_that_speak_at_once_are_spawned_once() {
     assert!(statuses.iter().all(|status| *status == StatusCode::OK), "{statuses:?}");
     let spawned = run.events().await.iter().filter(|event| matches!(event, Event::AgentSpawned(_))).count();
     assert_eq!(spawned, 9);
+}
+
+/// Agents deeper than 16 levels are booked at the deepest one that has an account.
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_below_the_deepest_level_are_booked_above() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    let names: Vec<String> = (0..20).map(|at| format!("a{at}")).collect();
+    for (at, name) in names.iter().enumerate() {
+        let parent = at.checked_sub(1).map(|above| names[above].as_str());
+        assert_eq!(claude(&run, Some(name), parent, 1).await, StatusCode::OK);
+    }
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
+    let look = run.tree.look().await.unwrap();
+    assert_eq!(look.agents.len(), 17);
+    assert_eq!(look.agents.iter().map(|agent| agent.depth).max(), Some(16));
+    let spent: Vec<u64> = look.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
+    assert_eq!((spent[0], spent[16]), (20, 5), "{spent:?}");
+}
+
+/// An agent that makes no call for long is ended; if it speaks again, it gets a new account.
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_agents_are_collected_and_may_come_back() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.waiting.silent = Duration::from_millis(20);
+    let run = TestRun::start_with(settings, &budget(10_000)).await;
+    assert_eq!(claude(&run, Some("a"), None, 1).await, StatusCode::OK);
+    assert_eq!(claude(&run, Some("b"), Some("a"), 1).await, StatusCode::OK);
+    let mut ended = 0;
+    while ended < 2 {
+        let events = run.events().await;
+        ended = events.iter().filter(|event| matches!(event, Event::AgentEnded { .. })).count();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(claude(&run, Some("a"), None, 1).await, StatusCode::OK);
+    let look = run.look().await;
+    assert_eq!(look.agents.len(), 4);
+    assert_ne!(look.agents[1].agent, look.agents[3].agent);
 }

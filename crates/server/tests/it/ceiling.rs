@@ -11,6 +11,7 @@ use spinney_kernel::record::{Event, Outcome, Why};
 use spinney_kernel::world::TreeState;
 use spinney_server::gateway::{ExecBudget, Notice, OnLimit, WaitTimes};
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use crate::provider::{Format, Provider};
 use crate::run::{TOKEN, TestRun, budget, settings};
@@ -40,7 +41,7 @@ async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
         }
         run.heard(|notice| *notice == Notice::Continued).await;
         run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
-        run.gateway.close(Duration::from_secs(10)).await;
+        run.gateway.close(sleep(Duration::from_secs(10))).await;
         let look = run.tree.look().await.unwrap();
         assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 4 * 900 * TOKEN);
     }
@@ -182,7 +183,7 @@ async fn shrink_lowers_the_cap_and_the_thinking_budget() {
     let sent = provider.requests()[0].json();
     assert_eq!(sent["max_tokens"], 4_000);
     assert!(sent["thinking"]["budget_tokens"].as_u64().unwrap() < 4_000);
-    run.gateway.close(Duration::from_secs(10)).await;
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
     let look = run.tree.look().await.unwrap();
     assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 4_000 * TOKEN);
 }

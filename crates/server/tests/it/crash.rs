@@ -10,6 +10,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::Seq;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use crate::provider::{Format, Provider};
 use crate::run::{TOKEN, TestRun, budget, settings};
@@ -63,7 +64,7 @@ async fn g11_killing_the_gateway_loses_no_booking() {
     let post = again.post(format, &format.request(50, "more", false));
     let post = post.header("x-claude-code-session-id", "s").header("x-claude-code-agent-id", "a");
     assert_eq!(post.send().await.unwrap().status(), StatusCode::OK);
-    again.gateway.close(Duration::from_secs(10)).await;
+    again.gateway.close(sleep(Duration::from_secs(10))).await;
     let look = again.tree.look().await.unwrap();
     assert_eq!(look.agents.len(), 2, "the agent was found again");
     assert_eq!(look.agents[1].spent.of(Resource::Cost) / TOKEN, before + 50);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use reqwest::StatusCode;
 use spinney_server::gateway::OnLimit;
+use tokio::time::sleep;
 
 use crate::provider::{Format, Provider};
 use crate::run::{TOKEN, TestRun, budget, settings};
@@ -24,7 +25,7 @@ async fn storm(format: Format, calls: usize, stream: bool) {
     let made = statuses.iter().filter(|status| status.is_success()).count();
     let refused = statuses.iter().filter(|status| **status == StatusCode::PAYMENT_REQUIRED).count();
     assert_eq!((made, refused), (1, calls - 1), "{format:?}: {statuses:?}");
-    run.gateway.close(Duration::from_secs(10)).await;
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
     let look = run.tree.look().await.unwrap();
     assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 900 * TOKEN);
     assert_eq!(provider.requests().len(), 1, "nothing else left");
