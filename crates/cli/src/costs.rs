@@ -7,7 +7,7 @@ use anyhow::Result;
 use spinney_journal::{Batch, Journal, pages};
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::{Aim, OpenCalls};
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Definition, ModelSpec};
 use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Spawned};
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::report::Report;
@@ -221,6 +221,11 @@ impl Fold {
     fn see(&mut self, event: &Event, used: Option<(CallId, Used)>) {
         match event {
             Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
+            Event::ModelAdded { model, spec } => {
+                if let Some(definition) = &mut self.definition {
+                    Arc::make_mut(definition).models.insert(model.clone(), ModelSpec::clone(spec));
+                }
+            }
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::GraphStarted { agent, .. } => {
                 self.agents.entry(agent.clone()).or_default().graph = Some(agent.clone());
@@ -283,7 +288,9 @@ impl Fold {
             sums.saved_nanos = self.saved(model, &usage, note.start);
         }
         let what = match &aim {
-            Aim::Turn(model) | Aim::LastTurn(model) | Aim::Summary(model) => model.to_string(),
+            Aim::Turn(model) | Aim::LastTurn(model) | Aim::Summary(model) | Aim::Outside(model) => {
+                model.to_string()
+            }
             Aim::Tool(tool) => format!("tool {tool}"),
             Aim::Child | Aim::Wait(_) | Aim::Question => "(wait)".to_owned(),
         };

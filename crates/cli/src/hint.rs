@@ -7,9 +7,9 @@ use std::path::Path;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
-use crate::{exec_homes, find_home};
 use crate::ids::short;
 use crate::out::is_hostile;
+use crate::{exec_homes, find_home};
 
 /// The name of a home that no command line names.
 pub(crate) const HOME: &str = ".spinney";
