@@ -16,7 +16,7 @@ pub const MODEL_NAME_BYTES_MAX: usize = 256;
 pub const WIRE_ID_BYTES_MAX: usize = 128;
 /// Longest path that is looked at, in bytes.
 pub const PATH_BYTES_MAX: usize = 1_024;
-/// Most parts of an input that are compared with the input of the last call.
+/// Most parts of an input that are kept to compare them with the next call. Of an input with more, nothing is compared.
 pub const INPUT_BLOCKS_MAX: usize = 20_000;
 /// Longest text of an error of ours, in bytes.
 pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;

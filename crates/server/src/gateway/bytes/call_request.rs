@@ -81,7 +81,8 @@ pub struct CapTooSmall {
 }
 
 impl CallRequest {
-    /// Reads the body of a call.
+    /// Reads the body of a call. It takes time in proportion to the body; one of many megabytes does not belong on a thread
+    /// that others wait for.
     ///
     /// # Errors
     /// If it cannot be read, goes beyond a bound, or asks for something whose cost no hold bounds.
@@ -166,7 +167,8 @@ impl CallRequest {
     }
 
     /// An upper bound of the input's tokens, with the model's context if it is known, and with the input of this agent's
-    /// last call on the same model if the provider counted it.
+    /// last call on the same model if the provider counted it. It counts everything that is new, which can take longer than
+    /// reading it; the first count in a process loads an encoding.
     ///
     /// # Errors
     /// If there is no bound.

@@ -147,16 +147,21 @@ impl GatewayError {
     /// As a response.
     #[must_use]
     pub fn reply(&self, api: ProviderApi, program: AgentProgram) -> ErrorReply {
-        let body = match api {
-            ProviderApi::Anthropic => self.anthropic(),
-            ProviderApi::OpenAi => self.open_ai(),
+        let status = self.kind.status(program);
+        let (body, media) = match (api, program, status) {
+            // Codex shows the whole body of this status to a person, so the body is the text alone.
+            (_, AgentProgram::Codex, StatusCode::BAD_REQUEST) => {
+                (self.message.clone(), "text/plain; charset=utf-8")
+            }
+            (ProviderApi::Anthropic, _, _) => (self.anthropic().to_string(), "application/json"),
+            (ProviderApi::OpenAi, _, _) => (self.open_ai().to_string(), "application/json"),
         };
         let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
         // The providers' own client libraries obey this one.
         let retry = HeaderValue::from_static(if self.kind.is_passing() { "true" } else { "false" });
         headers.insert(HeaderName::from_static("x-should-retry"), retry);
-        ErrorReply { status: self.kind.status(program), headers, body: Bytes::from(body.to_string()) }
+        ErrorReply { status, headers, body: Bytes::from(body) }
     }
 
     /// As the last event of a stream that has begun.

@@ -73,7 +73,8 @@ pub(super) struct Media {
 
 impl InputBlocks {
     /// A block of the input. Marks for the provider's cache move from block to block and are no part of what it says.
-    pub(super) fn push(&mut self, node: JsonNode<'_>, media: Media) {
+    pub(super) fn push(&mut self, node: JsonNode<'_>, mut media: Media) {
+        media.image_spans.sort_by_key(|image| image.start);
         let mut hasher = blake3::Hasher::new();
         if node.kind() == JsonKind::Object {
             for member in node.members().filter(|member| !member.key.is_text("cache_control")) {
@@ -84,7 +85,12 @@ impl InputBlocks {
         } else {
             hasher.update(node.raw().as_bytes());
         }
-        self.blocks.push(Block { fingerprint: short(&hasher), span: node.span(), media });
+        let is_plain = media.images == 0 && media.elsewhere.is_none() && media.more == 0;
+        if self.blocks.len() >= INPUT_BLOCKS_MAX && is_plain {
+            self.add_bytes(node.span().len());
+        } else {
+            self.blocks.push(Block { fingerprint: short(&hasher), span: node.span(), media });
+        }
     }
 
     /// Something that is no block.
@@ -135,7 +141,7 @@ impl InputBlocks {
     /// The input with what a provider counted for it; none if it did not count, or if there is too much to compare.
     pub(super) fn known(&self, model: &str, used: &Used) -> Option<KnownInput> {
         let Used::Tokens(usage) = used else { return None };
-        if self.elsewhere.is_some() || self.blocks.len() > INPUT_BLOCKS_MAX {
+        if self.elsewhere.is_some() || self.blocks.len() >= INPUT_BLOCKS_MAX {
             return None;
         }
         let mut blocks = BTreeMap::new();
@@ -177,7 +183,7 @@ fn exact(tokenizer: Tokenizer, raw: &str, block: &Block) -> u64 {
     let Ok(tape) = JsonTape::read(raw) else { return raw.len() as u64 };
     let is_image = |node: JsonNode<'_>| {
         let start = node.span().start + block.span.start;
-        block.media.image_spans.iter().any(|image| image.start == start)
+        block.media.image_spans.binary_search_by_key(&start, |image| image.start).is_ok()
     };
     let count = |node: JsonNode<'_>| match node.kind() {
         JsonKind::Text if is_image(node) => 0,

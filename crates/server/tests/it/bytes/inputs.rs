@@ -120,6 +120,17 @@ fn an_image_counts_as_an_image_only_where_the_provider_shows_one() {
 }
 
 #[test]
+fn an_input_of_very_many_parts_is_bounded_and_not_compared() {
+    let image = json!({ "type": "image_url", "image_url": { "url": "data:," } });
+    let many = json!({ "model": "gpt-5", "messages": [{ "role": "user", "content": vec![image; 20_000] }] });
+    assert!(max(&call(CallFormat::Chat, &many)) >= 20_000 * 12_500);
+    let many = json!({ "model": "gpt-5", "input": vec![json!({ "role": "user", "content": "x" }); 50_000] });
+    let many = call(CallFormat::Responses, &many);
+    assert!(max(&many) >= 100_000);
+    assert!(many.known_input(&used(5)).is_none());
+}
+
+#[test]
 fn what_is_not_in_the_request_is_bounded_by_the_context() {
     let file = json!({ "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "AAAA" } });
     let cases = [

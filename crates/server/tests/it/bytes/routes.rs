@@ -162,14 +162,18 @@ fn an_error_has_the_status_at_which_its_program_shows_the_text() {
     let ceiling = GatewayError::new(GatewayErrorKind::Ceiling, "the budget of $5 is reached");
     let reply = |program, api| {
         let reply = ceiling.reply(api, program);
-        let json: Value = serde_json::from_slice(&reply.body).unwrap();
+        let json: Value = serde_json::from_slice(&reply.body)
+            .unwrap_or_else(|_| json!(String::from_utf8(reply.body.to_vec()).unwrap()));
         (reply.status.as_u16(), reply.headers["x-should-retry"].to_str().unwrap().to_owned(), json)
     };
     let anthropic = json!({ "type": "error", "error": { "type": "billing_error", "message": "the budget of $5 is reached" } });
     let open_ai = json!({ "error": { "message": "the budget of $5 is reached", "type": "invalid_request_error", "param": null, "code": "budget_reached" } });
     let no = "false".to_owned();
     assert_eq!(reply(AgentProgram::ClaudeCode, ProviderApi::Anthropic), (402, no.clone(), anthropic));
-    assert_eq!(reply(AgentProgram::Codex, ProviderApi::OpenAi), (400, no.clone(), open_ai.clone()));
+    assert_eq!(
+        reply(AgentProgram::Codex, ProviderApi::OpenAi),
+        (400, no.clone(), json!("the budget of $5 is reached"))
+    );
     assert_eq!(reply(AgentProgram::Other, ProviderApi::OpenAi), (402, no, open_ai));
 }
 
