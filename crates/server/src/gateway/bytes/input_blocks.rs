@@ -68,7 +68,8 @@ pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<Inp
             }
             // What no model is shown.
             (_, name) if NO_INPUT.contains(&name) => {}
-            _ => input.add_bytes(member.key.span().len() + value.span().len()),
+            // A provider may show a schema of the answer twice.
+            _ => input.add_bytes(member.key.span().len() + 2 * value.span().len()),
         }
     }
     Ok(input)

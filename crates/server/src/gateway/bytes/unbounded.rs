@@ -44,12 +44,11 @@ pub(super) fn refuse_unbounded(format: CallFormat, root: JsonNode<'_>) -> Result
                     refuse_tool(format, tool)?;
                 }
             }
+            // Codex sends its tools in an item, and tools that a search found are in one as well.
             "input" if format == CallFormat::Responses => {
                 for item in value.items() {
-                    if item.member("type")?.is_some_and(|kind| kind.is_text("additional_tools")) {
-                        for tool in item.member("tools")?.into_iter().flat_map(JsonNode::items) {
-                            refuse_tool(format, tool)?;
-                        }
+                    for tool in item.member("tools")?.into_iter().flat_map(JsonNode::items) {
+                        refuse_tool(format, tool)?;
                     }
                 }
             }

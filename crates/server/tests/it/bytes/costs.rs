@@ -43,6 +43,10 @@ fn what_no_hold_bounds_is_refused() {
         (responses, r#""tools":[{"type":"namespace","name":"x","tools":[{"type":"web_search"}]}]"#),
         (responses, r#""context_management":[{"type":"compaction","compact_threshold":9}]"#),
         (responses, r#""input":[{"type":"additional_tools","tools":[{"type":"web_search"}]}]"#),
+        (
+            responses,
+            r#""input":["x",{"type":"tool_search_output","tools":[{"type":"function"},{"type":"mcp"}]}]"#,
+        ),
         (responses, r#""prompt":{"id":"p"}"#),
         (responses, r#""input":[{"role":"user","content":[{"type":"input_audio"}]}]"#),
     ];
