@@ -39,7 +39,7 @@ doctest: ## and that the library builds without SQLite
 docs:
 	$(CARGO) doc --workspace --locked --no-deps --quiet
 
-test-peers: ## aimock and a real small model, installed into a cache by peers/install; see docs/models.md
+test-peers: ## aimock, a real small model, Claude Code and Codex, installed into a cache by peers/install; see docs/models.md
 	peers=$$(peers/install) && export SPINNEY_PEERS="$$peers" && \
 	$(CARGO) clippy --locked -p spinney-cli --features peers --tests -- -D warnings && \
 	if [ "$(NEXTEST)" = yes ]; then $(CARGO) nextest run --locked -p spinney-cli --features peers -E 'test(/^peers::/)'; \

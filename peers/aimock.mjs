@@ -2,7 +2,7 @@
 import { pathToFileURL } from "node:url";
 
 const [folder, fixtures] = process.argv.slice(2);
-const entry = `${folder}/aimock/node_modules/@copilotkit/aimock/dist/index.js`;
+const entry = `${folder}/packages/node_modules/@copilotkit/aimock/dist/index.js`;
 const { LLMock } = await import(pathToFileURL(entry));
 
 const mock = new LLMock({ host: "127.0.0.1", port: 0 });

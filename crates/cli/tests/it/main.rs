@@ -31,6 +31,8 @@ mod output_schema;
 mod partial;
 #[cfg(feature = "peers")]
 mod peers;
+#[cfg(feature = "peers")]
+mod provider;
 mod providers;
 mod pty;
 mod read_only;

@@ -163,7 +163,7 @@ impl Stage {
         Self::started(shell)
     }
 
-    fn started(mut command: Command) -> Playing {
+    pub(crate) fn started(mut command: Command) -> Playing {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         let err = BufReader::new(child.stderr.take().unwrap());

@@ -27,6 +27,22 @@ pub(crate) struct Asked {
     pub(crate) text: String,
 }
 
+impl Asked {
+    pub(crate) fn method(&self) -> &str {
+        self.head.split(' ').next().unwrap()
+    }
+
+    /// With its query.
+    pub(crate) fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    }
+}
+
 pub(crate) struct Upstream {
     /// The `base_url` for a tree file.
     pub(crate) url: String,
@@ -199,7 +215,7 @@ fn answer(mut connection: TcpStream, reply: &Reply, seen: &Seen) {
 }
 
 /// Reads a whole request; `None` if the client only connected.
-fn read(connection: &mut TcpStream) -> Option<Asked> {
+pub(crate) fn read(connection: &mut TcpStream) -> Option<Asked> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {

@@ -1,8 +1,11 @@
-//! Peers that we did not write, in place of our own upstream: aimock, which speaks the providers' formats, and a real small
-//! model. They need more than Rust, so these tests have a feature of their own; `make test-peers` installs everything and
-//! runs them.
+//! Programs that we did not write. In place of our own upstream: aimock, which speaks the providers' formats, and a real small
+//! model. In place of our own agents: Claude Code and Codex. They need more than Rust, so these tests have a feature of their
+//! own; `make test-peers` installs everything and runs them.
 
 mod aimock;
+
+mod outside;
+mod outside_directly;
 mod peer;
 mod same_tree;
 mod smollm2;

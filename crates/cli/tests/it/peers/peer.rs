@@ -108,7 +108,7 @@ impl Drop for Peer {
 
 /// Where `make test-peers` installed everything.
 #[expect(clippy::disallowed_methods, reason = "the script that installs the peers says where they are")]
-fn installed() -> PathBuf {
+pub(super) fn installed() -> PathBuf {
     let folder = std::env::var_os("SPINNEY_PEERS").map(PathBuf::from);
     folder.filter(|folder| folder.join("complete").exists()).unwrap_or_else(|| {
         panic!(
