@@ -35,9 +35,13 @@ impl ExecReport<'_> {
         let of = self.limit.map(|limit| format!(" of {}", usd(limit))).unwrap_or_default();
         let calls = counted(spent.of(Resource::Steps), "call");
         let tokens = grouped(spent.of(Resource::Tokens));
+        // How it ended, with the reason.
+        let end = match &self.look.end {
+            Some(end) => end.exit.to_string(),
+            None => self.look.state.word().to_owned(),
+        };
         out::note(&format!(
-            "spinney: {} after {:#} · spent {}{of} · {calls} · {tokens} tokens",
-            self.look.state.word(),
+            "spinney: {end} after {:#} · spent {}{of} · {calls} · {tokens} tokens",
             Millis(self.elapsed_ms),
             usd(spent.of(Resource::Cost)),
         ));

@@ -157,7 +157,7 @@ impl OutsideRequest {
                 match how {
                     Passed::Whole => {}
                     Passed::Broken(error) if client.has_begun() && self.call.is_streamed() => {
-                        client.send(error.event(self.call.format())).await;
+                        client.end_with(error.event(self.call.format())).await;
                     }
                     Passed::Broken(_) => client.cut().await,
                 }
@@ -233,9 +233,11 @@ impl OutsideRequest {
     }
 
     /// Answers the program with an error of ours, as its format and the state of the response want it.
-    async fn refuse(&self, error: &GatewayError, mut client: Client) {
-        if client.has_begun() {
-            client.send(error.event(self.call.format())).await;
+    async fn refuse(&self, error: &GatewayError, client: Client) {
+        if client.has_begun() && self.call.is_streamed() {
+            client.end_with(error.event(self.call.format())).await;
+        } else if client.has_begun() {
+            client.cut().await;
         } else {
             client.reply(error.reply(self.call.format().api(), self.speaker.program));
         }

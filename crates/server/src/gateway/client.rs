@@ -41,8 +41,30 @@ pub(super) struct Client(ClientState);
 enum ClientState {
     /// Nothing was sent.
     Waits(oneshot::Sender<Response<ClientBody>>),
-    Reads(mpsc::Sender<Result<Bytes, BodyCut>>),
+    Reads {
+        pieces: mpsc::Sender<Result<Bytes, BodyCut>>,
+        ending: Ending,
+    },
     Gone,
+}
+
+/// The last bytes of what was sent: whether an event of a stream may follow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ending([u8; 4]);
+
+impl Ending {
+    fn sent(&mut self, bytes: &[u8]) {
+        let last = &bytes[bytes.len().saturating_sub(self.0.len())..];
+        self.0.rotate_left(last.len());
+        let from = self.0.len() - last.len();
+        self.0[from..].copy_from_slice(last);
+    }
+
+    /// Whether nothing was sent, or the end of an event.
+    fn is_between_events(self) -> bool {
+        let Self(last) = self;
+        last == [0; 4] || last == *b"\r\n\r\n" || last.ends_with(b"\n\n") || last.ends_with(b"\r\r")
+    }
 }
 
 /// A client, and where its response will come from.
@@ -54,13 +76,13 @@ pub(super) fn client() -> (Client, oneshot::Receiver<Response<ClientBody>>) {
 impl Client {
     /// Whether the head of the response was sent.
     pub(super) const fn has_begun(&self) -> bool {
-        matches!(self.0, ClientState::Reads(_))
+        matches!(self.0, ClientState::Reads { .. })
     }
 
     pub(super) fn is_gone(&self) -> bool {
         match &self.0 {
             ClientState::Waits(send) => send.is_closed(),
-            ClientState::Reads(send) => send.is_closed(),
+            ClientState::Reads { pieces, .. } => pieces.is_closed(),
             ClientState::Gone => true,
         }
     }
@@ -69,7 +91,7 @@ impl Client {
     pub(super) async fn gone(&mut self) {
         match &mut self.0 {
             ClientState::Waits(send) => send.closed().await,
-            ClientState::Reads(send) => send.closed().await,
+            ClientState::Reads { pieces, .. } => pieces.closed().await,
             ClientState::Gone => {}
         }
     }
@@ -80,7 +102,7 @@ impl Client {
             ClientState::Waits(send) => {
                 let (pieces, coming) = mpsc::channel(PIECES_MAX);
                 match send.send(response(status, headers, Pieces::Coming(coming))) {
-                    Ok(()) => ClientState::Reads(pieces),
+                    Ok(()) => ClientState::Reads { pieces, ending: Ending::default() },
                     Err(_) => ClientState::Gone,
                 }
             }
@@ -90,10 +112,11 @@ impl Client {
 
     /// Sends a piece of the body. A program that reads nothing for long counts as gone.
     pub(super) async fn send(&mut self, bytes: Bytes) {
-        let ClientState::Reads(pieces) = &self.0 else { return };
+        let ClientState::Reads { pieces, ending } = &mut self.0 else { return };
         if bytes.is_empty() {
             return;
         }
+        ending.sent(&bytes);
         if !matches!(timeout(STALLED, pieces.send(Ok(bytes))).await, Ok(Ok(()))) {
             self.0 = ClientState::Gone;
         }
@@ -101,7 +124,7 @@ impl Client {
 
     /// Sends a piece if there is room: a ping that finds none is not needed.
     pub(super) fn offer(&self, bytes: Bytes) {
-        if let ClientState::Reads(pieces) = &self.0 {
+        if let ClientState::Reads { pieces, .. } = &self.0 {
             let _ = pieces.try_send(Ok(bytes));
         }
     }
@@ -113,9 +136,16 @@ impl Client {
         }
     }
 
+    /// Ends a stream with an event of our own. One that would begin inside another event is no event: then the response
+    /// breaks off.
+    pub(super) async fn end_with(mut self, event: Bytes) {
+        let ClientState::Reads { ending, .. } = &self.0 else { return };
+        if ending.is_between_events() { self.send(event).await } else { self.cut().await }
+    }
+
     /// Breaks the response off.
     pub(super) async fn cut(self) {
-        if let ClientState::Reads(pieces) = self.0 {
+        if let ClientState::Reads { pieces, .. } = self.0 {
             let _ = timeout(STALLED, pieces.send(Err(BodyCut))).await;
         }
     }
@@ -159,6 +189,30 @@ impl Body for ClientBody {
                 http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
             Pieces::Coming(_) => http_body::SizeHint::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_may_follow_only_the_end_of_another() {
+        let after = |pieces: &[&str]| {
+            let mut ending = Ending::default();
+            for piece in pieces {
+                ending.sent(piece.as_bytes());
+            }
+            ending.is_between_events()
+        };
+        for whole in
+            [&[][..], &["data: 1\n\n"], &["data: 1\n", "\n"], &["data: 1\r\n\r", "\n"], &["data: 1\r\r"]]
+        {
+            assert!(after(whole), "{whole:?}");
+        }
+        for half in [&["data: {\"a\""][..], &["data: 1\n"], &["data: 1\n\n", "d"], &["data: 1\r\n"]] {
+            assert!(!after(half), "{half:?}");
         }
     }
 }

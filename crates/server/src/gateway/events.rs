@@ -12,19 +12,22 @@ use tokio::sync::watch;
 
 use super::notice::{Notice, OnNotice};
 use super::rendezvous::{CallStatus, Rendezvous};
+use super::run::GivenUp;
+
+/// Who is told what.
+pub(super) struct Told {
+    pub(super) rendezvous: Arc<Rendezvous>,
+    pub(super) halt: watch::Sender<Option<Halt>>,
+    pub(super) given_up: GivenUp,
+    pub(super) on_notice: OnNotice,
+}
 
 /// Follows the events of a tree after `after`, until it has ended or is no longer run.
-pub(super) async fn follow(
-    tree: Tree,
-    after: Seq,
-    rendezvous: Arc<Rendezvous>,
-    halt: watch::Sender<Option<Halt>>,
-    on_notice: OnNotice,
-) {
+pub(super) async fn follow(tree: Tree, after: Seq, told: Told) {
     let mut events = tree.watch(Watch::after(after));
     loop {
         match events.next_event().await {
-            Some(Ok(traced)) => take(&traced.recorded.event, &rendezvous, &halt, &on_notice),
+            Some(Ok(traced)) => told.take(&traced.recorded.event),
             Some(Err(WatchFault::TooSlow { seen })) => events = tree.watch(Watch::after(seen)),
             Some(Err(WatchFault::Journal(fault))) => {
                 // The tree stops at the same fault, and then every call ends.
@@ -36,24 +39,36 @@ pub(super) async fn follow(
     }
 }
 
-fn take(event: &Event, rendezvous: &Rendezvous, halt: &watch::Sender<Option<Halt>>, on_notice: &OnNotice) {
-    match event {
-        Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {
-            rendezvous.tell(*call, CallStatus::Asked);
+impl Told {
+    fn take(&self, event: &Event) {
+        match event {
+            Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {
+                self.rendezvous.tell(*call, CallStatus::Asked);
+            }
+            Event::CallWaiting { call, why, .. } => self.rendezvous.tell(*call, CallStatus::Waiting(*why)),
+            Event::LimitRaised { .. } => self.given_up.set(false),
+            Event::CallStarted { call, .. } => {
+                self.given_up.set(false);
+                self.rendezvous.tell(*call, CallStatus::Started);
+            }
+            Event::CallEnded { call, outcome, .. } => {
+                self.rendezvous.tell(*call, CallStatus::Ended(Box::new(outcome.clone())));
+            }
+            Event::TreeHalted { agent, call, account, short } => {
+                self.halt.send_replace(Some(Halt { call: *call, account: account.clone(), short: *short }));
+                let (agent, account) = (agent.clone(), account.clone());
+                if !self.given_up.is_set() {
+                    (self.on_notice)(Notice::Halted { agent, account, short: *short });
+                }
+            }
+            Event::TreeUnhalted => {
+                self.halt.send_replace(None);
+                // If the last call that waited was given up, nothing goes on.
+                if !self.given_up.is_set() {
+                    (self.on_notice)(Notice::Continued);
+                }
+            }
+            _ => {}
         }
-        Event::CallWaiting { call, why, .. } => rendezvous.tell(*call, CallStatus::Waiting(*why)),
-        Event::CallStarted { call, .. } => rendezvous.tell(*call, CallStatus::Started),
-        Event::CallEnded { call, outcome, .. } => {
-            rendezvous.tell(*call, CallStatus::Ended(Box::new(outcome.clone())));
-        }
-        Event::TreeHalted { agent, call, account, short } => {
-            halt.send_replace(Some(Halt { call: *call, account: account.clone(), short: *short }));
-            on_notice(Notice::Halted { agent: agent.clone(), account: account.clone(), short: *short });
-        }
-        Event::TreeUnhalted => {
-            halt.send_replace(None);
-            on_notice(Notice::Continued);
-        }
-        _ => {}
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::agents::Agents;
 use super::bytes::{GatewayError, GatewayErrorKind, KnownInput};
 use super::definition::AGENT;
+use super::events::Told;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
@@ -58,6 +60,7 @@ pub(super) struct Run {
     pub(super) retries: Retries,
     pub(super) bodies: BodyMemory,
     pub(super) halt: watch::Receiver<Option<Halt>>,
+    pub(super) given_up: GivenUp,
     pub(super) on_notice: OnNotice,
     /// No more connections are taken.
     pub(super) closing: CancellationToken,
@@ -65,6 +68,21 @@ pub(super) struct Run {
     pub(super) broken_off: CancellationToken,
     pub(super) calls: TaskTracker,
     inputs: Mutex<VecDeque<(AgentId, String, KnownInput)>>,
+}
+
+/// Whether nobody came when a call waited for a person: then no other call waits for one, until a call starts
+/// or a ceiling is raised.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GivenUp(Arc<AtomicBool>);
+
+impl GivenUp {
+    pub(super) fn set(&self, is_given_up: bool) {
+        self.0.store(is_given_up, Ordering::Release);
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// Why a gateway did not start.
@@ -110,6 +128,7 @@ impl Gateway {
             TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(GatewayStartError::Listen)?;
         let address = listener.local_addr().map_err(GatewayStartError::Listen)?;
         let (halted, halt) = watch::channel(look.halted.clone());
+        let given_up = GivenUp::default();
         let run = Arc::new(Run {
             tree: tree.clone(),
             key,
@@ -121,13 +140,15 @@ impl Gateway {
             retries: Retries::default(),
             bodies: BodyMemory::default(),
             halt,
+            given_up: given_up.clone(),
             on_notice: Arc::clone(&on_notice),
             closing: CancellationToken::new(),
             broken_off: CancellationToken::new(),
             calls: TaskTracker::new(),
             inputs: Mutex::default(),
         });
-        let following = tokio::spawn(events::follow(tree, look.seq, rendezvous, halted, on_notice));
+        let told = Told { rendezvous, halt: halted, given_up, on_notice };
+        let following = tokio::spawn(events::follow(tree, look.seq, told));
         let listening = tokio::spawn(listen::listen(listener, Arc::clone(&run)));
         let collecting = tokio::spawn(collect(Arc::clone(&run)));
         Ok(Self { run, address, listening, following, collecting })
@@ -194,7 +215,7 @@ impl Run {
 
     /// The error of a call whose run has ended.
     pub(super) fn over(&self) -> GatewayError {
-        let message = "spinney: this run was cancelled or has ended, so this call was not made";
+        let message = "spinney: this run was cancelled or has ended";
         GatewayError::new(GatewayErrorKind::Ended, message)
     }
 }

@@ -2,6 +2,7 @@
 //! response for a while, then pings; a program that closes its connection may come back for the same call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -9,7 +10,7 @@ use spinney_kernel::record::{Outcome, Why};
 use spinney_kernel::rules::request::Withdraw;
 use spinney_kernel::words::{AgentId, By, CallId};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::bytes::{CallFormat, GatewayError, GatewayErrorKind, ping};
 use super::client::Client;
@@ -18,6 +19,9 @@ use super::rendezvous::{CallStatus, Expected, Go};
 use super::retries::RetryKey;
 use super::run::Run;
 use super::settings::OnLimit;
+
+/// How long the numbers of a halt may take to arrive.
+const NUMBERS: Duration = Duration::from_secs(1);
 
 /// A call in line.
 pub(super) struct WaitingCall<'r> {
@@ -79,6 +83,8 @@ impl WaitingCall<'_> {
                 _ => None,
             };
             let give_up = match (patience.halted, self.run.settings.on_limit) {
+                // Nobody came for an earlier call, so this one does not wait as long again.
+                (Some(since), OnLimit::Wait(_)) if self.run.given_up.is_set() => Some(since),
                 (Some(since), OnLimit::Wait(most)) => Some(since + most),
                 (Some(since), OnLimit::Stop) => Some(since),
                 (None, _) => None,
@@ -122,11 +128,15 @@ impl WaitingCall<'_> {
                 }
                 () = until(give_up) => {
                     // The text has the numbers, so it is made before the halt is over.
-                    let error = self.ceiling();
+                    let error = self.ceiling().await;
+                    let was_given_up = self.run.given_up.is_set();
+                    // Before the halt is over, so that nobody reads that the run goes on.
+                    self.run.given_up.set(true);
                     if self.withdraw().await {
                         (self.run.on_notice)(Notice::GivenUp { agent: self.agent.clone() });
                         return Waited::Over(error, client);
                     }
+                    self.run.given_up.set(was_given_up);
                     has_given_up = true;
                 }
                 () = sleep_until(patience.head), if begins => {
@@ -160,8 +170,13 @@ impl WaitingCall<'_> {
     }
 
     /// The error of a call that nobody made room for.
-    fn ceiling(&self) -> GatewayError {
-        let halt = self.run.halt.borrow().clone();
+    async fn ceiling(&self) -> GatewayError {
+        // The reply to a request may be here before the event with the numbers.
+        let mut halt = self.run.halt.clone();
+        let halt = match timeout(NUMBERS, halt.wait_for(Option::is_some)).await {
+            Ok(Ok(halt)) => halt.clone(),
+            Ok(Err(_)) | Err(_) => None,
+        };
         let message = match halt {
             Some(halt) => {
                 let command = self.run.settings.raise_hint.command(&halt.account, &halt.short);

@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, Outcome, Why};
 use spinney_kernel::world::TreeState;
 use spinney_server::gateway::{ExecBudget, Notice, OnLimit, WaitTimes};
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::provider::{Format, Provider};
 use crate::run::{TOKEN, TestRun, budget, settings};
@@ -86,6 +86,29 @@ async fn g11_after_the_halt_wait_the_program_reads_our_text() {
     assert_eq!(small.status(), StatusCode::OK);
     run.saw(|event| matches!(event, Event::CallEnded { outcome: Outcome::Done { .. }, .. })).await;
     assert_eq!(run.spent().await, 50 * TOKEN);
+}
+
+/// Claude Code sends a stream that ended with an error once more, without streaming. It must not wait as long again.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_call_was_given_up_the_next_one_is_refused_at_once_until_a_raise() {
+    const HALT_WAIT: Duration = Duration::from_secs(3);
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.on_limit = OnLimit::Wait(HALT_WAIT);
+    let run = TestRun::start_with(settings, &budget(100)).await;
+    let format = Format::Messages;
+    let waited = run.post(format, &format.request(900, "large", true)).send().await.unwrap();
+    assert_eq!(waited.status(), StatusCode::PAYMENT_REQUIRED);
+    let since = Instant::now();
+    let again = run.post(format, &format.request(900, "large", false)).send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::PAYMENT_REQUIRED);
+    assert!(since.elapsed() < HALT_WAIT, "{:?}", since.elapsed());
+    assert!(again.text().await.unwrap().contains("limit $0.10"));
+    let halts = |notice: &&Notice| matches!(notice, Notice::Halted { .. } | Notice::Continued);
+    assert_eq!(run.notices.borrow().iter().filter(halts).count(), 1, "{:?}", run.notices.borrow());
+    run.raise("main", 1_000).await;
+    let raised = run.post(format, &format.request(900, "large", false)).send().await.unwrap();
+    assert_eq!(raised.status(), StatusCode::OK);
 }
 
 /// A streamed call gets the head of its response and pings while it waits; what is refused then is an event.

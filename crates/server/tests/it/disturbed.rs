@@ -76,6 +76,31 @@ async fn a_stream_that_the_provider_breaks_off_is_booked_at_its_full_hold() {
     }
 }
 
+/// An error of ours is an event of its own, or none: in the middle of another event the stream breaks off.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_breaks_off_inside_an_event_gets_no_event_of_ours() {
+    for format in Format::ALL {
+        let half = format.events(300)[0].trim_end().to_owned();
+        let sent = half.clone();
+        let provider = Provider::start(script(move |_, mut stream: TcpStream| {
+            let sent = sent.clone();
+            async move {
+                begin_stream(&mut stream).await;
+                stream.write_all(sent.as_bytes()).await.unwrap();
+                drop(stream);
+            }
+        }))
+        .await;
+        let run = TestRun::start(&provider, 1_000).await;
+        let mut response = run.post(format, &format.request(900, "x", true)).send().await.unwrap();
+        let mut text = Vec::new();
+        while let Ok(Some(piece)) = response.chunk().await {
+            text.extend_from_slice(&piece);
+        }
+        assert_eq!(String::from_utf8(text).unwrap(), half, "{format:?}");
+    }
+}
+
 /// A provider that stalls in the middle is given up after a while.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_stalls_is_given_up() {
