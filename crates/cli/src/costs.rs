@@ -341,7 +341,7 @@ mod tests {
     /// X11 (costs and the printed total; spans come with telemetry): in 1,000 random trees, branches among them, every
     /// breakdown sums up to the ledger, and that is what is printed.
     #[test]
-    fn x11_every_breakdown_sums_up_to_the_ledger_and_to_what_is_printed() {
+    fn every_breakdown_sums_up_to_the_ledger_and_to_what_is_printed() {
         let (mut spent, mut branches) = (0_u64, 0);
         for seed in 0..1_000 {
             let batches = sim::batches(seed).unwrap();

@@ -92,7 +92,7 @@ fn unparsed(error: &clap::Error) -> ExitCode {
         out::note(text.trim_end());
         return Exit::Usage.into();
     }
-    match out::line(text.trim_end()) {
+    match out::verbatim(text.trim_end()) {
         Ok(()) => Exit::Completed.into(),
         Err(unwritten) if unwritten.is_closed() => Exit::Closed.into(),
         Err(unwritten) => {

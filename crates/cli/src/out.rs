@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::live;
-use crate::paint::{Ink, Row, wrapped};
-use crate::terminal::Terminal;
+use crate::paint::{Ink, Row, width_of, wrapped};
+use crate::terminal::{self, Terminal};
 
 #[derive(Debug)]
 pub(crate) struct Unwritten(io::Error);
@@ -78,9 +78,23 @@ fn escaped(text: &str, write: impl Fn(&mut String, char)) -> Cow<'_, str> {
     Cow::Owned(all)
 }
 
-/// Writes one or more lines to standard output, unbuffered.
+/// Writes one or more lines to standard output, unbuffered. A terminal gets them wrapped between words.
 pub(crate) fn line(text: &str) -> Result<(), Unwritten> {
+    write_line(&fitted(&inert(text), terminal::width_of_output()))
+}
+
+/// Writes text to standard output as it is, for programs as much as for people: it is inert, but never wrapped.
+pub(crate) fn verbatim(text: &str) -> Result<(), Unwritten> {
     write_line(&inert(text))
+}
+
+fn fitted(text: &str, width: Option<usize>) -> Cow<'_, str> {
+    match width {
+        Some(width) if text.lines().any(|line| width_of(line) > width) => {
+            wrapped(text, width).join("\n").into()
+        }
+        Some(_) | None => Cow::Borrowed(text),
+    }
 }
 
 /// Writes a row to standard output, unbuffered. Its text is inert already.
@@ -127,7 +141,7 @@ fn write_line(text: &str) -> Result<(), Unwritten> {
 /// Writes a line to standard error. A failure is ignored: there is no other place to report it.
 pub(crate) fn note(text: &str) {
     live::above(|| {
-        let _ = writeln!(io::stderr().lock(), "{}", inert(text));
+        let _ = writeln!(io::stderr().lock(), "{}", fitted(&inert(text), terminal::width_of_errors()));
     });
 }
 

@@ -182,28 +182,35 @@ pub(crate) fn tail(text: &str, width: usize) -> String {
 }
 
 /// Lines of at most `width` columns, broken between words; a longer word is broken where it must be. A line break of
-/// the text stays one, and so does the indentation of its lines.
+/// the text stays one. Further lines begin where the first one does, after its label if it has one. A command of ours
+/// is one word and never broken, and neither is a path: they are there to be copied.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrapped_line(line, width.max(1))).collect()
 }
+
+/// A label is at most this wide, with the indentation before it and the space after it.
+const LABEL_MAX: usize = 20;
 
 fn wrapped_line(line: &str, width: usize) -> Vec<String> {
     if width_of(line) <= width {
         return vec![line.to_owned()];
     }
-    let indent: String = line.chars().take_while(|c| *c == ' ').take(width / 2).collect();
-    let (mut lines, mut current) = (Vec::new(), indent.clone());
-    let mut is_empty = true;
-    for word in line.split(' ').filter(|word| !word.is_empty()) {
+    let (head, rest) = line.split_at(label(line, width));
+    let indent = " ".repeat(width_of(head));
+    let (mut lines, mut current, mut is_empty) = (Vec::new(), head.to_owned(), true);
+    for word in words(rest) {
         let space = usize::from(!is_empty);
-        if width_of(&current) + space + width_of(word) <= width {
-            current.push_str(if is_empty { "" } else { " " });
-            current.push_str(word);
-            is_empty = false;
-            continue;
+        if !is_empty && width_of(&current) + space + width_of(word) > width {
+            lines.push(std::mem::replace(&mut current, indent.clone()));
+            is_empty = true;
         }
         if !is_empty {
-            lines.push(std::mem::replace(&mut current, indent.clone()));
+            current.push(' ');
+        }
+        is_empty = false;
+        if is_command(word) || is_path(word) || width_of(&current) + width_of(word) <= width {
+            current.push_str(word);
+            continue;
         }
         for c in word.chars() {
             if width_of(&current) + c.width().unwrap_or(0) > width {
@@ -211,10 +218,45 @@ fn wrapped_line(line: &str, width: usize) -> Vec<String> {
             }
             current.push(c);
         }
-        is_empty = false;
     }
     lines.push(current);
     lines
+}
+
+/// The bytes before the text of a line: its indentation, and a label with two spaces or more after it.
+fn label(line: &str, width: usize) -> usize {
+    let spaces = |text: &str| text.len() - text.trim_start_matches(' ').len();
+    let indent = spaces(line);
+    let gap = line[indent..].find("  ").map(|gap| indent + gap);
+    let label = gap.map(|gap| gap + spaces(&line[gap..])).filter(|end| *end < line.len());
+    let fits = |bytes: &usize| width_of(&line[..*bytes]) <= LABEL_MAX.min(width / 2);
+    label.filter(fits).or(Some(indent).filter(fits)).unwrap_or(0)
+}
+
+/// The words of a text. A command goes on to its closing backtick, or to the end.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_matches(' ');
+    while !rest.is_empty() {
+        let end = if is_command(rest) {
+            let quoted = rest.strip_prefix('`').and_then(|inner| inner.find('`')).map(|end| end + 2);
+            quoted.map_or(rest.len(), |end| rest[end..].find(' ').map_or(rest.len(), |more| end + more))
+        } else {
+            rest.find(' ').unwrap_or(rest.len())
+        };
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after.trim_start_matches(' ');
+    }
+    words
+}
+
+fn is_path(word: &str) -> bool {
+    word.contains('/') && !word.contains(['"', '{', '\\'])
+}
+
+fn is_command(text: &str) -> bool {
+    text.trim_start_matches('`').starts_with("spinney ")
 }
 
 /// How much of a whole is used, as a bar of `width` columns. The part that is only held is lighter.
@@ -250,6 +292,22 @@ mod tests {
         assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrapped("short\n\nlines", 10), ["short", "", "lines"]);
         assert_eq!(wrapped("木木木", 4), ["木木", "木"]);
+        assert_eq!(
+            wrapped("  why     it has spent it all", 22),
+            ["  why     it has spent", "          it all"]
+        );
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let text = "it stopped: continue with `spinney 01a1e5b00b7f --option`, or not";
+        let lines = ["it stopped: continue", "with", "`spinney 01a1e5b00b7f --option`,", "or not"];
+        assert_eq!(wrapped(text, 20), lines);
+        assert_eq!(
+            wrapped("go on: spinney 01a1 --reason 'no more'", 20)[1],
+            "spinney 01a1 --reason 'no more'"
+        );
+        assert_eq!(wrapped("in /a/very/long/path/to.md", 10), ["in", "/a/very/long/path/to.md"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What standard output is: a terminal or not, how large, and whether it gets colours.
 
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, stderr, stdout};
+use std::os::fd::AsFd;
 
 use rustix::termios::tcgetwinsize;
 
@@ -47,6 +48,23 @@ impl Terminal {
     pub(crate) fn can_draw(self) -> bool {
         self.is_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
     }
+}
+
+/// The width of standard output, if it is a terminal.
+pub(crate) fn width_of_output() -> Option<usize> {
+    let output = stdout();
+    output.is_terminal().then(|| columns(&output))
+}
+
+/// The width of standard error, if it is a terminal.
+pub(crate) fn width_of_errors() -> Option<usize> {
+    let errors = stderr();
+    errors.is_terminal().then(|| columns(&errors))
+}
+
+fn columns(terminal: &impl AsFd) -> usize {
+    let columns = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { ASSUMED.0 } else { columns.max(WIDTH_MIN) }
 }
 
 /// Columns and lines of the terminal, as it is now.

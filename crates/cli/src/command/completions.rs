@@ -18,6 +18,6 @@ pub(super) fn completions(args: &args::Completions) -> Result<Exit> {
     };
     let mut script = Vec::new();
     generate(shell, &mut Args::command(), "spinney", &mut script);
-    out::line(String::from_utf8_lossy(&script).trim_end())?;
+    out::verbatim(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Exit::Completed)
 }

@@ -81,7 +81,7 @@ fn cat(home: &Path, args: &args::FilesCat, terminal: Terminal) -> Result<Exit> {
         }
     }
     if terminal.is_terminal {
-        out::line(String::from_utf8_lossy(&text).trim_end_matches('\n'))?;
+        out::verbatim(String::from_utf8_lossy(&text).trim_end_matches('\n'))?;
     }
     Ok(Exit::Completed)
 }

@@ -47,7 +47,7 @@ async fn one(
     if is_json {
         out::json(&line(name, value, json, values.is_cleared()).to_string())?;
     } else {
-        out::line(&json)?;
+        out::verbatim(&json)?;
     }
     Ok(Exit::Completed)
 }

@@ -41,7 +41,8 @@ pub(super) async fn top(home: &Path, args: &args::Top, terminal: Terminal) -> Re
     }
     loop {
         let (columns, height) = terminal::size();
-        let lines = look(home, &journal, &mut known, Some(columns), height.saturating_sub(1)).await?;
+        let width = columns.saturating_sub(1);
+        let lines = look(home, &journal, &mut known, Some(width), height.saturating_sub(2)).await?;
         live::draw(&lines, terminal.colour)?;
         sleep(REFRESH).await;
     }

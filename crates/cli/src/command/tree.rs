@@ -31,7 +31,7 @@ pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal)
         for line in dot_lines(&tree) {
             let _ = writeln!(graph, "  {line}");
         }
-        out::line(&(graph + "}"))?;
+        out::verbatim(&(graph + "}"))?;
     } else {
         let now = Time(SystemClock::new().now_ms());
         for line in tree_lines(&tree, terminal.width.unwrap_or(WIDTH_UNBOUND), now) {

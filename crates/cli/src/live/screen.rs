@@ -80,8 +80,9 @@ impl LiveScreen {
         }
         (self.is_changed, self.drawn) = (false, (now, size));
         let (columns, lines) = size;
-        // The cursor is below the last line.
-        let size = Size { width: columns, height: lines.saturating_sub(1) };
+        // The cursor is below the last line. Clearing the rest of a line would clear its last column, too, and some
+        // terminals keep what is cleared from their first line on.
+        let size = Size { width: columns.saturating_sub(1), height: lines.saturating_sub(2) };
         region::draw(&view(&self.tree, &self.home, size, Time(now)), self.terminal.colour)
     }
 

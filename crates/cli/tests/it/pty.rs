@@ -1,6 +1,7 @@
 //! A terminal for a command: a pseudoterminal, and just enough of an emulator to know what a person sees. Anything
 //! that a live view has no reason to send is a failure.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -110,6 +111,8 @@ struct EmulatedScreen {
     row: usize,
     column: usize,
     wraps: bool,
+    /// The lines that only continue the one above, because that was too long.
+    continued: BTreeSet<usize>,
     /// An escape sequence that is not complete yet.
     escape: Option<String>,
 }
@@ -117,14 +120,22 @@ struct EmulatedScreen {
 impl EmulatedScreen {
     fn new(columns: usize, height: usize) -> Self {
         let lines = vec![Vec::new()];
-        Self { columns, height, lines, top: 0, row: 0, column: 0, wraps: true, escape: None }
+        let continued = BTreeSet::new();
+        Self { columns, height, lines, top: 0, row: 0, column: 0, wraps: true, continued, escape: None }
     }
 
-    /// Everything that was shown and not drawn over, what scrolled away included.
+    /// Everything that was shown and not drawn over, as it would be copied: what scrolled away included, and with
+    /// lines whole that were too long for the terminal.
     fn text(&self) -> String {
-        let lines =
-            self.lines.iter().map(|line| line.iter().collect::<String>().trim_end().to_owned() + "\n");
-        lines.collect::<String>().trim_end().to_owned() + "\n"
+        let mut text = String::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            if at > 0 && !self.continued.contains(&at) {
+                text.truncate(text.trim_end_matches(' ').len());
+                text.push('\n');
+            }
+            text.extend(line);
+        }
+        text.trim_end().to_owned() + "\n"
     }
 
     fn take(&mut self, text: &str) {
@@ -157,6 +168,7 @@ impl EmulatedScreen {
             "J" => {
                 self.lines[self.row].truncate(self.column);
                 self.lines.truncate(self.row + 1);
+                self.continued.retain(|row| *row <= self.row);
             }
             other => {
                 let (number, what) = other.split_at(other.len() - 1);
@@ -184,6 +196,7 @@ impl EmulatedScreen {
             }
             self.column = 0;
             self.down();
+            self.continued.insert(self.row);
         }
         let line = &mut self.lines[self.row];
         if line.len() <= self.column {

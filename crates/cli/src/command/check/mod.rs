@@ -28,7 +28,7 @@ const GOAL_CHARS_MAX: usize = 80;
 
 pub(super) fn check(home: &Path, args: &args::Check) -> Result<Exit> {
     let Some(file) = args.file.as_deref().filter(|_| !args.schema) else {
-        out::line(super::init::schema_text()?.trim_end())?;
+        out::verbatim(super::init::schema_text()?.trim_end())?;
         return Ok(Exit::Completed);
     };
     let scripts = if args.given.allow_outside { Scripts::Anywhere } else { Scripts::Below };
