@@ -19,13 +19,16 @@ use crate::control::{self, Asked};
 use crate::exit::Exit;
 use crate::hint::{about, command};
 use crate::ids::{TreeInHome, find, short};
+use crate::paint::Row;
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use crate::wording::{ago, counted};
 use crate::{agents, args, open_home, out, tree_copies};
 
-pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint) -> Result<Exit> {
+pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Terminal) -> Result<Exit> {
     match args {
         args::Checkpoint::Make(args) => make(home, args).await,
-        args::Checkpoint::Ls(args) => ls(home, &args),
+        args::Checkpoint::Ls(args) => ls(home, &args, terminal),
         args::Checkpoint::Branch(args) => branch(home, &args).await,
         args::Checkpoint::Rollback(args) => rollback(home, args).await,
         args::Checkpoint::Clean => clean(home).await,
@@ -155,7 +158,7 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
 }
 
 /// Oldest first.
-fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
+fn ls(home: &Path, args: &args::CheckpointLs, terminal: Terminal) -> Result<Exit> {
     let mut listed = checkpoints(&open_home::look(home)?, args.agent.as_ref()).wait()?;
     listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));
     if args.json {
@@ -172,22 +175,22 @@ fn ls(home: &Path, args: &args::CheckpointLs) -> Result<Exit> {
         return Ok(Exit::Completed);
     }
     let now = SystemClock::new().now_ms();
-    let titles = ["NAME", "AGENT", "KIND", "TREE", "EVENT", "MADE"].map(str::to_owned);
-    let row_of = |ListedCheckpoint { name, tree, known }: &ListedCheckpoint| {
-        let made = ago(now.saturating_sub(known.made.0));
-        let CheckpointFacts { agent, kind, seq, .. } = known;
-        [name.to_string(), agent.to_string(), kind.word().to_owned(), short(*tree), seq.0.to_string(), made]
-    };
-    let rows: Vec<[String; 6]> = std::iter::once(titles).chain(listed.iter().map(row_of)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    for [name, agent, kind, tree, event, made] in &rows {
-        let (of_name, of_agent, of_kind, of_tree, of_event) =
-            (widths[0], widths[1], widths[2], widths[3], widths[4]);
-        out::line(&format!(
-            "{name:<of_name$}  {agent:<of_agent$}  {kind:<of_kind$}  {tree:<of_tree$}  {event:>of_event$}  {made}"
-        ))?;
+    let mut table = Table::new(vec![
+        // A name is there to be copied.
+        Column::left("NAME"),
+        Column::left("AGENT").shrinking(),
+        Column::left("KIND").expendable(2),
+        Column::left("TREE"),
+        Column::right("EVENT").expendable(3),
+        Column::left("MADE").expendable(1),
+    ]);
+    for ListedCheckpoint { name, tree, known } in &listed {
+        let CheckpointFacts { agent, kind, seq, made, .. } = known;
+        let made = ago(now.saturating_sub(made.0));
+        let cells = [name.as_str(), agent.as_str(), kind.word(), &short(*tree), &seq.0.to_string(), &made];
+        table.add(cells.map(Row::plain).into());
     }
+    table.write(terminal)?;
     Ok(Exit::Completed)
 }
 

@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Init(args) => init::init(home, &args),
         Command::Resume(args) => resume::resume(home, &args, terminal).await,
         Command::Ps(args) => ps::ps(home, &args, terminal).await,
-        Command::Models(args) => models::models(&args),
+        Command::Models(args) => models::models(&args, terminal),
         Command::Doctor(args) => doctor::doctor(home, &args).await,
         Command::Events(args) => events::events(home, args, terminal).await,
         Command::Show(args) => show::show(home, &args, terminal),
@@ -77,6 +77,6 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,
         Command::Rm(args) => rm::rm(home, &args).await,
-        Command::Checkpoint(args) => checkpoint::checkpoint(home, args).await,
+        Command::Checkpoint(args) => checkpoint::checkpoint(home, args, terminal).await,
     }
 }

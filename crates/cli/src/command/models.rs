@@ -8,14 +8,16 @@ use spinney_kernel::budget::{Price, usd};
 use spinney_kernel::words::Time;
 
 use crate::exit::Exit;
+use crate::paint::Row;
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use crate::{args, out};
 
 const UNKNOWN: &str = "–";
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-const TITLES: [&str; 7] = ["MODEL", "CONTEXT", "MAX OUTPUT", "INPUT", "OUTPUT", "CACHED", "DATE"];
 
 /// Lists the models whose names contain every word of the filter.
-pub(super) fn models(args: &args::Models) -> Result<Exit> {
+pub(super) fn models(args: &args::Models, terminal: Terminal) -> Result<Exit> {
     let table = PriceTable::embedded()?;
     let now = Time(SystemClock::new().now_ms());
     let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
@@ -36,18 +38,20 @@ pub(super) fn models(args: &args::Models) -> Result<Exit> {
         out::note(&format!("no model has a name with: {}", args.filter.join(" ")));
         return Ok(Exit::Completed);
     }
-    let rows: Vec<[String; 7]> = std::iter::once(TITLES.map(str::to_owned))
-        .chain(found.iter().map(|(name, model)| row(&table, name, model, now)))
-        .collect();
-    let widths: Vec<usize> = (0..7)
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default())
-        .collect();
-    for row in &rows {
-        let mut columns = row.iter().zip(&widths);
-        let name = columns.next().map(|(name, width)| format!("{name:<width$}"));
-        let rest = columns.map(|(text, width)| format!("{text:>width$}"));
-        out::line(name.into_iter().chain(rest).collect::<Vec<_>>().join("  ").trim_end())?;
+    let mut listed = Table::new(vec![
+        // A name is there to be copied.
+        Column::left("MODEL"),
+        Column::right("CONTEXT").expendable(2),
+        Column::right("MAX OUTPUT").expendable(4),
+        Column::right("INPUT"),
+        Column::right("OUTPUT"),
+        Column::right("CACHED").expendable(1),
+        Column::right("DATE").expendable(3),
+    ]);
+    for (name, model) in &found {
+        listed.add(row(&table, name, model, now).iter().map(|cell| Row::plain(cell)).collect());
     }
+    listed.write(terminal)?;
     out::note(&format!(
         "prices in dollars per million tokens, from {}; ↑: dearer for long inputs or at other times; {UNKNOWN}: unknown, \
          see --json",

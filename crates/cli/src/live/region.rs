@@ -47,6 +47,10 @@ pub(crate) fn erase() -> Result<(), Unwritten> {
 
 /// Runs what prints, with the lines taken away meanwhile.
 pub(crate) fn above<T>(print: impl FnOnce() -> T) -> T {
+    // A thread that panics while it draws must not wait for itself.
+    if std::thread::panicking() {
+        return print();
+    }
     let drawn = drawn();
     if drawn.is_empty() {
         return print();

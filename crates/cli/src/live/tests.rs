@@ -326,3 +326,20 @@ pipeline:
     stage.after(500).done(&of("torch"), "PyTorch.", &[]);
     insta::assert_snapshot!("steps_later", stage.shown(80, 20));
 }
+
+/// Who waits for budget says for how much of whose.
+#[test]
+fn an_agent_that_waits_for_budget_says_so() {
+    let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
+    let mut stage = Stage::of(&FILE.replace(budget, "budget: { tokens: 7000, answer_reserve: 0 }"));
+    let spawn = |id: &str| format!(r#"{{"agent":"researcher","id":"{id}","goal":"Research {id}."}}"#);
+    let asks: Vec<String> = ["one", "two", "three"].map(spawn).into();
+    let asks: Vec<(&str, &str)> = asks.iter().map(|args| ("spawn_agent", args.as_str())).collect();
+    stage.done("lead", "", &asks);
+    let shown = stage.shown(100, 20);
+    let waits = shown.lines().find(|line| line.contains("─$ "));
+    assert!(
+        waits.is_some_and(|line| line.contains("waits for") && line.contains("the budget of lead")),
+        "{shown}"
+    );
+}

@@ -109,7 +109,7 @@ fn ctrl_c_once_stops_in_good_order_and_says_how_to_go_on() {
 rules:
   - { when: { turn: 1 }, call: [ { tool: look } ] }
   - say: done
-tools: { look: { think_ms: 800, say: it } }
+tools: { look: { think_ms: 2000, say: it } }
 ";
     let mut terminal = stage.terminal(&["run", &stage.tree("look", script)], 80, 24);
     terminal.until("look {}");
