@@ -1,6 +1,6 @@
 //! Draws the live view of a tree: not for every event, but a few times a second if something changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use spinney::bus::{Seen, TracedEvent};
@@ -10,7 +10,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::region;
 use super::state::LiveTree;
-use super::view::{Size, view};
+use super::view::{AnswerCommand, Size, view};
 use crate::out::Unwritten;
 use crate::terminal::{self, Terminal};
 
@@ -21,7 +21,7 @@ const STILL_MS: u64 = 1_000;
 
 pub(crate) struct LiveScreen {
     tree: LiveTree,
-    home: PathBuf,
+    answer: AnswerCommand,
     terminal: Terminal,
     clock: SystemClock,
     frames: Interval,
@@ -36,7 +36,7 @@ impl LiveScreen {
         frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Self {
             tree: LiveTree::new(tree),
-            home: home.to_owned(),
+            answer: AnswerCommand::of(home, tree),
             terminal,
             clock: SystemClock::new(),
             frames,
@@ -83,7 +83,7 @@ impl LiveScreen {
         // The cursor is below the last line. Clearing the rest of a line would clear its last column, too, and some
         // terminals keep what is cleared from their first line on.
         let size = Size { width: columns.saturating_sub(1), height: lines.saturating_sub(2) };
-        region::draw(&view(&self.tree, &self.home, size, Time(now)), self.terminal.colour)
+        region::draw(&view(&self.tree, &self.answer, size, Time(now)), self.terminal.colour)
     }
 
     /// Takes the view away, before other output or at the end.

@@ -19,7 +19,7 @@ use spinney_testkit::sim;
 
 use super::listing::{dot_lines, json_lines, tree_lines};
 use super::state::LiveTree;
-use super::view::{Size, view};
+use super::view::{AnswerCommand, Size, view};
 use crate::out::is_hostile;
 
 const TREE: TreeId = TreeId::new([1; 16]);
@@ -116,7 +116,12 @@ impl Stage {
     }
 
     fn shown(&self, width: usize, height: usize) -> String {
-        let rows = view(&self.live, Path::new("/no/home"), Size { width, height }, Time(self.now));
+        let rows = view(
+            &self.live,
+            &AnswerCommand::of(Path::new("/no/home"), TREE),
+            Size { width, height },
+            Time(self.now),
+        );
         for row in &rows {
             assert!(row.width() <= width, "{}", row.text());
         }
@@ -263,7 +268,7 @@ fn no_random_tree_breaks_the_view() {
             }
         }
         for (width, height) in [(40, 5), (60, 20), (80, 24), (200, 50)] {
-            let rows = view(&live, Path::new("home"), Size { width, height }, now);
+            let rows = view(&live, &AnswerCommand::of(Path::new("home"), TREE), Size { width, height }, now);
             assert!(rows.len() <= height, "seed {seed}");
             for row in rows.iter().chain(&tree_lines(&live, width, now)) {
                 assert!(row.width() <= width, "seed {seed}: {}", row.text());

@@ -1,8 +1,10 @@
 //! The live view as lines: a pure function of what is known, the size of the terminal and the time.
 
+use std::path::Path;
+
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, usd};
 use spinney_kernel::record::ClockKind;
-use spinney_kernel::words::{Millis, Time, grouped};
+use spinney_kernel::words::{Millis, Time, TreeId, grouped};
 use spinney_kernel::world::{AgentIx, TreeState};
 
 use super::doing::{Mark, seconds};
@@ -11,7 +13,6 @@ use super::state::{LiveTree, Notice};
 use crate::hint::{YOUR_ANSWER, about};
 use crate::ids::short;
 use crate::paint::{Ink, Row, bar, shortened, width_of};
-use std::path::Path;
 
 /// Levels of a tree that are drawn; deeper ones are not indented further.
 const RAILS_MAX: usize = 8;
@@ -26,12 +27,32 @@ pub(crate) struct Size {
     pub(crate) height: usize,
 }
 
+/// The command that answers a question, made once: which home it must name depends on where this process runs.
+#[derive(Clone, Debug)]
+pub(crate) struct AnswerCommand(String);
+
+impl AnswerCommand {
+    const NUMBER: &str = "NUMBER";
+
+    pub(crate) fn of(home: &Path, tree: TreeId) -> Self {
+        Self(about(home, "answer", tree, &[Self::NUMBER, YOUR_ANSWER]))
+    }
+
+    fn to(&self, number: &str) -> String {
+        // The home may have any name, so the last one counts.
+        match self.0.rsplit_once(Self::NUMBER) {
+            Some((before, after)) => format!("{before}{number}{after}"),
+            None => self.0.clone(),
+        }
+    }
+}
+
 /// Everything that is shown now, in at most `height` lines of at most `width` columns.
-pub(crate) fn view(tree: &LiveTree, home: &Path, size: Size, now: Time) -> Vec<Row> {
+pub(crate) fn view(tree: &LiveTree, answer: &AnswerCommand, size: Size, now: Time) -> Vec<Row> {
     let width = size.width;
     let mut lines = vec![head(tree, now), budget(tree, width)];
     lines.extend(steps(tree));
-    let below = below(tree, home, size);
+    let below = below(tree, answer, size);
     let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
     lines.push(Row::new());
     let columns = Columns::of(width);
@@ -283,7 +304,7 @@ fn account(tree: &LiveTree, ix: AgentIx) -> Account {
 }
 
 /// Open questions and the newest notices.
-fn below(tree: &LiveTree, home: &Path, size: Size) -> Vec<Row> {
+fn below(tree: &LiveTree, answer: &AnswerCommand, size: Size) -> Vec<Row> {
     let mut lines = Vec::new();
     let mut questions = tree.questions.iter();
     for (call, (agent, text)) in questions.by_ref().take(QUESTIONS_SHOWN) {
@@ -294,8 +315,7 @@ fn below(tree: &LiveTree, home: &Path, size: Size) -> Vec<Row> {
                 .with(Ink::Plain, &format!(" asks: {text}"))
                 .cut(size.width),
         );
-        let answer = about(home, "answer", tree.world.tree(), &[&number, YOUR_ANSWER]);
-        let answer = Row::of(Ink::Dim, &format!("  {answer}"));
+        let answer = Row::of(Ink::Dim, &format!("  {}", answer.to(&number)));
         // Half a command is worse than none.
         if answer.width() <= size.width {
             lines.push(answer);

@@ -146,8 +146,7 @@ pub fn run_case(seed: u64) -> Result<Tally, Broken> {
 pub fn batches(seed: u64) -> Result<Vec<Batch>, Broken> {
     let mut case = Case::new(seed);
     let broken = |law| Broken { seed, operation: 0, law, last: String::new() };
-    let definition = random_definition::definition(&mut case.dice);
-    case.input(person(Request::Start(Start { definition, goal_tokens: None }))).map_err(broken)?;
+    case.start().map_err(broken)?;
     match case.go_on().map_err(broken)? {
         Some(mut branch) => {
             branch.go_on().map_err(broken)?;
@@ -196,9 +195,13 @@ impl Case {
         }
     }
 
-    fn live(&mut self) -> Law {
+    fn start(&mut self) -> Law {
         let definition = random_definition::definition(&mut self.dice);
-        self.input(person(Request::Start(Start { definition, goal_tokens: None })))?;
+        self.input(person(Request::Start(Start { definition, goal_tokens: None })))
+    }
+
+    fn live(&mut self) -> Law {
+        self.start()?;
         if let Some(mut branch) = self.go_on()? {
             branch.go_on()?;
             self.tally.add(&branch.tally);
