@@ -8,8 +8,9 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use spinney::clock::instant;
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -85,17 +86,17 @@ impl Program {
 
     /// Ends it at once.
     pub(crate) async fn kill(&mut self) {
-        let until = Instant::now() + KILLED;
+        let until = instant() + KILLED;
         // A process may start another one while it is killed.
-        while !self.is_gone() && Instant::now() < until {
+        while !self.is_gone() && instant() < until {
             signal_all(Signal::KILL);
             sleep(LOOK_EVERY).await;
         }
     }
 
     async fn gone_within(&mut self, time: Duration) {
-        let until = Instant::now() + time;
-        while !self.is_gone() && Instant::now() < until {
+        let until = instant() + time;
+        while !self.is_gone() && instant() < until {
             sleep(LOOK_EVERY).await;
         }
     }
@@ -123,8 +124,8 @@ pub(crate) fn was_interrupted(status: ExitStatus) -> bool {
 
 /// Ends everything below this process at once.
 pub(crate) async fn kill_all() {
-    let until = Instant::now() + KILLED;
-    while !descendants().is_empty() && Instant::now() < until {
+    let until = instant() + KILLED;
+    while !descendants().is_empty() && instant() < until {
         signal_all(Signal::KILL);
         sleep(LOOK_EVERY).await;
         reap(None);

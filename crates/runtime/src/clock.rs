@@ -44,6 +44,12 @@ impl Clock for SystemClock {
     }
 }
 
+/// This moment, to measure from and to wait until another.
+#[must_use]
+pub fn instant() -> Instant {
+    Instant::now()
+}
+
 /// A sleep that can be reset.
 pub(crate) struct Nap(Pin<Box<Sleep>>);
 

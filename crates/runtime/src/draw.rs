@@ -1,8 +1,20 @@
 //! Randomness: the only place of the library that generates any. Everything else is given the numbers.
 
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read as _};
 
 use spinney_kernel::words::TreeId;
+
+/// Bytes that nobody can guess, from the operating system: for keys.
+///
+/// # Errors
+/// If the system gives none.
+pub fn secret() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A stream of random numbers. The same seed gives the same stream.
 #[derive(Clone, Debug)]

@@ -49,6 +49,7 @@ const TABOOS: [Taboo; 13] = [
         homes: &[
             Home::Path("crates/runtime/"),
             Home::Path("crates/cli/"),
+            Home::Path("crates/server/"),
             Home::Path("crates/store/src/sqlite/readers.rs"),
             Home::Path("crates/store/src/sqlite/writer.rs"),
             Home::Path("crates/drivers/src/scripted/off_worker.rs"),

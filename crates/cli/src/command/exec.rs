@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Rlimit, getrlimit, setrlimit};
-use spinney::clock::{Clock as _, SystemClock};
+use spinney::clock::{Clock as _, SystemClock, instant};
 use spinney::draw::Draws;
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, Tree};
 use spinney_kernel::budget::{Resource, Shortfall, usd};
@@ -137,9 +137,9 @@ pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
     let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
     let report = ExecReport { home: &ready.home, tree, look: &look, limit, exit, elapsed_ms };
     if args.json {
-        report.write_json()?
+        report.write_json()?;
     } else {
-        report.write_plain()
+        report.write_plain();
     }
     Ok(exit)
 }
@@ -302,7 +302,7 @@ async fn follow(program: &mut Program, tree: &Tree, signals: &mut Signals) -> Re
             _ = tree.ended() => return Ok(End::Tree),
             signal = signals.next() => {
                 let is_second = last.is_some_and(|last| last.elapsed() < TWICE);
-                last = Some(tokio::time::Instant::now());
+                last = Some(instant());
                 match (signal, is_second) {
                     (_, true) => {
                         program.kill().await;

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -82,9 +81,8 @@ fn lives(word: &str) -> bool {
 }
 
 fn until_gone(word: &str) {
-    let start = Instant::now();
+    // A test that has not ended after some minutes is stopped by its runner.
     while lives(word) {
-        assert!(start.elapsed() < Duration::from_secs(20), "{word} still lives");
         std::thread::yield_now();
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use spinney::Tree;
+use spinney::clock::instant;
 use spinney::tree::{Look, RequestError};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::Frame;
@@ -84,7 +85,7 @@ impl Agents {
         let mut known = self.known.lock().await;
         if let Some(member) = known.by_wire.get_mut(&wire) {
             member.open += 1;
-            member.heard = Instant::now();
+            member.heard = instant();
             return Ok(Payer { agent: member.agent.clone(), wire: Some(wire) });
         }
         let above = speaker.parent.clone().and_then(|parent| {
@@ -93,7 +94,7 @@ impl Agents {
         });
         let above = above.unwrap_or_else(|| self.root.clone());
         let (agent, is_own) = self.spawn(tree, &mut known, &wire, speaker, &above).await?;
-        let member = Member { agent: agent.clone(), above, is_own, open: 1, heard: Instant::now() };
+        let member = Member { agent: agent.clone(), above, is_own, open: 1, heard: instant() };
         known.by_wire.insert(wire.clone(), member);
         Ok(Payer { agent, wire: Some(wire) })
     }
@@ -103,7 +104,7 @@ impl Agents {
         let Some(wire) = payer.wire else { return };
         if let Some(member) = self.known.lock().await.by_wire.get_mut(&wire) {
             member.open = member.open.saturating_sub(1);
-            member.heard = Instant::now();
+            member.heard = instant();
         }
     }
 

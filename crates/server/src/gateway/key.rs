@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::{HeaderMap, header};
-use rustix::rand::{GetRandomFlags, getrandom};
+use spinney::draw::secret;
 
 /// The key of one run. It is never printed.
 #[derive(Clone)]
@@ -17,12 +17,7 @@ impl RunKey {
     /// # Errors
     /// If the system has no randomness.
     pub fn draw() -> std::io::Result<Self> {
-        let mut bytes = [0_u8; 32];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
-        }
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits: String = secret()?.iter().map(|byte| format!("{byte:02x}")).collect();
         let text = format!("sk-spinney-{digits}");
         let hash = blake3::hash(text.as_bytes());
         Ok(Self { text, hash })

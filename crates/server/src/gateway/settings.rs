@@ -29,7 +29,9 @@ pub struct GatewaySettings {
 
 /// The command that raises a ceiling, for the text of an error.
 #[derive(Clone)]
-pub struct RaiseHint(Arc<dyn Fn(&AgentId, &Shortfall) -> String + Send + Sync>);
+pub struct RaiseHint(Arc<WriteHint>);
+
+type WriteHint = dyn Fn(&AgentId, &Shortfall) -> String + Send + Sync;
 
 impl RaiseHint {
     pub fn new(hint: impl Fn(&AgentId, &Shortfall) -> String + Send + Sync + 'static) -> Self {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use reqwest::redirect::Policy;
+use spinney::clock::instant;
 use spinney_drivers::http::HttpLimits;
 use spinney_drivers::wire::Secrets;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -165,7 +166,7 @@ impl Upstream {
             headers.insert(name, value);
         }
         let client = if is_local(url) { &self.direct } else { &self.proxied };
-        let end = Instant::now() + self.limits.total;
+        let end = instant() + self.limits.total;
         let sent = client.request(method, url).headers(headers).body(body).send();
         match timeout(self.limits.head, sent).await {
             Ok(Ok(response)) => Ok(UpstreamResponse { response, idle: self.limits.idle, end }),
@@ -192,7 +193,7 @@ impl UpstreamResponse {
 
     /// The next piece of the body; none at its end.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
-        let until = self.end.min(Instant::now() + self.idle);
+        let until = self.end.min(instant() + self.idle);
         match timeout_at(until, self.response.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
             Ok(Err(error)) => Err(UpstreamFault { message: reason(error), may_be_billed: true }),

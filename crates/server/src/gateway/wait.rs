@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use spinney::clock::instant;
 use spinney_kernel::record::{Outcome, Why};
 use spinney_kernel::rules::request::Withdraw;
 use spinney_kernel::words::{AgentId, By, CallId};
@@ -67,7 +68,7 @@ impl WaitingCall<'_> {
         let Expected { mut go, mut status } = expected;
         let (adopt, mut adopted) = mpsc::channel(1);
         let times = &self.run.settings.waiting;
-        let since = Instant::now();
+        let since = instant();
         let mut patience = Patience { head: since + times.withheld, ping: since, retry: None, halted: None };
         let mut has_given_up = false;
         loop {
@@ -79,7 +80,7 @@ impl WaitingCall<'_> {
                 CallStatus::Ended(outcome) => return Waited::Over(self.ended(&outcome), client),
             };
             patience.halted = match why {
-                Some(Why::Halted) => patience.halted.or_else(|| Some(Instant::now())),
+                Some(Why::Halted) => patience.halted.or_else(|| Some(instant())),
                 _ => None,
             };
             let give_up = match (patience.halted, self.run.settings.on_limit) {
@@ -106,10 +107,10 @@ impl WaitingCall<'_> {
                 Some(next) = adopted.recv(), if !is_here => {
                     client = next;
                     patience.retry = None;
-                    patience.head = Instant::now() + times.withheld;
+                    patience.head = instant() + times.withheld;
                 }
                 () = client.gone(), if is_here => {
-                    patience.retry = Some(Instant::now() + times.retry);
+                    patience.retry = Some(instant() + times.retry);
                     self.run.retries.offer(&self.retry, adopt.clone());
                 }
                 // Nobody comes back to a run that closes.
@@ -124,7 +125,7 @@ impl WaitingCall<'_> {
                         return Waited::Abandoned;
                     }
                     // It has started or ended meanwhile: the next round knows.
-                    patience.retry = Some(Instant::now() + times.retry);
+                    patience.retry = Some(instant() + times.retry);
                 }
                 () = until(give_up) => {
                     // The text has the numbers, so it is made before the halt is over.
@@ -141,11 +142,11 @@ impl WaitingCall<'_> {
                 }
                 () = sleep_until(patience.head), if begins => {
                     client.begin(StatusCode::OK, stream_headers());
-                    patience.ping = Instant::now();
+                    patience.ping = instant();
                 }
                 () = sleep_until(patience.ping), if client.has_begun() && is_here => {
                     client.offer(Bytes::from_static(ping(self.format)));
-                    patience.ping = Instant::now() + times.ping;
+                    patience.ping = instant() + times.ping;
                 }
             }
         }
