@@ -3,7 +3,9 @@
 //! own; `make test-peers` installs everything and runs them.
 
 mod aimock;
-
+mod exec;
+mod exec_limits;
+mod exec_processes;
 mod outside;
 mod outside_directly;
 mod peer;

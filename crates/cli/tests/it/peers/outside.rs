@@ -34,6 +34,8 @@ pub(super) enum Program {
 }
 
 impl Program {
+    pub(super) const ALL: [Self; 2] = [Self::ClaudeCode, Self::Codex];
+
     pub(super) const fn model(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-sonnet-4-5",
@@ -41,11 +43,14 @@ impl Program {
         }
     }
 
-    /// The command line that gives it the task.
+    /// The command line that gives it the task. It may run commands without asking.
     pub(super) fn words(self) -> Vec<String> {
         let (name, words): (_, &[&str]) = match self {
-            Self::ClaudeCode => ("claude", &["-p", TASK, "--model", self.model()]),
-            Self::Codex => ("codex", &["exec", "--skip-git-repo-check", "-m", self.model(), TASK]),
+            Self::ClaudeCode => ("claude", &["-p", TASK, "--model", self.model(), "--allowedTools", "Bash"]),
+            Self::Codex => (
+                "codex",
+                &["exec", "--skip-git-repo-check", "-s", "danger-full-access", "-m", self.model(), TASK],
+            ),
         };
         let program = installed().join(name).display().to_string();
         std::iter::once(program).chain(words.iter().map(|&word| word.to_owned())).collect()
@@ -111,6 +116,17 @@ impl Program {
         }
     }
 
+    /// How its model runs a command.
+    pub(super) fn runs(self, answer: Answer, command: &str) -> Answer {
+        match self {
+            Self::ClaudeCode => answer.calls("Bash", json!({ "command": command, "description": "waits" })),
+            Self::Codex => {
+                let arguments = json!({ "cmd": command, "yield_time_ms": 100_000 });
+                answer.calls("exec", Value::String(format!("text(await tools.exec_command({arguments}))")))
+            }
+        }
+    }
+
     /// The model of a main agent that has its task done by two sub-agents. Each turn has a usage that no other has.
     pub(super) fn answer(self, question: &Question) -> Answer {
         if !question.has(TASK) {
@@ -132,8 +148,8 @@ impl Program {
         if self == Self::Codex && ended < 2 {
             let usage =
                 Usage { input: 227, cached_input: 1_511, output: 13, reasoning: 7, ..Usage::default() };
-            let wait: Value = json!({ "timeout_ms": 60_000 });
-            return Answer::says("", usage).calls("collaboration/wait_agent", wait);
+            return Answer::says("", usage)
+                .calls("collaboration/wait_agent", json!({ "timeout_ms": 60_000 }));
         }
         let usage = Usage {
             input: 223,
@@ -189,11 +205,15 @@ pub(super) fn play(stage: &Stage, words: &[String], environment: &[(&'static str
 
 /// Waits for the end of a program. None may hang, whatever happens to it.
 pub(super) fn ended(playing: Playing) -> Ended {
+    ended_within(playing, PROGRAM_MAX)
+}
+
+pub(super) fn ended_within(playing: Playing, most: Duration) -> Ended {
     let pid = playing.pid();
     let (ends, ended) = sync_channel(1);
     thread::spawn(move || ends.send(playing.end()));
-    ended.recv_timeout(PROGRAM_MAX).unwrap_or_else(|error| {
+    ended.recv_timeout(most).unwrap_or_else(|error| {
         let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-        panic!("the program does not end ({error}, {PROGRAM_MAX:?} at most; killed: {killed:?})")
+        panic!("the program does not end ({error}, {most:?} at most; killed: {killed:?})")
     })
 }

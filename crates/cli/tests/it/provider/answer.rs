@@ -6,7 +6,7 @@ use spinney_kernel::budget::Usage;
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) text: String,
-    /// Tools by name, each with its arguments.
+    /// Tools by name, each with its arguments; a text goes to a tool that takes no JSON (responses only).
     pub(crate) calls: Vec<(String, Value)>,
     pub(crate) usage: Usage,
     pub(crate) pace: Pace,

@@ -26,6 +26,10 @@ pub(super) fn stream(question: &Question, answer: &Answer) -> String {
                 let text = &item["content"][0]["text"];
                 json!({ "type": "response.output_text.delta", "item_id": id, "output_index": index, "content_index": 0, "delta": text })
             }
+            "custom_tool_call" => {
+                started["input"] = "".into();
+                json!({ "type": "response.custom_tool_call_input.delta", "item_id": id, "output_index": index, "delta": item["input"] })
+            }
             _ => {
                 started["arguments"] = "".into();
                 json!({ "type": "response.function_call_arguments.delta", "item_id": id, "output_index": index, "delta": item["arguments"] })
@@ -60,6 +64,12 @@ fn items(question: &Question, answer: &Answer) -> Vec<Value> {
     });
     let calls = answer.calls.iter().enumerate().map(|(place, (tool, arguments))| {
         let id = Answer::call_id(question.turns, place);
+        if let Value::String(input) = arguments {
+            return json!({
+                "type": "custom_tool_call", "id": format!("ctc_{id}"), "status": "completed", "call_id": id, "name": tool,
+                "input": input,
+            });
+        }
         let mut call = json!({
             "type": "function_call", "id": format!("fc_{id}"), "status": "completed", "call_id": id, "name": tool,
             "arguments": arguments.to_string(),

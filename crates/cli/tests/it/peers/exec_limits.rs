@@ -1,0 +1,85 @@
+//! Claude Code and Codex under `spinney exec`, at a ceiling and at a deadline.
+
+use std::time::Duration;
+
+use spinney_kernel::budget::Usage;
+
+use super::exec::{assert_bill, exec};
+use super::outside::{DONE, Program, ended, ended_within};
+use crate::provider::{Answer, Pace, Provider, Question};
+use crate::stage::Stage;
+
+/// How long a program may take that is stopped at its limit: two seconds to start, and it does not try again for long.
+const STOPPED_MAX: Duration = Duration::from_secs(30);
+
+/// What the first call of the main agent may cost at most, and a bit.
+const fn ceiling(program: Program) -> &'static str {
+    match program {
+        Program::ClaudeCode => "1.10",
+        Program::Codex => "0.55",
+    }
+}
+
+/// The first answer uses so much of its hold that no other call fits below the ceiling.
+fn dear_at_first(program: Program, question: &Question) -> Answer {
+    let mut answer = program.answer(question);
+    if question.results.is_empty() && answer.calls.len() == 2 {
+        answer.usage = match program {
+            Program::ClaudeCode => Usage { cache_write_1h: 20_011, output: 31_513, ..answer.usage },
+            Program::Codex => Usage { cache_write: 3_001, output: 31_513, ..answer.usage },
+        };
+    }
+    answer
+}
+
+/// G11 (by the real programs): at the ceiling everything waits; a raise lets it go on to its end, and the bill is right.
+#[test]
+fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
+    for program in Program::ALL {
+        let (stage, provider) =
+            (Stage::new(), Provider::new(move |question| dear_at_first(program, question)));
+        let mut playing = exec(&stage, program, &provider, &["--budget-usd", ceiling(program)]);
+        playing.until_noted("go on with: ");
+        assert_eq!(provider.answered().len(), 1, "{program:?}: only the first call fits");
+        let raised = stage.spinney(&["budget", "last", "--add-usd", "20"]);
+        assert_eq!(raised.code, Some(0), "{program:?} {raised:?}");
+        let ended = ended(playing);
+        assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
+        assert!(ended.out.contains(DONE), "{program:?} {ended:?}");
+        assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
+    }
+}
+
+/// G11 (by the real programs): with `--on-limit stop` the program ends and shows our text, with the command that raises.
+#[test]
+fn g11_a_real_program_shows_our_text_when_the_limit_stops_it() {
+    for program in Program::ALL {
+        let (stage, provider) =
+            (Stage::new(), Provider::new(move |question| dear_at_first(program, question)));
+        let options = ["--budget-usd", ceiling(program), "--on-limit", "stop"];
+        let ended = ended_within(exec(&stage, program, &provider, &options), STOPPED_MAX);
+        assert_eq!(ended.code, Some(3), "{program:?} {ended:?}");
+        assert!(!ended.out.contains(DONE), "{program:?} {ended:?}");
+        let screen = format!("{}{}", ended.out, ended.err);
+        assert!(screen.contains("spinney budget"), "{program:?} {ended:?}");
+        assert_eq!(provider.answered().len(), 1, "{program:?}: nothing more was asked");
+    }
+}
+
+/// A deadline ends a program that waits for an answer, and what the answer may have cost is booked.
+#[test]
+fn a_deadline_ends_a_real_program_in_the_middle_of_an_answer() {
+    for program in Program::ALL {
+        let stage = Stage::new();
+        // Codex would act on a call as soon as it has come, before the answer is whole.
+        let provider = Provider::new(move |_| Answer::says(DONE, Usage::default()).at(Pace::Open));
+        let ended = ended(exec(&stage, program, &provider, &["--budget-usd", "20", "--timeout", "8s"]));
+        assert_eq!(ended.code, Some(1), "{program:?} {ended:?}");
+        assert!(ended.err.contains("it took longer than its timeout of 8 seconds"), "{program:?} {ended:?}");
+        assert_eq!(provider.answered().len(), 1, "{program:?} {ended:?}");
+        let events = stage.spinney(&["events", "last", "--json"]).json();
+        let of_type = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
+        let (held, spent) = (&of_type("call_started")["held"], &of_type("call_ended")["spent"]);
+        assert_eq!(held["cost_nanos"], spent["cost_nanos"], "{program:?}: nobody knows its usage");
+    }
+}
