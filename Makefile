@@ -7,7 +7,7 @@ EVENTS ?= 1000000
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 export RUSTDOCFLAGS = -D warnings
 
-.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench sim golden long
+.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim golden long
 
 test: fmt lint tidy unit interleave doctest docs ## everything that must hold before a merge
 
@@ -49,6 +49,11 @@ bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench
 	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees --bench overhead
 	$(CARGO) bench --quiet --locked -p spinney-drivers --bench streams --bench tokens
+
+bench-peers: ## parallel calls at a ceiling, through `spinney exec` and through LiteLLM's proxy; see docs/bench.md
+	$(CARGO) build --quiet --release --locked -p spinney-cli
+	litellm=$$(peers/install litellm) && PYTHONDONTWRITEBYTECODE=1 python3 bench/storm/storm.py \
+	$${CARGO_TARGET_DIR:-target}/release/spinney "$$litellm"
 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
