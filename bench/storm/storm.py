@@ -16,17 +16,19 @@ from client import FORMATS, WAIT_MAX_S
 from upstream import INPUT_TOKENS, Upstream
 
 HERE = Path(__file__).resolve().parent
-CALLS = (32, 256)
+# Every format with so many calls that use all that they may, and calls that use little of it.
+CASES = [(wire_format, calls, 1) for wire_format in FORMATS for calls in (32, 256)] + [("chat", 32, 0.003)]
 START_MAX_S = 120
 RUN_MAX_S = WAIT_MAX_S + 60
 # Dollars for a million tokens, input and output.
 PRICES = {"gpt-4.1": (2, 8), "claude-sonnet-4-5": (3, 15)}
 
 
-def call_usd(wire_format):
+def call_usd(wire_format, share):
+    """What a call costs that uses this part of its output cap."""
     _, _, model, cap = FORMATS[wire_format]
     input_price, output_price = PRICES[model]
-    return (INPUT_TOKENS * input_price + cap * output_price) / 1e6
+    return (INPUT_TOKENS * input_price + int(cap * share) * output_price) / 1e6
 
 
 def environment(folder, **more):
@@ -123,20 +125,20 @@ async def main():
         ("LiteLLM, default", lambda *case: through_litellm(litellm, False, *case)),
         ("LiteLLM, strict", lambda *case: through_litellm(litellm, True, *case)),
     ]
-    print("| through | format | calls | answered | others | spent ÷ ceiling |\n|---|---|---|---|---|---|")
+    print("| through | format | used | calls | answered | others | spent ÷ ceiling |\n|---|---|---|---|---|---|---|")
     over = []
     for name, way in ways:
-        for wire_format in FORMATS:
-            for calls in CALLS:
-                upstream = Upstream()
-                await upstream.start()
-                ceiling_usd = call_usd(wire_format) / 0.9
-                statuses = await way(wire_format, calls, ceiling_usd, upstream)
-                ratio = upstream.calls * call_usd(wire_format) / ceiling_usd
-                others = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()) if status != "200")
-                print(f"| {name} | {wire_format} | {calls} | {statuses.get('200', 0)} | {others} | {ratio:.2f} |", flush=True)
-                if name == "spinney exec" and ratio > 1:
-                    over.append((wire_format, calls, ratio))
+        for wire_format, calls, share in CASES:
+            upstream = Upstream(share)
+            await upstream.start()
+            ceiling_usd = call_usd(wire_format, 1) / 0.9
+            statuses = await way(wire_format, calls, ceiling_usd, upstream)
+            ratio = upstream.calls * call_usd(wire_format, share) / ceiling_usd
+            others = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()) if status != "200")
+            counts = f"{calls} | {statuses.get('200', 0)} | {others or '-'}"
+            print(f"| {name} | {wire_format} | {share:.1%} | {counts} | {ratio:.2f} |", flush=True)
+            if name == "spinney exec" and ratio > 1:
+                over.append((wire_format, calls, ratio))
     if over:
         sys.exit(f"spinney spent more than its ceiling: {over}")
 

@@ -1,4 +1,4 @@
-"""A provider that answers every request at its full output cap, half a second later, and counts what that costs."""
+"""A provider that answers every request half a second later, with a part of its output cap, and counts its calls."""
 
 import asyncio
 import json
@@ -10,7 +10,8 @@ INPUT_TOKENS = 20
 class Upstream:
     """Serves the three wire formats on a free port of the loopback."""
 
-    def __init__(self):
+    def __init__(self, share):
+        self.share = share
         self.calls = 0
         self.port = None
 
@@ -29,7 +30,7 @@ class Upstream:
                 if method == "POST":
                     self.calls += 1
                     await asyncio.sleep(PAUSE_S)
-                    answer = json.dumps(answered(path, json.loads(body))).encode()
+                    answer = json.dumps(answered(path, json.loads(body), self.share)).encode()
                 status = b"404 Not Found" if answer is None else b"200 OK"
                 answer = answer or b"{}"
                 length = b"content-length: %d\r\n\r\n" % len(answer)
@@ -41,15 +42,15 @@ class Upstream:
             writer.close()
 
 
-def answered(path, body):
+def answered(path, body, share):
     model = body["model"]
     if "/messages" in path:
-        usage = {"input_tokens": INPUT_TOKENS, "output_tokens": body["max_tokens"]}
+        usage = {"input_tokens": INPUT_TOKENS, "output_tokens": int(body["max_tokens"] * share)}
         content = [{"type": "text", "text": "ok"}]
         return {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content,
                 "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
     if "/responses" in path:
-        output = body["max_output_tokens"]
+        output = int(body["max_output_tokens"] * share)
         usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": output,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": INPUT_TOKENS + output}
         content = [{"type": "output_text", "text": "ok", "annotations": []}]
@@ -58,7 +59,7 @@ def answered(path, body):
                 "output": [message], "usage": usage, "error": None, "incomplete_details": None,
                 "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "metadata": {}, "instructions": None,
                 "temperature": 1.0, "top_p": 1.0}
-    output = body.get("max_tokens") or body["max_completion_tokens"]
+    output = int((body.get("max_tokens") or body["max_completion_tokens"]) * share)
     usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": output, "total_tokens": INPUT_TOKENS + output}
     choice = {"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
     return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model, "choices": [choice],
