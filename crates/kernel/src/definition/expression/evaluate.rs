@@ -56,7 +56,9 @@ impl<'e> Evaluation<'e> {
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Text(part) => self.push(&mut text, part, &(0..self.source.len()))?,
+                Piece::Text(part) => {
+                    self.push(&mut text, &self.source[part.clone()], &(0..self.source.len()))?;
+                }
                 Piece::Expression(node) => {
                     let value = self.known_value(node)?;
                     let span = node.span();

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::words::limit;
 use evaluate::Evaluation;
-use node::Node;
+use node::{Node, Span};
 use parse::Parser;
 
 /// What the names in an expression stand for.
@@ -99,16 +99,6 @@ impl Expression {
         Ok(Self(Parsed { source: source.to_owned(), tree, names: parser.into_names() }))
     }
 
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.0.source
-    }
-
-    /// The top-level names that it reads, each once.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.names.iter().map(String::as_str)
-    }
-
     /// A copy of its value, of at most [`limit::EXPRESSION_VALUE_BYTES_MAX`] bytes.
     ///
     /// # Errors
@@ -158,7 +148,8 @@ pub struct Template(Parsed<Vec<Piece>>);
 
 #[derive(Clone)]
 enum Piece {
-    Text(String),
+    /// A part of the source.
+    Text(Span),
     Expression(Node),
 }
 
@@ -169,16 +160,6 @@ impl Template {
         let mut parser = Parser::new(source, limit::TEXT_BYTES_MAX)?;
         let tree = parser.template()?;
         Ok(Self(Parsed { source: source.to_owned(), tree, names: parser.into_names() }))
-    }
-
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.0.source
-    }
-
-    /// The top-level names that it reads, each once.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.names.iter().map(String::as_str)
     }
 
     /// The text with the values in it: texts as they are, everything else as JSON. At most
@@ -195,6 +176,18 @@ impl Template {
 /// The parts that are the same for sources of both kinds.
 macro_rules! as_its_source {
     ($kind:ident) => {
+        impl $kind {
+            #[must_use]
+            pub fn source(&self) -> &str {
+                &self.0.source
+            }
+
+            /// The top-level names that it reads, each once.
+            pub fn names(&self) -> impl Iterator<Item = &str> {
+                self.0.names.iter().map(String::as_str)
+            }
+        }
+
         impl PartialEq for $kind {
             fn eq(&self, other: &Self) -> bool {
                 self.source() == other.source()

@@ -61,10 +61,10 @@ impl<'s> Parser<'s> {
                 .match_indices('{')
                 .map(|(at, _)| at)
                 .find(|at| matches!(rest.as_bytes().get(at + 1), Some(b'{' | b'%' | b'#')));
-            let text = &rest[..mark.unwrap_or(rest.len())];
-            if !text.is_empty() {
-                pieces.push(Piece::Text(text.to_owned()));
-                self.at += text.len();
+            let end = self.at + mark.unwrap_or(rest.len());
+            if end > self.at {
+                pieces.push(Piece::Text(self.at..end));
+                self.at = end;
             }
             if mark.is_some() {
                 pieces.push(Piece::Expression(self.placeholder()?));

@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use fields::bare;
+
 use super::places::{GraphPath, Origin};
 use super::problem::Problems;
 use super::{
     AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphStep, Majority, Members, Missing, NodeIx,
-    NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode, VoteRule, keys,
+    NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, ProblemCode, VoteRule, keys,
 };
-use crate::definition::{BudgetSpec, Template};
+use crate::definition::{Condition, Expression, Template};
 use crate::words::{RoleName, StepId, ValueName, limit, nearest};
 
 /// `None` if nothing of it can be used further.
@@ -22,14 +24,19 @@ pub(super) fn parse(
     nodes_max: usize,
     problems: &mut Problems,
 ) -> Option<(Graph, GraphPlaces)> {
-    let Some(keys) = written.as_object() else {
+    let Some(keys) = written.as_object().map(Fields) else {
         let help = "write `mode` and `steps`";
         problems.add(ProblemCode::BadValue, Vec::new, format!("a graph is not {}", kind_of(written)), help);
         return None;
     };
-    let mut reader =
-        Reader { problems, places: GraphPlaces(Vec::new()), nodes: Vec::new(), queue: VecDeque::new() };
-    reader.places.0.push(Origin { group: None, steps: Vec::new() });
+    let id = StepId::numbered("pipeline", 1);
+    let mut reader = Reader {
+        problems,
+        places: GraphPlaces(vec![Origin::default()]),
+        nodes: Vec::new(),
+        queue: VecDeque::new(),
+        unnamed: id.clone(),
+    };
     reader.unknown_keys(0, keys, &keys::GRAPH);
     let mode: Mode = reader.word(0, keys, "mode").unwrap_or_default();
     let on_partial_success: OnPartialSuccess = reader.word(0, keys, "on_partial_success").unwrap_or_default();
@@ -40,8 +47,8 @@ pub(super) fn parse(
         Mode::Sequential => NodeKind::Sequence { members },
         Mode::Parallel => NodeKind::Parallel { members, max_parallel },
     };
-    let id = StepId::numbered("pipeline", 1);
-    reader.nodes.push(Draft { id: Some(id), word: "pipeline".to_owned(), node: plain(kind, None, budget) });
+    let node = GraphNode { budget, ..reader.plain(kind, None) };
+    reader.nodes.push(Draft { id: Some(id), word: "pipeline", node });
     while let Some((value, level)) = reader.queue.pop_front() {
         if reader.nodes.len() >= nodes_max {
             let (message, help) = (
@@ -66,60 +73,73 @@ enum Mode {
     Parallel,
 }
 
+/// The keys of one node. There are few, so looking through them is faster than hashing each name.
+#[derive(Clone, Copy)]
+struct Fields<'v>(&'v Map<String, Value>);
+
+impl<'v> Fields<'v> {
+    fn get(self, key: &str) -> Option<&'v Value> {
+        self.0.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    fn has(self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn names(self) -> impl Iterator<Item = &'v str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
 /// A node whose id may still have to be made up.
 struct Draft {
     id: Option<StepId>,
-    /// What a made-up id begins with.
-    word: String,
+    /// What a made-up id begins with, unless it is a step: those begin with their role.
+    word: &'static str,
     node: GraphNode,
 }
 
 /// Gives every node its id: the one that was written, or a number behind what it is.
-fn named(drafts: Vec<Draft>, places: &GraphPlaces, problems: &mut Problems) -> Vec<GraphNode> {
-    let mut taken: BTreeMap<StepId, NodeIx> = BTreeMap::new();
-    for (ix, draft) in drafts.iter().enumerate() {
-        let Some(id) = &draft.id else { continue };
-        let ix = ix as NodeIx;
-        if let Some(first) = taken.get(id) {
-            let place = GraphPath(&places.path(*first, "")).to_string();
-            let message = format!("the id `{id}` is taken by {place}");
-            problems.add(ProblemCode::DuplicateId, || places.path(ix, "id"), message, "choose another id");
-        } else {
-            taken.insert(id.clone(), ix);
+fn named(mut drafts: Vec<Draft>, places: &GraphPlaces, problems: &mut Problems) -> Vec<GraphNode> {
+    let mut written: Vec<(&StepId, NodeIx)> = drafts
+        .iter()
+        .enumerate()
+        .filter_map(|(ix, draft)| draft.id.as_ref().map(|id| (id, ix as NodeIx)))
+        .collect();
+    written.sort();
+    let mut again: Vec<(NodeIx, NodeIx, &StepId)> = Vec::new();
+    for same in written.chunk_by(|(a, _), (b, _)| a == b) {
+        again.extend(same[1..].iter().map(|(id, ix)| (*ix, same[0].1, *id)));
+    }
+    again.sort();
+    for (ix, first, id) in again {
+        let message = format!("the id `{id}` is taken by {}", GraphPath(&places.path(first, "")));
+        problems.add(ProblemCode::DuplicateId, || places.path(ix, "id"), message, "choose another id");
+    }
+    let is_written = |id: &StepId| written.binary_search_by_key(&id, |(id, _)| id).is_ok();
+    // Made-up ids of different words can meet: `a-2` is the first `a-2` and the second `a`.
+    let mut made_up: BTreeMap<StepId, NodeIx> = BTreeMap::new();
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    for (ix, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.id.is_none()) {
+        let word = draft.node.step().map_or(draft.word, |step| step.agent_id.as_str());
+        let number = numbers.entry(word).or_insert(0);
+        loop {
+            *number += 1;
+            let id = StepId::numbered(word, *number);
+            if !is_written(&id) && !made_up.contains_key(&id) {
+                made_up.insert(id, ix as NodeIx);
+                break;
+            }
         }
     }
-    let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
-    let mut nodes = Vec::with_capacity(drafts.len());
-    for (ix, Draft { id, word, mut node }) in drafts.into_iter().enumerate() {
-        node.id = id.unwrap_or_else(|| {
-            let number = numbers.entry(word.clone()).or_insert(0);
-            loop {
-                *number += 1;
-                let id = StepId::numbered(&word, *number);
-                if !taken.contains_key(&id) {
-                    taken.insert(id.clone(), ix as NodeIx);
-                    return id;
-                }
-            }
-        });
-        nodes.push(node);
+    for (id, ix) in made_up {
+        drafts[ix as usize].id = Some(id);
     }
-    nodes
-}
-
-fn plain(kind: NodeKind, parent: Option<NodeIx>, budget: Option<Box<BudgetSpec>>) -> GraphNode {
-    let id = StepId::numbered("pipeline", 1);
-    GraphNode {
-        id,
-        parent,
-        kind,
-        required: true,
-        when: None,
-        retry: 0,
-        output_to: None,
-        budget,
-        after: Vec::new(),
-    }
+    let node = |Draft { id, node, .. }| match id {
+        Some(id) => GraphNode { id, ..node },
+        None => unreachable!("every node was given an id"),
+    };
+    drafts.into_iter().map(node).collect()
 }
 
 struct Reader<'v, 'p> {
@@ -128,6 +148,8 @@ struct Reader<'v, 'p> {
     nodes: Vec<Draft>,
     /// What is still to be read, with its depth. Its place in the graph is behind everything read and queued before.
     queue: VecDeque<(&'v Value, usize)>,
+    /// Stands for the id of every node until all are read.
+    unnamed: StepId,
 }
 
 impl<'v> Reader<'v, '_> {
@@ -140,11 +162,11 @@ impl<'v> Reader<'v, '_> {
                 return self.too_deep(ix, parent);
             }
             let members = self.members(ix, Some(value), "", level + 1);
-            let node = plain(NodeKind::Sequence { members }, parent, None);
-            self.nodes.push(Draft { id: None, word: "case".to_owned(), node });
+            let node = self.plain(NodeKind::Sequence { members }, parent);
+            self.nodes.push(Draft { id: None, word: "case", node });
             return;
         }
-        let Some(keys) = value.as_object() else {
+        let Some(keys) = value.as_object().map(Fields) else {
             let message = format!("a step is not {}", kind_of(value));
             self.add(
                 ProblemCode::BadValue,
@@ -155,12 +177,12 @@ impl<'v> Reader<'v, '_> {
             );
             return self.placeholder(parent);
         };
-        let found: Vec<&str> = keys::KINDS.into_iter().filter(|kind| keys.contains_key(*kind)).collect();
-        match found.as_slice() {
-            ["agent_id"] => self.step(ix, keys, parent),
-            ["ask"] => self.ask(ix, keys, parent),
-            [kind] => self.group(ix, kind, keys, parent, level),
-            [] => {
+        let mut kinds = keys::KINDS.into_iter().filter(|kind| keys.has(kind));
+        match (kinds.next(), kinds.next()) {
+            (Some("agent_id"), None) => self.step(ix, keys, parent),
+            (Some("ask"), None) => self.ask(ix, keys, parent),
+            (Some(kind), None) => self.group(ix, kind, keys, parent, level),
+            (None, _) => {
                 self.unknown_keys(ix, keys, &keys::STEP);
                 let help = format!(
                     "write `agent_id` for a step, or one of {}",
@@ -169,7 +191,7 @@ impl<'v> Reader<'v, '_> {
                 self.add(ProblemCode::MissingField, ix, "", "neither a step nor a group", help);
                 self.placeholder(parent);
             }
-            [first, second, ..] => {
+            (Some(first), Some(second)) => {
                 let message = format!("`{first}` and `{second}` in one place");
                 self.add(
                     ProblemCode::BadValue,
@@ -192,7 +214,8 @@ impl<'v> Reader<'v, '_> {
             }
             None => unreachable!("an empty text is a template"),
         };
-        self.nodes.push(Draft { id: None, word: "step".to_owned(), node: plain(kind, parent, None) });
+        let node = self.plain(kind, parent);
+        self.nodes.push(Draft { id: None, word: "step", node });
     }
 
     fn too_deep(&mut self, ix: NodeIx, parent: Option<NodeIx>) {
@@ -201,25 +224,24 @@ impl<'v> Reader<'v, '_> {
         self.placeholder(parent);
     }
 
-    fn step(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, parent: Option<NodeIx>) {
+    fn step(&mut self, ix: NodeIx, keys: Fields<'v>, parent: Option<NodeIx>) {
         self.unknown_keys(ix, keys, &keys::STEP);
         let agent_id: Option<RoleName> = self.name(ix, keys, "agent_id");
-        let task = self.required_template(ix, keys, "task_description");
+        let task = self.source(ix, keys, "task_description", Template::parse);
         let inputs = self.inputs(ix, keys);
         let output_schema = self.schema(ix, keys);
         let undo = self.undo(ix, keys, agent_id.as_ref());
-        let word = agent_id.as_ref().map_or("step", RoleName::as_str).to_owned();
         let (Some(agent_id), Some(task)) = (agent_id, task) else { return self.placeholder(parent) };
         let step = GraphStep { agent_id, task, inputs, output_schema, undo };
-        self.finish(ix, keys, parent, NodeKind::Step(Box::new(step)), &word);
+        self.finish(ix, keys, parent, NodeKind::Step(Box::new(step)), "step");
     }
 
-    fn ask(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, parent: Option<NodeIx>) {
+    fn ask(&mut self, ix: NodeIx, keys: Fields<'v>, parent: Option<NodeIx>) {
         self.unknown_keys(ix, keys, &keys::ASK);
-        let question = self.required_template(ix, keys, "ask");
+        let question = self.source(ix, keys, "ask", Template::parse);
         let timeout_ms = self.span(ix, keys, "timeout");
         let word: Option<AskWord> = self.word(ix, keys, "on_timeout");
-        let default = self.text(ix, keys, "default");
+        let default = self.text(ix, keys, "default").map(str::to_owned);
         let on_timeout = match (word, default) {
             (None | Some(AskWord::Default), Some(answer)) => AskTimeout::Default(answer),
             (None | Some(AskWord::Fail), None) => AskTimeout::Fail,
@@ -253,8 +275,8 @@ impl<'v> Reader<'v, '_> {
     fn group(
         &mut self,
         ix: NodeIx,
-        word: &str,
-        keys: &'v Map<String, Value>,
+        word: &'static str,
+        keys: Fields<'v>,
         parent: Option<NodeIx>,
         level: usize,
     ) {
@@ -280,20 +302,14 @@ impl<'v> Reader<'v, '_> {
         }
     }
 
-    fn kind(
-        &mut self,
-        ix: NodeIx,
-        word: &str,
-        keys: &'v Map<String, Value>,
-        members: Members,
-    ) -> Option<NodeKind> {
+    fn kind(&mut self, ix: NodeIx, word: &str, keys: Fields<'v>, members: Members) -> Option<NodeKind> {
         let max_parallel = self.count(ix, keys, "max_parallel", 1, limit::AGENTS_CAP);
         Some(match word {
             "parallel" => NodeKind::Parallel { members, max_parallel },
             "map" => {
-                let over = self.required_expression(ix, keys, "over");
+                let over = self.source(ix, keys, "over", bare(Expression::parse));
                 let item: Option<ValueName> =
-                    if keys.contains_key("as") { self.name(ix, keys, "as") } else { "item".parse().ok() };
+                    if keys.has("as") { self.name(ix, keys, "as") } else { "item".parse().ok() };
                 NodeKind::Map { members, over: over?, item: item?, max_parallel }
             }
             "race" => NodeKind::Race { members },
@@ -302,7 +318,7 @@ impl<'v> Reader<'v, '_> {
                 let rule = VoteRule {
                     voters: voters.unwrap_or(1),
                     majority: self.word::<Majority>(ix, keys, "majority").unwrap_or_default(),
-                    by: self.text(ix, keys, "by"),
+                    by: self.text(ix, keys, "by").map(str::to_owned),
                     on_tie: self.word::<OnTie>(ix, keys, "on_tie").unwrap_or_default(),
                     missing: self.word::<Missing>(ix, keys, "missing").unwrap_or_default(),
                 };
@@ -328,9 +344,9 @@ impl<'v> Reader<'v, '_> {
                 NodeKind::Vote { members, rule }
             }
             "loop" => {
-                let until = self.required_condition(ix, keys, "until");
+                let until = self.source(ix, keys, "until", bare(Condition::parse));
                 let max_rounds = self.count(ix, keys, "max_rounds", 1, limit::GRAPH_ROUNDS_MAX);
-                if max_rounds.is_none() && !keys.contains_key("max_rounds") {
+                if max_rounds.is_none() && !keys.has("max_rounds") {
                     self.add(
                         ProblemCode::MissingField,
                         ix,
@@ -346,14 +362,14 @@ impl<'v> Reader<'v, '_> {
         })
     }
 
-    fn choose(&mut self, ix: NodeIx, keys: &'v Map<String, Value>, level: usize) -> Option<NodeKind> {
+    fn choose(&mut self, ix: NodeIx, keys: Fields<'v>, level: usize) -> Option<NodeKind> {
         let first = self.next_free();
         let mut cases = Vec::new();
         match keys.get("choose").map(|cases| (cases, cases.as_object())) {
             Some((_, Some(written))) if !written.is_empty() => {
                 for (case, value) in written {
-                    let path = vec![PathStep::Key("choose".to_owned()), PathStep::Key(case.clone())];
-                    self.enqueue(ix, value, path, level + 1);
+                    let origin = Origin { key: "choose", case: Some(case.clone()), ..Origin::default() };
+                    self.enqueue(ix, value, origin, level + 1);
                     cases.push(case.clone());
                 }
             }
@@ -373,28 +389,25 @@ impl<'v> Reader<'v, '_> {
             None => {}
         }
         if let Some(value) = keys.get("else") {
-            self.enqueue(ix, value, vec![PathStep::Key("else".to_owned())], level + 1);
+            self.enqueue(ix, value, Origin { key: "else", ..Origin::default() }, level + 1);
         }
         let members = Members { first, count: self.next_free() - first };
-        let on = self.required_expression(ix, keys, "on")?;
+        let on = self.source(ix, keys, "on", bare(Expression::parse))?;
         Some(NodeKind::Choose { members, on, cases })
     }
 
     /// Puts the members of a group into the queue.
-    fn members(&mut self, ix: NodeIx, value: Option<&'v Value>, key: &str, level: usize) -> Members {
+    fn members(&mut self, ix: NodeIx, value: Option<&'v Value>, key: &'static str, level: usize) -> Members {
         let first = self.next_free();
-        let path = |item: Option<usize>| {
-            let key = Some(key).filter(|key| !key.is_empty()).map(|key| PathStep::Key(key.to_owned()));
-            key.into_iter().chain(item.map(PathStep::Item)).collect::<Vec<_>>()
-        };
+        let origin = |item: Option<usize>| Origin { key, item, ..Origin::default() };
         match value {
             Some(Value::Array(items)) if !items.is_empty() => {
                 for (item, value) in items.iter().enumerate() {
-                    self.enqueue(ix, value, path(Some(item)), level);
+                    self.enqueue(ix, value, origin(Some(item)), level);
                 }
             }
             // One member needs no list.
-            Some(value @ Value::Object(_)) => self.enqueue(ix, value, path(None), level),
+            Some(value @ Value::Object(_)) => self.enqueue(ix, value, origin(None), level),
             Some(Value::Array(_) | Value::Null) | None => {
                 let name = if key.is_empty() { "the case" } else { key };
                 self.add(
@@ -413,8 +426,8 @@ impl<'v> Reader<'v, '_> {
         Members { first, count: self.next_free() - first }
     }
 
-    fn enqueue(&mut self, group: NodeIx, value: &'v Value, steps: Vec<PathStep>, level: usize) {
-        self.places.0.push(Origin { group: Some(group), steps });
+    fn enqueue(&mut self, group: NodeIx, value: &'v Value, origin: Origin, level: usize) {
+        self.places.0.push(Origin { group: Some(group), ..origin });
         self.queue.push_back((value, level));
     }
 
@@ -433,12 +446,12 @@ impl<'v> Reader<'v, '_> {
     fn finish(
         &mut self,
         ix: NodeIx,
-        keys: &'v Map<String, Value>,
+        keys: Fields<'v>,
         parent: Option<NodeIx>,
         kind: NodeKind,
-        word: &str,
+        word: &'static str,
     ) {
-        let id = if keys.contains_key("id") { self.name(ix, keys, "id") } else { None };
+        let id = self.name(ix, keys, "id");
         let required = match keys.get("required") {
             None => true,
             Some(Value::Bool(required)) => *required,
@@ -451,13 +464,27 @@ impl<'v> Reader<'v, '_> {
         let is_ask = matches!(kind, NodeKind::Ask(_));
         let node = GraphNode {
             required,
-            when: self.condition(ix, keys, "when"),
+            when: if keys.has("when") { self.source(ix, keys, "when", bare(Condition::parse)) } else { None },
             retry: self.count(ix, keys, "retry", 0, limit::GRAPH_RETRIES_MAX).unwrap_or(0),
-            output_to: if keys.contains_key("output_to") { self.name(ix, keys, "output_to") } else { None },
+            output_to: self.name(ix, keys, "output_to"),
             budget: if is_ask { None } else { self.budget(ix, keys) },
-            ..plain(kind, parent, None)
+            ..self.plain(kind, parent)
         };
-        self.nodes.push(Draft { id, word: word.to_owned(), node });
+        self.nodes.push(Draft { id, word, node });
+    }
+
+    fn plain(&self, kind: NodeKind, parent: Option<NodeIx>) -> GraphNode {
+        GraphNode {
+            id: self.unnamed.clone(),
+            parent,
+            kind,
+            required: true,
+            when: None,
+            retry: 0,
+            output_to: None,
+            budget: None,
+            after: Vec::new(),
+        }
     }
 }
 

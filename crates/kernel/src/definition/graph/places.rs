@@ -6,11 +6,22 @@ use super::{NodeIx, PathStep};
 #[derive(Clone, Debug)]
 pub struct GraphPlaces(pub(super) Vec<Origin>);
 
-/// The place of a node: below its group's, a key and perhaps a place in the list.
-#[derive(Clone, Debug)]
+/// The place of a node: below its group's, a key of that, and perhaps a case or a place in a list.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Origin {
     pub(super) group: Option<NodeIx>,
-    pub(super) steps: Vec<PathStep>,
+    /// Empty for the steps of a case, whose list has no key of its own.
+    pub(super) key: &'static str,
+    pub(super) case: Option<String>,
+    pub(super) item: Option<usize>,
+}
+
+impl Origin {
+    fn steps(&self) -> impl Iterator<Item = PathStep> {
+        let key = Some(self.key).filter(|key| !key.is_empty()).map(|key| PathStep::Key(key.to_owned()));
+        let case = self.case.clone().map(PathStep::Key);
+        key.into_iter().chain(case).chain(self.item.map(PathStep::Item))
+    }
 }
 
 impl GraphPlaces {
@@ -25,13 +36,13 @@ impl GraphPlaces {
     }
 
     fn of(&self, node: NodeIx) -> Vec<PathStep> {
-        let mut parts: Vec<&[PathStep]> = Vec::new();
+        let mut parts: Vec<&Origin> = Vec::new();
         let mut next = Some(node);
         while let Some(origin) = next.and_then(|node| self.0.get(node as usize)) {
-            parts.push(&origin.steps);
+            parts.push(origin);
             next = origin.group;
         }
-        parts.into_iter().rev().flatten().cloned().collect()
+        parts.into_iter().rev().flat_map(Origin::steps).collect()
     }
 }
 

@@ -1,17 +1,17 @@
 //! The fields of steps and groups: each is read with its own rule, and a problem has the place of its key.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Reader, kind_of, shown};
+use super::{Fields, Reader, kind_of, shown};
 use crate::definition::graph::keys::UNDO;
 use crate::definition::graph::{NodeIx, ProblemCode, StepInput, Undo};
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, TimeSpan, Timeout};
-use crate::definition::{Condition, Expression, ExpressionError, Template};
+use crate::definition::{ExpressionError, Template};
 use crate::words::{RoleName, ValueName, limit, nearest};
 
-impl Reader<'_, '_> {
-    pub(super) fn inputs(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Vec<StepInput> {
+impl<'v> Reader<'v, '_> {
+    pub(super) fn inputs(&mut self, ix: NodeIx, keys: Fields<'v>) -> Vec<StepInput> {
         let names: Vec<&Value> = match keys.get("input_from") {
             None => return Vec::new(),
             Some(Value::Array(names)) => names.iter().collect(),
@@ -54,12 +54,7 @@ impl Reader<'_, '_> {
         inputs
     }
 
-    pub(super) fn undo(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        own: Option<&RoleName>,
-    ) -> Option<Box<Undo>> {
+    pub(super) fn undo(&mut self, ix: NodeIx, keys: Fields<'v>, own: Option<&RoleName>) -> Option<Box<Undo>> {
         let at = |problem: &mut Self, message: String| {
             problem.add(
                 ProblemCode::BadValue,
@@ -107,7 +102,7 @@ impl Reader<'_, '_> {
         Some(Box::new(Undo { agent_id, task }))
     }
 
-    pub(super) fn schema(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Option<Box<OutputSchema>> {
+    pub(super) fn schema(&mut self, ix: NodeIx, keys: Fields<'v>) -> Option<Box<OutputSchema>> {
         let read = match keys.get("output_schema")? {
             Value::String(text) => OutputSchema::read(text),
             value => OutputSchema::of(value),
@@ -122,7 +117,7 @@ impl Reader<'_, '_> {
     }
 
     /// Its ceilings, and its timeout as part of them.
-    pub(super) fn budget(&mut self, ix: NodeIx, keys: &Map<String, Value>) -> Option<Box<BudgetSpec>> {
+    pub(super) fn budget(&mut self, ix: NodeIx, keys: Fields<'v>) -> Option<Box<BudgetSpec>> {
         let written = keys.get("budget").map(BudgetKeys::deserialize);
         let mut spec = match written {
             None => None,
@@ -147,7 +142,7 @@ impl Reader<'_, '_> {
         spec.map(Box::new)
     }
 
-    pub(super) fn span(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<u64> {
+    pub(super) fn span(&mut self, ix: NodeIx, keys: Fields<'v>, key: &str) -> Option<u64> {
         match TimeSpan::deserialize(keys.get(key)?) {
             Ok(span) => Some(span.ms()),
             Err(error) => {
@@ -160,7 +155,7 @@ impl Reader<'_, '_> {
     pub(super) fn count(
         &mut self,
         ix: NodeIx,
-        keys: &Map<String, Value>,
+        keys: Fields<'v>,
         key: &str,
         least: u32,
         most: u32,
@@ -185,7 +180,7 @@ impl Reader<'_, '_> {
     pub(super) fn word<T: for<'de> Deserialize<'de>>(
         &mut self,
         ix: NodeIx,
-        keys: &Map<String, Value>,
+        keys: Fields<'v>,
         key: &str,
     ) -> Option<T> {
         match T::deserialize(keys.get(key)?) {
@@ -200,7 +195,7 @@ impl Reader<'_, '_> {
     pub(super) fn name<T: std::str::FromStr<Err: std::fmt::Display>>(
         &mut self,
         ix: NodeIx,
-        keys: &Map<String, Value>,
+        keys: Fields<'v>,
         key: &str,
     ) -> Option<T> {
         let text = self.text(ix, keys, key)?;
@@ -213,9 +208,9 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub(super) fn text(&mut self, ix: NodeIx, keys: &Map<String, Value>, key: &str) -> Option<String> {
+    pub(super) fn text(&mut self, ix: NodeIx, keys: Fields<'v>, key: &str) -> Option<&'v str> {
         match keys.get(key)? {
-            Value::String(text) => Some(text.clone()),
+            Value::String(text) => Some(text),
             other => {
                 let message = format!("`{key}` is not {}", kind_of(other));
                 self.add(ProblemCode::BadValue, ix, key, message, "write text");
@@ -224,52 +219,15 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub(super) fn required_template(
+    /// The source of a template or an expression, which must be there.
+    pub(super) fn source<T>(
         &mut self,
         ix: NodeIx,
-        keys: &Map<String, Value>,
+        keys: Fields<'v>,
         key: &str,
-    ) -> Option<Template> {
-        let text = self.required_text(ix, keys, key)?;
-        self.expression(ix, key, Template::parse(&text))
-    }
-
-    pub(super) fn required_expression(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<Expression> {
-        let text = self.required_text(ix, keys, key)?;
-        self.expression(ix, key, Expression::parse(bare(&text)))
-    }
-
-    pub(super) fn required_condition(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<Condition> {
-        let text = self.required_text(ix, keys, key)?;
-        self.expression(ix, key, Condition::parse(bare(&text)))
-    }
-
-    pub(super) fn condition(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<Condition> {
-        keys.contains_key(key).then(|| self.required_condition(ix, keys, key)).flatten()
-    }
-
-    pub(super) fn required_text(
-        &mut self,
-        ix: NodeIx,
-        keys: &Map<String, Value>,
-        key: &str,
-    ) -> Option<String> {
-        if !keys.contains_key(key) {
+        parse: impl FnOnce(&str) -> Result<T, ExpressionError>,
+    ) -> Option<T> {
+        if !keys.has(key) {
             self.add(ProblemCode::MissingField, ix, "", format!("`{key}` is missing"), "");
             return None;
         }
@@ -278,15 +236,10 @@ impl Reader<'_, '_> {
             self.add(ProblemCode::BadValue, ix, key, format!("`{key}` is empty"), "say something");
             return None;
         }
-        Some(text)
+        self.expression(ix, key, parse(text))
     }
 
-    pub(super) fn expression<T>(
-        &mut self,
-        ix: NodeIx,
-        key: &str,
-        parsed: Result<T, ExpressionError>,
-    ) -> Option<T> {
+    fn expression<T>(&mut self, ix: NodeIx, key: &str, parsed: Result<T, ExpressionError>) -> Option<T> {
         match parsed {
             Ok(parsed) => Some(parsed),
             Err(error) => {
@@ -296,8 +249,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub(super) fn unknown_keys(&mut self, ix: NodeIx, keys: &Map<String, Value>, known: &[&str]) {
-        for key in keys.keys().filter(|key| !known.contains(&key.as_str())) {
+    pub(super) fn unknown_keys(&mut self, ix: NodeIx, keys: Fields<'v>, known: &[&str]) {
+        for key in keys.names().filter(|key| !known.contains(key)) {
             let help = nearest::help(key, known.iter().copied(), "keys");
             self.add(ProblemCode::UnknownField, ix, key, format!("unknown key `{}`", shown(key)), help);
         }
@@ -317,7 +270,11 @@ impl Reader<'_, '_> {
 }
 
 /// An expression is also accepted in the braces of a template.
-fn bare(text: &str) -> &str {
-    let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
-    inner.filter(|inner| !inner.contains("{{")).map_or(text, str::trim)
+pub(super) fn bare<T>(
+    parse: fn(&str) -> Result<T, ExpressionError>,
+) -> impl FnOnce(&str) -> Result<T, ExpressionError> {
+    move |text| {
+        let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+        parse(inner.filter(|inner| !inner.contains("{{")).map_or(text, str::trim))
+    }
 }
