@@ -6,6 +6,7 @@ mod answers;
 mod branches;
 mod damage;
 mod disk;
+mod fuzzed;
 mod growth;
 mod heads;
 mod homes;
