@@ -377,6 +377,12 @@ pub(crate) struct Shared {
     /// Write each value as a line of JSON, with its version, author and time
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the value: JSON, or a text if it is not JSON
+    #[arg(long, value_name = "VALUE", requires = "key", conflicts_with = "json")]
+    pub(crate) set: Option<String>,
+    /// With --set: the version that it must have now (0: it must not exist)
+    #[arg(long, value_name = "N", requires = "set")]
+    pub(crate) expect_version: Option<u64>,
 }
 
 #[derive(Debug, Group)]

@@ -27,7 +27,7 @@ mod window;
 
 use anyhow::Result;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Shared};
 use crate::exit::Exit;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
@@ -59,6 +59,9 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Events(args) => events::events(home, args, terminal).await,
         Command::Show(args) => show::show(home, &args, terminal),
         Command::Questions(args) => questions::questions(home, &args).await,
+        Command::Shared(Shared { id, key: Some(key), set: Some(set), expect_version, .. }) => {
+            steer::write_value(home, id.as_deref(), &key, &set, expect_version).await
+        }
         Command::Shared(args) => shared::shared(home, &args).await,
         Command::Top(args) => top::top(home, &args, terminal).await,
         Command::Attach(args) => attach::attach(home, &args, terminal).await,

@@ -8,9 +8,9 @@ use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{
-    Answer, Broadcast, Cancel, Pause, Raise, Refresh, Send, SendReply, Unpause, Verb,
+    Answer, Broadcast, Cancel, Pause, Raise, Refresh, Send, SendReply, Unpause, Verb, WriteValue,
 };
-use spinney_kernel::words::{AgentId, Body, CallId, Envelope, Seq, TreeId, enclose};
+use spinney_kernel::words::{AgentId, Body, CallId, Envelope, Seq, TreeId, ValueName, enclose};
 use spinney_kernel::world::TreeState;
 
 use crate::control::{self, Asked, GoesOn, Running, running};
@@ -93,6 +93,23 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let said = format!("shared what `{from}` knows: {}", each.join(", "));
     let is_new = recorded.iter().any(|recorded| *recorded > 0);
     finish(done, place, &said, if is_new { Next::Resume } else { Next::Nothing }).await
+}
+
+/// Writes a shared value: JSON as it is, anything else as a text.
+pub(super) async fn write_value(
+    home: &Path,
+    id: Option<&str>,
+    key: &str,
+    set: &str,
+    expect_version: Option<u64>,
+) -> Result<Exit> {
+    let (place, _) = whom(home, id.unwrap_or("last"), None)?;
+    let name: ValueName = key.parse()?;
+    let is_json = serde_json::from_str::<serde_json::Value>(set).is_ok();
+    let json = if is_json { set.to_owned() } else { serde_json::Value::from(set).to_string() };
+    let done = ask(place, &[], WriteValue { name, json, expect_version, tokens: None }).await?;
+    let version = if let Asked::Done { reply, .. } = &done { reply.version } else { 0 };
+    finish(done, place, &format!("wrote `{key}`, version {version}"), Next::Resume).await
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {

@@ -57,6 +57,79 @@ fn a_failed_pipeline_lists_what_failed_and_what_was_skipped() {
     }
 }
 
+/// A file whose steps write files, race, and never end.
+fn long_race(stage: &Stage) -> String {
+    stage.file(
+        "s.yaml",
+        "rules:\n  - { when: { goal_contains: slow }, hang: true }\n  \
+         - { when: { turn: 1 }, call: [{ tool: write_file, args: { path: outputs/notes.md, text: '{{ goal }}' } }] }\n  \
+         - { say: done }\n",
+    );
+    stage.file(
+        "tree.yaml",
+        "name: t\ngoal: Go.\nmodels:\n  m: { provider: scripted, script: s.yaml }\nagents:\n  \
+         worker: { model: m, tools: [write_file] }\npipeline:\n  steps:\n    \
+         - race:\n        - { id: quick, agent_id: worker, task_description: Be quick. }\n        \
+         - { id: lost, agent_id: worker, task_description: Be slow. }\n      output_to: won\n    \
+         - parallel:\n        - { id: more, agent_id: worker, task_description: Write more. }\n        \
+         - { id: endless, agent_id: worker, task_description: Be slow. }\n    \
+         - { id: last, agent_id: worker, task_description: Last. }\n",
+    )
+}
+
+/// The result lists what was stopped, in a race and with the whole tree, what was never reached, and the files of
+/// agents with paths that can be opened.
+#[test]
+fn a_cancelled_pipeline_lists_what_was_stopped_and_the_files_of_its_agents() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &long_race(&stage), "--json"]);
+    running.until(r#""frame":5,"name":"more","end":"#);
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+    let ended = running.end();
+    let result = ended.result();
+    assert_eq!((ended.code, &result["state"]), (Some(4), &json!("cancelled")), "{}", ended.err);
+    assert_eq!(result["succeeded"], json!(["quick", "more"]));
+    assert_eq!(result["cancelled"], json!(["lost", "endless"]));
+    assert_eq!((&result["failed"], &result["skipped"]), (&json!([]), &json!(["last"])));
+    assert_eq!(result["outputs"], json!({ "won": "done" }));
+    let files: Vec<&str> =
+        result["files"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+    let texts: Vec<String> =
+        files.iter().map(|path| std::fs::read_to_string(stage.folder().join(path)).unwrap()).collect();
+    assert_eq!(texts, ["Write more.", "Be quick."], "{files:?}");
+    let shown = stage.spinney(&["resume", "last"]);
+    for part in ["stopped lost, endless", "skipped last", "/more/outputs/notes.md"] {
+        assert!(shown.out.contains(part), "{part} is not in {}", shown.out);
+    }
+}
+
+/// A person writes a value for a step that waits, and a later step of the same tree reads it.
+#[test]
+fn a_value_that_a_person_writes_is_there_for_agents() {
+    let stage = Stage::new();
+    stage.file(
+        "s.yaml",
+        "rules:\n  - { when: { turn: 1 }, call: [{ tool: read_context, args: { key: plan } }] }\n  - { say: '{{ last }}' }\n",
+    );
+    let tree = stage.file(
+        "tree.yaml",
+        "name: t\ngoal: Go.\nmodels:\n  m: { provider: scripted, script: s.yaml }\nagents:\n  \
+         worker: { model: m, tools: [read_context] }\npipeline:\n  steps:\n    - { id: ok, ask: Ready? }\n    \
+         - { id: read, agent_id: worker, task_description: Read. }\n",
+    );
+    assert_eq!(stage.spinney(&["run", &tree, "--json"]).code, Some(5));
+    let set = stage.spinney(&["shared", "last", "plan", "--set", "plant ash", "--expect-version", "0"]);
+    assert_eq!(set.code, Some(0), "{}", set.err);
+    assert!(set.err.contains("wrote `plan`, version 1") || set.out.contains("wrote `plan`, version 1"));
+    let late = stage.spinney(&["shared", "last", "plan", "--set", "[1]", "--expect-version", "0"]);
+    assert!(late.code != Some(0) && late.err.contains("`plan` has version 1, not 0"), "{}", late.err);
+    let question = stage.spinney(&["questions", "last", "--json"]).json()[0]["question"].to_string();
+    assert_eq!(stage.spinney(&["answer", "last", &question, "yes"]).code, Some(0));
+    let result = stage.spinney(&["resume", "last", "--json"]).result();
+    assert!(result["output"].as_str().unwrap().contains("plant ash"), "{result}");
+    assert_eq!(result["outputs"]["plan"], json!("plant ash"));
+}
+
 #[test]
 fn the_tree_file_of_the_page_is_read() {
     const PAGE: &str = include_str!("../../../../docs/graphs.md");

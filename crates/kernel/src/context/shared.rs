@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::offload;
-use crate::record::Event;
+use crate::record::{Event, ValueForm};
 use crate::words::{BlobHash, BlobRef, Body, By, Time, TokenCount, ValueName, limit};
 
 /// A value as compact JSON.
@@ -69,6 +69,8 @@ pub struct SharedValue {
     pub at: Time,
     /// Its JSON; a long one is a blob.
     pub body: Body,
+    /// Whether the blob is a text, and the value a JSON string with it.
+    pub form: ValueForm,
 }
 
 /// The values of a tree, each at its last version.
@@ -81,8 +83,9 @@ pub struct SharedValues {
 impl SharedValues {
     pub fn apply(&mut self, event: &Event) {
         match event {
-            Event::ValueWritten { name, value, by, version, at } => {
-                let value = SharedValue { version: *version, by: by.clone(), at: *at, body: value.clone() };
+            Event::ValueWritten { name, value, form, by, version, at } => {
+                let (version, by, at, form) = (*version, by.clone(), *at, *form);
+                let value = SharedValue { version, by, at, body: value.clone(), form };
                 self.values.insert(name.clone(), value);
             }
             Event::ValuesCleared { .. } => self.is_cleared = true,

@@ -146,6 +146,8 @@ pub enum Refusal {
         "there are {count} shared values and the limit is {count_max}: write over one that exists, not `{name}`"
     )]
     ValuesLimit { name: ValueName, count: usize, count_max: usize },
+    #[error("the value for `{name}` is not JSON: put a text into double quotes")]
+    ValueNotJson { name: ValueName },
 
     // --- calls
     #[error("{open} calls are open and the limit is {open_max}: wait for some to end")]
@@ -212,6 +214,8 @@ pub enum Refusal {
         "`{agent}` is no agent and reads no messages: send it to an agent, or ask a person with `ask_human`"
     )]
     NotAnAgent { agent: AgentId },
+    #[error("`{agent}` only stands for steps: name the agent of a step that runs")]
+    StandsForSteps { agent: AgentId },
     #[error("the topic `{topic}` is for the tree's own events: choose another first word")]
     ReservedTopic { topic: Topic },
     #[error("the message was forwarded as often as its ttl allows: leave it")]

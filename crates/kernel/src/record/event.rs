@@ -9,7 +9,7 @@ use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::{Definition, Graph, ModelSpec};
 use crate::record::{
     ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout, Outcome, Question,
-    Shortened, Span, Spawned, Standing, Summary, WaitFor, Why, Work,
+    Shortened, Span, Spawned, Standing, Summary, ValueForm, WaitFor, Why, Work,
 };
 use crate::words::{
     AgentId, BlobRef, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName,
@@ -248,6 +248,9 @@ pub enum Event {
         name: ValueName,
         /// Its JSON; a long one is a blob.
         value: Body,
+        /// Whether the blob is a text, and the value a JSON string with it.
+        #[serde(default = "ValueForm::json", skip_serializing_if = "ValueForm::is_json")]
+        form: ValueForm,
         by: By,
         /// The first is 1.
         version: u64,

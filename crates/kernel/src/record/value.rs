@@ -29,6 +29,14 @@ impl ValueForm {
     const fn is_text(&self) -> bool {
         matches!(self, Self::Text)
     }
+
+    pub(crate) const fn is_json(&self) -> bool {
+        matches!(self, Self::Json)
+    }
+
+    pub(crate) const fn json() -> Self {
+        Self::Json
+    }
 }
 
 impl NamedValue {

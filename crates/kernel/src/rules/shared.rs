@@ -2,7 +2,7 @@
 
 use crate::context::SharedText;
 use crate::definition::{Refusal, SharedAccess, ValueAccess};
-use crate::record::{Event, ValueRead};
+use crate::record::{Event, ValueForm, ValueRead};
 use crate::rules::Draft;
 use crate::words::{Body, By, RoleName, TokenCount, ValueName, limit};
 use crate::world::{AgentIx, SharedHeader, bytes_of};
@@ -20,22 +20,53 @@ pub(crate) struct Writing {
 /// Writes a value for an agent, and returns its version.
 pub(crate) fn write(draft: &mut Draft<'_>, ix: AgentIx, writing: &Writing) -> Result<u64, Refusal> {
     let Writing { name, text, tokens, expect_version } = writing;
-    if name.is_reserved() {
-        return Err(Refusal::ReservedValue { name: name.clone() });
-    }
+    check_reserved(name)?;
     check(draft, ix, name, "write", SharedAccess::may_write, |rule| rule.write.as_ref())?;
     // Before the text is copied.
     check_size(name, text.bytes() as u64)?;
-    let version = draft.shared().find(name).map_or(0, |header| header.version);
-    if let Some(expected) = expect_version.filter(|expected| *expected != version) {
-        return Err(Refusal::ValueVersion { name: name.clone(), version, expected });
-    }
+    check_version(draft, name, *expect_version)?;
     let by = By::Agent(draft.agent_id(ix).clone());
     put(draft, name, text.body(*tokens), by)
 }
 
+/// Writes a value for a person, whom no access rule concerns, and returns its version.
+pub(crate) fn write_by_person(
+    draft: &mut Draft<'_>,
+    name: &ValueName,
+    text: &SharedText,
+    tokens: Option<TokenCount>,
+    expect_version: Option<u64>,
+) -> Result<u64, Refusal> {
+    check_reserved(name)?;
+    check_version(draft, name, expect_version)?;
+    put(draft, name, text.body(tokens), By::Person)
+}
+
+fn check_reserved(name: &ValueName) -> Result<(), Refusal> {
+    if name.is_reserved() { Err(Refusal::ReservedValue { name: name.clone() }) } else { Ok(()) }
+}
+
+fn check_version(draft: &Draft<'_>, name: &ValueName, expected: Option<u64>) -> Result<(), Refusal> {
+    let version = draft.shared().find(name).map_or(0, |header| header.version);
+    match expected.filter(|expected| *expected != version) {
+        Some(expected) => Err(Refusal::ValueVersion { name: name.clone(), version, expected }),
+        None => Ok(()),
+    }
+}
+
 /// Writes a value whatever the access rules say: for what the tree itself writes. Returns its version.
 pub(crate) fn put(draft: &mut Draft<'_>, name: &ValueName, value: Body, by: By) -> Result<u64, Refusal> {
+    put_as(draft, name, value, ValueForm::Json, by)
+}
+
+/// The same with a body that may be a long text instead of JSON.
+pub(crate) fn put_as(
+    draft: &mut Draft<'_>,
+    name: &ValueName,
+    value: Body,
+    form: ValueForm,
+    by: By,
+) -> Result<u64, Refusal> {
     let store = draft.shared();
     let bytes = bytes_of(&value);
     check_size(name, bytes)?;
@@ -51,7 +82,7 @@ pub(crate) fn put(draft: &mut Draft<'_>, name: &ValueName, value: Body, by: By) 
     }
     let version = before.map_or(0, |header| header.version) + 1;
     let at = draft.now();
-    draft.record(Event::ValueWritten { name: name.clone(), value, by, version, at });
+    draft.record(Event::ValueWritten { name: name.clone(), value, form, by, version, at });
     Ok(version)
 }
 

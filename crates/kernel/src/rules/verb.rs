@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::request::{
     AskReply, BroadcastReply, CheckpointReply, HoldReply, RefreshReply, Request, RollbackReply, SendReply,
-    SpawnReply, StartReply, WaitReply,
+    SpawnReply, StartReply, WaitReply, WriteValueReply,
 };
 use crate::words::{Body, TokenCount};
 
@@ -65,6 +65,7 @@ pub enum Reply {
     Spawn(SpawnReply),
     Start(StartReply),
     Wait(WaitReply),
+    WriteValue(WriteValueReply),
 }
 
 /// The reply belongs to another request. Between processes this is an error of the other side.
@@ -99,4 +100,5 @@ macro_rules! replies {
 replies! {
     Accepted(Accepted) Ask(AskReply) Broadcast(BroadcastReply) Checkpoint(CheckpointReply) Hold(HoldReply)
     Refresh(RefreshReply) Rollback(RollbackReply) Send(SendReply) Spawn(SpawnReply) Start(StartReply) Wait(WaitReply)
+    WriteValue(WriteValueReply)
 }

@@ -93,7 +93,7 @@ impl World {
             Event::ToolAnswered { agent, ask, body, value, .. } => {
                 self.answered(agent, *ask, body, value.as_deref());
             }
-            Event::ValueWritten { name, value, by, version, at } => {
+            Event::ValueWritten { name, value, by, version, at, .. } => {
                 self.shared.write(name, value, by, *version, *at);
             }
             Event::ValuesCleared { .. } => self.shared.clear(),

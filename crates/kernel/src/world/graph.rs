@@ -433,6 +433,8 @@ fn result_of(node: &GraphNode, frame: &NodeFrame, end: &NodeEnd) -> Option<Arc<N
             text.push(']');
             Some(Arc::new(NamedValue::json(crate::words::Body::text(text))))
         }
+        // Its members end in any order, so none of them is the last.
+        (NodeKind::Parallel { .. }, StartOf::Node, _) => None,
         (NodeKind::Vote { .. }, StartOf::Node, NodeEnd::Succeeded { winner: Some(winner), .. }) => {
             frame.collected.get(*winner as usize).cloned().flatten()
         }
@@ -477,7 +479,8 @@ impl NodeFrame {
                 *place = value;
             }
         } else if end.is_success() && (!is_race || self.winner.is_none()) {
-            self.value = value.or_else(|| self.value.take().filter(|_| !is_race));
+            let keeps = !is_race && !matches!(of_member.kind, NodeKind::Parallel { .. });
+            self.value = value.or_else(|| self.value.take().filter(|_| keeps));
             self.winner = Some(member.place).filter(|_| is_race);
         }
         let is_required = member.of == StartOf::Item || of_member.required;

@@ -2,6 +2,7 @@
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::context::{SharedValue, SharedValues};
+use spinney_kernel::record::ValueForm;
 use spinney_kernel::words::TreeId;
 
 use super::Tree;
@@ -26,7 +27,13 @@ pub async fn shared_values(journal: &dyn Journal, tree: TreeId) -> Result<Shared
 pub async fn shared_json(journal: &dyn Journal, value: &SharedValue) -> Result<String, JournalFault> {
     let Some(rest) = value.body.rest() else { return Ok(value.body.text.clone()) };
     match journal.blob(rest).await? {
-        Some(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Some(bytes) => {
+            let whole = String::from_utf8_lossy(&bytes).into_owned();
+            Ok(match value.form {
+                ValueForm::Json => whole,
+                ValueForm::Text => serde_json::Value::String(whole).to_string(),
+            })
+        }
         None => Err(JournalFault::DamagedBlob { hash: rest.hash.to_string() }),
     }
 }

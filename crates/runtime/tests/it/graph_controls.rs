@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use spinney::tree::TreeStatus;
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::rules::request::{Answer, Cancel, Pause, Raise, Unpause};
-use spinney_kernel::words::{Body, By, CallId};
+use spinney_kernel::rules::request::{Answer, Cancel, Pause, Raise, Redirect, Send, Unpause};
+use spinney_kernel::words::{Body, By, CallId, Running};
 use spinney_kernel::world::{TreeState, World};
 use spinney_store::MemoryJournal;
 use spinney_testkit::{Stage, recorded, settled};
@@ -208,6 +208,39 @@ pipeline:
     let mut world = World::new(tree.id());
     events.iter().for_each(|event| world.apply(event));
     assert!(world.is_over() && world.graphs().run(world.agents().root().unwrap()).is_none());
+}
+
+/// What an agent of a graph or group would have to read is refused with the remedy; the agent of a step reads it.
+#[tokio::test(start_paused = true)]
+async fn agents_that_stand_for_steps_refuse_messages_and_redirections() {
+    let pipeline = r"
+pipeline:
+  steps:
+    - id: group
+      budget: { steps: 9 }
+      sequence: [{ id: a, agent_id: worker, task_description: A. }]
+";
+    let stage = Stage::new("rules:\n  - { think_ms: 1000, say: done }\n");
+    let tree = stage.home().start(definition(pipeline)).await.unwrap();
+    let redirect = |agent: &str| Redirect {
+        agent: agent.parse().unwrap(),
+        instruction: "Elsewhere.".to_owned(),
+        tokens: None,
+        running: Running::Finishes,
+    };
+    for agent in ["pipeline", "group"] {
+        let message = Send::plain(agent.parse().unwrap(), Body::text("hello"));
+        for error in [
+            tree.request(By::Person, message).await.unwrap_err().to_string(),
+            tree.request(By::Person, redirect(agent)).await.unwrap_err().to_string(),
+        ] {
+            let wanted = "only stands for steps: name the agent of a step that runs";
+            assert!(error.contains(&format!("`{agent}` {wanted}")), "{error}");
+        }
+    }
+    tree.request(By::Person, redirect("a")).await.unwrap();
+    tree.ended().await;
+    assert_eq!(Played::of(&tree, stage).await.code(), "completed");
 }
 
 fn lead(pipeline: &Value) -> (String, spinney_kernel::definition::Definition) {

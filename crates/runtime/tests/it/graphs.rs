@@ -621,4 +621,60 @@ pipeline:
     let unknown = text.replace("{{ topic }}", "{{ tpoic }}");
     let error = TreeFile::parse("tree.yaml", &unknown).unwrap_err().to_string();
     assert!(error.contains("nothing writes `tpoic`: did you mean `topic`?"), "{error}");
+    let dotted = text.replace("{{ topic }}", "{{ inputs.topic }}");
+    let error = TreeFile::parse("tree.yaml", &dotted).unwrap_err().to_string();
+    let remedy = "nothing writes `inputs`: inputs have names of their own, without `inputs.`: docs, topic";
+    assert!(error.contains(remedy), "{error}");
+}
+
+/// The members of a parallel group end in any order, so it has no value, and what ends with one has its outputs.
+#[tokio::test(start_paused = true)]
+async fn a_parallel_group_has_no_value() {
+    let pipeline = r"
+pipeline:
+  steps:
+    - { id: before, agent_id: worker, task_description: Before. }
+    - parallel:
+        - { id: a, agent_id: worker, task_description: A., output_to: a }
+        - { id: b, agent_id: worker, task_description: B., output_to: b }
+";
+    let played = play(ECHO, pipeline).await;
+    assert_eq!(played.code(), "completed");
+    assert_eq!(played.exit().1.text, r#"{"a":"worker did: A.","b":"worker did: B."}"#);
+}
+
+/// A long answer is an output like any other: whole among the shared values, and its beginning with its size
+/// in the step that reads it.
+#[tokio::test(start_paused = true)]
+async fn a_long_output_is_whole_in_the_shared_store() {
+    let pipeline = r"
+pipeline:
+  steps:
+    - { id: long, agent_id: worker, task_description: Talk., output_to: talk }
+    - { id: list, agent_id: lister, task_description: List., output_to: list }
+    - { id: next, agent_id: writer, task_description: Use., input_from: [talk] }
+";
+    let script = r#"
+rules:
+  - { when: { agent: worker }, say: '{% for i in range(900) %}a sentence that is long enough to be one of nine hundred, namely number {{ i }}. {% endfor %}', usage: { output: 9 } }
+  - { when: { agent: lister }, say: '[{% for i in range(900) %}"an item that is long enough to be one of nine hundred, namely number {{ i }}", {% endfor %}"end"]', usage: { output: 9 } }
+  - { say: fine }
+"#;
+    let mut plan = definition(pipeline);
+    for (_, role) in &mut plan.roles {
+        role.turns.as_mut().unwrap().output_cap = Some(1_000_000);
+    }
+    let stage = Stage::new(script);
+    let tree = stage.home().start(plan).await.unwrap();
+    tree.ended().await;
+    let talk = tree.shared_value("talk").await.unwrap().unwrap();
+    let talk = talk.as_str().unwrap();
+    assert!(talk.len() > 64 * 1024 && talk.ends_with("number 899. "), "{} bytes", talk.len());
+    let list = tree.shared_value("list").await.unwrap().unwrap();
+    assert_eq!((list.as_array().unwrap().len(), &list[900]), (901, &Value::from("end")));
+    let played = Played::of(&tree, stage).await;
+    assert_eq!(played.code(), "completed");
+    let packet = played.packet("next");
+    let tag = format!(r#"<input name="talk" part="1/2" cut="true" bytes="{}">"a sentence "#, talk.len());
+    assert!(packet.contains(&tag), "{}", &packet[..400]);
 }

@@ -8,7 +8,8 @@ use spinney::{Drivers, FunctionModel, Home, Shutdown};
 use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::port::model::ModelAnswer;
 use spinney_kernel::record::{Event, ExitKind, ToolAsk};
-use spinney_kernel::words::{AgentId, By, limit};
+use spinney_kernel::rules::request::{Answer, WriteValue};
+use spinney_kernel::words::{AgentId, Body, By, limit};
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::{Stage, recorded, settled};
@@ -249,4 +250,51 @@ rules:
     for tree in [tree.id(), id] {
         verify(stage.journal().as_ref(), tree, None).await.unwrap();
     }
+}
+
+/// A person writes a value while the tree runs: an agent reads it with its author, access rules do not concern people,
+/// and what is no JSON, too long, of another version or reserved is refused with the remedy.
+#[tokio::test(start_paused = true)]
+async fn a_person_writes_a_shared_value_that_an_agent_reads() {
+    let stage = Stage::new(
+        "
+rules:
+  - when: { agent: root, turn: 1 }
+    call: [ { tool: ask_human, args: { question: Ready? } } ]
+  - when: { agent: root, turn: 2 }
+    call: [ { tool: read_context, args: { key: plan } } ]
+  - { when: { agent: root }, say: done }
+",
+    );
+    let mut definition = spinney_testkit::definition("root $9.00 turns=9");
+    definition.shared = serde_json::from_value(json!({ "plan": { "write": [] } })).unwrap();
+    let tree = stage.home().start(definition).await.unwrap();
+    let look = settled(&tree).await;
+    let write = |json: &str, expect_version: Option<u64>| WriteValue {
+        name: "plan".parse().unwrap(),
+        json: json.to_owned(),
+        expect_version,
+        tokens: None,
+    };
+    let refused = async |verb: WriteValue| tree.request(By::Person, verb).await.unwrap_err().to_string();
+    assert!(refused(write("ash", None)).await.contains("not JSON: put a text into double quotes"));
+    assert!(refused(write("1", Some(1))).await.contains("there is no value `plan` yet"));
+    let long = json!("x".repeat(limit::TEXT_BYTES_MAX)).to_string();
+    assert!(refused(write(&long, None)).await.contains("32770"), "{}", refused(write(&long, None)).await);
+    let reserved = WriteValue { name: "pipeline.progress".parse().unwrap(), ..write("1", None) };
+    assert!(refused(reserved).await.contains("pipeline.progress"));
+    let by_agent = tree.request(By::Agent("root".parse().unwrap()), write("1", None)).await;
+    assert!(by_agent.unwrap_err().to_string().contains("write_context"));
+    let first = tree.request(By::Person, write(r#"{ "steps": ["a"] }"#, Some(0))).await.unwrap();
+    let second = tree.request(By::Person, write(r#"["b"]"#, Some(1))).await.unwrap();
+    assert_eq!((first.version, second.version), (1, 2));
+    let answer = Answer { question: look.questions[0].question, answer: Body::text("yes") };
+    tree.request(By::Person, answer).await.unwrap();
+    tree.ended().await;
+    insta::assert_snapshot!(results(&stage, "root")[1], @r#"
+    plan version 2, 5 bytes, written by person:
+    ["b"]
+    "#);
+    let verified = verify(stage.journal().as_ref(), tree.id(), None).await.unwrap();
+    assert!(verified.decided);
 }

@@ -60,7 +60,7 @@ fn whole_trees(seed: u64, steps: u64) -> Result<(), String> {
         }
         let tally = ran.map_err(|broken| broken.to_string())?;
         println!(
-            "whole trees, {name}: {} trees in {} cases, {} crashes, each resumed by the next process ({} of them at every position in turn), {} results compared and equal, {} batches, {} events, {} agents, {} model and {} tool calls: every law held",
+            "whole trees, {name}: {} trees in {} cases, {} crashes, each resumed by the next process ({} of them at every position in turn), {} results compared and equal, {} batches, {} events, {} agents, {} model and {} tool calls, {} graphs with {} steps and groups: every law held",
             tally.trees,
             tally.cases,
             tally.crashes,
@@ -70,7 +70,9 @@ fn whole_trees(seed: u64, steps: u64) -> Result<(), String> {
             tally.events,
             tally.agents,
             tally.models,
-            tally.tools
+            tally.tools,
+            tally.policy.graphs.iter().sum::<u64>(),
+            tally.policy.nodes
         );
     }
     Ok(())

@@ -18,6 +18,7 @@ use super::clocks::Alarms;
 use super::dice::Dice;
 use super::graphs::GraphLaws;
 use super::law::{Law, Witness, hold};
+use super::policy::{Policies, PolicyTally};
 use super::repeats::Loops;
 use super::shared;
 use super::start::Before;
@@ -88,6 +89,8 @@ pub struct Tally {
     pub nodes: u64,
     /// Steps that were undone.
     pub undone: u64,
+    /// What a second computation of graphs compared.
+    pub policy: PolicyTally,
 }
 
 impl Tally {
@@ -120,6 +123,7 @@ impl Tally {
         self.shortened += other.shortened;
         self.nodes += other.nodes;
         self.undone += other.undone;
+        self.policy.add(&other.policy);
     }
 }
 
@@ -168,6 +172,7 @@ struct Case {
     last_calls: LastCalls,
     loops: Loops,
     graphs: GraphLaws,
+    policies: Policies,
     /// The texts beside the world: both must hold the same messages.
     contexts: Contexts,
     /// Whether no model is called from outside for agents that take turns: then each tool is answered before the next
@@ -189,6 +194,7 @@ impl Case {
             last_calls: LastCalls::new(seed.is_multiple_of(2)),
             loops: Loops::default(),
             graphs: GraphLaws::default(),
+            policies: Policies::default(),
             contexts: Contexts::new(TREE),
             orderly: seed.is_multiple_of(2),
             tally: Tally { cases: 1, ..Tally::default() },
@@ -203,7 +209,10 @@ impl Case {
     fn live(&mut self) -> Law {
         self.start()?;
         if let Some(mut branch) = self.go_on()? {
-            branch.go_on()?;
+            let went_on = branch.go_on().map(drop);
+            // What is shown with a broken law is the branch's.
+            self.batches = branch.batches;
+            went_on?;
             self.tally.add(&branch.tally);
         }
         Ok(())
@@ -239,6 +248,7 @@ impl Case {
         self.settle_all()?;
         self.wind_up()?;
         self.replay()?;
+        self.tally.policy = self.policies.tally();
         Ok(branch)
     }
 
@@ -268,7 +278,9 @@ impl Case {
                 }
             }
             Ok(decision) => {
-                may_act(&before, &input.what)?;
+                let by = input.what.clone();
+                self.batches.push(Batch { input, events: decision.events.clone() });
+                may_act(&before, &by)?;
                 let mut shadow = before.clone();
                 for event in &decision.events {
                     self.count(event);
@@ -279,6 +291,7 @@ impl Case {
                     self.last_calls.see(&shadow, event)?;
                     self.loops.see(&shadow, event)?;
                     self.graphs.see(&shadow, event)?;
+                    self.policies.see(event)?;
                     shared::judge(&shadow, self.now, event)?;
                     check_packet(&shadow, event)?;
                     self.contexts.apply(event);
@@ -292,7 +305,6 @@ impl Case {
                 if decision.events.is_empty() && before != self.world {
                     return Err("the world changed without an event".to_owned());
                 }
-                self.batches.push(Batch { input, events: decision.events });
                 self.witness.check(&self.world)?;
                 self.alarms.check(&self.world)?;
                 check_windows(&self.world, &self.contexts)?;
@@ -375,12 +387,14 @@ impl Case {
         self.last_calls = LastCalls::new(self.orderly);
         self.loops = Loops::default();
         self.graphs = GraphLaws::default();
+        self.policies = Policies::default();
         self.contexts = crate::contexts_of(TREE, self.events());
         for batch in self.batches.clone() {
             for event in &batch.events {
                 self.last_calls.see(&self.world, event)?;
                 self.loops.see(&self.world, event)?;
                 self.graphs.see(&self.world, event)?;
+                self.policies.see(event)?;
                 self.world.apply(event);
                 self.witness.see(event)?;
                 self.alarms.see(event, batch.input.now)?;
@@ -481,7 +495,8 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Raise(_)
         | Request::AddModel(_)
         | Request::Branch(_)
-        | Request::Rollback(_) => Err(format!("{by} did what only a person may")),
+        | Request::Rollback(_)
+        | Request::WriteValue(_) => Err(format!("{by} did what only a person may")),
     }
 }
 

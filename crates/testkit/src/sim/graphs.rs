@@ -13,9 +13,29 @@ use spinney_kernel::world::{GraphRun, World};
 use super::dice::Dice;
 use super::law::{Law, hold};
 
+/// What random graphs have. What depends on timing cannot be compared with another run.
+#[derive(Clone, Copy)]
+pub(super) struct GraphParts<'a> {
+    pub(super) roles: &'a [&'a str],
+    pub(super) policies: &'a [&'a str],
+    /// The most steps and groups at the top.
+    pub(super) steps_max: u64,
+    /// How deep groups are nested.
+    pub(super) depth: u32,
+    /// Whether there is an input `list`, for maps and choices.
+    pub(super) list: bool,
+    pub(super) races: bool,
+    pub(super) timeouts: bool,
+    pub(super) budgets: bool,
+}
+
+impl GraphParts<'_> {
+    pub(super) const POLICIES: [&'static str; 3] = ["fail", "continue", "best_effort"];
+}
+
 /// Replaces the entry agent by a random graph.
-pub(super) fn plant(dice: &mut Dice, definition: &mut Definition) {
-    let written = graph(dice);
+pub(super) fn plant(dice: &mut Dice, definition: &mut Definition, parts: GraphParts<'_>) {
+    let written = graph(dice, parts);
     let around = GraphSurroundings {
         roles: &|role| definition.roles.contains_key(role),
         role_names: Vec::new(),
@@ -30,33 +50,36 @@ pub(super) fn plant(dice: &mut Dice, definition: &mut Definition) {
     definition.graph = Some(Arc::new(graph));
 }
 
-fn graph(dice: &mut Dice) -> Value {
-    let mut writer = Writer { names: 0, visible: Vec::new() };
-    let steps: Vec<Value> = (0..dice.between(1, 4)).map(|_| writer.node(dice, 2)).collect();
+/// A random graph, as a model writes it.
+pub(super) fn graph(dice: &mut Dice, parts: GraphParts<'_>) -> Value {
+    let mut writer = Writer { parts, names: 0, visible: Vec::new() };
+    let count = dice.between(1, parts.steps_max);
+    let steps: Vec<Value> = (0..count).map(|_| writer.node(dice, parts.depth)).collect();
     json!({
         "steps": steps,
-        "on_partial_success": dice.pick(&["fail", "continue", "best_effort"]),
+        "on_partial_success": dice.pick(parts.policies),
         "max_parallel": dice.between(1, 4),
     })
 }
 
 /// Writes nodes whose inputs exist.
-struct Writer {
+struct Writer<'a> {
+    parts: GraphParts<'a>,
     names: u32,
     /// Outputs that the next node may read.
     visible: Vec<String>,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn node(&mut self, dice: &mut Dice, depth: u32) -> Value {
         let mut node = match if depth == 0 { 0 } else { dice.below(12) } {
             1 => json!({ "sequence": self.members(dice, depth) }),
             2 | 3 => json!({ "parallel": self.members(dice, depth), "max_parallel": dice.between(1, 3) }),
-            4 => {
+            4 if self.parts.list => {
                 let inner = self.hidden(dice, depth);
                 json!({ "map": inner, "over": "list", "output_to": self.output() })
             }
-            5 | 6 => {
+            5 | 6 if self.parts.races => {
                 let inner = [self.hidden(dice, depth), self.hidden(dice, depth)];
                 json!({ "race": inner.map(|inner| json!({ "sequence": inner })), "output_to": self.output() })
             }
@@ -70,17 +93,24 @@ impl Writer {
                 let until = dice.pick(&["round >= 2", "true", "false"]);
                 json!({ "loop": members, "until": until, "max_rounds": dice.between(1, 3), "on_max_rounds": dice.pick(&["fail", "continue"]) })
             }
-            9 => {
+            9 if self.parts.list => {
                 let inner = self.hidden(dice, depth);
-                json!({ "choose": { "ash": inner }, "on": "list[0]" })
+                let case = if dice.once_in(3) { "oak" } else { "ash" };
+                json!({ "choose": { case: inner }, "on": "list[0]" })
             }
-            10 => json!({ "ask": "Well?", "timeout": "2s", "default": "yes", "output_to": self.output() }),
+            10 => {
+                let mut ask = json!({ "ask": "Well?", "output_to": self.output() });
+                if self.parts.timeouts {
+                    (ask["timeout"], ask["default"]) = (json!("2s"), json!("yes"));
+                }
+                ask
+            }
             _ => return self.step(dice),
         };
-        if dice.once_in(5) && node.get("ask").is_none() {
+        if dice.once_in(5) && node.get("ask").is_none() && self.parts.budgets {
             node["budget"] = json!({ "steps": dice.between(0, 6), "tokens": dice.between(0, 4_000) });
         }
-        if dice.once_in(6) && node.get("ask").is_none() {
+        if dice.once_in(6) && node.get("ask").is_none() && self.parts.timeouts {
             node["timeout"] = json!(format!("{}ms", dice.between(1, 4_000)));
         }
         node["required"] = json!(!dice.once_in(4));
@@ -89,7 +119,7 @@ impl Writer {
 
     fn step(&mut self, dice: &mut Dice) -> Value {
         let mut step = json!({
-            "agent_id": dice.pick(&["lead", "worker", "helper", "critic"]),
+            "agent_id": dice.pick(self.parts.roles),
             "task_description": "Do it.",
             "required": !dice.once_in(4),
             "retry": dice.below(2),
@@ -102,7 +132,8 @@ impl Writer {
             step["undo"] = json!("Take it back.");
         }
         if dice.once_in(6) {
-            step["when"] = json!(dice.pick(&["true", "false", "list | length > 2"]));
+            let on_list = if self.parts.list { "list | length > 2" } else { "goal == 'x'" };
+            step["when"] = json!(dice.pick(&["true", "false", on_list]));
         }
         if dice.once_in(2) {
             step["output_to"] = json!(self.output());

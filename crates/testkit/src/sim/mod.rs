@@ -7,6 +7,7 @@ mod dice;
 mod graphs;
 mod law;
 mod moves;
+mod policy;
 mod random_definition;
 mod random_parts;
 mod random_tool_calls;
@@ -21,6 +22,7 @@ mod wrap_up;
 pub use case::{Tally, batches, run_case};
 pub use clocks::deadline;
 pub use law::is_within;
+pub use policy::PolicyTally;
 
 /// A broken law, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
 
 use super::dice::Dice;
-use super::graphs;
+use super::graphs::{self, GraphParts};
 use crate::fixture::parse;
 
 /// The models of every simulated tree.
@@ -57,7 +57,17 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         _ => {}
     }
     if dice.once_in(6) {
-        graphs::plant(dice, &mut definition);
+        let parts = GraphParts {
+            roles: &["lead", "worker", "helper", "critic"],
+            policies: &GraphParts::POLICIES,
+            steps_max: 4,
+            depth: 2,
+            list: true,
+            races: true,
+            timeouts: true,
+            budgets: true,
+        };
+        graphs::plant(dice, &mut definition, parts);
     }
     Arc::new(definition)
 }

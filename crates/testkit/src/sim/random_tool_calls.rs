@@ -6,6 +6,7 @@ use spinney_kernel::words::AgentId;
 use spinney_kernel::world::{Call, World};
 
 use super::dice::Dice;
+use super::graphs::{self, GraphParts};
 use super::moves::an_agent;
 use super::random_definition::{ROLES, TOOLS};
 
@@ -44,6 +45,22 @@ fn writing(dice: &mut Dice) -> String {
     format!(r#"{{"key":"{}","value":{value}{expect}}}"#, key(dice))
 }
 
+/// A graph that a model writes, as a rule without a problem.
+fn pipeline(dice: &mut Dice, world: &World) -> String {
+    let list = world.definition().inputs.contains_key("list");
+    let parts = GraphParts {
+        roles: &ROLES,
+        policies: &GraphParts::POLICIES,
+        steps_max: 3,
+        depth: 1,
+        list,
+        races: true,
+        timeouts: true,
+        budgets: true,
+    };
+    graphs::graph(dice, parts).to_string()
+}
+
 fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
     let agent = an_agent(dice, world);
     let (tool, args) = match dice.below(25) {
@@ -72,6 +89,7 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
         17 => ("list_context", "{}".to_owned()),
         18..20 => ("read_context", format!(r#"{{"key":"{}"}}"#, key(dice))),
         20..22 => ("write_context", writing(dice)),
+        22 => ("run_pipeline", pipeline(dice, world)),
         _ => (dice.pick(&TOOLS).unwrap_or("read"), r#"{"path":"a"}"#.to_owned()),
     };
     ToolAsk {

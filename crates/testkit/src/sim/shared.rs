@@ -9,7 +9,7 @@ use super::law::{Law, hold};
 /// Judges an event by the world before it.
 pub(super) fn judge(before: &World, now: Time, event: &Event) -> Law {
     match event {
-        Event::ValueWritten { name, value, by, version, at } => {
+        Event::ValueWritten { name, value, by, version, at, .. } => {
             let bytes = value.rest().map_or(value.text.len() as u64, |rest| rest.bytes);
             written(before, name, by, *version, bytes)?;
             hold(*at == now, || format!("{name} was written at {at:?}, and it is {now:?}"))

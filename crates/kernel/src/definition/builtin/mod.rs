@@ -62,16 +62,7 @@ impl Builtin {
     pub const fn args_bytes_max(self) -> usize {
         match self {
             Self::WriteContext => limit::VALUE_ARGS_BYTES_MAX,
-            Self::SpawnAgent
-            | Self::WaitAgent
-            | Self::SendMessage
-            | Self::FollowupTask
-            | Self::ListAgents
-            | Self::CancelAgent
-            | Self::AskHuman
-            | Self::ReadContext
-            | Self::ListContext
-            | Self::RunPipeline => limit::ARGS_BYTES_MAX,
+            _ => limit::ARGS_BYTES_MAX,
         }
     }
 

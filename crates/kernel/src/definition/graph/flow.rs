@@ -313,6 +313,10 @@ impl<'a> Flow<'a, '_> {
         let known = self.writers.keys().map(|(name, _)| *name).chain(self.given.iter().copied());
         let help = match hidden {
             Some(_) => "give the map, race or vote around it an `output_to`, and read that".to_owned(),
+            None if read.name == "inputs" && !self.given.is_empty() => {
+                let names = nearest::listed(self.given.iter().copied());
+                format!("inputs have names of their own, without `inputs.`: {names}")
+            }
             None => nearest::help(read.name, known, "outputs"),
         };
         self.add(ProblemCode::MissingInput, read.node, read.key, message, help);
@@ -400,7 +404,10 @@ fn cycles(graph: &Graph, places: &GraphPlaces, problems: &mut Problems) {
                 waits.keys().take(8).map(|ix| format!("`{}`", graph.node(*ix).id)).collect();
             let message = format!("a cycle: {} wait for each other's outputs", ids.join(", "));
             let help = "let one of them go first without the others' output";
-            problems.add(ProblemCode::Cycle, || places.path(*first, "input_from"), message, help);
+            // A group waits for what its members read.
+            let reads = graph.node(*first).step().is_some_and(|step| !step.inputs.is_empty());
+            let key = if reads { "input_from" } else { "" };
+            problems.add(ProblemCode::Cycle, || places.path(*first, key), message, help);
         }
     }
 }

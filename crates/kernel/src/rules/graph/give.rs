@@ -44,7 +44,8 @@ pub(super) fn messages(inputs: &[(&ValueName, Option<Arc<NamedValue>>)]) -> Vec<
             Some(value) => {
                 // No value can end its own tag: JSON may write a slash in a text either way.
                 let json = value.json_text().replace("</", "<\\/");
-                let cut = if value.body.rest().is_some() { " cut=\"true\"" } else { "" };
+                let cut = value.body.rest().map(|rest| format!(" cut=\"true\" bytes=\"{}\"", rest.bytes));
+                let cut = cut.unwrap_or_default();
                 let parts = split(&json);
                 let count = parts.len();
                 for (place, part) in parts.into_iter().enumerate() {
@@ -83,6 +84,13 @@ pub(super) fn completed(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> NodeE
         let message = format!("its answer has {} bytes, more than {}", value.bytes(), limit::VALUE_BYTES_MAX);
         return NodeEnd::failed("value_too_large", message);
     }
+    // A library can end an agent with any text, which nothing has compared with the schema.
+    if value.body.rest().is_none() && value.value().is_none() {
+        return NodeEnd::failed(
+            "output_mismatch",
+            "its answer is not JSON, and its `output_schema` asks for that",
+        );
+    }
     let undo = node.step().and_then(|step| step.undo.as_ref()).filter(|_| frame.of == StartOf::Node);
     let Some(undo) = undo else { return NodeEnd::succeeded() };
     let own = node.output_to.as_ref().map_or("", ValueName::as_str);
@@ -105,9 +113,7 @@ fn output(
     let run = run(draft, graph);
     let frame = run.frame(ix).filter(|frame| frame.of == StartOf::Node && run.is_public(frame.within))?;
     let name = node_of(run, frame).output_to.as_ref()?;
-    // The store keeps whole values; the beginning of a long answer is only handed on.
-    let value = run.result(ix, end).filter(|value| value.body.rest().is_none())?;
-    Some((name.clone(), value))
+    Some((name.clone(), run.result(ix, end)?))
 }
 
 /// Writes the output of a node that succeeds to the tree's shared store, if the whole graph sees it.
@@ -123,7 +129,11 @@ pub(super) fn publish(
     let Some((name, value)) = output(draft, graph, ix, end) else { return Ok(()) };
     let by = run(draft, graph).frame(ix).and_then(|frame| frame.agent).unwrap_or(graph);
     let by = By::Agent(draft.agent_id(by).clone());
-    shared::put(draft, &name, Body::text(value.json_text()), by).map(drop)
+    // A long answer is a blob already, which is its JSON only if a schema asked for that.
+    match value.body.rest() {
+        Some(_) => shared::put_as(draft, &name, value.body.clone(), value.form, by).map(drop),
+        None => shared::put(draft, &name, Body::text(value.json_text()), by).map(drop),
+    }
 }
 
 /// Tells agents how far the tree's graph is, if any of them could read it.

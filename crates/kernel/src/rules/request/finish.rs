@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accepted, Verb, acting};
+use super::{Accepted, Verb, acting, check_not_for_steps};
 use crate::definition::Refusal;
 use crate::record::Exit;
 use crate::rules::{Draft, agent};
@@ -26,6 +26,7 @@ impl Verb for Finish {
 impl Finish {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
+        check_not_for_steps(draft, ix)?;
         self.result.checked("result")?;
         agent::end(draft, ix, Exit::Completed, Some(self.result.clone()));
         Ok(Accepted {})

@@ -30,6 +30,7 @@ mod start;
 mod unpause;
 mod wait;
 mod withdraw;
+mod write_value;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,7 @@ pub use start::{Start, StartReply};
 pub use unpause::Unpause;
 pub use wait::{Wait, WaitReply};
 pub use withdraw::Withdraw;
+pub use write_value::{WriteValue, WriteValueReply};
 
 pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
@@ -97,6 +99,7 @@ pub enum Request {
     Checkpoint(Checkpoint),
     Branch(Branch),
     Rollback(Rollback),
+    WriteValue(WriteValue),
 }
 
 /// Runs the same code for every verb: the only match over all of them.
@@ -127,6 +130,7 @@ macro_rules! with_verb {
             Request::Checkpoint($verb) => $result,
             Request::Branch($verb) => $result,
             Request::Rollback($verb) => $result,
+            Request::WriteValue($verb) => $result,
         }
     };
 }
@@ -170,7 +174,7 @@ macro_rules! verbs_into_request {
 
 verbs_into_request! {
     Start Spawn Followup Hold Charge Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
-    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel
+    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel WriteValue
 }
 
 /// The living agent that `by` may act for: itself, or any agent for a person.
@@ -179,6 +183,15 @@ fn acting(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
         By::Agent(id) if id != agent => Err(Refusal::NotYours { by: id.clone(), agent: agent.clone() }),
         By::Agent(_) | By::Person => world.living(agent),
     }
+}
+
+/// Refuses an agent that only stands for a graph or a group of one: it reads nothing, and its result is its steps'.
+fn check_not_for_steps(world: &World, ix: AgentIx) -> Result<(), Refusal> {
+    let role = &world.agent(ix).charter.role;
+    if role.is_of_graphs() && !world.definition().roles.contains_key(role) {
+        return Err(Refusal::StandsForSteps { agent: world.agent_id(ix).clone() });
+    }
+    Ok(())
 }
 
 /// Refuses agents a verb that only people may use.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accepted, Outside, Verb, person};
+use super::{Accepted, Outside, Verb, check_not_for_steps, person};
 use crate::definition::{Refusal, check_said};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
@@ -38,6 +38,7 @@ impl Redirect {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
         person(by, "redirect an agent")?;
         let ix = signal::target(draft, by, &self.agent)?;
+        check_not_for_steps(draft, ix)?;
         check_said("instruction", &self.instruction, limit::TEXT_BYTES_MAX)?;
         draft.record(Event::AgentRedirected {
             agent: self.agent.clone(),

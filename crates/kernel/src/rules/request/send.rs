@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outside, Verb};
+use super::{Outside, Verb, check_not_for_steps};
 use crate::definition::Refusal;
 use crate::record::Event;
 use crate::rules::call::wake_waits;
@@ -58,6 +58,7 @@ impl Send {
         let to = self.to.clone();
         let Some(ix) = draft.agents().find(&to) else { return self.keep(draft, by) };
         let ix = draft.living(&to).map(|_| ix)?;
+        check_not_for_steps(draft, ix)?;
         room(draft.agent(ix).inbox.all().len(), &to)?;
         self.record(draft, by);
         if self.envelope.category == Category::Context {

@@ -5,6 +5,7 @@ use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::ToolAsk;
 
 use super::super::dice::Dice;
+use super::super::graphs;
 use super::plot::{Mode, Plot, ROLES, SCHEMA};
 
 /// The agent and its turn.
@@ -118,7 +119,10 @@ impl Speaker<'_> {
             (Mode::Serial, 26..29) => ("write_context", self.writing(dice)),
             (Mode::Serial, 29..31) => ("read_context", r#"{"key":"notes"}"#.to_owned()),
             (Mode::Serial, 31) => ("list_context", "{}".to_owned()),
-            (Mode::Wild, 23..31) => ("post", self.place(place)),
+            (Mode::Wild, 23..29) => ("post", self.place(place)),
+            (Mode::Wild, 29..31) => {
+                ("run_pipeline", graphs::graph(dice, self.plot.graph_parts()).to_string())
+            }
             _ => ("note", self.place(place)),
         };
         ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None, told_tokens: None }
@@ -168,7 +172,7 @@ impl Speaker<'_> {
     fn message(&self, dice: &mut Dice) -> String {
         let to = match (dice.below(3), self.parent) {
             (0, Some(parent)) => parent.to_owned(),
-            (1, _) => "lead".to_owned(),
+            (1, _) => self.plot.root().to_string(),
             _ => self.child(dice),
         };
         format!(r#"{{"to":"{to}","text":"hello from {} at {}"}}"#, self.agent, self.turn)

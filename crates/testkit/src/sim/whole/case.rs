@@ -44,6 +44,12 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether its tree runs a graph instead of an agent that decides.
+    #[must_use]
+    pub fn is_graph(&self) -> bool {
+        Plot::new(self.seed, self.mode).is_graph()
+    }
+
     /// Runs the case without a crash, and then with the chosen crashes.
     ///
     /// # Errors

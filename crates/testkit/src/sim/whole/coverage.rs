@@ -1,10 +1,10 @@
 //! Coverage counters: a simulator that never halts a tree or loses a call proves nothing about either.
 
-use spinney_kernel::record::{ClockKind, Event, Exit, HeldBy, Outcome, Summary, Why};
+use spinney_kernel::record::{ClockKind, Event, Exit, HeldBy, NodeEnd, Outcome, Skip, StartOf, Summary, Why};
 use spinney_kernel::words::Running;
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 46] = [
+pub const TELLING: [&str; 55] = [
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",
@@ -51,6 +51,15 @@ pub const TELLING: [&str; 46] = [
     "a shared value was written",
     "a shared value was written over",
     "the shared values were cleared",
+    "an agent ran a pipeline",
+    "a step succeeded",
+    "a step failed",
+    "a step was skipped",
+    "a step lacked an input",
+    "a step was cancelled",
+    "a step was tried again",
+    "a race or vote was won",
+    "a step was undone",
 ];
 
 /// What an event shows, if it is one of these.
@@ -105,11 +114,26 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::MessageSent { .. } => "a message was sent",
         Event::MessagePublished { .. } => "a message was published",
         Event::TreeHalted { .. } => "the tree halted",
+        Event::GraphStarted { graph: Some(_), .. } => "an agent ran a pipeline",
+        Event::NodeStarted(start) if start.of == StartOf::Undo => "a step was undone",
+        Event::NodeEnded { end, .. } => return Some(node_ended(end)),
         Event::WrapUpStarted { .. } => "an agent's time was nearly up",
         Event::RepeatsNoticed { .. } => "an agent was told that it repeats itself",
         Event::CallAsked { work, .. } if work.wrap_up().is_some() => "an agent had its last call",
         _ => return None,
     })
+}
+
+const fn node_ended(end: &NodeEnd) -> &'static str {
+    match end {
+        NodeEnd::Succeeded { winner: Some(_), .. } => "a race or vote was won",
+        NodeEnd::Succeeded { winner: None, .. } => "a step succeeded",
+        NodeEnd::Failed { retried: true, .. } => "a step was tried again",
+        NodeEnd::Failed { retried: false, .. } => "a step failed",
+        NodeEnd::Skipped { why: Skip::Missing(_) } => "a step lacked an input",
+        NodeEnd::Skipped { why: Skip::When | Skip::NoCase } => "a step was skipped",
+        NodeEnd::Cancelled => "a step was cancelled",
+    }
 }
 
 fn waiting(why: Why) -> Option<&'static str> {

@@ -17,6 +17,7 @@ use spinney_kernel::world::AgentStatus;
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
 use super::super::law::{Law, hold};
+use super::super::policy::PolicyTally;
 use super::crashing_journal::{Crash, Crashes, CrashingJournal, Disk, Fate};
 use super::outside::Outside;
 use super::people::People;
@@ -58,6 +59,7 @@ pub(super) struct Life {
     /// Calls that were stopped while they ran.
     pub(super) stopped: u64,
     pub(super) calls: (u64, u64),
+    pub(super) policy: PolicyTally,
     pub(super) seen: BTreeSet<&'static str>,
 }
 
@@ -214,6 +216,7 @@ impl Stage {
             crashes,
             stopped: self.record.stopped(),
             calls: self.outside.calls(),
+            policy: self.record.policy(),
             seen: self.record.seen(),
         })
     }
@@ -231,18 +234,23 @@ impl Life {
     /// Whether the crashes changed nothing that they must not change.
     pub(super) fn same_as(&self, whole: &Self, plot: &Plot) -> Same {
         let stopped = self.stopped + whole.stopped > 0;
-        match self.compare(whole, stopped) {
+        // Which of several failures comes first depends on timing.
+        let is_first = plot.is_graph() && plot.mode == Mode::Parallel;
+        let exit =
+            |life: &Self| if is_first { life.exit.word().to_owned() } else { format!("{:?}", life.exit) };
+        let exits = (exit(self), exit(whole));
+        match self.compare(whole, stopped, &exits) {
             Ok(()) => Same::Yes,
             Err(_) if stopped && plot.mode == Mode::Serial => Same::Excused,
             Err(law) => Same::No(law),
         }
     }
 
-    fn compare(&self, whole: &Self, stopped: bool) -> Law {
+    fn compare(&self, whole: &Self, stopped: bool, exits: &(String, String)) -> Law {
         let same = |what: &str, holds: bool| {
             hold(holds, || format!("{what} differs from an uninterrupted run: {self:?}, not {whole:?}"))
         };
-        same("the exit", self.exit == whole.exit)?;
+        same("the exit", exits.0 == exits.1)?;
         same("the result", self.shown == whole.shown)?;
         let ends = |life: &Self| -> Vec<(AgentId, String)> {
             life.agents.iter().map(|(id, (word, _))| (id.clone(), word.clone())).collect()

@@ -23,6 +23,8 @@ pub use plot::Mode;
 
 use std::collections::BTreeSet;
 
+use super::policy::PolicyTally;
+
 /// Runs with several crashes for each seed.
 pub const LIVES: u64 = 12;
 
@@ -51,6 +53,8 @@ pub struct RunTally {
     pub tools: u64,
     /// Agents that were spawned.
     pub agents: u64,
+    /// What a second computation of graphs compared.
+    pub policy: PolicyTally,
     /// What happened at least once, of [`TELLING`].
     pub seen: BTreeSet<&'static str>,
 }
@@ -69,6 +73,7 @@ impl RunTally {
         self.models += other.models;
         self.tools += other.tools;
         self.agents += other.agents;
+        self.policy.add(&other.policy);
         self.seen.extend(&other.seen);
     }
 
@@ -80,6 +85,7 @@ impl RunTally {
         self.models += life.calls.0;
         self.tools += life.calls.1;
         self.agents += life.agents.len() as u64;
+        self.policy.add(&life.policy);
         self.seen.extend(&life.seen);
     }
 }

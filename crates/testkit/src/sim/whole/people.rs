@@ -17,7 +17,6 @@ use spinney_kernel::words::{AgentId, Body, By, CallId, Running, Seq};
 
 use super::plot::{Mode, Plot};
 use super::record::Record;
-use crate::fixture::parse;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
@@ -104,13 +103,13 @@ impl People {
                 self.halts += 1;
                 let enough = self.plot.dice(&format!("halts/{}", self.halts)).once_in(4);
                 let gives_up = self.plot.mode == Mode::Wild && enough;
-                self.want(if gives_up { Wish::Cancel(parse("lead")) } else { Wish::Raise });
+                self.want(if gives_up { Wish::Cancel(self.plot.root()) } else { Wish::Raise });
             }
             Event::TreeUnhalted => self.granted(&Wish::Raise),
             Event::CallAsked { agent, work: Work::Model(_), .. } => self.asked(agent),
             Event::AgentRedirected { agent, .. } => self.granted(&Wish::Redirect(agent.clone())),
             Event::MessageSent { from: By::Person, to, .. } => self.granted(&Wish::Send(to.clone())),
-            Event::AgentPaused { agent } if agent.as_str() != "lead" => {
+            Event::AgentPaused { agent } if *agent != self.plot.root() => {
                 self.granted(&Wish::Pause(agent.clone()));
                 self.want(Wish::Unpause(agent.clone()));
             }
@@ -171,7 +170,7 @@ impl People {
         if *asked != 2 || !self.plot.meddling {
             return;
         }
-        let root = agent.as_str() == "lead";
+        let root = *agent == self.plot.root();
         match self.plot.dice(&format!("person/{agent}")).below(12) {
             0 | 1 => self.want(Wish::Redirect(agent.clone())),
             2 => self.want(Wish::Send(agent.clone())),
@@ -189,7 +188,7 @@ impl People {
         }
         let agents: Vec<AgentId> = self.asked.keys().cloned().collect();
         let Some(agent) = dice.pick(&agents) else { return };
-        let root = agent.as_str() == "lead";
+        let root = agent == self.plot.root();
         let whim = dice.below(12);
         if let (4..11, Some((agent, at))) = (whim, dice.pick(&self.checkpoints)) {
             return self.want(Wish::Rollback(agent, at));
@@ -241,7 +240,7 @@ impl People {
             Wish::Raise => {
                 let add = Amounts::cost(12_000_000).with(Resource::Tokens, 12_000);
                 Request::Raise(Raise {
-                    agent: parse("lead"),
+                    agent: self.plot.root(),
                     add: add.with(Resource::ToolCalls, 4),
                     add_ms: 0,
                 })

@@ -6,9 +6,10 @@ use spinney_kernel::definition::{
     Approval, BudgetSpec, Caps, Compact, Definition, ModelSpec, OnLost, OnLow, OutputSchema, RateLimit,
     Recursion, Role, Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
-use spinney_kernel::words::Body;
+use spinney_kernel::words::{AgentId, Body, RoleName};
 
 use super::super::dice::Dice;
+use super::super::graphs::{self, GraphParts};
 use crate::fixture::parse;
 
 /// The roles of every plot.
@@ -85,8 +86,47 @@ impl Plot {
         if billed { OnLost::Presumed } else { OnLost::Repeatable }
     }
 
+    /// Whether its tree runs a graph instead of an agent that decides.
+    pub(super) fn is_graph(&self) -> bool {
+        self.dice("graph").once_in(3)
+    }
+
+    /// The root of its tree.
+    pub(super) fn root(&self) -> AgentId {
+        let role = if self.is_graph() { RoleName::of_graphs() } else { parse("lead") };
+        AgentId::of_role(&role)
+    }
+
+    /// What its graphs have. Who wins a race, what a failure cancels and what a ceiling stops depends on timing where
+    /// several effects run at once, and a crash changes when they end.
+    pub(super) fn graph_parts(&self) -> GraphParts<'static> {
+        let policies = match self.mode {
+            Mode::Serial | Mode::Wild => &GraphParts::POLICIES[..],
+            Mode::Parallel => &GraphParts::POLICIES[1..],
+        };
+        GraphParts {
+            // Helpers spawn nobody: a graph has many steps, and the process dies after each batch of them.
+            roles: &["helper", "helper", "helper", "worker"],
+            policies,
+            steps_max: 3,
+            depth: 1 + u32::from(self.dice("deep graph").once_in(6)),
+            list: self.is_graph(),
+            races: self.mode != Mode::Parallel,
+            timeouts: self.mode == Mode::Wild,
+            budgets: self.mode == Mode::Wild || (self.mode == Mode::Serial && !self.stops),
+        }
+    }
+
     /// The tree.
     pub(super) fn definition(&self) -> Definition {
+        let mut definition = self.plain_definition();
+        if self.is_graph() {
+            graphs::plant(&mut self.dice("planted"), &mut definition, self.graph_parts());
+        }
+        definition
+    }
+
+    fn plain_definition(&self) -> Definition {
         let mut dice = self.dice("definition");
         let (depth_max, children_max, agents_max, parallel_max) = match self.mode {
             Mode::Serial => (dice.between(1, 2), dice.between(1, 4), dice.between(3, 9), 1),

@@ -15,7 +15,9 @@ use spinney_kernel::world::World;
 use tokio::sync::watch;
 
 use super::super::clocks::Alarms;
+use super::super::graphs::GraphLaws;
 use super::super::law::{Law, Witness, hold};
+use super::super::policy::{Policies, PolicyTally};
 use super::super::start::Before;
 use super::coverage::shown;
 
@@ -49,6 +51,8 @@ struct Fold {
     contexts: Contexts,
     witness: Witness,
     alarms: Alarms,
+    graphs: GraphLaws,
+    policies: Policies,
 }
 
 impl Record {
@@ -100,6 +104,11 @@ impl Record {
     /// How many calls were stopped while they ran.
     pub(super) fn stopped(&self) -> u64 {
         self.kept().stopped
+    }
+
+    /// What was compared with a second computation of graphs.
+    pub(super) fn policy(&self) -> PolicyTally {
+        self.kept().tree.as_ref().map(|fold| fold.policies.tally()).unwrap_or_default()
     }
 
     /// What happened at least once.
@@ -209,6 +218,8 @@ impl Kept {
             contexts: Contexts::new(tree),
             witness: Witness::default(),
             alarms: Alarms::default(),
+            graphs: GraphLaws::default(),
+            policies: Policies::default(),
         });
         if fold.world.seq() != after || fold.world.tree() != tree {
             return Err(format!(
@@ -229,6 +240,8 @@ impl Kept {
             presumed_in_full(&fold.world, event)?;
             fold.witness.see(event)?;
             fold.alarms.see(event, now)?;
+            fold.graphs.see(&fold.world, event)?;
+            fold.policies.see(event)?;
             fold.world.apply(event);
             fold.contexts.apply(event);
             if let Event::CallResumed { call } = event {
