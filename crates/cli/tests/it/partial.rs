@@ -191,6 +191,44 @@ tools: { look: { say: seen } }
     ");
 }
 
+/// L33: of three children one hangs. When the time of the wait is over, the lead reads the two that completed in spawn
+/// order, that the result is partial and who is missing, and each source once with everybody who names it.
+#[test]
+fn l33_a_wait_brings_two_of_three_marked_as_partial_with_each_source_once() {
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: ash, goal: Ash., detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: elm, goal: Elm for ever., detach: true } }
+      - { tool: spawn_agent, args: { agent: helper, id: oak, goal: Oak., detach: true } }
+  - when: { agent: lead, turn: 2 }
+    call: [ { tool: wait_agent, args: { agents: [oak, elm, ash], timeout: 2s, sources: true } } ]
+  - { when: { agent: lead }, say: done }
+  - { when: { agent: helper, goal_contains: for ever }, hang: true }
+  - { when: { agent: helper, goal_contains: Ash }, think_ms: 200, say: 'See https://trees.example/wood/ and https://trees.example/ash' }
+  - { when: { agent: helper }, say: 'See https://www.trees.example/wood.' }
+tools: { look: { say: seen } }
+";
+    let stage = Stage::new();
+    let results = results(&stage, script).pop().unwrap();
+    let without_usage: Vec<&str> =
+        results.lines().map(|line| line.split_once(", used ").map_or(line, |(before, _)| before)).collect();
+    insta::assert_snapshot!(without_usage.join("\n"), @"
+    partial, time is up: 2 of 3 ended; still at work: elm; wait again, or cancel whom you need no more
+
+    [ash completed
+    See https://trees.example/wood/ and https://trees.example/ash
+
+    [oak completed
+    See https://www.trees.example/wood.
+
+    Sources:
+    - https://trees.example/wood/ (ash, oak)
+    - https://trees.example/ash (ash)
+    ");
+}
+
 /// X5: a wait for four children says that it is partial and who is missing, which ceiling stopped one and its progress;
 /// a long answer is shown as its beginning and a reference, and complete answers are unchanged.
 #[test]

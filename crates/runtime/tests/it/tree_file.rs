@@ -345,7 +345,8 @@ fn said(text: &str) -> Option<Said> {
 }
 
 /// Starts the tree in the kernel.
-fn started(definition: &Definition) -> Result<(), Refusal> {
+/// Whether a tree starts.
+pub(crate) fn started(definition: &Definition) -> Result<(), Refusal> {
     let mut world = World::new(TreeId::new([7; 16]));
     let request = Request::Start(Start { definition: Arc::new(definition.clone()), goal_tokens: None });
     let what = What::Request { by: By::Person, request: Box::new(request) };
@@ -684,38 +685,6 @@ pub(crate) fn splinter() -> impl Strategy<Value = String> {
         ])
         .prop_map(str::to_owned),
     ]
-}
-
-proptest! {
-    #[test]
-    fn no_mutated_file_makes_it_panic(
-        format in 0_usize..3,
-        cuts in proptest::collection::vec((any::<proptest::sample::Index>(), 0_usize..12, splinter()), 1..6),
-    ) {
-        let files = [("t.yaml", EVERY_KEY), ("t.json", EVERY_KEY_JSON), ("t.toml", EVERY_KEY_TOML)];
-        let (file, text) = files[format];
-        let mut chars: Vec<char> = text.chars().collect();
-        for (at, cut, put) in cuts {
-            let at = at.index(chars.len() + 1);
-            let end = (at + cut).min(chars.len());
-            chars.splice(at..end, put.chars());
-        }
-        let text: String = chars.into_iter().collect();
-        match TreeFile::parse(file, &text) {
-            Ok(tree) => prop_assert_eq!(started(&tree.with_goal("g").definition), Ok(())),
-            Err(error) => {
-                let lines = text.split('\n').count();
-                prop_assert!((1..=lines + 1).contains(&error.line), "{}", error);
-                prop_assert!(error.column >= 1 && !error.message.is_empty(), "{}", error);
-                prop_assert!(!error.to_string().contains('\n'), "{}", error);
-            }
-        }
-    }
-
-    #[test]
-    fn no_text_at_all_makes_it_panic(format in 0_usize..3, text in "\\PC{0,200}") {
-        let _ = TreeFile::parse(["t.yaml", "t.json", "t.toml"][format], &text);
-    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind, Time};
 use spinney_testkit::settled;
 
-use crate::tree_file::{EVERY_KEY, EVERY_KEY_JSON, EVERY_KEY_TOML, splinter};
+use crate::tree_file::{EVERY_KEY, EVERY_KEY_JSON, EVERY_KEY_TOML, splinter, started};
 
 /// The errors of a text, one on each line.
 fn errors(text: &str) -> String {
@@ -206,12 +206,12 @@ fn the_worst_case_is_the_smallest_of_what_the_ceilings_allow() {
     assert_eq!(call.cost, Some(8_500 * 1_000 + 2_500 * 4_000));
 }
 
-fn pick<'a, T: ?Sized>(seed: &mut u64, of: &[&'a T]) -> &'a T {
+pub(crate) fn pick<'a, T: ?Sized>(seed: &mut u64, of: &[&'a T]) -> &'a T {
     of[draw(seed, of.len() as u64) as usize]
 }
 
 /// A number below `end`.
-fn draw(seed: &mut u64, end: u64) -> u64 {
+pub(crate) fn draw(seed: &mut u64, end: u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) % end
 }
@@ -244,7 +244,7 @@ fn random_file(seed: &mut u64) -> String {
 }
 
 /// Answers, fails and spawns by chance, and bills within what was held.
-fn random_model(seed: u64) -> FunctionModel {
+pub(crate) fn random_model(seed: u64) -> FunctionModel {
     let calls = Arc::new(AtomicU64::new(seed));
     FunctionModel::new(move |attempt| {
         let mut seed = calls.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
@@ -325,9 +325,9 @@ fn a_root_that_cannot_pay_its_first_call_is_known_before_it_starts() {
 
 proptest! {
     /// Whatever a file holds, reading all of it ends, agrees with reading it up to the first error, and what is read can
-    /// be checked.
+    /// be checked and starts. An error has a place in the file and fits on a line.
     #[test]
-    fn no_mutated_file_makes_a_check_panic(
+    fn no_mutated_file_breaks_reading_or_checking(
         format in 0_usize..3,
         cuts in proptest::collection::vec((any::<proptest::sample::Index>(), 0_usize..12, splinter()), 1..6),
     ) {
@@ -346,12 +346,17 @@ proptest! {
                 prop_assert!(first.is_ok());
                 let problems = tree.check(&tree.definition);
                 prop_assert!(problems.iter().all(|problem| problem.what.line >= 1));
+                prop_assert_eq!(started(&tree.clone().with_goal("g").definition), Ok(()));
                 let _ = WorstCase::of(&tree.definition, Time(0));
                 let _ = tree.with_inputs(&[], &|_| None);
             }
             Err(errors) => {
                 let first = first.unwrap_err();
                 prop_assert!(errors.errors.contains(&first), "{first} is not among {errors}");
+                let lines = text.split('\n').count();
+                prop_assert!((1..=lines + 1).contains(&first.line), "{}", first);
+                prop_assert!(first.column >= 1 && !first.message.is_empty(), "{}", first);
+                prop_assert!(!first.to_string().contains('\n'), "{}", first);
             }
         }
     }

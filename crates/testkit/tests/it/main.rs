@@ -19,6 +19,7 @@ mod findings;
 mod fixed_bugs;
 mod followup;
 mod golden;
+mod graph_flow;
 mod halt;
 mod isolation;
 mod lease;

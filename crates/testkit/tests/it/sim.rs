@@ -43,10 +43,13 @@ fn v16_a_few_random_trees_never_pass_a_ceiling() {
 }
 
 /// O8, O10, O12, X4: random graphs with random failures, cancels, ceilings and crashes. A step runs only with its inputs, a
-/// group ends after its members, a race leaves no survivor, what succeeded is undone in reverse order once, and every
-/// law of trees holds.
+/// group ends after its members, a race leaves no survivor, what succeeded is undone in reverse order once, every law of
+/// trees holds, and each step, group and graph ends as a second computation of its policy says.
 #[test]
 fn random_graphs_keep_their_laws() {
     let tally = sim::run(7_000_000_000, 150_000).unwrap_or_else(|broken| panic!("{broken}"));
     assert!(tally.nodes > 1_000 && tally.undone > 2, "too few graphs: {tally:?}");
+    let policy = tally.policy;
+    assert!(policy.graphs.iter().all(|graphs| *graphs > 20), "too few ends of graphs: {policy:?}");
+    assert!(policy.inputs > 50 && policy.races > 5, "too little was compared: {policy:?}");
 }

@@ -4,10 +4,11 @@
 use spinney_testkit::sim::whole::{Case, LIVES, Mode, Place, RunTally, TELLING, Try};
 
 /// Runs seeds in every mode on two threads.
-fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> RunTally {
+fn run(seeds: impl IntoIterator<Item = u64>, place: &Place, tries: Try) -> RunTally {
+    let seeds: Vec<u64> = seeds.into_iter().collect();
     let half = |odd: u64| {
         let mut tally = RunTally::default();
-        for seed in seeds.clone().filter(|seed| seed % 2 == odd) {
+        for seed in seeds.iter().copied().filter(|seed| seed % 2 == odd) {
             for mode in Mode::ALL {
                 let case = Case { seed, mode, place: place.clone() };
                 tally.add(&case.run(tries).unwrap_or_else(|broken| panic!("{broken}")));
@@ -33,6 +34,19 @@ fn run(seeds: std::ops::Range<u64>, place: &Place, tries: Try) -> RunTally {
 fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
     let tally = run(1..41, &Place::Memory, Try::Every);
     assert!(tally.positions > 2_000 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
+}
+
+/// O7, O8, O10, S9, X4: random graphs of every kind on the real runtime, with failures, cancels, ceilings and a crash at
+/// every position of the journal. Each step, group and graph ends as a second computation of its policy says, whatever
+/// crashed, and every step read the values that it asked for.
+#[test]
+fn graphs_come_to_what_their_policy_says_wherever_the_process_dies() {
+    let is_graph = |seed: &u64| Case { seed: *seed, mode: Mode::Serial, place: Place::Memory }.is_graph();
+    let tally = run((3_000..3_030).filter(is_graph), &Place::Memory, Try::Every);
+    let policy = tally.policy;
+    assert!(policy.graphs.iter().all(|graphs| *graphs > 20), "too few ends of graphs: {policy:?}");
+    assert!(policy.nodes > 2_000 && policy.inputs > 50, "too little was compared: {policy:?}");
+    assert!(policy.races > 10 && policy.undone > 10, "too few races or undone steps: {policy:?}");
 }
 
 /// X2: several crashes of one tree, some of them during recovery, and clean shutdowns. Every kind of event happens in
