@@ -59,8 +59,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Events(args) => events::events(home, args, terminal).await,
         Command::Show(args) => show::show(home, &args, terminal),
         Command::Questions(args) => questions::questions(home, &args).await,
-        Command::Shared(Shared { id, key: Some(key), set: Some(set), expect_version, .. }) => {
-            steer::write_value(home, id.as_deref(), &key, &set, expect_version).await
+        Command::Shared(Shared { tree, key: Some(key), set: Some(set), expect_version, .. }) => {
+            steer::write_value(home, tree.text(), &key, &set, expect_version).await
         }
         Command::Shared(args) => shared::shared(home, &args).await,
         Command::Top(args) => top::top(home, &args, terminal).await,

@@ -98,12 +98,12 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
 /// Writes a shared value: JSON as it is, anything else as a text.
 pub(super) async fn write_value(
     home: &Path,
-    id: Option<&str>,
+    tree: &str,
     key: &str,
     set: &str,
     expect_version: Option<u64>,
 ) -> Result<Exit> {
-    let (place, _) = whom(home, id.unwrap_or("last"), None)?;
+    let (place, _) = whom(home, tree, None)?;
     let name: ValueName = key.parse()?;
     let is_json = serde_json::from_str::<serde_json::Value>(set).is_ok();
     let json = if is_json { set.to_owned() } else { serde_json::Value::from(set).to_string() };

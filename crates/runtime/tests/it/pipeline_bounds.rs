@@ -16,7 +16,7 @@ fn random_file(seed: &mut u64) -> String {
     let mut steps = String::new();
     for _ in 0..=draw(seed, 3) {
         let node = node(seed, 2);
-        write!(steps, "    - {node}\n").unwrap();
+        writeln!(steps, "    - {node}").unwrap();
     }
     let price = pick(seed, &["0.25", "0.000001", "3.3333333"]);
     let cap = pick(seed, &["50", "300", "1500"]);
