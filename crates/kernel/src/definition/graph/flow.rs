@@ -158,8 +158,9 @@ impl<'a> Flow<'a, '_> {
     /// Every scope whose values a node can see, the innermost first.
     fn scopes(&self, ix: NodeIx) -> Vec<Option<NodeIx>> {
         let inner = std::iter::successors(self.scope(ix), |scope| match &self.graph.node(*scope).kind {
-            // The members of a map see what is around the map; a member of a race is inside its own scope.
-            NodeKind::Map { .. } => self.scope(*scope),
+            // The members of a map see what is around the map, unless that is the map itself: as a member of a race or
+            // vote it is inside its own scope, like any other.
+            NodeKind::Map { .. } if self.scope(*scope) != Some(*scope) => self.scope(*scope),
             _ => self.graph.node(*scope).parent.and_then(|parent| self.scope(parent)),
         });
         inner.map(Some).chain([None]).collect()

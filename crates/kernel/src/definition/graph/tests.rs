@@ -35,6 +35,29 @@ fn problems(written: &Value) -> Vec<String> {
     parse(written).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
+/// A map that is itself a member of a race or vote: looking for its scopes once never ended.
+#[test]
+fn a_map_can_be_a_member_of_a_race_or_vote() {
+    for group in ["race", "vote"] {
+        let inner = json!([
+            step("a", &json!({ "output_to": "a" })),
+            step("b", &json!({ "input_from": ["a", "docs"] }))
+        ]);
+        let map = json!({ "map": inner, "over": "docs" });
+        let other = step("other", &json!({}));
+        let graph = |map: &Value| {
+            sequence(&[
+                json!({ group: [map, other], "output_to": "won" }),
+                step("c", &json!({ "input_from": ["won"] })),
+            ])
+        };
+        parse(&graph(&map)).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let mut unknown = map;
+        unknown["map"][1]["input_from"] = json!(["nobody"]);
+        assert_eq!(problems(&graph(&unknown)).len(), 1);
+    }
+}
+
 #[test]
 fn every_kind_of_node_is_read_and_survives_the_journal() {
     let graph = json!({
