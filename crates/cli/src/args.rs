@@ -203,6 +203,9 @@ impl Command {
 
     /// Whether its output is JSON and its last line a result, whatever happens.
     pub(crate) const fn ends_in_a_result(&self) -> bool {
+        if let Self::Exec(exec) = self {
+            return exec.json;
+        }
         matches!(
             self,
             Self::Run(Run { json: true, .. })

@@ -24,7 +24,7 @@ pub(crate) enum AnthropicKey {
 }
 
 /// Variables that would show the program a key of the user, or lead it past the gateway.
-const REMOVED: [&str; 12] = [
+const REMOVED: [&str; 13] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
@@ -35,11 +35,20 @@ const REMOVED: [&str; 12] = [
     "CLAUDE_CODE_USE_FOUNDRY",
     "CLAUDE_CODE_USE_VERTEX",
     "CODEX_API_KEY",
+    "OPENAI_API_BASE",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
 ];
 
 impl UserEnvironment {
+    /// The keys in it.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let anthropic = self.anthropic_key.as_ref().map(|key| match key {
+            AnthropicKey::ApiKey(text) | AnthropicKey::AuthToken(text) => text.as_str(),
+        });
+        anthropic.into_iter().chain(self.open_ai_key.as_deref())
+    }
+
     pub(crate) fn read() -> Self {
         let api_key = variable("ANTHROPIC_API_KEY").map(AnthropicKey::ApiKey);
         Self {
@@ -71,6 +80,8 @@ pub(crate) fn program_start(
         ("ANTHROPIC_BASE_URL", anthropic.as_str()),
         (anthropic_key, key),
         ("OPENAI_BASE_URL", open_ai.as_str()),
+        // Its older name.
+        ("OPENAI_API_BASE", open_ai.as_str()),
         ("OPENAI_API_KEY", key),
         ("CODEX_API_KEY", key),
         ("NO_PROXY", no_proxy.as_str()),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::TreeId;
+use spinney_store::SqliteJournal;
 
 use crate::open_home;
 
@@ -22,20 +23,16 @@ pub(crate) fn home_of(home: &Path, tree: TreeId) -> PathBuf {
     home.join(FOLDER).join(tree.to_string())
 }
 
-/// Makes the folders above the home of a run: for their owner only, and no link.
+/// Makes the folders above the home of a run: for their owner only, and in a home of ours.
 pub(crate) fn make(home: &Path) -> Result<()> {
-    for folder in [home.to_owned(), home.join(FOLDER)] {
-        if let Some(above) = folder.parent().filter(|above| !above.as_os_str().is_empty()) {
-            fs::create_dir_all(above)?;
-        }
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            made => made.with_context(|| format!("cannot create {}", folder.display()))?,
-        }
-    }
+    let what = || format!("cannot open {} (use --home for another one)", home.display());
+    SqliteJournal::prepare_folder(home).with_context(what)?;
     let folder = home.join(FOLDER);
-    let about = fs::symlink_metadata(&folder)?;
-    if !about.is_dir() {
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        made => made.with_context(|| format!("cannot create {}", folder.display()))?,
+    }
+    if !fs::symlink_metadata(&folder)?.is_dir() {
         bail!("{} is no folder of ours: move it away, or choose another home", folder.display());
     }
     Ok(())

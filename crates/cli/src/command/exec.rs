@@ -33,6 +33,8 @@ use crate::exit::Exit;
 use crate::hint::about;
 use crate::ids::short;
 use crate::program::{Program, base_name, exit_code, was_interrupted};
+use crate::result::{Outcome, failed};
+use crate::screen::Style;
 use crate::wording::counted;
 use crate::{exec_homes, open_home, out};
 
@@ -65,16 +67,22 @@ enum End {
 }
 
 pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
+    let style = if args.json { Style::Json } else { Style::Lines };
+    let ended = run(home, args).await;
+    ended.map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))
+}
+
+async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let Some((program, program_args)) = args.program.split_first() else {
         bail!("name a program after `--`")
     };
     allow_many_connections();
+    let user = UserEnvironment::read();
     let ready = match &args.resume {
         Some(id) => resume(home, id).await?,
-        None => start(home, &args).await?,
+        None => start(home, &args, &user).await?,
     };
     let listening = listen(&ready.path)?;
-    let user = UserEnvironment::read();
     let given_up = Arc::new(AtomicBool::new(false));
     let settings = settings(&ready, &args, &user);
     let notices = notices(&ready, &args, &given_up);
@@ -152,7 +160,7 @@ fn allow_many_connections() {
 }
 
 /// Starts the tree of a new run.
-async fn start(home: &Path, args: &args::Exec) -> Result<Ready> {
+async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result<Ready> {
     let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
     let path = exec_homes::home_of(home, tree);
     exec_homes::make(home)?;
@@ -166,7 +174,7 @@ async fn start(home: &Path, args: &args::Exec) -> Result<Ready> {
         on_low: args.on_low.on_low(),
     };
     let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
-    let definition = exec_definition(&name, &goal(&args.program), &budget)?;
+    let definition = exec_definition(&name, &goal(&args.program, user), &budget)?;
     let tree = match opened.start_as(tree, definition).await {
         Ok(tree) => tree,
         Err(StartError::Journal(fault)) => return Err(fault.into()),
@@ -180,7 +188,7 @@ async fn resume(home: &Path, id: &str) -> Result<Ready> {
     let path = exec_homes::find(home, id)?;
     if !exec_homes::is_of_exec(&path) {
         bail!(
-            "`{id}` is no run of `spinney exec`: continue a tree with `{}`",
+            "`{id}` was not started by `exec`: continue it with `{}`",
             crate::hint::command(home, &["resume", id])
         );
     }
@@ -206,11 +214,12 @@ fn open(path: &Path) -> Result<(Arc<Home>, Arc<Rendezvous>)> {
     Ok((Arc::new(opened), rendezvous))
 }
 
-/// What was started, for people.
-fn goal(program: &[OsString]) -> String {
+/// What was started, for people. A key of the user in it is hidden.
+fn goal(program: &[OsString], user: &UserEnvironment) -> String {
     const GOAL_CHARS_MAX: usize = 2_000;
     let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    words.join(" ").chars().take(GOAL_CHARS_MAX).collect()
+    let goal = user.keys().fold(words.join(" "), |goal, key| goal.replace(key, "[key]"));
+    goal.chars().take(GOAL_CHARS_MAX).collect()
 }
 
 fn settings(ready: &Ready, args: &args::Exec, user: &UserEnvironment) -> GatewaySettings {

@@ -64,10 +64,7 @@ async fn take_up(
     }
     drop(journal);
     if exec_homes::is_of_exec(path) {
-        bail!(
-            "this tree is a run of `spinney exec`: continue it with `{}`",
-            go_on(path, known.tree, known.state)
-        );
+        bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
     }
     let journal = Arc::new(open_home::write(path)?);
     let listening = listen(path)?;

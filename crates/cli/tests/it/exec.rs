@@ -319,6 +319,12 @@ fn the_homes_of_runs_are_private_and_no_link_is_followed() {
     let refused = exec(&stage, &upstream, &[], "true").end();
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+    let stage = Stage::new().at("foreign");
+    fs::create_dir(stage.home()).unwrap();
+    fs::write(stage.home().join("letter.txt"), "mine").unwrap();
+    let refused = exec(&stage, &upstream, &[], "true").end();
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert_eq!(fs::read_dir(stage.home()).unwrap().count(), 1, "nothing was written");
 }
 
 /// `--no-bodies` keeps only counts; `--json` ends in a result with every agent.

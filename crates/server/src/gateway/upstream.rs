@@ -136,7 +136,7 @@ impl Upstream {
             return Ok(());
         }
         let message = format!(
-            "there is no key for {}: set {} in the environment of `spinney exec`",
+            "there is no key for {}: set {} in your environment and start the run again",
             api.base_url(),
             server.key_variable
         );

@@ -118,6 +118,15 @@ impl SqliteJournal {
         Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
     }
 
+    /// Checks that a folder is a home or may become one, and creates it if it does not exist. Opens no journal, so it
+    /// works beside a process that writes there.
+    ///
+    /// # Errors
+    /// If the folder belongs to somebody or something else.
+    pub fn prepare_folder(home: &Path) -> Result<(), JournalFault> {
+        HomeFolder::to_write(home).map(drop)
+    }
+
     /// Accepts that confirmed commits are missing from a home, so that it opens again. Returns what was lost, or
     /// `None` if nothing is missing. A copy of everything that was found stays in the home.
     ///

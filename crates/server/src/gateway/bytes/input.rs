@@ -53,7 +53,7 @@ pub struct KnownInput {
 /// An input that has no bound: part of it is not in the request, and the model's context is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the input has {part}, whose size is unknown, and so is the context of the model: send the text itself, or use a model that `spinney models` lists with its context"
+    "the input has {part}, whose size is unknown, and so is the context of the model: send the text itself, or use a model whose context is in the price table"
 )]
 pub struct UnboundedInput {
     part: &'static str,
