@@ -364,12 +364,25 @@ async fn finish(tree: &Tree, how: Result<(), Failure>) {
     // A tree that has ended meanwhile needs nothing.
     match how {
         Ok(()) => {
+            finish_agents(tree).await;
             let result = Body::text("the program ended with exit code 0");
             let _ = tree.request(By::Person, Finish { agent, result }).await;
         }
         Err(error) => {
             let _ = tree.request(By::Person, Fail { agent, error, partial: None }).await;
         }
+    }
+}
+
+/// Ends the agents of a program that has ended well, the deepest first: none of them was stopped.
+async fn finish_agents(tree: &Tree) {
+    let Ok(look) = tree.look().await else { return };
+    let mut agents: Vec<AgentView> =
+        look.agents.into_iter().filter(|agent| agent.parent.is_some() && agent.limit.is_some()).collect();
+    agents.sort_by_key(|agent| std::cmp::Reverse(agent.depth));
+    for AgentView { agent, .. } in agents {
+        // One that has ended meanwhile needs nothing.
+        let _ = tree.request(By::Person, Finish { agent, result: Body::text("its program ended") }).await;
     }
 }
 
