@@ -1,12 +1,13 @@
 //! Claude Code and Codex under `spinney exec`: the tree that their calls make, and its bill.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use serde_json::Value;
 use spinney_kernel::budget::Usage;
 
-use super::outside::{DONE, KEY, Program, ended, play};
-use crate::provider::Provider;
+use super::outside::{DONE, KEY, OAKS, Program, TASK, ended, play};
+use crate::provider::{Answer, Provider, Question};
 use crate::stage::{Playing, Stage};
 
 /// Starts a program with its task under `spinney exec`.
@@ -50,46 +51,51 @@ pub(super) fn billed(program: Program, provider: &Provider) -> BTreeMap<Option<S
     billed
 }
 
-/// What the journal of the last tree has for each agent, by its path.
-pub(super) fn booked(events: &[Value]) -> BTreeMap<String, u64> {
-    let mut booked = BTreeMap::new();
+/// What the journal has of an agent.
+#[derive(Debug, Default)]
+pub(super) struct BookedAgent {
+    goal: String,
+    cost_nanos: u64,
+}
+
+/// What the journal has of each agent, by its path.
+pub(super) fn booked(events: &[Value]) -> BTreeMap<String, BookedAgent> {
+    let mut booked = BTreeMap::<_, BookedAgent>::new();
     for event in events {
-        let path = event["path"].as_str().unwrap_or_default().to_owned();
+        let agent = || event["path"].as_str().unwrap().to_owned();
         match event["type"].as_str().unwrap() {
-            "agent_spawned" => booked.insert(path, 0),
-            "call_ended" | "attempt_failed" => {
-                booked
-                    .entry(path)
-                    .and_modify(|spent| *spent += event["spent"]["cost_nanos"].as_u64().unwrap_or(0));
-                None
+            "agent_spawned" => {
+                booked.entry(agent()).or_default().goal = event["goal"].as_str().unwrap().to_owned();
             }
-            _ => None,
-        };
+            "call_ended" | "attempt_failed" => {
+                let spent = event["spent"]["cost_nanos"].as_u64().unwrap_or_default();
+                booked.entry(agent()).or_default().cost_nanos += spent;
+            }
+            _ => {}
+        }
     }
     booked
 }
 
-/// Each agent of the program is an agent of the tree, and has what the provider bills for it.
-pub(super) fn assert_bill(program: Program, provider: &Provider, events: &[Value]) {
+/// Each agent of the program is an agent of the tree, and has what the provider bills for it. Returns the paths of the
+/// agents by the names that the program gives them.
+pub(super) fn assert_bill(program: Program, provider: &Provider, events: &[Value]) -> BTreeMap<String, String> {
     let (billed, booked) = (billed(program, provider), booked(events));
-    assert_eq!(billed.len(), 3, "{program:?} {billed:?}");
-    let (root, _) = booked.first_key_value().unwrap();
-    assert_eq!(booked[root], billed[&None], "{program:?} {booked:?}");
-    assert!(
-        booked.keys().skip(1).all(|path| path.starts_with(&format!("{root}/"))),
-        "{program:?} {booked:?}"
-    );
-    let sorted = |nanos: Vec<u64>| {
-        let mut nanos = nanos;
-        nanos.sort_unstable();
-        nanos
-    };
-    let by_journal = sorted(booked.values().copied().collect());
-    assert_eq!(sorted(billed.values().copied().collect()), by_journal, "{program:?} {billed:?} {booked:?}");
+    assert_eq!(billed.len(), booked.len(), "{program:?} {billed:?} {booked:?}");
+    let (root, main) = booked.first_key_value().unwrap();
+    assert_eq!(main.cost_nanos, billed[&None], "{program:?} {booked:?}");
+    let parts = billed.iter().filter_map(|(name, nanos)| Some((name.clone()?, *nanos)));
+    let paths = parts.map(|(name, nanos)| {
+        let (path, agent) = booked.iter().find(|(_, agent)| agent.goal.contains(&name)).unwrap();
+        assert_eq!(agent.cost_nanos, nanos, "{program:?} {name} {booked:?}");
+        (name, path.clone())
+    });
+    let paths = paths.collect();
     // The root pays for itself and for everybody below it.
     let ends = |event: &&Value| event["type"] == "agent_ended" && event["path"] == root.as_str();
     let total = &events.iter().find(ends).unwrap()["spent"]["cost_nanos"];
     assert_eq!(total.as_u64(), Some(billed.values().sum()), "{program:?}");
+    paths
 }
 
 /// G10 (by the real programs): each sub-agent is an agent of the tree below the main one, and what is booked for each is what
@@ -102,11 +108,52 @@ fn g10_each_sub_agent_of_a_real_program_is_an_agent_and_pays_for_itself() {
         assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
         assert!(ended.out.contains(DONE), "{program:?} {ended:?}");
         let events = stage.spinney(&["events", "last", "--json"]).json();
-        assert_bill(program, &provider, &events);
+        let paths = assert_bill(program, &provider, &events);
+        assert_eq!(paths.len(), 2, "{program:?}");
+        assert!(paths.values().all(|path| path.split('/').count() == 2), "{program:?} {paths:?}");
 
         let verified = stage.spinney(&["replay", "last", "--verify"]);
         assert_eq!(verified.code, Some(0), "{verified:?}");
-        let told = format!("{}{}{events:?}", ended.out, ended.err);
-        assert!(!told.contains(KEY), "the key of the user is for the provider alone");
+        let told = format!("{}{}", ended.out, ended.err);
+        assert!(!told.contains(KEY), "{program:?}: {told}");
+        // In the home of the run, and in the home of the program.
+        let found = Command::new("grep").args(["-rla", KEY, "."]).current_dir(stage.folder()).output().unwrap();
+        assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "the user's key is for the provider alone");
+    }
+}
+
+/// G10 (by the real programs): an agent below a sub-agent is below it in the tree, too.
+#[test]
+fn g10_a_sub_agent_of_a_sub_agent_is_below_it_in_the_tree() {
+    const LEAVES: &str = "Describe the leaves.";
+    for program in Program::ALL {
+        let stage = Stage::new();
+        let provider = Provider::new(move |question| {
+            if question.has(LEAVES) {
+                let usage = Usage { input: 401, cached_input: 89, output: 43, ..Usage::default() };
+                return Answer::says("The leaves are green.", usage);
+            }
+            if question.has(TASK) || !question.has(OAKS) {
+                return program.answer(question);
+            }
+            let usage = Usage { input: 409, output: 47, ..Usage::default() };
+            match question.results.is_empty() {
+                true => program.spawns(Answer::says("One more.", usage), "leaves", LEAVES),
+                false => program.waits(question, 1).unwrap_or_else(|| program.answer(question)),
+            }
+        });
+        let ended = ended(exec(&stage, program, &provider, &["--budget-usd", "20"]));
+        assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
+        let events = stage.spinney(&["events", "last", "--json"]).json();
+        let paths = assert_bill(program, &provider, &events);
+        let path_of = |task: &str| {
+            let asked = |(question, _): &&(Question, Answer)| question.has(task) && !question.has(TASK);
+            let answered = provider.answered();
+            let (question, _) = answered.iter().find(asked).unwrap();
+            paths[&program.agent(question).unwrap()].clone()
+        };
+        let (oaks, leaves) = (path_of(OAKS), path_of(LEAVES));
+        assert!(leaves.starts_with(&format!("{oaks}/")), "{program:?} {oaks} {leaves}");
+        assert_eq!((oaks.split('/').count(), paths.len()), (2, 3), "{program:?} {paths:?}");
     }
 }

@@ -102,7 +102,7 @@ impl Program {
     }
 
     /// How its model spawns a sub-agent.
-    fn spawns(self, answer: Answer, name: &str, task: &str) -> Answer {
+    pub(super) fn spawns(self, answer: Answer, name: &str, task: &str) -> Answer {
         match self {
             // In the background the main agent would go on, and hear of the end of its sub-agents in more turns.
             Self::ClaudeCode => answer.calls(
@@ -114,6 +114,16 @@ impl Program {
                 json!({ "task_name": name, "message": task, "fork_turns": "none" }),
             ),
         }
+    }
+
+    /// How its model waits until this many sub-agents have ended, if it must: Claude Code waits by itself.
+    pub(super) fn waits(self, question: &Question, parts: usize) -> Option<Answer> {
+        let ended = question.users.iter().filter(|text| text.contains("FINAL_ANSWER")).count();
+        (self == Self::Codex && ended < parts).then(|| {
+            let usage =
+                Usage { input: 227, cached_input: 1_511, output: 13, reasoning: 7, ..Usage::default() };
+            Answer::says("", usage).calls("collaboration/wait_agent", json!({ "timeout_ms": 60_000 }))
+        })
     }
 
     /// How its model runs a command.
@@ -144,12 +154,8 @@ impl Program {
             let answer = Answer::says("Two describe it.", self.counted(usage));
             return self.spawns(self.spawns(answer, "oaks", OAKS), "birches", BIRCHES);
         }
-        let ended = question.users.iter().filter(|text| text.contains("FINAL_ANSWER")).count();
-        if self == Self::Codex && ended < 2 {
-            let usage =
-                Usage { input: 227, cached_input: 1_511, output: 13, reasoning: 7, ..Usage::default() };
-            return Answer::says("", usage)
-                .calls("collaboration/wait_agent", json!({ "timeout_ms": 60_000 }));
+        if let Some(wait) = self.waits(question, 2) {
+            return wait;
         }
         let usage = Usage {
             input: 223,
