@@ -79,7 +79,11 @@ pub(super) fn booked(events: &[Value]) -> BTreeMap<String, BookedAgent> {
 
 /// Each agent of the program is an agent of the tree, and has what the provider bills for it. Returns the paths of the
 /// agents by the names that the program gives them.
-pub(super) fn assert_bill(program: Program, provider: &Provider, events: &[Value]) -> BTreeMap<String, String> {
+pub(super) fn assert_bill(
+    program: Program,
+    provider: &Provider,
+    events: &[Value],
+) -> BTreeMap<String, String> {
     let (billed, booked) = (billed(program, provider), booked(events));
     assert_eq!(billed.len(), booked.len(), "{program:?} {billed:?} {booked:?}");
     let (root, main) = booked.first_key_value().unwrap();
@@ -117,7 +121,8 @@ fn g10_each_sub_agent_of_a_real_program_is_an_agent_and_pays_for_itself() {
         let told = format!("{}{}", ended.out, ended.err);
         assert!(!told.contains(KEY), "{program:?}: {told}");
         // In the home of the run, and in the home of the program.
-        let found = Command::new("grep").args(["-rla", KEY, "."]).current_dir(stage.folder()).output().unwrap();
+        let found =
+            Command::new("grep").args(["-rla", KEY, "."]).current_dir(stage.folder()).output().unwrap();
         assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "the user's key is for the provider alone");
     }
 }

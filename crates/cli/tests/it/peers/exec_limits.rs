@@ -1,12 +1,13 @@
-//! Claude Code and Codex under `spinney exec`, at a ceiling and at a deadline.
+//! Claude Code and Codex under `spinney exec`, at a ceiling, at a deadline and after a kill.
 
 use std::time::Duration;
 
+use serde_json::Value;
 use spinney_kernel::budget::Usage;
 
-use super::exec::{assert_bill, exec};
-use super::outside::{DONE, Program, ended, ended_within};
-use crate::provider::{Answer, Pace, Provider, Question};
+use super::exec::{assert_bill, billed, exec};
+use super::outside::{BIRCHES, DONE, OAKS, Program, ended, ended_within};
+use crate::provider::{Answer, Exchange, Pace, Provider, Question};
 use crate::stage::Stage;
 
 /// How long a program may take that is stopped at its limit: two seconds to start, and it does not try again for long.
@@ -81,5 +82,45 @@ fn a_deadline_ends_a_real_program_in_the_middle_of_an_answer() {
         let of_type = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
         let (held, spent) = (&of_type("call_started")["held"], &of_type("call_ended")["spent"]);
         assert_eq!(held["cost_nanos"], spent["cost_nanos"], "{program:?}: nobody knows its usage");
+    }
+}
+
+/// G11 (by the real programs): a killed gateway loses no booking. What was asked for and has no recorded end is booked at its
+/// hold, and the same ledger goes on with the program started again.
+#[test]
+fn g11_a_killed_gateway_loses_no_booking_of_a_real_program() {
+    for program in Program::ALL {
+        let stage = Stage::new();
+        let provider = Provider::new(move |question| {
+            let is_part = question.has(OAKS) || question.has(BIRCHES);
+            program.answer(question).at(if is_part { Pace::Late } else { Pace::AtOnce })
+        });
+        let playing = exec(&stage, program, &provider, &["--budget-usd", "20"]);
+        provider.until("a request of each sub-agent", |exchanges| {
+            let is_late = |exchange: &&Exchange| {
+                exchange.answered.as_ref().is_some_and(|(_, answer)| answer.pace == Pace::Late)
+            };
+            exchanges.iter().filter(is_late).count() == 2
+        });
+        playing.kill();
+        provider.release();
+        let ended = ended(exec(&stage, program, &provider, &["--resume", "last"]));
+        assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
+        assert!(ended.out.contains(DONE), "{program:?} {ended:?}");
+
+        let events = stage.spinney(&["events", "last", "--json"]).json();
+        let of_type = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
+        let held = |call: &Value| {
+            let started = of_type("call_started").find(|event| event["call"] == *call).unwrap();
+            started["held"]["cost_nanos"].as_u64().unwrap()
+        };
+        let spent = |event: &Value| event["spent"]["cost_nanos"].as_u64().unwrap_or_default();
+        let presumed = of_type("call_ended").filter(|event| spent(event) == held(&event["call"])).count();
+        assert!(presumed >= 2, "{program:?}: {presumed} calls have no recorded end");
+        let booked: u64 = of_type("call_ended").chain(of_type("attempt_failed")).map(spent).sum();
+        let billed: u64 = billed(program, &provider).values().sum();
+        assert!(booked >= billed, "{program:?}: {booked} booked, {billed} billed");
+        let verified = stage.spinney(&["replay", "last", "--verify"]);
+        assert_eq!(verified.code, Some(0), "{verified:?}");
     }
 }

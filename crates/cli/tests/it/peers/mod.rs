@@ -5,6 +5,7 @@
 mod aimock;
 mod exec;
 mod exec_limits;
+mod exec_options;
 mod exec_processes;
 mod outside;
 mod outside_directly;
