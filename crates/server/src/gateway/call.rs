@@ -93,7 +93,7 @@ impl OutsideRequest {
         let PricedModel { name, context } = run.models.find(&run.tree, api, wire, is_own).await?;
         let known = run.known_input(agent, wire);
         let counted = Arc::clone(&self.call);
-        let count = move || counted.input_tokens_max(context, known.as_ref());
+        let count = move || counted.input_tokens_max(context, known.as_deref());
         let input_tokens = off_worker(self.body.bytes.len(), count).await?;
         let input_tokens = input_tokens
             .map_err(|none| GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))?;

@@ -14,9 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use super::bytes::{
-    CallRequest, GatewayError, GatewayErrorKind, GatewayRoute, ProviderApi, Speaker, headers_up,
-};
+use super::bytes::{CallRequest, GatewayError, GatewayErrorKind, GatewayRoute, Speaker, headers_up};
 use super::call::{OutsideRequest, off_worker, pass};
 use super::client::{ClientBody, client, whole};
 use super::run::Run;
@@ -58,12 +56,16 @@ async fn serve(stream: TcpStream, run: &Arc<Run>) {
         let run = Arc::clone(run);
         async move { Ok::<_, Infallible>(answer(request, run).await) }
     });
-    let served = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        .serve_connection(TokioIo::new(stream), service);
+    let served = tokio::select! {
+        served = serving => served,
+        // Nothing outlives its run.
+        () = run.broken_off.cancelled() => Ok(()),
+    };
     if let Err(error) = served {
         tracing::debug!(target: "spinney::gateway", %error, "connection ended");
     }
@@ -131,7 +133,7 @@ async fn take(
             calls.spawn(async move { pass(&run, api, method, &url, up, body, client).await });
         }
     }
-    response.await.map_err(|_| lost(api))
+    response.await.map_err(|_| lost())
 }
 
 fn not_found(method: &Method, uri: &Uri) -> GatewayError {
@@ -143,6 +145,6 @@ fn not_found(method: &Method, uri: &Uri) -> GatewayError {
     GatewayError::new(GatewayErrorKind::NotFound, message)
 }
 
-fn lost(_api: ProviderApi) -> GatewayError {
+fn lost() -> GatewayError {
     GatewayError::new(GatewayErrorKind::Internal, "spinney: the gateway lost this call")
 }

@@ -71,7 +71,7 @@ impl Models {
         match tree.request(By::Person, add).await {
             // An earlier process added it, with the price of then.
             Ok(_) | Err(RequestError::Refused(Refusal::ModelExists { .. })) => {}
-            Err(RequestError::Refused(refusal)) => return Err(refused(refusal.to_string())),
+            Err(RequestError::Refused(refusal)) => return Err(refused(refusal)),
             Err(error) => return Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string())),
         }
         let model = PricedModel { name, context };
@@ -94,7 +94,9 @@ impl Models {
         is_own: bool,
     ) -> Result<(Price, Option<u64>), GatewayError> {
         if let Some(price) = self.rules.prices.get(wire) {
-            return Ok((price.clone(), None));
+            // Its context is the same whoever sells it.
+            let context = self.table.find(api.price_name(), wire).ok().and_then(|model| model.context);
+            return Ok((price.clone(), context));
         }
         let provider = match (&self.rules.prices_of, is_own) {
             (Some(provider), false) => provider.as_str(),
@@ -119,6 +121,6 @@ impl Models {
     }
 }
 
-fn refused(message: String) -> GatewayError {
-    GatewayError::new(GatewayErrorKind::Refused, message)
+fn refused(message: impl std::fmt::Display) -> GatewayError {
+    GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {message}"))
 }

@@ -67,7 +67,7 @@ pub(super) struct Run {
     /// Calls that still run are broken off.
     pub(super) broken_off: CancellationToken,
     pub(super) calls: TaskTracker,
-    inputs: Mutex<VecDeque<(AgentId, String, KnownInput)>>,
+    inputs: Mutex<VecDeque<(AgentId, String, Arc<KnownInput>)>>,
 }
 
 /// Whether nobody came when a call waited for a person: then no other call waits for one, until a call starts
@@ -190,6 +190,13 @@ impl Gateway {
             self.run.broken_off.cancel();
             self.run.calls.wait().await;
         }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.run.closing.cancel();
+        self.run.broken_off.cancel();
         self.collecting.abort();
         self.listening.abort();
         self.following.abort();
@@ -198,10 +205,10 @@ impl Gateway {
 
 impl Run {
     /// The input of an agent's last call on a model, if its provider counted it.
-    pub(super) fn known_input(&self, agent: &AgentId, model: &str) -> Option<KnownInput> {
+    pub(super) fn known_input(&self, agent: &AgentId, model: &str) -> Option<Arc<KnownInput>> {
         let inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         let found = inputs.iter().find(|(whose, of, _)| whose == agent && of == model);
-        found.map(|(_, _, known)| known.clone())
+        found.map(|(_, _, known)| Arc::clone(known))
     }
 
     pub(super) fn keep_input(&self, agent: &AgentId, model: &str, known: KnownInput) {
@@ -210,7 +217,7 @@ impl Run {
         if inputs.len() >= INPUTS_MAX {
             inputs.pop_front();
         }
-        inputs.push_back((agent.clone(), model.to_owned(), known));
+        inputs.push_back((agent.clone(), model.to_owned(), Arc::new(known)));
     }
 
     /// The error of a call whose run has ended.
