@@ -23,11 +23,15 @@ pub(crate) const YOUR_ANSWER: &str = "your answer";
 /// Placeholder for a tree file.
 pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 
-/// A command of ours, with `--home` unless it finds this home without.
-#[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
+/// A command of ours, with `--home` unless it finds this home without. Commands find the runs of `exec` from the home above
+/// theirs.
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
-    // Commands find the runs of `exec` from the home above theirs.
-    let home = exec_homes::above(home);
+    command_in(exec_homes::above(home), words)
+}
+
+/// A command about a home itself, which may be that of a run of `exec`.
+#[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
+pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
     let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == find_home::nearest();
     written(Some(home).filter(|_| !is_meant), words)
 }

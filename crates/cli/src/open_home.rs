@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result, bail};
 use spinney_journal::{Journal, JournalFault};
 use spinney_store::{Access, Loss, SqliteJournal};
 
-use crate::hint::command;
+use crate::hint::command_in;
 use crate::{out, private_files, tree_copies};
 
 /// Opens a home for reading, beside any number of readers and one writer.
@@ -60,7 +60,7 @@ fn unopened(home: &Path, what: &str, fault: JournalFault) -> Error {
 /// The command that accepts a loss, if the fault is one.
 pub(crate) fn accepts(home: &Path, fault: &JournalFault) -> Option<String> {
     let is_loss = matches!(fault, JournalFault::Lost { .. } | JournalFault::UnknownLoss { .. });
-    is_loss.then(|| command(home, &["ps", "--accept-loss"]))
+    is_loss.then(|| command_in(home, &["ps", "--accept-loss"]))
 }
 
 /// Finishes what processes left half done. A failure is reported and tried again the next time.
