@@ -27,6 +27,7 @@ pub(crate) struct Asked {
     pub(crate) text: String,
 }
 
+#[cfg(feature = "peers")]
 impl Asked {
     pub(crate) fn method(&self) -> &str {
         self.head.split(' ').next().unwrap()

@@ -14,8 +14,8 @@ use super::notice::{Notice, OnNotice};
 use super::rendezvous::{CallStatus, Rendezvous};
 use super::run::GivenUp;
 
-/// Who is told what.
-pub(super) struct Told {
+/// Who learns of the tree's events.
+pub(super) struct Listeners {
     pub(super) rendezvous: Arc<Rendezvous>,
     pub(super) halt: watch::Sender<Option<Halt>>,
     pub(super) given_up: GivenUp,
@@ -23,11 +23,11 @@ pub(super) struct Told {
 }
 
 /// Follows the events of a tree after `after`, until it has ended or is no longer run.
-pub(super) async fn follow(tree: Tree, after: Seq, told: Told) {
+pub(super) async fn follow(tree: Tree, after: Seq, listeners: Listeners) {
     let mut events = tree.watch(Watch::after(after));
     loop {
         match events.next_event().await {
-            Some(Ok(traced)) => told.take(&traced.recorded.event),
+            Some(Ok(traced)) => listeners.take(&traced.recorded.event),
             Some(Err(WatchFault::TooSlow { seen })) => events = tree.watch(Watch::after(seen)),
             Some(Err(WatchFault::Journal(fault))) => {
                 // The tree stops at the same fault, and then every call ends.
@@ -39,7 +39,7 @@ pub(super) async fn follow(tree: Tree, after: Seq, told: Told) {
     }
 }
 
-impl Told {
+impl Listeners {
     fn take(&self, event: &Event) {
         match event {
             Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {
