@@ -2,6 +2,7 @@
 //! response, and what the journal keeps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -15,7 +16,7 @@ use spinney_kernel::words::{
     AgentId, Body, By, CallId, Enclosure, Fault, FaultKind, MediaType, PartName, enclose, limit,
 };
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::bytes::{
     AgentProgram, CallRequest, CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, Speaker,
@@ -23,7 +24,7 @@ use super::bytes::{
 };
 use super::client::Client;
 use super::models::PricedModel;
-use super::rendezvous::{CallReport, Go};
+use super::rendezvous::{CallReport, CallStatus, Go};
 use super::request_body::RequestBody;
 use super::retries::RetryKey;
 use super::run::Run;
@@ -33,6 +34,8 @@ use super::wait::{Waited, WaitingCall};
 
 /// The output cap of a request that names none.
 const OUTPUT_CAP: u64 = 32_000;
+/// How long the tree may take to record the end of a call.
+const BOOKED: Duration = Duration::from_secs(10);
 /// Most bytes of a provider's error that are passed on.
 const ERROR_BYTES_MAX: usize = 1024 * 1024;
 
@@ -76,10 +79,18 @@ impl OutsideRequest {
         };
         let HeldCall { call, why } = held;
         let expected = run.rendezvous.expect(call);
+        let mut status = expected.status.clone();
         let (format, is_streamed) = (self.call.format(), self.call.is_streamed());
         let waiting = WaitingCall { run, agent, call, format, is_streamed, retry, why };
         match waiting.wait(expected, client).await {
-            Waited::Go(go, client) => self.send(run, agent, call, go, client).await,
+            Waited::Go(go, client) => {
+                self.send(run, agent, call, go, client).await;
+                // A run that ends before its tree has booked the call would book the whole hold.
+                let is_booked = |status: &CallStatus| matches!(status, CallStatus::Ended(_));
+                if timeout(BOOKED, status.wait_for(is_booked)).await.is_err() {
+                    tracing::error!(tree = %run.tree.id(), %call, "the tree does not record the end of a call");
+                }
+            }
             Waited::Over(error, client) => self.refuse(&error, client).await,
             Waited::Abandoned => {}
         }

@@ -14,8 +14,8 @@ use super::notice::{Notice, OnNotice};
 use super::rendezvous::{CallStatus, Rendezvous};
 use super::run::GivenUp;
 
-/// Who learns of the tree's events.
-pub(super) struct Listeners {
+/// Whom the events of a tree concern.
+pub(super) struct Follower {
     pub(super) rendezvous: Arc<Rendezvous>,
     pub(super) halt: watch::Sender<Option<Halt>>,
     pub(super) given_up: GivenUp,
@@ -23,11 +23,11 @@ pub(super) struct Listeners {
 }
 
 /// Follows the events of a tree after `after`, until it has ended or is no longer run.
-pub(super) async fn follow(tree: Tree, after: Seq, listeners: Listeners) {
+pub(super) async fn follow(tree: Tree, after: Seq, follower: Follower) {
     let mut events = tree.watch(Watch::after(after));
     loop {
         match events.next_event().await {
-            Some(Ok(traced)) => listeners.take(&traced.recorded.event),
+            Some(Ok(traced)) => follower.take(&traced.recorded.event),
             Some(Err(WatchFault::TooSlow { seen })) => events = tree.watch(Watch::after(seen)),
             Some(Err(WatchFault::Journal(fault))) => {
                 // The tree stops at the same fault, and then every call ends.
@@ -39,7 +39,7 @@ pub(super) async fn follow(tree: Tree, after: Seq, listeners: Listeners) {
     }
 }
 
-impl Listeners {
+impl Follower {
     fn take(&self, event: &Event) {
         match event {
             Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::agents::Agents;
 use super::bytes::{GatewayError, GatewayErrorKind, KnownInput};
 use super::definition::AGENT;
-use super::events::Listeners;
+use super::events::Follower;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
@@ -147,8 +147,8 @@ impl Gateway {
             calls: TaskTracker::new(),
             inputs: Mutex::default(),
         });
-        let listeners = Listeners { rendezvous, halt: halted, given_up, on_notice };
-        let following = tokio::spawn(events::follow(tree, look.seq, listeners));
+        let follower = Follower { rendezvous, halt: halted, given_up, on_notice };
+        let following = tokio::spawn(events::follow(tree, look.seq, follower));
         let listening = tokio::spawn(listen::listen(listener, Arc::clone(&run)));
         let collecting = tokio::spawn(collect(Arc::clone(&run)));
         Ok(Self { run, address, listening, following, collecting })
