@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 
+use serde_json::json;
+
 use crate::program::{ProgramStart, base_name};
 
 /// What the user's environment says about providers.
@@ -88,14 +90,34 @@ pub(crate) fn program_start(
         ("no_proxy", no_proxy.as_str()),
     ];
     let set = set.map(|(name, value)| (name, OsString::from(value))).to_vec();
-    // Codex takes its address from its configuration only.
-    let pointing: Vec<OsString> = if name == "codex" {
-        vec!["-c".into(), format!("openai_base_url=\"{open_ai}\"").into()]
-    } else {
-        Vec::new()
+    let pointing = match name.as_str() {
+        "claude" => claude_arguments(args, &anthropic),
+        "codex" => codex_arguments(&open_ai),
+        _ => Vec::new(),
     };
     let args = pointing.into_iter().chain(args.iter().cloned()).collect();
     ProgramStart { program: program.to_owned(), args, set, removed: REMOVED.to_vec() }
+}
+
+/// An address in the user's settings would win over the environment. Only one `--settings` counts, so that of the user stays.
+fn claude_arguments(args: &[OsString], url: &str) -> Vec<OsString> {
+    let is_given = |arg: &OsString| {
+        arg.to_str().is_some_and(|arg| arg == "--settings" || arg.starts_with("--settings="))
+    };
+    if args.iter().any(is_given) {
+        return Vec::new();
+    }
+    let settings = json!({ "env": { "ANTHROPIC_BASE_URL": url } });
+    vec!["--settings".into(), settings.to_string().into()]
+}
+
+/// Codex takes its address from its configuration only. As a provider of our own: at a terminal it would send the key of a
+/// stored login to OpenAI's provider, and ask for a login if there is none.
+fn codex_arguments(url: &str) -> Vec<OsString> {
+    let provider = format!(
+        "model_providers.spinney={{name=\"OpenAI\", base_url=\"{url}\", env_key=\"OPENAI_API_KEY\", wire_api=\"responses\"}}"
+    );
+    vec!["-c".into(), "model_provider=\"spinney\"".into(), "-c".into(), provider.into()]
 }
 
 /// An empty variable is none.

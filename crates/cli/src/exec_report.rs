@@ -45,6 +45,11 @@ impl ExecReport<'_> {
             Millis(self.elapsed_ms),
             usd(spent.of(Resource::Cost)),
         ));
+        if spent == Amounts::ZERO && self.look.agents.len() == 1 && matches!(self.exit, Exit::Completed) {
+            out::note(
+                "spinney: no model call came through the gateway: does the program's own configuration name another address?",
+            );
+        }
         let mut agents = self.agents();
         agents.sort_by_key(|(_, own)| std::cmp::Reverse(own.of(Resource::Cost)));
         if agents.len() > 1 {

@@ -1,8 +1,10 @@
 //! What people allow a program, as Claude Code and Codex take it.
 
+use serde_json::json;
+
 use super::exec::{assert_bill, exec};
 use super::outside::{DONE, Program, ended};
-use crate::provider::Provider;
+use crate::provider::{Exchange, Provider};
 use crate::stage::Stage;
 
 #[test]
@@ -17,6 +19,45 @@ fn a_real_program_shows_that_its_model_is_not_allowed() {
             "{program:?} {ended:?}"
         );
         assert_eq!((ended.code, provider.answered().len()), (Some(1), 0), "{program:?} {ended:?}");
+    }
+}
+
+/// An address or a login in the program's own configuration does not lead it past the gateway.
+#[test]
+fn the_configuration_of_a_real_program_does_not_lead_past_the_gateway() {
+    const ELSEWHERE: &str = "http://127.0.0.1:9";
+    for program in Program::ALL {
+        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+        let write = |folder: &str, name: &str, text: String| {
+            let folder = stage.folder().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(name), text).unwrap();
+        };
+        match program {
+            Program::ClaudeCode => {
+                let settings =
+                    json!({ "env": { "ANTHROPIC_BASE_URL": ELSEWHERE, "ANTHROPIC_API_KEY": "sk-stored" } });
+                write(".claude", "settings.json", settings.to_string());
+            }
+            Program::Codex => {
+                let other = format!("name = \"other\"\nbase_url = \"{ELSEWHERE}/v1\"\n");
+                write(
+                    ".codex",
+                    "config.toml",
+                    format!("model_provider = \"other\"\n[model_providers.other]\n{other}"),
+                );
+                let login = json!({ "auth_mode": "apikey", "OPENAI_API_KEY": "sk-stored" });
+                write(".codex", "auth.json", login.to_string());
+            }
+        }
+        let ended = ended(exec(&stage, program, &provider, &["--budget-usd", "20"]));
+        assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
+        assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
+        let told = |exchange: &Exchange| exchange.asked.head.contains("sk-stored");
+        assert!(
+            !provider.exchanges().iter().any(told),
+            "{program:?}: only the key of the user's environment goes up"
+        );
     }
 }
 
