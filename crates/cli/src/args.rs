@@ -69,6 +69,7 @@ pub(crate) enum Command {
     ///
     /// Its model calls go through a gateway on this machine, which holds the most that each can cost before it is sent.
     /// At a ceiling everything waits until `spinney budget` raises it.
+    #[command(after_help = help::EXEC)]
     Exec(Box<Exec>),
     /// The process between `exec` and its program.
     #[command(name = program::GUARD, hide = true)]

@@ -26,6 +26,15 @@ Examples:
   spinney run tree.yaml
   spinney run tree.yaml --goal 'Greet the moon.' --budget-usd 0.50
   spinney run tree.yaml --json";
+pub(super) const EXEC: &str = "\
+Your keys stay in your environment; the program gets a key of its own for the gateway. Claude Code and Codex:
+  spinney exec --budget-usd 5 -- claude -p 'your task'
+  spinney exec --budget-usd 5 -- codex exec 'your task'
+
+Examples:
+  spinney exec --budget-usd 5 -- python3 agent.py
+  spinney exec --budget-usd 5 --child-budget-usd 1 --timeout 30m -- ./agent.sh
+  spinney exec --resume last -- python3 agent.py";
 pub(super) const CHECK: &str = "\
 Examples:
   spinney check tree.yaml

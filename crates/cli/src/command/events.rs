@@ -39,7 +39,7 @@ pub(super) async fn events(home: &Path, args: args::Events, terminal: Terminal) 
 }
 
 /// The topics of a tree's own events. Messages may have others.
-const TOPICS: [&str; 38] = [
+const TOPICS: [&str; 39] = [
     "agent.checkpoint",
     "agent.clock",
     "agent.ending",
@@ -61,6 +61,7 @@ const TOPICS: [&str; 38] = [
     "context.share",
     "context.window",
     "context.write",
+    "model.add",
     "model.breaker",
     "model.call",
     "model.rate",
