@@ -77,16 +77,21 @@ pub(crate) fn pump(draft: &mut Draft<'_>) {
         }
         let mut scan = Scan::default();
         let mut last = CallId(0);
-        let mut refused = false;
+        let (mut again, mut has_skipped) = (false, false);
         while let Some(id) = draft.calls().startable_after(last) {
             if draft.calls().running() >= draft.limits().parallel_max {
                 break;
             }
             last = id;
-            refused |= matches!(admit(draft, id, Some(&mut scan)), Admitted::Refused(_));
+            match admit(draft, id, Some(&mut scan)) {
+                // It may end agents and return what they were lent, so skipped calls may fit now.
+                Admitted::Refused(_) => again = true,
+                // What it holds may block a skipped call at another account, and leave its place to the calls between.
+                Admitted::Started => again |= has_skipped && draft.rules() >= 5,
+                Admitted::Waiting(why) => has_skipped |= matches!(why, Why::Budget { .. }),
+            }
         }
-        // A refusal may end agents and return what they were lent, so skipped calls may fit now.
-        if !refused {
+        if !again {
             return;
         }
     }
