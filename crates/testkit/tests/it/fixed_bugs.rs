@@ -173,3 +173,27 @@ fn a_raise_raises_the_reserve_too() {
     play.run("done #1 $9.00\ncall a $0.10");
     assert_eq!(play.view("a").status.to_string(), "exhausted");
 }
+
+/// A call that starts may block a waiting call at another account. The calls behind that one go on at once.
+#[test]
+fn a_call_behind_one_that_is_now_blocked_elsewhere_starts() {
+    let mut play = Play::grow("root $1.00 / p tool_calls=1 / a\np / c\nroot / b\nroot / x");
+    play.run("call x $0.50\nsuspend\ntool a read $0.60\ncall b $0.40\ntool c read\ncontinue");
+    insta::assert_snapshot!(play.log(), @"
+    #1 asked by x
+    #1 started: held $0.50 tokens=500 steps=1
+    tree suspended
+    #2 asked by a
+    #2 waiting: suspended
+    #3 asked by b
+    #3 waiting: suspended
+    #4 asked by c
+    #4 waiting: suspended
+    tree continued
+    #2 waiting: budget of root
+    #3 waiting: budget of root
+    #4 started: held tool_calls=1
+    #2 waiting: budget of p
+    #3 started: held $0.40 tokens=400 steps=1
+    ");
+}
