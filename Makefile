@@ -7,7 +7,7 @@ EVENTS ?= 1000000
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 export RUSTDOCFLAGS = -D warnings
 
-.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim golden long
+.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim golden picture long
 
 test: fmt lint tidy unit interleave doctest docs ## everything that must hold before a merge
 
@@ -60,6 +60,12 @@ sim: ## SEED=… STEPS=…: random trees under random load, then whole trees tha
 
 golden: ## journals of this version, for every later one to read
 	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/event.rs)
+
+picture: ## docs/live-view.svg, from a real run in tmux
+	$(CARGO) build --quiet --release --locked -p spinney-cli
+	home=$$(mktemp -d) && tmux -L spinney -f /dev/null new-session -d -x 96 -y 18 "$${CARGO_TARGET_DIR:-target}/release/spinney --home $$home run examples/research.yaml; sleep 2" && \
+	until tmux -L spinney capture-pane -p | grep -q exhausted; do sleep 0.05; done && \
+	tmux -L spinney capture-pane -e -p | sed '/SCRIPTED/,+1d' | $(CARGO) xtask picture docs/live-view.svg; tmux -L spinney kill-server; rm -rf "$$home"
 
 long: ## EVENTS=…: a journal of very many events opens and replays a page at a time; prints the memory it took
 	$(CARGO) build --quiet --release --locked -p spinney-testkit --bin long

@@ -1,12 +1,13 @@
 //! `cargo xtask tidy [--root DIR]` prints what is untidy and exits 1 if anything is, 2 if it could not look.
 //! `cargo xtask prices` writes the price table of the binary anew from the committed source.
+//! `cargo xtask picture FILE` turns the screen of a terminal on its standard input into an SVG.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use xtask::prices;
 use xtask::tidy::{EXCEPTIONS, check, summary};
 use xtask::workspace::Workspace;
+use xtask::{picture, prices};
 
 #[expect(clippy::print_stderr, reason = "what keeps the program from its work is for people to read")]
 fn main() -> ExitCode {
@@ -26,7 +27,15 @@ fn run() -> anyhow::Result<ExitCode> {
             std::fs::write(root().join(prices::TABLE), table)?;
             Ok(ExitCode::SUCCESS)
         }
-        _ => anyhow::bail!("usage: cargo xtask tidy [--root DIR] | cargo xtask prices"),
+        ["picture", file] => {
+            std::fs::write(file, picture::svg(&std::io::read_to_string(std::io::stdin())?)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            anyhow::bail!(
+                "usage: cargo xtask tidy [--root DIR] | cargo xtask prices | cargo xtask picture FILE"
+            )
+        }
     }
 }
 
