@@ -11,11 +11,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
 use crate::out;
-use crate::program::{base_name, exit_code, kill_all};
+use crate::program::{base_name, exit_code, hide_from_programs, kill_all};
 
 /// Runs a program until it ends, or until the process that asked for it is gone.
 pub(crate) async fn guard(parent: i32, words: &[OsString]) -> Result<Exit> {
     let Some((program, args)) = words.split_first() else { bail!("name a program") };
+    hide_from_programs()?;
     let parent = Pid::from_raw(parent);
     set_parent_process_death_signal(Some(Signal::TERM))?;
     // What the program leaves behind becomes our child.

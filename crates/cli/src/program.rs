@@ -7,7 +7,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper,
+    set_dumpable_behavior, waitpid,
+};
 use spinney::clock::instant;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
@@ -108,6 +111,12 @@ impl Program {
         reap(main);
         is_over && descendants().is_empty()
     }
+}
+
+/// The user's keys are in our environment and our memory. From now on the program can read neither, although it runs as the
+/// same user.
+pub(crate) fn hide_from_programs() -> io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 /// The exit code of a program, as shells give it.

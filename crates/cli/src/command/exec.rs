@@ -32,7 +32,7 @@ use crate::exec_report::ExecReport;
 use crate::exit::Exit;
 use crate::hint::about;
 use crate::ids::short;
-use crate::program::{Program, base_name, exit_code, was_interrupted};
+use crate::program::{Program, base_name, exit_code, hide_from_programs, was_interrupted};
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::wording::counted;
@@ -76,6 +76,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let Some((program, program_args)) = args.program.split_first() else {
         bail!("name a program after `--`")
     };
+    hide_from_programs()?;
     allow_many_connections();
     let user = UserEnvironment::read();
     let ready = match &args.resume {

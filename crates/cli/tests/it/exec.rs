@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -24,6 +25,10 @@ call() {
   echo
 }
 "#;
+
+/// The process of `spinney exec` as its program finds it: the parent of its own parent.
+const EXEC_PID: &str =
+    "while read -r name value; do [ $name = PPid: ] && exec_pid=$value; done < /proc/$PPID/status";
 
 /// An answer that used so many tokens of output.
 fn used(tokens: u64) -> Reply {
@@ -256,6 +261,27 @@ fn g12_the_users_key_is_in_no_environment_file_or_log() {
             assert!(!bytes.windows(key.len()).any(|found| found == key.as_bytes()));
         }
     }
+}
+
+/// G12: the program cannot read the user's key from our processes, although it runs as the same user.
+#[test]
+fn g12_the_program_cannot_read_our_environment() {
+    let stage = Stage::new();
+    let script = format!("{EXEC_PID}\nfor pid in $PPID $exec_pid; do cat /proc/$pid/environ 2>&1; echo; done");
+    let program = stage.file("program.sh", &script);
+    // Root may read everything, unless it does without these rights.
+    let spinney = env!("CARGO_BIN_EXE_spinney");
+    let start: &[&str] = match rustix::process::getuid().is_root() {
+        true => &["setpriv", "--bounding-set", "-sys_ptrace,-perfmon,-sys_admin", spinney],
+        false => &[spinney],
+    };
+    let mut command = Command::new(start[0]);
+    command.args(&start[1..]).args(["exec", "--", "bash", &program]).env("ANTHROPIC_API_KEY", USER_KEY);
+    command.current_dir(stage.folder()).stdin(Stdio::null());
+    let ended = Stage::started(command).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(ended.out.matches("Permission denied").count(), 2, "{}", ended.out);
+    assert!(!ended.out.contains(USER_KEY));
 }
 
 fn files(folder: &Path) -> Vec<Vec<u8>> {
