@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
 use crate::out;
-use crate::program::{base_name, exit_code, hide_from_programs, kill_all};
+use crate::program::{base_name, exit_code, hide_from_programs, kill_all, listen_unless_ignored};
 
 /// Runs a program until it ends, or until the process that asked for it is gone.
 pub(crate) async fn guard(parent: i32, words: &[OsString]) -> Result<Exit> {
@@ -22,8 +22,9 @@ pub(crate) async fn guard(parent: i32, words: &[OsString]) -> Result<Exit> {
     // What the program leaves behind becomes our child.
     set_child_subreaper(Some(getpid()))?;
     let mut terminated = signal(SignalKind::terminate())?;
-    // Interrupts are for the program: with a handler they do not end us.
+    // What comes from the terminal is for the program: with a handler it does not end us.
     let _interrupts = signal(SignalKind::interrupt())?;
+    let _others = [listen_unless_ignored(SignalKind::hangup())?, listen_unless_ignored(SignalKind::quit())?];
     // It may have died before the signal was set.
     if getppid() != parent {
         bail!("the process that asked for this is gone");

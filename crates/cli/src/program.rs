@@ -13,6 +13,7 @@ use rustix::process::{
 };
 use spinney::clock::instant;
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{self, SignalKind};
 use tokio::time::sleep;
 
 /// How long a program may take to end after it was asked to.
@@ -111,6 +112,15 @@ impl Program {
         reap(main);
         is_over && descendants().is_empty()
     }
+}
+
+/// Listens to a signal, unless we were started with it ignored, as by `nohup`: then it stays so, for the program as well.
+pub(crate) fn listen_unless_ignored(kind: SignalKind) -> io::Result<Option<unix::Signal>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let is_ignored = (ignored >> (kind.as_raw_value() - 1)) & 1 == 1;
+    if is_ignored { Ok(None) } else { unix::signal(kind).map(Some) }
 }
 
 /// The user's keys are in our environment and our memory. From now on the program can read neither, although it runs as the

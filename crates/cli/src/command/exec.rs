@@ -2,6 +2,7 @@
 //! machine, and each becomes a call of a tree in a home of its own.
 
 use std::ffi::OsString;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -32,7 +33,9 @@ use crate::exec_report::ExecReport;
 use crate::exit::Exit;
 use crate::hint::about;
 use crate::ids::short;
-use crate::program::{Program, base_name, exit_code, hide_from_programs, was_interrupted};
+use crate::program::{
+    Program, base_name, exit_code, hide_from_programs, listen_unless_ignored, was_interrupted,
+};
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::wording::counted;
@@ -96,8 +99,8 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     }
     let start = exec_environment::program_start(program, program_args, at, gateway.key().text(), &user);
     let began = SystemClock::new().now_ms();
-    let started = Program::start(&start).with_context(|| format!("cannot start {}", base_name(program)));
     let mut signals = Signals::listen()?;
+    let started = Program::start(&start).with_context(|| format!("cannot start {}", base_name(program)));
     let end = match started {
         Ok(mut running) => {
             let end = follow(&mut running, &ready.tree, &mut signals).await;
@@ -120,7 +123,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let enough = async {
         tokio::select! {
             () = tokio::time::sleep(patience) => {}
-            _ = signals.next() => {}
+            () = signals.again() => {}
         }
     };
     gateway.close(enough).await;
@@ -308,8 +311,8 @@ async fn follow(program: &mut Program, tree: &Tree, signals: &mut Signals) -> Re
     let mut last: Option<tokio::time::Instant> = None;
     loop {
         tokio::select! {
-            status = program.wait() => return Ok(End::Program(status?)),
-            _ = tree.ended() => return Ok(End::Tree),
+            // A signal of the terminal may have ended the program, too: the signal says why.
+            biased;
             signal = signals.next() => {
                 let is_second = last.is_some_and(|last| last.elapsed() < TWICE);
                 last = Some(instant());
@@ -323,6 +326,8 @@ async fn follow(program: &mut Program, tree: &Tree, signals: &mut Signals) -> Re
                     (Ended::Interrupted, false) => program.interrupt(),
                 }
             }
+            status = program.wait() => return Ok(End::Program(status?)),
+            _ = tree.ended() => return Ok(End::Tree),
         }
     }
 }
@@ -387,10 +392,12 @@ async fn finish_agents(tree: &Tree) {
     }
 }
 
-/// Ctrl-C and SIGTERM.
+/// Ctrl-C; and SIGTERM, a closed terminal and Ctrl-\.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Option<Signal>,
+    quit: Option<Signal>,
 }
 
 enum Ended {
@@ -400,13 +407,38 @@ enum Ended {
 
 impl Signals {
     fn listen() -> Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: listen_unless_ignored(SignalKind::hangup())?,
+            quit: listen_unless_ignored(SignalKind::quit())?,
+        })
     }
 
     async fn next(&mut self) -> Ended {
         tokio::select! {
             _ = self.interrupt.recv() => Ended::Interrupted,
             _ = self.terminate.recv() => Ended::Terminated,
+            () = came(&mut self.hangup) => Ended::Terminated,
+            () = came(&mut self.quit) => Ended::Terminated,
         }
+    }
+
+    /// One more signal after the end. A closed terminal does not count: the kernel and the shell both tell of it.
+    async fn again(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = came(&mut self.quit) => {}
+        }
+    }
+}
+
+async fn came(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => pending().await,
     }
 }

@@ -241,6 +241,40 @@ fn an_interrupted_run_can_be_resumed() {
     assert!(!lives(&nap()));
 }
 
+/// A closed terminal and Ctrl-\ end what the program started, too, and keep the run.
+#[test]
+fn a_closed_terminal_or_a_quit_leaves_no_process() {
+    for is_closed in [true, false] {
+        let stage = Stage::new();
+        let script = format!("setsid sleep {} &\necho started\nwait", nap_seconds());
+        let program = stage.file("program.sh", &script);
+        let mut terminal = stage.terminal(&["exec", "--", "bash", &program], 80, 24);
+        terminal.until("started");
+        let code = if is_closed {
+            terminal.close()
+        } else {
+            terminal.send("\u{1c}");
+            terminal.end().code
+        };
+        until_gone(&nap());
+        assert_eq!(code, Some(130));
+        assert_eq!(ps(&stage)[0]["state"], json!("stopped"));
+    }
+}
+
+/// A run that does not care for its terminal (`nohup`) goes on without it, and so does its program.
+#[test]
+fn a_run_that_ignores_a_closed_terminal_goes_on() {
+    let stage = Stage::new();
+    let script = format!("{EXEC_PID}\nkill -HUP $exec_pid $PPID $$\necho went on");
+    let program = stage.file("program.sh", &script);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_spinney")]);
+    command.args(["exec", "--", "bash", &program]).current_dir(stage.folder()).stdin(Stdio::null());
+    let ended = Stage::started(command).end();
+    assert_eq!((ended.code, ended.out.trim()), (Some(0), "went on"), "{}", ended.err);
+}
+
 /// G12: the user's key reaches neither the program, nor the home, nor a log.
 #[test]
 fn g12_the_users_key_is_in_no_environment_file_or_log() {

@@ -71,6 +71,13 @@ impl Pty {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Closes the terminal, as people close a window, and waits for the end of its command; the exit code.
+    pub(crate) fn close(self) -> Option<i32> {
+        let Self { mut child, master, .. } = self;
+        drop(master);
+        child.wait().unwrap().code()
+    }
+
     /// Waits for its end; everything that it wrote.
     pub(crate) fn bytes(mut self) -> String {
         while self.read() {}
