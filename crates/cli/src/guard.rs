@@ -1,23 +1,30 @@
 //! A small process between `spinney exec` and its program. It ends everything that the program started if ours is killed,
 //! which nothing in a killed process can do itself.
 
-use std::ffi::OsString;
 use std::io;
 
 use anyhow::{Result, bail};
-use rustix::process::{Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_child_subreaper,
+    set_parent_process_death_signal, setrlimit,
+};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::args::ExecGuard;
 use crate::exit::Exit;
 use crate::out;
 use crate::program::{base_name, exit_code, hide_from_programs, kill_all, listen_unless_ignored};
 
 /// Runs a program until it ends, or until the process that asked for it is gone.
-pub(crate) async fn guard(parent: i32, words: &[OsString]) -> Result<Exit> {
-    let Some((program, args)) = words.split_first() else { bail!("name a program") };
+pub(crate) async fn guard(asked: ExecGuard) -> Result<Exit> {
+    let Some((program, args)) = asked.program.split_first() else { bail!("name a program") };
     hide_from_programs()?;
-    let parent = Pid::from_raw(parent);
+    if let Some(open_files) = asked.open_files {
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(open_files), ..limit })?;
+    }
+    let parent = Pid::from_raw(asked.parent);
     set_parent_process_death_signal(Some(Signal::TERM))?;
     // What the program leaves behind becomes our child.
     set_child_subreaper(Some(getpid()))?;

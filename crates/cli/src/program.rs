@@ -48,14 +48,19 @@ pub(crate) struct ProgramStart {
 }
 
 impl Program {
-    pub(crate) fn start(start: &ProgramStart) -> io::Result<Self> {
+    /// Starts it with this limit of open files, if there is one: ours may be higher.
+    pub(crate) fn start(start: &ProgramStart, open_files: Option<u64>) -> io::Result<Self> {
         // What the program leaves behind becomes our child, so that it can be found and ended.
         set_child_subreaper(Some(getpid()))?;
         let group = if io::stdin().is_terminal() { Group::Shared } else { Group::Own };
         // Ourselves again, as the guard of the program.
         let mut command = Command::new("/proc/self/exe");
         let parent = getpid().as_raw_nonzero().to_string();
-        command.args([GUARD, "--parent", &parent, "--"]).arg(&start.program).args(&start.args);
+        command.args([GUARD, "--parent", &parent]);
+        if let Some(open_files) = open_files {
+            command.args(["--open-files", &open_files.to_string()]);
+        }
+        command.arg("--").arg(&start.program).args(&start.args);
         command.kill_on_drop(true);
         for name in &start.removed {
             command.env_remove(name);

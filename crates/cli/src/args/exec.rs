@@ -67,6 +67,9 @@ pub(crate) struct ExecGuard {
     /// The process that asks for it
     #[arg(long)]
     pub(crate) parent: i32,
+    /// The limit of open files for the program
+    #[arg(long)]
+    pub(crate) open_files: Option<u64>,
     #[arg(required = true, last = true)]
     pub(crate) program: Vec<OsString>,
 }

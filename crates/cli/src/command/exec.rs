@@ -48,6 +48,9 @@ const LAST_CALLS_INTERRUPTED: Duration = Duration::from_secs(5);
 /// Two interrupts within this time end everything at once.
 const TWICE: Duration = Duration::from_secs(5);
 
+/// The open files of a gateway with 2,048 connections, each with one to the provider, and of everything else here.
+const OPEN_FILES: u64 = 2 * 2_048 + 256;
+
 /// A tree that is ready for its program.
 struct Ready {
     /// The home that people name.
@@ -80,7 +83,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
         bail!("name a program after `--`")
     };
     hide_from_programs()?;
-    allow_many_connections();
+    let open_files = allow_many_connections();
     let user = UserEnvironment::read();
     let ready = match &args.resume {
         Some(id) => resume(home, id).await?,
@@ -100,7 +103,8 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let start = exec_environment::program_start(program, program_args, at, gateway.key().text(), &user);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
-    let started = Program::start(&start).with_context(|| format!("cannot start {}", base_name(program)));
+    let started = Program::start(&start, open_files)
+        .with_context(|| format!("cannot start {}", base_name(program)));
     let end = match started {
         Ok(mut running) => {
             let end = follow(&mut running, &ready.tree, &mut signals).await;
@@ -157,10 +161,14 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
 }
 
 /// Each call takes two connections, and the usual limit of open files is 1,024. If it cannot be raised, more calls wait.
-fn allow_many_connections() {
-    let limit = getrlimit(rustix::process::Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let _ = setrlimit(rustix::process::Resource::Nofile, raised);
+/// Returns the limit as it was, for the program.
+fn allow_many_connections() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(rustix::process::Resource::Nofile);
+    let wanted = maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES));
+    if current.is_some_and(|current| current < wanted) {
+        let _ = setrlimit(rustix::process::Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    }
+    current
 }
 
 /// Starts the tree of a new run.

@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     match args.command {
         Command::Run(args) => run::run(home, args, terminal).await,
         Command::Exec(args) => exec::exec(home, *args).await,
-        Command::ExecGuard(args) => guard::guard(args.parent, &args.program).await,
+        Command::ExecGuard(args) => guard::guard(args).await,
         Command::Check(args) => check::check(home, &args),
         Command::Init(args) => init::init(home, &args),
         Command::Resume(args) => resume::resume(home, &args, terminal).await,

@@ -275,6 +275,22 @@ fn a_run_that_ignores_a_closed_terminal_goes_on() {
     assert_eq!((ended.code, ended.out.trim()), (Some(0), "went on"), "{}", ended.err);
 }
 
+/// The gateway may open many files. The program keeps its own limit: some go through every number below theirs.
+#[test]
+fn the_limit_of_open_files_is_raised_for_the_gateway_alone() {
+    let stage = Stage::new();
+    let script = format!("{EXEC_PID}\nulimit -Sn\nulimit -Hn\ngrep 'open files' /proc/$exec_pid/limits");
+    let program = stage.file("program.sh", &script);
+    let mut command = Command::new("bash");
+    command.args(["-c", "ulimit -Sn 300; exec \"$@\"", "bash", env!("CARGO_BIN_EXE_spinney")]);
+    command.args(["exec", "--", "bash", &program]).current_dir(stage.folder()).stdin(Stdio::null());
+    let ended = Stage::started(command).end();
+    let [soft, hard, ours] = ended.out.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!(soft, "300", "{}", ended.out);
+    let most = hard.parse::<u64>().map_or(4_352, |hard| hard.min(4_352));
+    assert_eq!(ours.split_whitespace().nth(3), Some(most.to_string().as_str()), "{}", ended.out);
+}
+
 /// G12: the user's key reaches neither the program, nor the home, nor a log.
 #[test]
 fn g12_the_users_key_is_in_no_environment_file_or_log() {
