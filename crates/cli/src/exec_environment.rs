@@ -2,10 +2,13 @@
 //! the program gets the key of its run and no other.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 
-use serde_json::json;
+use anyhow::{Result, bail};
 
+use crate::exec_claude::{ClaudeArguments, SWITCHES};
 use crate::program::{ProgramStart, base_name};
 
 /// What the user's environment says about providers.
@@ -26,16 +29,13 @@ pub(crate) enum AnthropicKey {
 }
 
 /// Variables that would show the program a key of the user, or lead it past the gateway.
-const REMOVED: [&str; 13] = [
+const REMOVED: [&str; 10] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
     "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_FOUNDRY",
-    "CLAUDE_CODE_USE_VERTEX",
     "CODEX_API_KEY",
     "OPENAI_API_BASE",
     "OPENAI_API_KEY",
@@ -63,52 +63,74 @@ impl UserEnvironment {
     }
 }
 
-/// A program that calls the gateway, as each kind of program wants to be told.
-pub(crate) fn program_start(
-    program: &OsStr,
-    args: &[OsString],
-    at: SocketAddr,
-    key: &str,
-    user: &UserEnvironment,
-) -> ProgramStart {
-    let name = base_name(program);
-    let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
-    // Claude Code asks before it uses an API key from the environment, and takes a token without a word.
-    let anthropic_key = if name == "claude" { "ANTHROPIC_AUTH_TOKEN" } else { "ANTHROPIC_API_KEY" };
-    let here = "127.0.0.1,localhost";
-    let no_proxy =
-        user.no_proxy.as_ref().map_or_else(|| here.to_owned(), |others| format!("{others},{here}"));
-    let set = [
-        ("ANTHROPIC_BASE_URL", anthropic.as_str()),
-        (anthropic_key, key),
-        ("OPENAI_BASE_URL", open_ai.as_str()),
-        // Its older name.
-        ("OPENAI_API_BASE", open_ai.as_str()),
-        ("OPENAI_API_KEY", key),
-        ("CODEX_API_KEY", key),
-        ("NO_PROXY", no_proxy.as_str()),
-        ("no_proxy", no_proxy.as_str()),
-    ];
-    let set = set.map(|(name, value)| (name, OsString::from(value))).to_vec();
-    let pointing = match name.as_str() {
-        "claude" => claude_arguments(args, &anthropic),
-        "codex" => codex_arguments(&open_ai),
-        _ => Vec::new(),
-    };
-    let args = pointing.into_iter().chain(args.iter().cloned()).collect();
-    ProgramStart { program: program.to_owned(), args, set, removed: REMOVED.to_vec() }
+/// A program and its arguments, read before anything starts: some would lead past the gateway.
+pub(crate) struct AskedProgram {
+    program: OsString,
+    args: AskedArguments,
 }
 
-/// An address in the user's settings would win over the environment. Only one `--settings` counts, so that of the user stays.
-fn claude_arguments(args: &[OsString], url: &str) -> Vec<OsString> {
-    let is_given = |arg: &OsString| {
-        arg.to_str().is_some_and(|arg| arg == "--settings" || arg.starts_with("--settings="))
-    };
-    if args.iter().any(is_given) {
-        return Vec::new();
+enum AskedArguments {
+    ClaudeCode(ClaudeArguments),
+    Codex(Vec<OsString>),
+    Other(Vec<OsString>),
+}
+
+impl AskedProgram {
+    pub(crate) fn read(program: &OsStr, args: &[OsString]) -> Result<Self> {
+        let args = match base_name(program).as_str() {
+            "claude" => AskedArguments::ClaudeCode(ClaudeArguments::read(args)?),
+            "codex" => {
+                refuse_other_providers(args)?;
+                AskedArguments::Codex(args.to_vec())
+            }
+            _ => AskedArguments::Other(args.to_vec()),
+        };
+        Ok(Self { program: program.to_owned(), args })
     }
-    let settings = json!({ "env": { "ANTHROPIC_BASE_URL": url } });
-    vec!["--settings".into(), settings.to_string().into()]
+
+    /// How to start it so that it calls the gateway, as each kind of program wants to be told. The folder is for a private
+    /// file of it.
+    pub(crate) fn start(
+        self,
+        at: SocketAddr,
+        key: &str,
+        user: &UserEnvironment,
+        folder: &Path,
+    ) -> io::Result<ProgramStart> {
+        let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
+        // Claude Code asks before it uses an API key from the environment, and takes a token without a word.
+        let anthropic_key = match self.args {
+            AskedArguments::ClaudeCode(_) => "ANTHROPIC_AUTH_TOKEN",
+            AskedArguments::Codex(_) | AskedArguments::Other(_) => "ANTHROPIC_API_KEY",
+        };
+        let here = "127.0.0.1,localhost";
+        let no_proxy =
+            user.no_proxy.as_ref().map_or_else(|| here.to_owned(), |others| format!("{others},{here}"));
+        let set = [
+            ("ANTHROPIC_BASE_URL", anthropic.as_str()),
+            (anthropic_key, key),
+            ("OPENAI_BASE_URL", open_ai.as_str()),
+            // Its older name.
+            ("OPENAI_API_BASE", open_ai.as_str()),
+            ("OPENAI_API_KEY", key),
+            ("CODEX_API_KEY", key),
+            ("NO_PROXY", no_proxy.as_str()),
+            ("no_proxy", no_proxy.as_str()),
+        ];
+        let set = set.map(|(name, value)| (name, OsString::from(value))).to_vec();
+        let (args, settings) = match self.args {
+            AskedArguments::ClaudeCode(args) => {
+                let (args, settings) = args.leading_to(&anthropic, key, folder)?;
+                (args, Some(settings))
+            }
+            AskedArguments::Codex(args) => {
+                (codex_arguments(&open_ai).into_iter().chain(args).collect(), None)
+            }
+            AskedArguments::Other(args) => (args, None),
+        };
+        let removed = REMOVED.into_iter().chain(SWITCHES).collect();
+        Ok(ProgramStart { program: self.program, args, set, removed, settings })
+    }
 }
 
 /// Codex takes its address from its configuration only. As a provider of our own: at a terminal it would send the key of a
@@ -118,6 +140,39 @@ fn codex_arguments(url: &str) -> Vec<OsString> {
         "model_providers.spinney={{name=\"OpenAI\", base_url=\"{url}\", env_key=\"OPENAI_API_KEY\", wire_api=\"responses\"}}"
     );
     vec!["-c".into(), "model_provider=\"spinney\"".into(), "-c".into(), provider.into()]
+}
+
+/// Our arguments win over every file of Codex's configuration, but later arguments win over ours.
+fn refuse_other_providers(args: &[OsString]) -> Result<()> {
+    let mut words = args.iter().map(|arg| arg.to_string_lossy());
+    while let Some(word) = words.next() {
+        if word == "--" {
+            return Ok(());
+        }
+        let option = word.split('=').next().unwrap_or_default();
+        if option == "--oss" || option == "--local-provider" {
+            bail!(
+                "`{option}` leads codex past the gateway: leave it out, or run codex without `spinney exec`"
+            );
+        }
+        let value = match word.as_ref() {
+            "-c" | "--config" => words.next().map(|value| value.into_owned()),
+            word => {
+                let value = word.strip_prefix("--config=").or_else(|| word.strip_prefix("-c"));
+                value.map(|value| value.trim_start_matches('=').to_owned())
+            }
+        };
+        let key = value.as_deref().and_then(|value| value.split('=').next()).unwrap_or_default();
+        let parts: Vec<&str> = key.split('.').map(|part| part.trim().trim_matches(['"', '\''])).collect();
+        if matches!(parts[..], ["model_provider"] | ["model_providers"] | ["model_providers", "spinney", ..])
+        {
+            bail!(
+                "`-c {}` leads codex past the gateway: leave it out; a base URL in OPENAI_BASE_URL is where the gateway sends its calls",
+                key.trim()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// An empty variable is none.

@@ -9,6 +9,7 @@ mod control;
 mod costs;
 mod event_names;
 mod event_text;
+mod exec_claude;
 mod exec_environment;
 mod exec_homes;
 mod exec_report;

@@ -16,6 +16,8 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::sleep;
 
+use crate::exec_claude::SettingsFile;
+
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often it is looked whether something of it still lives.
@@ -45,6 +47,8 @@ pub(crate) struct ProgramStart {
     pub(crate) args: Vec<OsString>,
     pub(crate) set: Vec<(&'static str, OsString)>,
     pub(crate) removed: Vec<&'static str>,
+    /// A file for as long as it runs.
+    pub(crate) settings: Option<SettingsFile>,
 }
 
 impl Program {

@@ -28,7 +28,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::run::listen;
 use crate::args::{self, LimitPolicy};
-use crate::exec_environment::{self, UserEnvironment};
+use crate::exec_environment::{self, AskedProgram, UserEnvironment};
 use crate::exec_report::ExecReport;
 use crate::exit::Exit;
 use crate::hint::about;
@@ -83,6 +83,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
         bail!("name a program after `--`")
     };
     hide_from_programs()?;
+    let asked = AskedProgram::read(program, program_args)?;
     let open_files = allow_many_connections();
     let user = UserEnvironment::read();
     let ready = match &args.resume {
@@ -100,13 +101,13 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     if !args.json {
         out::note(&head(&args, tree, at));
     }
-    let start = exec_environment::program_start(program, program_args, at, gateway.key().text(), &user);
+    let start = asked.start(at, gateway.key().text(), &user, &ready.path);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
-    let started = Program::start(&start, open_files)
-        .with_context(|| format!("cannot start {}", base_name(program)));
+    let started = start.and_then(|start| Ok((Program::start(&start, open_files)?, start.settings)));
+    let started = started.with_context(|| format!("cannot start {}", base_name(program)));
     let end = match started {
-        Ok(mut running) => {
+        Ok((mut running, _settings)) => {
             let end = follow(&mut running, &ready.tree, &mut signals).await;
             match end {
                 Ok(End::Program(_)) | Err(_) => running.kill().await,

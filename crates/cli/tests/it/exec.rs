@@ -2,6 +2,7 @@
 //! kind. A token of output costs a tenth of a cent.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -291,6 +292,66 @@ fn the_limit_of_open_files_is_raised_for_the_gateway_alone() {
     assert_eq!(ours.split_whitespace().nth(3), Some(most.to_string().as_str()), "{}", ended.out);
 }
 
+/// A program of this name that shows its arguments and the settings among them.
+fn named(stage: &Stage, name: &str) -> String {
+    let show = "#!/bin/bash\nprintf '%s\\n' \"$@\"\n[ \"$1\" = --settings ] && stat -c %a \"$2\" && cat \"$2\"\nexit 0\n";
+    let path = stage.file(name, show);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Settings win over the environment in Claude Code: those of the run are put over the user's, in a private file, because
+/// everybody may read arguments.
+#[test]
+fn the_settings_of_claude_code_lead_to_the_gateway() {
+    let stage = Stage::new();
+    let claude = named(&stage, "claude");
+    let mine =
+        r#"{"model":"m","env":{"OTHER":"stays","CLAUDE_CODE_USE_VERTEX":"1","ANTHROPIC_BASE_URL":"x"}}"#;
+    let file = stage.file("mine.json", mine);
+    let pair = format!("--settings={file}");
+    for given in [&["--settings", mine, "-p"][..], &["--settings", "ignored", &pair, "-p"], &["-p", &pair]] {
+        let args = [&["exec", "--", &claude], given].concat();
+        let ended = stage.spinney(&args);
+        let [option, path, print, mode, settings] = ended.out.lines().collect::<Vec<_>>().try_into().unwrap();
+        assert_eq!((option, print, mode), ("--settings", "-p", "600"));
+        let settings: Value = serde_json::from_str(settings).unwrap();
+        let environment = &settings["env"];
+        assert_eq!((&settings["model"], &environment["OTHER"]), (&json!("m"), &json!("stays")));
+        assert_eq!(environment["CLAUDE_CODE_USE_VERTEX"], json!(""));
+        assert!(environment["ANTHROPIC_BASE_URL"].as_str().unwrap().starts_with("http://127.0.0.1:"));
+        assert!(environment["ANTHROPIC_AUTH_TOKEN"].as_str().unwrap().starts_with("sk-spinney-"));
+        assert!(!Path::new(path).exists(), "the key of the run is gone with it");
+    }
+    let listed = ps(&stage).len();
+    for bad in ["no-such-file", "{", "{\"env\":3}"] {
+        let ended = stage.spinney(&["exec", "--", &claude, "--settings", bad]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
+        assert!(ended.err.contains("`--settings`"), "{}", ended.err);
+    }
+    assert_eq!(ps(&stage).len(), listed, "nothing was started");
+}
+
+/// Later arguments win over ours in Codex, so those that name a provider are refused.
+#[test]
+fn arguments_that_lead_codex_past_the_gateway_are_refused() {
+    let stage = Stage::new();
+    let codex = named(&stage, "codex");
+    for bad in [
+        &["exec", "-c", "model_provider=\"openai\""][..],
+        &["--config=model_provider=openai"],
+        &["-cmodel_providers.spinney.base_url=\"http://127.0.0.1:9\""],
+        &["-c", " \"model_provider\" = 'openai'"],
+        &["exec", "--oss"],
+    ] {
+        let ended = stage.spinney(&[&["exec", "--", &codex], bad].concat());
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{bad:?} {}", ended.err);
+        assert!(ended.err.contains("past the gateway: leave it out"), "{}", ended.err);
+    }
+    let fine = ["exec", "--", &codex, "exec", "-c", "model=\"m\"", "--", "--oss"];
+    assert_eq!(stage.spinney(&fine).code, Some(0));
+}
+
 /// G12: the user's key reaches neither the program, nor the home, nor a log.
 #[test]
 fn g12_the_users_key_is_in_no_environment_file_or_log() {
@@ -317,7 +378,8 @@ fn g12_the_users_key_is_in_no_environment_file_or_log() {
 #[test]
 fn g12_the_program_cannot_read_our_environment() {
     let stage = Stage::new();
-    let script = format!("{EXEC_PID}\nfor pid in $PPID $exec_pid; do cat /proc/$pid/environ 2>&1; echo; done");
+    let script =
+        format!("{EXEC_PID}\nfor pid in $PPID $exec_pid; do cat /proc/$pid/environ 2>&1; echo; done");
     let program = stage.file("program.sh", &script);
     // Root may read everything, unless it does without these rights.
     let spinney = env!("CARGO_BIN_EXE_spinney");

@@ -12,6 +12,17 @@ use crate::stage::{Playing, Stage};
 
 /// Starts a program with its task under `spinney exec`.
 pub(super) fn exec(stage: &Stage, program: Program, provider: &Provider, options: &[&str]) -> Playing {
+    exec_with(stage, program, provider, options, &[])
+}
+
+/// The same with more arguments of the program.
+pub(super) fn exec_with(
+    stage: &Stage,
+    program: Program,
+    provider: &Provider,
+    options: &[&str],
+    more: &[&str],
+) -> Playing {
     // The provider is at an address of ours, and charges what the real one does.
     let prices_of = match program {
         Program::ClaudeCode => "anthropic",
@@ -19,7 +30,8 @@ pub(super) fn exec(stage: &Stage, program: Program, provider: &Provider, options
     };
     let start = [env!("CARGO_BIN_EXE_spinney"), "exec", "--prices-of", prices_of];
     let start = start.into_iter().chain(options.iter().copied()).chain(["--"]);
-    let words: Vec<String> = start.map(str::to_owned).chain(program.words()).collect();
+    let more = more.iter().map(|&word| word.to_owned());
+    let words: Vec<String> = start.map(str::to_owned).chain(program.words()).chain(more).collect();
     play(stage, &words, &program.environment(stage, provider))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::exec::{assert_bill, exec};
+use super::exec::{assert_bill, exec, exec_with};
 use super::outside::{DONE, Program, ended};
 use crate::provider::{Exchange, Provider};
 use crate::stage::Stage;
@@ -22,43 +22,66 @@ fn a_real_program_shows_that_its_model_is_not_allowed() {
     }
 }
 
-/// An address or a login in the program's own configuration does not lead it past the gateway.
+const ELSEWHERE: &str = "http://127.0.0.1:9";
+const STORED: &str = "sk-stored";
+
+/// Settings of Claude Code that lead everywhere but to its environment's address.
+fn claude_settings() -> String {
+    let environment = json!({
+        "ANTHROPIC_BASE_URL": ELSEWHERE, "ANTHROPIC_API_KEY": STORED, "ANTHROPIC_AUTH_TOKEN": STORED,
+        "CLAUDE_CODE_USE_BEDROCK": "1", "ANTHROPIC_BEDROCK_BASE_URL": ELSEWHERE, "AWS_BEARER_TOKEN_BEDROCK": STORED,
+        "CLAUDE_CODE_USE_VERTEX": "1", "ANTHROPIC_VERTEX_BASE_URL": ELSEWHERE,
+        "CLAUDE_CODE_USE_FOUNDRY": "1", "ANTHROPIC_FOUNDRY_BASE_URL": ELSEWHERE,
+    });
+    json!({ "env": environment }).to_string()
+}
+
+fn other_provider() -> String {
+    format!("[model_providers.other]\nname = \"other\"\nbase_url = \"{ELSEWHERE}/v1\"\n")
+}
+
+/// An address, a provider or a login in the program's own configuration does not lead it past the gateway.
 #[test]
 fn the_configuration_of_a_real_program_does_not_lead_past_the_gateway() {
-    const ELSEWHERE: &str = "http://127.0.0.1:9";
     for program in Program::ALL {
-        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
-        let write = |folder: &str, name: &str, text: String| {
-            let folder = stage.folder().join(folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join(name), text).unwrap();
+        let login = json!({ "auth_mode": "apikey", "OPENAI_API_KEY": STORED }).to_string();
+        let config = format!("model_provider = \"other\"\n{}", other_provider());
+        let files = match program {
+            Program::ClaudeCode => vec![(".claude/settings.json", claude_settings())],
+            Program::Codex => vec![(".codex/config.toml", config), (".codex/auth.json", login)],
         };
-        match program {
-            Program::ClaudeCode => {
-                let settings =
-                    json!({ "env": { "ANTHROPIC_BASE_URL": ELSEWHERE, "ANTHROPIC_API_KEY": "sk-stored" } });
-                write(".claude", "settings.json", settings.to_string());
-            }
-            Program::Codex => {
-                let other = format!("name = \"other\"\nbase_url = \"{ELSEWHERE}/v1\"\n");
-                write(
-                    ".codex",
-                    "config.toml",
-                    format!("model_provider = \"other\"\n[model_providers.other]\n{other}"),
-                );
-                let login = json!({ "auth_mode": "apikey", "OPENAI_API_KEY": "sk-stored" });
-                write(".codex", "auth.json", login.to_string());
-            }
-        }
-        let ended = ended(exec(&stage, program, &provider, &["--budget-usd", "20"]));
-        assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
-        assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
-        let told = |exchange: &Exchange| exchange.asked.head.contains("sk-stored");
-        assert!(
-            !provider.exchanges().iter().any(told),
-            "{program:?}: only the key of the user's environment goes up"
-        );
+        assert_not_led_past(program, &files, &[]);
     }
+}
+
+/// The same for configuration that the user names.
+#[test]
+fn the_configuration_that_a_real_program_is_given_does_not_lead_past_the_gateway() {
+    let settings = [("mine.json", claude_settings())];
+    assert_not_led_past(Program::ClaudeCode, &settings, &["--settings", "mine.json"]);
+    assert_not_led_past(Program::ClaudeCode, &[], &["--settings", &claude_settings()]);
+    let profile = [
+        (".codex/config.toml", other_provider()),
+        (".codex/work.config.toml", "model_provider = \"other\"\n".to_owned()),
+    ];
+    assert_not_led_past(Program::Codex, &profile, &["--profile", "work"]);
+}
+
+fn assert_not_led_past(program: Program, files: &[(&str, String)], more: &[&str]) {
+    let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+    for (name, text) in files {
+        let path = stage.folder().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let ended = ended(exec_with(&stage, program, &provider, &["--budget-usd", "20"], more));
+    assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
+    assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
+    let told = |exchange: &Exchange| exchange.asked.head.contains(STORED);
+    assert!(
+        !provider.exchanges().iter().any(told),
+        "{program:?}: only the key of the user's environment goes up"
+    );
 }
 
 /// A call that does not fit with its own cap gets a smaller one, and the program goes on.
