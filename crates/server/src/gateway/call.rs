@@ -87,7 +87,15 @@ impl OutsideRequest {
                 self.send(run, agent, call, go, client).await;
                 // A run that ends before its tree has booked the call would book the whole hold.
                 let is_booked = |status: &CallStatus| matches!(status, CallStatus::Ended(_));
-                if timeout(BOOKED, status.wait_for(is_booked)).await.is_err() {
+                let booked = async {
+                    tokio::select! {
+                        biased;
+                        _ = status.wait_for(is_booked) => {}
+                        // A tree that stopped at a fault books no more.
+                        _ = run.tree.ended() => {}
+                    }
+                };
+                if timeout(BOOKED, booked).await.is_err() {
                     tracing::error!(tree = %run.tree.id(), %call, "the tree does not record the end of a call");
                 }
             }

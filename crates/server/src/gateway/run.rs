@@ -15,7 +15,7 @@ use spinney_kernel::world::Halt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::interval;
+use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -36,6 +36,8 @@ use super::{events, listen};
 /// How often silent agents are looked for.
 const COLLECT_EVERY: Duration = Duration::from_secs(60);
 const COLLECT_EVERY_MIN: Duration = Duration::from_millis(10);
+/// How long calls may take to end that were broken off: all of them wait for it, so this is for a journal that hangs.
+const BROKEN_OFF: Duration = Duration::from_secs(15);
 /// Most inputs of earlier calls that are kept to bound later ones.
 const INPUTS_MAX: usize = 256;
 
@@ -188,7 +190,9 @@ impl Gateway {
         };
         if !is_quiet {
             self.run.broken_off.cancel();
-            self.run.calls.wait().await;
+            if timeout(BROKEN_OFF, self.run.calls.wait()).await.is_err() {
+                tracing::error!(tree = %self.run.tree.id(), calls = self.run.calls.len(), "calls do not end");
+            }
         }
     }
 }

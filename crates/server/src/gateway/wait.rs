@@ -7,6 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use spinney::clock::instant;
+use spinney::tree::RequestError;
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Outcome, Why};
 use spinney_kernel::rules::request::Withdraw;
 use spinney_kernel::words::{AgentId, By, CallId};
@@ -46,6 +48,15 @@ pub(super) enum Waited {
     Abandoned,
 }
 
+/// What became of a call that was taken out of the line.
+enum Withdrawn {
+    Done,
+    /// It has started or ended meanwhile.
+    NotWaiting,
+    /// The tree has ended or is no longer run: nothing starts the call or ends it.
+    TreeOver,
+}
+
 /// What the program gets while its call waits.
 struct Patience {
     /// When the head of a stream is sent, if it was not.
@@ -71,6 +82,8 @@ impl WaitingCall<'_> {
         let since = instant();
         let mut patience = Patience { head: since + times.withheld, ping: since, retry: None, halted: None };
         let mut has_given_up = false;
+        // A tree that stops at a fault of its journal records no end of its calls.
+        let mut tree_over = std::pin::pin!(self.run.tree.ended());
         loop {
             let now = status.borrow_and_update().clone();
             let why = match now {
@@ -104,6 +117,8 @@ impl WaitingCall<'_> {
                 changed = status.changed() => if changed.is_err() {
                     return Waited::Over(internal(), client);
                 },
+                _ = &mut tree_over => return Waited::Over(self.run.over(), client),
+                () = self.run.broken_off.cancelled() => return Waited::Over(self.run.over(), client),
                 Some(next) = adopted.recv(), if !is_here => {
                     client = next;
                     patience.retry = None;
@@ -115,17 +130,17 @@ impl WaitingCall<'_> {
                 }
                 // Nobody comes back to a run that closes.
                 () = self.run.closing.cancelled(), if !is_here && !has_given_up => {
-                    if self.withdraw().await {
-                        return Waited::Abandoned;
+                    match self.withdraw().await {
+                        Withdrawn::Done | Withdrawn::TreeOver => return Waited::Abandoned,
+                        Withdrawn::NotWaiting => has_given_up = true,
                     }
-                    has_given_up = true;
                 }
                 () = until(patience.retry) => {
-                    if self.withdraw().await {
-                        return Waited::Abandoned;
+                    match self.withdraw().await {
+                        Withdrawn::Done | Withdrawn::TreeOver => return Waited::Abandoned,
+                        // The next round knows how it goes on.
+                        Withdrawn::NotWaiting => patience.retry = Some(instant() + times.retry),
                     }
-                    // It has started or ended meanwhile: the next round knows.
-                    patience.retry = Some(instant() + times.retry);
                 }
                 () = until(give_up) => {
                     // The text has the numbers, so it is made before the halt is over.
@@ -133,12 +148,17 @@ impl WaitingCall<'_> {
                     let was_given_up = self.run.given_up.is_set();
                     // Before the halt is over, so that nobody reads that the run goes on.
                     self.run.given_up.set(true);
-                    if self.withdraw().await {
-                        (self.run.on_notice)(Notice::GivenUp { agent: self.agent.clone() });
-                        return Waited::Over(error, client);
+                    match self.withdraw().await {
+                        Withdrawn::Done => {
+                            (self.run.on_notice)(Notice::GivenUp { agent: self.agent.clone() });
+                            return Waited::Over(error, client);
+                        }
+                        Withdrawn::TreeOver => return Waited::Over(self.run.over(), client),
+                        Withdrawn::NotWaiting => {
+                            self.run.given_up.set(was_given_up);
+                            has_given_up = true;
+                        }
                     }
-                    self.run.given_up.set(was_given_up);
-                    has_given_up = true;
                 }
                 () = sleep_until(patience.head), if begins => {
                     client.begin(StatusCode::OK, stream_headers());
@@ -152,10 +172,14 @@ impl WaitingCall<'_> {
         }
     }
 
-    /// Takes the call out of the line. False if it does not wait any more.
-    async fn withdraw(&self) -> bool {
+    /// Takes the call out of the line.
+    async fn withdraw(&self) -> Withdrawn {
         let withdraw = Withdraw { agent: self.agent.clone(), call: self.call };
-        self.run.tree.request(By::Person, withdraw).await.is_ok()
+        match self.run.tree.request(By::Person, withdraw).await {
+            Ok(_) => Withdrawn::Done,
+            Err(RequestError::Refused(Refusal::TreeEnded) | RequestError::Stopped(_)) => Withdrawn::TreeOver,
+            Err(RequestError::Refused(_) | RequestError::Reply(_)) => Withdrawn::NotWaiting,
+        }
     }
 
     fn ended(&self, outcome: &Outcome) -> GatewayError {

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use spinney_drivers::http::HttpLimits;
+use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::FaultKind;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
 
+use crate::failing_journal::FailingJournal;
 use crate::provider::{Format, Provider, begin_stream, respond, script};
 use crate::run::{TOKEN, TestRun, USER_KEY, budget, settings};
 
@@ -192,6 +196,37 @@ async fn a_cancelled_run_ends_its_calls() {
     assert_eq!(run.spent().await, 900 * TOKEN);
     let late = run.post(format, &format.request(1, "late", false)).send().await.unwrap();
     assert_eq!(late.status(), StatusCode::PAYMENT_REQUIRED);
+}
+
+/// A tree that stops at a full disk records no end of its calls: those that wait end all the same, and so does the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_ends_when_its_tree_stops_at_a_fault() {
+    let provider = Provider::waiting(Arc::new(Semaphore::new(0))).await;
+    let journal = FailingJournal::new();
+    let run = TestRun::start_in(journal.clone(), settings(&provider), &budget(1_000)).await;
+    let format = Format::Messages;
+    let waiting = tokio::spawn(run.post(format, &format.request(2_000, "waits", false)).send());
+    run.saw(|event| matches!(event, Event::CallWaiting { .. })).await;
+    journal.fill();
+    let add = Amounts::cost(TOKEN);
+    let raise = Raise { agent: "main".parse().unwrap(), add, add_ms: 0 };
+    assert!(run.tree.raise(raise).await.is_err());
+    let response = timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap().unwrap();
+    assert_eq!(response.status(), StatusCode::PAYMENT_REQUIRED);
+    assert!(response.text().await.unwrap().contains("was cancelled or has ended"));
+    timeout(Duration::from_secs(30), run.gateway.close(std::future::pending())).await.unwrap();
+}
+
+/// A run that is broken off does not wait for a person any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_ends_when_its_run_is_broken_off() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 100).await;
+    let format = Format::Messages;
+    let _waiting = tokio::spawn(run.post(format, &format.request(900, "waits", false)).send());
+    run.saw(|event| matches!(event, Event::CallWaiting { .. })).await;
+    timeout(Duration::from_secs(30), run.gateway.close(async {})).await.unwrap();
+    assert_eq!(provider.requests().len(), 0);
 }
 
 /// What is no request is refused before anything is held.

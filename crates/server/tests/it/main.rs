@@ -7,6 +7,7 @@ mod bytes;
 mod ceiling;
 mod crash;
 mod disturbed;
+mod failing_journal;
 mod provider;
 mod run;
 mod safety;
