@@ -146,12 +146,15 @@ impl OutsideRequest {
                 return self.refuse(&error, client).await;
             }
         };
-        run.rendezvous.sent(call);
+        if !run.rendezvous.sent(call, &end) {
+            return self.refuse(&run.over(), client).await;
+        }
         let api = self.call.format().api();
         let sending = run.upstream.send(api, Method::POST, &self.url, self.headers.clone(), body);
         let sent = tokio::select! {
-            sent = sending => Some(sent),
+            biased;
             () = stopped(run, &mut end) => None,
+            sent = sending => Some(sent),
             () = self.ping(run, &client) => None,
         };
         let Some(sent) = sent else { return self.refuse(&run.over(), client).await };

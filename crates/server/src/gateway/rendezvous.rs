@@ -98,11 +98,15 @@ impl Rendezvous {
         Expected { go, status: slot.status.subscribe() }
     }
 
-    /// The request is about to be sent: from now on it may be billed.
-    pub(super) fn sent(&self, call: CallId) {
+    /// The request is about to be sent: from now on it may be billed. False if the tree has ended the call already, and
+    /// may have booked nothing for it: then it must not be sent.
+    #[must_use]
+    pub(super) fn sent(&self, call: CallId, end: &oneshot::Sender<CallReport>) -> bool {
         if let Some(slot) = self.slots().get_mut(&call) {
             slot.is_sent = true;
         }
+        // In this order: the tree drops its end first, and looks at what was sent then.
+        !end.is_closed()
     }
 
     pub(super) fn is_sent(&self, call: CallId) -> bool {
@@ -144,5 +148,33 @@ impl Rendezvous {
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<CallId, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: CallId = CallId(7);
+
+    /// What the tree ends between its start and the moment before it is sent is booked at nothing, so it does not leave.
+    #[tokio::test]
+    async fn a_call_that_was_ended_before_it_was_sent_is_not_sent() {
+        let rendezvous = Rendezvous::new();
+        let ended = rendezvous.arrive(CALL, 10);
+        let go = rendezvous.expect(CALL).go.await.unwrap();
+        drop(ended);
+        assert!(!rendezvous.is_sent(CALL));
+        assert!(!rendezvous.sent(CALL, &go.end));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_ended_later_may_be_billed() {
+        let rendezvous = Rendezvous::new();
+        let ended = rendezvous.arrive(CALL, 10);
+        let go = rendezvous.expect(CALL).go.await.unwrap();
+        assert!(rendezvous.sent(CALL, &go.end));
+        drop(ended);
+        assert!(rendezvous.is_sent(CALL));
     }
 }
