@@ -19,8 +19,8 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::bytes::{
-    AgentProgram, CallRequest, CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, Speaker,
-    headers_down, ping, stream_error,
+    AgentProgram, CallRequest, CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, Speaker, ping,
+    stream_error,
 };
 use super::client::Client;
 use super::models::PricedModel;
@@ -211,7 +211,7 @@ impl OutsideRequest {
         let mut reader = self.call.reader(status, response.headers(), secrets);
         // Errors are passed on as a whole: one that comes after our own head becomes an event of the stream.
         let (is_error, is_begun_by_us) = (!status.is_success(), client.has_begun());
-        client.begin(status, headers_down(response.headers()));
+        client.begin(status, run.upstream.headers_down(format.api(), response.headers()));
         let mut kept: Vec<u8> = Vec::new();
         let mut error_body: Vec<u8> = Vec::new();
         let fault = loop {
@@ -327,7 +327,9 @@ pub(super) async fn pass(
             return client.reply(fault.error().reply(api, AgentProgram::Other));
         }
     };
-    client.begin(response.status(), headers_down(response.headers()));
+    let is_error = !response.status().is_success();
+    client.begin(response.status(), run.upstream.headers_down(api, response.headers()));
+    let mut error_body: Vec<u8> = Vec::new();
     loop {
         let piece = tokio::select! {
             piece = response.piece() => piece,
@@ -335,8 +337,15 @@ pub(super) async fn pass(
             () = run.broken_off.cancelled() => return client.cut().await,
         };
         match piece {
+            Ok(Some(bytes)) if is_error => {
+                let room = ERROR_BYTES_MAX.saturating_sub(error_body.len());
+                error_body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
             Ok(Some(bytes)) => client.send(bytes).await,
-            Ok(None) => return,
+            Ok(None) => {
+                // The key may be in two pieces.
+                return client.send(Bytes::from(run.upstream.without_key(api, error_body))).await;
+            }
             Err(_) => return client.cut().await,
         }
     }

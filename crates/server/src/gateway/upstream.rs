@@ -12,7 +12,7 @@ use spinney_drivers::http::HttpLimits;
 use spinney_drivers::wire::Secrets;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::bytes::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi};
+use super::bytes::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, headers_down};
 
 /// Where requests of one format go, and with which key.
 #[derive(Clone)]
@@ -122,11 +122,34 @@ impl Upstream {
 
     /// The text of a provider's error without the user's key, which some repeat in it.
     pub(super) fn without_key(&self, api: ProviderApi, body: Vec<u8>) -> Vec<u8> {
-        let Some(key) = &self.server(api).key else { return body };
-        match std::str::from_utf8(&body) {
-            Ok(text) if text.contains(key.text()) => text.replace(key.text(), "[key]").into_bytes(),
-            Ok(_) | Err(_) => body,
+        let Some(key) = self.key_bytes(api) else { return body };
+        let (mut rest, mut clean) = (body.as_slice(), Vec::new());
+        while let Some(at) = place_of(key, rest) {
+            clean.extend_from_slice(&rest[..at]);
+            clean.extend_from_slice(b"[key]");
+            rest = &rest[at + key.len()..];
         }
+        if rest.len() == body.len() {
+            return body;
+        }
+        clean.extend_from_slice(rest);
+        clean
+    }
+
+    /// The headers of a response that go to the program: none that has the user's key.
+    pub(super) fn headers_down(&self, api: ProviderApi, from: &HeaderMap) -> HeaderMap {
+        let down = headers_down(from);
+        let Some(key) = self.key_bytes(api) else { return down };
+        let mut clean = HeaderMap::with_capacity(down.len());
+        for (name, value) in down.iter().filter(|(_, value)| place_of(key, value.as_bytes()).is_none()) {
+            clean.append(name, value.clone());
+        }
+        clean
+    }
+
+    fn key_bytes(&self, api: ProviderApi) -> Option<&[u8]> {
+        let key = self.server(api).key.as_ref().map(|key| key.text().as_bytes());
+        key.filter(|key| !key.is_empty())
     }
 
     /// Refuses a call that the provider would refuse for want of a key.
@@ -203,6 +226,10 @@ impl UpstreamResponse {
             }
         }
     }
+}
+
+fn place_of(key: &[u8], bytes: &[u8]) -> Option<usize> {
+    bytes.windows(key.len()).position(|window| window == key)
 }
 
 /// Whether an address is on this machine: no proxy leads there.

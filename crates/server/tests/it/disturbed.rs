@@ -160,6 +160,39 @@ async fn g12_an_error_that_repeats_the_users_key_reaches_the_program_without_it(
     assert!(!end.contains(USER_KEY), "{end}");
 }
 
+/// G12: nor on the paths that cost nothing, nor in a header, however the error arrives.
+#[tokio::test(flavor = "multi_thread")]
+async fn g12_no_error_and_no_header_has_the_users_key() {
+    let provider = Provider::start(script(move |_, mut stream: TcpStream| async move {
+        let (begin, end) = USER_KEY.split_at(9);
+        let head = format!(
+            "HTTP/1.1 401 Status\r\nx-seen: got {USER_KEY}\r\nx-other: stays\r\nconnection: close\r\n\r\nwrong key {begin}"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        tokio::task::yield_now().await;
+        stream.write_all(format!("{end} \u{e9}").as_bytes()).await.unwrap();
+        stream.write_all(b"\xff").await.unwrap();
+        stream.shutdown().await.unwrap();
+    }))
+    .await;
+    let run = TestRun::start(&provider, 1_000).await;
+    let key = run.gateway.key().text();
+    let format = Format::Messages;
+    for request in [
+        run.client.post(run.url("/v1/messages/count_tokens")).header("x-api-key", key).body("{}"),
+        run.client.get(run.url("/v1/models")).bearer_auth(key),
+        run.post(format, &format.request(900, "x", false)),
+    ] {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(response.headers()["x-other"], "stays");
+        assert!(!response.headers().contains_key("x-seen"), "{:?}", response.headers());
+        let text = String::from_utf8_lossy(&response.bytes().await.unwrap()).into_owned();
+        assert!(text.contains("wrong key [key] ") && !text.contains(USER_KEY), "{text}");
+    }
+}
+
 /// Nobody listens: nothing was sent, and nothing is booked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_is_not_there_costs_nothing() {
