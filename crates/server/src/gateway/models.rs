@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use spinney::Tree;
+use spinney::bus::{Watch, WatchFault};
 use spinney::tree::RequestError;
 use spinney_drivers::prices::PriceTable;
-use spinney_kernel::budget::Price;
+use spinney_kernel::budget::{Price, usd};
 use spinney_kernel::definition::{ModelSpec, Refusal};
+use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::AddModel;
-use spinney_kernel::words::{By, ModelName};
+use spinney_kernel::words::{By, ModelName, Seq};
 use tokio::sync::Mutex;
 
 use super::bytes::{GatewayError, GatewayErrorKind, ProviderApi};
@@ -66,11 +68,15 @@ impl Models {
             return Ok(known.clone());
         }
         let (price, context) = self.price(api, wire, is_own)?;
-        let spec = ModelSpec { price: Some(price), context, cache_wait_ms: Some(0), ..ModelSpec::default() };
+        let spec =
+            ModelSpec { price: Some(price.clone()), context, cache_wait_ms: Some(0), ..ModelSpec::default() };
         let add = AddModel { model: name.clone(), spec: Box::new(spec) };
         match tree.request(By::Person, add).await {
+            Ok(_) => {}
             // An earlier process added it, with the price of then.
-            Ok(_) | Err(RequestError::Refused(Refusal::ModelExists { .. })) => {}
+            Err(RequestError::Refused(Refusal::ModelExists { .. })) => {
+                same_price(tree, &name, wire, &price).await?;
+            }
             Err(RequestError::Refused(refusal)) => return Err(refused(refusal)),
             Err(error) => return Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string())),
         }
@@ -119,6 +125,61 @@ impl Models {
             ))
         })
     }
+}
+
+/// Refuses a model that costs something else than when it was added to this tree: the tree would book at the old price.
+async fn same_price(tree: &Tree, name: &ModelName, wire: &str, now: &Price) -> Result<(), GatewayError> {
+    let then = price_in(tree, name).await?;
+    let is_same = rates(&then) == rates(now) && then.tiers == now.tiers && then.changes == now.changes;
+    if is_same {
+        return Ok(());
+    }
+    let (then, now) = (written(&then), written(now));
+    Err(refused(format!(
+        "model {wire} has the price {then} in this run and {now} now, in dollars per million tokens (input, output, \
+         cached input, cache writes, those for an hour, reasoning): resume with --price and what it cost then, or start a new run"
+    )))
+}
+
+/// What a model of the tree costs.
+async fn price_in(tree: &Tree, name: &ModelName) -> Result<Price, GatewayError> {
+    let mut events = tree.watch(Watch::after(Seq(0)));
+    loop {
+        match events.next_event().await {
+            Some(Ok(traced)) => match &traced.recorded.event {
+                Event::ModelAdded { model, spec } if model == name => {
+                    return spec
+                        .price
+                        .clone()
+                        .ok_or_else(|| refused(format!("model {name} has no price in this run")));
+                }
+                _ => {}
+            },
+            Some(Err(WatchFault::TooSlow { seen })) => events = tree.watch(Watch::after(seen)),
+            Some(Err(fault)) => return Err(GatewayError::new(GatewayErrorKind::Ended, fault.to_string())),
+            None => return Err(refused(format!("the price of model {name} in this run is not known"))),
+        }
+    }
+}
+
+/// All rates of a price, whether it names them or not, in the order of `--price`.
+fn rates(price: &Price) -> [u64; 6] {
+    let (input, output) = (price.input_per_mtok, price.output_per_mtok);
+    let cached = price.cached_input_per_mtok.unwrap_or(input);
+    let write = price.cache_write_per_mtok.unwrap_or(input);
+    let write_1h = price.cache_write_1h_per_mtok.unwrap_or(write);
+    [input, output, cached, write, write_1h, price.reasoning_per_mtok.unwrap_or(output)]
+}
+
+fn written(price: &Price) -> String {
+    let mut text = rates(price).map(usd).join(",");
+    if !price.tiers.is_empty() {
+        text.push_str(" (more for long inputs)");
+    }
+    if !price.changes.is_empty() {
+        text.push_str(" (other prices at other times)");
+    }
+    text
 }
 
 fn refused(message: impl std::fmt::Display) -> GatewayError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use spinney::tree::verify;
 use spinney::{Journal, MemoryJournal, Shutdown};
-use spinney_kernel::budget::Resource;
+use spinney_kernel::budget::{Price, Resource};
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::Seq;
 use tokio::sync::Semaphore;
@@ -72,4 +72,44 @@ async fn g11_killing_the_gateway_loses_no_booking() {
     let verified = verify(journal.as_ref(), tree, None).await.unwrap();
     assert!(verified.decided);
     assert!(journal.head(tree).await.unwrap().unwrap().seq > Seq(0));
+}
+
+/// A tree books at the price that it recorded: a resumed run whose price is another one says so and makes no call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_run_does_not_book_at_an_old_price() {
+    let provider = Provider::spending_all().await;
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let format = Format::Chat;
+    let run = TestRun::start_in(Arc::clone(&journal), settings(&provider), &budget(1_000)).await;
+    let first = run.post(format, &format.request(10, "x", false)).send().await.unwrap();
+    assert_eq!(first.status(), StatusCode::OK);
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
+    run.home.shutdown(Shutdown::Stop).await;
+
+    let mut dearer = settings(&provider);
+    dearer.models.prices = [("m".to_owned(), Price::flat(500_000_000, 2_000_000_000_000))].into();
+    let run = TestRun::resume_in(Arc::clone(&journal), dearer).await;
+    for _ in 0..2 {
+        let other = run.post(format, &format.request(10, "x", false)).send().await.unwrap();
+        assert_eq!(other.status(), StatusCode::BAD_REQUEST);
+        let text = other.text().await.unwrap();
+        assert!(
+            text.contains(
+                "$0.00,$1000.00,$0.00,$0.00,$0.00,$1000.00 in this run and $0.50,$2000.00,$0.50,$0.50,$0.50,$2000.00 now"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("--price"), "{text}");
+    }
+    run.home.shutdown(Shutdown::Stop).await;
+    drop(run.gateway);
+
+    // A rate that is named and is the default is the same.
+    let mut same = settings(&provider);
+    let price = Price { cached_input_per_mtok: Some(0), ..Price::flat(0, 1_000_000_000_000) };
+    same.models.prices = [("m".to_owned(), price)].into();
+    let run = TestRun::resume_in(journal, same).await;
+    let same = run.post(format, &format.request(10, "x", false)).send().await.unwrap();
+    assert_eq!(same.status(), StatusCode::OK);
+    assert_eq!(provider.requests().len(), 2);
 }
