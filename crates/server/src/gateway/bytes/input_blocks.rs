@@ -24,6 +24,9 @@ const NO_INPUT: [&str; 12] = [
     "temperature",
 ];
 
+/// Input that is named and not sent.
+const KEPT_ITEM: &str = "an item that the provider keeps";
+
 /// Bytes of a message around its content: a role and braces. More is counted.
 const SHELL_BYTES: usize = 64;
 
@@ -131,7 +134,13 @@ fn item_media(format: CallFormat, item: JsonNode<'_>) -> Result<Media, GatewayEr
         }
     }
     match item.member("type")?.and_then(JsonNode::text).as_deref() {
-        Some("item_reference") => media.elsewhere = Some("an item that the provider keeps"),
+        Some("item_reference") => media.elsewhere = Some(KEPT_ITEM),
+        Some("reasoning") if format == CallFormat::Responses && is_kept(item)? => {
+            media.elsewhere = Some(KEPT_ITEM);
+        }
+        Some(kind) if format == CallFormat::Responses && kind.ends_with("_call") && is_only_id(item) => {
+            media.elsewhere = Some(KEPT_ITEM);
+        }
         Some("input_audio" | "input_image" | "input_file") => part_media(format, item, &mut media)?,
         _ => {}
     }
@@ -140,6 +149,19 @@ fn item_media(format: CallFormat, item: JsonNode<'_>) -> Result<Media, GatewayEr
         return Err(not_text());
     }
     Ok(media)
+}
+
+/// Whether a reasoning item names what the provider keeps instead of bringing it along.
+fn is_kept(item: JsonNode<'_>) -> Result<bool, DuplicateKey> {
+    let has = |content: Option<JsonNode<'_>>| content.is_some_and(|content| !content.is_nothing());
+    Ok(has(item.member("id")?) && !has(item.member("encrypted_content")?))
+}
+
+/// Whether an item says nothing but which one it is.
+fn is_only_id(item: JsonNode<'_>) -> bool {
+    let says = |name: &str| !matches!(name, "id" | "status" | "type");
+    item.members()
+        .all(|member| member.value.is_nothing() || member.key.text().is_some_and(|name| !says(&name)))
 }
 
 fn part_media(format: CallFormat, part: JsonNode<'_>, media: &mut Media) -> Result<(), GatewayError> {

@@ -141,12 +141,33 @@ fn what_is_not_in_the_request_is_bounded_by_the_context() {
         ),
         (CallFormat::Responses, json!({ "model": "m", "previous_response_id": "r", "input": "x" })),
         (CallFormat::Responses, json!({ "model": "m", "input": [{ "type": "item_reference", "id": "i" }] })),
+        // The provider loads what it kept under these ids.
+        (
+            CallFormat::Responses,
+            json!({ "model": "m", "input": [{ "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": "s" }], "encrypted_content": "" }] }),
+        ),
+        (CallFormat::Responses, json!({ "model": "m", "input": [{ "type": "reasoning", "id": "rs_1" }] })),
+        (
+            CallFormat::Responses,
+            json!({ "model": "m", "input": [{ "type": "web_search_call", "id": "ws_1", "status": "completed" }] }),
+        ),
+        (
+            CallFormat::Responses,
+            json!({ "model": "m", "input": [{ "type": "function_call", "id": "fc_1", "arguments": "", "name": null }] }),
+        ),
     ];
     for (format, body) in cases {
         let call = call(format, &body);
         assert_eq!(call.input_tokens_max(Some(200_000), None).unwrap(), 200_000);
         let error = call.input_tokens_max(None, None).unwrap_err().to_string();
         assert!(error.contains("whose size is unknown"), "{error}");
+    }
+    for item in [
+        json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA" }),
+        json!({ "type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}" }),
+    ] {
+        let brought = call(CallFormat::Responses, &json!({ "model": "m", "input": [item] }));
+        assert!(max(&brought) < 2_000);
     }
     // A larger context is asked for in a header.
     let mut headers = HeaderMap::new();
