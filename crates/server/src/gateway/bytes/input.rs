@@ -1,6 +1,7 @@
 //! How many tokens an input has at most. The input is taken apart into blocks: messages or their parts, items, tools,
 //! instructions. A block that was in the last call of the same agent is in what the provider reported for that call;
-//! only the others are counted, exactly where the tokenizer is public and by their bytes otherwise.
+//! only the others are counted, exactly where the tokenizer is public and by their bytes otherwise. A block that the
+//! provider may have left out then is counted again.
 //!
 //! An image has a bound of its own. What is not in the request (files, stored answers) is bounded by the context of the
 //! model, because a provider takes no more.
@@ -31,6 +32,8 @@ pub(super) struct InputBlocks {
     elsewhere: Option<&'static str>,
     /// What decides which blocks the provider leaves out.
     settings: Fingerprint,
+    /// Whether the provider may leave out blocks of any kind.
+    is_edited: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -69,6 +72,8 @@ pub(super) struct Media {
     pub(super) elsewhere: Option<&'static str>,
     /// Tokens that the provider adds for it.
     pub(super) more: u64,
+    /// Whether the provider shows it in some calls and not in others.
+    pub(super) comes_and_goes: bool,
 }
 
 impl InputBlocks {
@@ -111,6 +116,12 @@ impl InputBlocks {
         self.settings = short(&hasher);
     }
 
+    /// The provider leaves out what it finds too old or too much.
+    pub(super) fn add_edits(&mut self, raw: &str) {
+        self.is_edited = true;
+        self.add_setting(raw);
+    }
+
     /// An upper bound of the tokens of all of it.
     pub(super) fn tokens_max(
         &self,
@@ -119,12 +130,16 @@ impl InputBlocks {
         known: Option<&KnownInput>,
     ) -> Result<u64, UnboundedInput> {
         let known = known.filter(|known| known.model == count.model && known.settings == self.settings);
+        // With fewer blocks the provider may show some that it left out before.
+        let known = known.filter(|known| !self.is_edited || self.has_all(known));
         let mut unseen = known.map(|known| known.blocks.clone()).unwrap_or_default();
-        let mut total = known.map_or(BASE_TOKENS, |known| known.tokens.saturating_add(BLOCK_TOKENS));
+        let mut total = known.map_or(0, |known| known.tokens).saturating_add(BASE_TOKENS);
         let mut elsewhere = self.elsewhere;
         total = total.saturating_add(self.rest);
         for block in &self.blocks {
-            if let Some(left) = unseen.get_mut(&block.fingerprint).filter(|left| **left > 0) {
+            if !block.media.comes_and_goes
+                && let Some(left) = unseen.get_mut(&block.fingerprint).filter(|left| **left > 0)
+            {
                 *left -= 1;
                 continue;
             }
@@ -144,12 +159,22 @@ impl InputBlocks {
         if self.elsewhere.is_some() || self.blocks.len() >= INPUT_BLOCKS_MAX {
             return None;
         }
+        let (model, settings) = (model.to_owned(), self.settings);
+        Some(KnownInput { model, settings, blocks: self.counted(), tokens: usage.input_tokens() })
+    }
+
+    fn has_all(&self, known: &KnownInput) -> bool {
+        let here = self.counted();
+        known.blocks.iter().all(|(block, times)| here.get(block).is_some_and(|here| here >= times))
+    }
+
+    /// How often each block is in it.
+    fn counted(&self) -> BTreeMap<Fingerprint, u32> {
         let mut blocks = BTreeMap::new();
         for block in &self.blocks {
             *blocks.entry(block.fingerprint).or_insert(0) += 1;
         }
-        let (model, settings) = (model.to_owned(), self.settings);
-        Some(KnownInput { model, settings, blocks, tokens: usage.input_tokens() })
+        blocks
     }
 }
 

@@ -62,6 +62,9 @@ pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<Inp
             (CallFormat::Responses, "previous_response_id" | "conversation") if !value.is_null() => {
                 input.add_elsewhere("an answer that the provider keeps");
             }
+            (_, "context_management" | "truncation") if !value.is_nothing() && !value.is_text("disabled") => {
+                input.add_edits(value.raw());
+            }
             (_, "context_management" | "truncation") => input.add_setting(value.raw()),
             (_, "thinking") => {
                 input.add_setting(value.member("type")?.map(JsonNode::raw).unwrap_or_default());
@@ -85,7 +88,9 @@ fn tools(tools: JsonNode<'_>, input: &mut InputBlocks) -> Result<(), GatewayErro
             Some(kind) => matches!(kind.as_ref(), "custom" | "function" | "namespace"),
         };
         let more = if is_ours { 0 } else { DEFINED_TOOL_TOKENS };
-        input.push(tool, Media { more, ..Media::default() });
+        // Such a tool is shown once a search has found it.
+        let comes_and_goes = tool.member("defer_loading")?.is_some_and(|defer| !defer.is_nothing());
+        input.push(tool, Media { more, comes_and_goes, ..Media::default() });
     }
     Ok(())
 }
@@ -178,6 +183,8 @@ fn part_media(format: CallFormat, part: JsonNode<'_>, media: &mut Media) -> Resu
                 }
             }
         }
+        // Those of earlier turns are left out.
+        (CallFormat::Messages, "thinking" | "redacted_thinking") => media.comes_and_goes = true,
         (CallFormat::Messages, "container_upload") => media.elsewhere = Some("a file"),
         (CallFormat::Chat, "image_url") => image(part.member("image_url")?, "url", media)?,
         (CallFormat::Responses, "input_image" | "computer_screenshot") => {

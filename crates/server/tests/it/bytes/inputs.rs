@@ -73,10 +73,10 @@ fn what_a_provider_counted_is_not_counted_again() {
     // The mark of the cache has moved, and two messages are new.
     let second = call(CallFormat::Messages, &body(4, 5));
     let bound = second.input_tokens_max(None, Some(&known)).unwrap();
-    assert!((280_000..281_000).contains(&bound), "{bound}");
+    assert!((281_000..282_000).contains(&bound), "{bound}");
     // The same again costs what it cost.
     let again = first.input_tokens_max(None, Some(&known)).unwrap();
-    assert!((80_000..80_100).contains(&again), "{again}");
+    assert!((81_000..81_100).contains(&again), "{again}");
     // On another model nothing is known.
     let other = call(CallFormat::Messages, &{
         let mut other = body(2, 3);
@@ -100,6 +100,44 @@ fn what_decides_which_blocks_count_must_be_the_same() {
     let known = call(CallFormat::Responses, &body("auto")).known_input(&used(5)).unwrap();
     let other = call(CallFormat::Responses, &body("disabled"));
     assert_eq!(other.input_tokens_max(None, Some(&known)).unwrap(), max(&other));
+}
+
+#[test]
+fn what_the_provider_may_have_left_out_is_counted_again() {
+    let long = "x".repeat(10_000);
+    let said =
+        |part: Value| json!({ "model": "m", "messages": [{ "role": "assistant", "content": [part] }] });
+    let bodies = [
+        said(json!({ "type": "thinking", "thinking": long, "signature": "s" })),
+        said(json!({ "type": "redacted_thinking", "data": long })),
+        json!({ "model": "m", "messages": [], "tools": [{ "name": "t", "description": long, "defer_loading": true }] }),
+    ];
+    for body in bodies {
+        let first = call(CallFormat::Messages, &body);
+        // The provider showed nothing of it to the model.
+        let known = first.known_input(&used(5)).unwrap();
+        assert!(first.input_tokens_max(None, Some(&known)).unwrap() > 10_000, "{body}");
+    }
+}
+
+#[test]
+fn with_edits_of_the_provider_an_input_is_known_only_as_a_whole() {
+    let body = |parts: &[&str], edits: Value| {
+        let input: Vec<Value> =
+            parts.iter().map(|part| json!({ "role": "user", "content": part.repeat(10_000) })).collect();
+        json!({ "model": "claude-sonnet-4-5", "context_management": edits, "messages": input })
+    };
+    let bound = |before: &Value, now: &Value| {
+        let known = call(CallFormat::Messages, before).known_input(&used(100)).unwrap();
+        call(CallFormat::Messages, now).input_tokens_max(None, Some(&known)).unwrap()
+    };
+    let edits = json!({ "edits": [{ "type": "clear_tool_uses_20250919" }] });
+    // The first part was left out, and now the others are few enough to show it.
+    assert!(bound(&body(&["a", "b", "c"], edits.clone()), &body(&["a", "b"], edits.clone())) > 20_000);
+    let longer = bound(&body(&["a", "b"], edits.clone()), &body(&["a", "b", "c"], edits));
+    assert!((10_000..12_000).contains(&longer), "{longer}");
+    let plain = bound(&body(&["a", "b", "c"], Value::Null), &body(&["a", "b"], Value::Null));
+    assert!(plain < 2_000, "{plain}");
 }
 
 #[test]
@@ -183,5 +221,5 @@ fn what_is_not_in_the_request_is_bounded_by_the_context() {
         &json!({ "model": "m", "messages": [{ "role": "user", "content": [file] }] }),
     );
     let counted = known.known_input(&used(3_000)).unwrap();
-    assert!(known.input_tokens_max(None, Some(&counted)).unwrap() < 3_100);
+    assert!(known.input_tokens_max(None, Some(&counted)).unwrap() < 4_100);
 }
