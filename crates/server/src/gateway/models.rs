@@ -102,7 +102,7 @@ impl Models {
         if let Some(price) = self.rules.prices.get(wire) {
             // Its context is the same whoever sells it.
             let context = self.table.find(api.price_name(), wire).ok().and_then(|model| model.context);
-            return Ok((price.clone(), context));
+            return Ok((with_cache_writes(api, price.clone()), context));
         }
         let provider = match (&self.rules.prices_of, is_own) {
             (Some(provider), false) => provider.as_str(),
@@ -125,6 +125,17 @@ impl Models {
             ))
         })
     }
+}
+
+/// Anthropic charges more for input that it writes to a cache, which a person who names two rates does not say: a quarter
+/// more for minutes, twice as much for an hour.
+fn with_cache_writes(api: ProviderApi, mut price: Price) -> Price {
+    if api == ProviderApi::Anthropic {
+        let input = price.input_per_mtok;
+        let write = *price.cache_write_per_mtok.get_or_insert(input.saturating_add(input.div_ceil(4)));
+        price.cache_write_1h_per_mtok.get_or_insert(input.saturating_mul(2).max(write));
+    }
+    price
 }
 
 /// Refuses a model that costs something else than when it was added to this tree: the tree would book at the old price.
@@ -184,4 +195,35 @@ fn written(price: &Price) -> String {
 
 fn refused(message: impl std::fmt::Display) -> GatewayError {
     GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_of_two_rates_includes_what_anthropic_charges_for_cache_writes() {
+        let anthropic = |price| with_cache_writes(ProviderApi::Anthropic, price);
+        let writes = |price: Price| (price.cache_write_per_mtok, price.cache_write_1h_per_mtok);
+        assert_eq!(
+            writes(anthropic(Price::flat(3_000_000_000, 15_000_000_000))),
+            (Some(3_750_000_000), Some(6_000_000_000))
+        );
+        // A part of a nano-dollar is a whole one.
+        assert_eq!(writes(anthropic(Price::flat(3, 0))), (Some(4), Some(6)));
+        assert_eq!(writes(anthropic(Price::flat(u64::MAX, 0))), (Some(u64::MAX), Some(u64::MAX)));
+        // What a person says stays.
+        let named = Price { cache_write_per_mtok: Some(9), ..Price::flat(3, 0) };
+        assert_eq!(writes(anthropic(named)), (Some(9), Some(9)));
+        assert_eq!(writes(with_cache_writes(ProviderApi::OpenAi, Price::flat(3, 0))), (None, None));
+    }
+
+    #[test]
+    fn a_price_that_a_person_gave_is_used_with_cache_writes() {
+        let prices = [("m".to_owned(), Price::flat(4, 8))].into();
+        let rules = ModelRules { prices, ..ModelRules::default() };
+        let models = Models::new(rules, PriceTable::embedded().unwrap());
+        let (price, _) = models.price(ProviderApi::Anthropic, "m", false).unwrap();
+        assert_eq!((price.cache_write_per_mtok, price.cache_write_1h_per_mtok), (Some(5), Some(8)));
+    }
 }
