@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
+use spinney_drivers::prices::refused_param;
 use spinney_drivers::providers::open_ai_tokenizer;
 use spinney_drivers::tokens::Tokenizer;
 use spinney_drivers::wire::Secrets;
@@ -19,6 +20,25 @@ use super::response::ResponseReader;
 use super::route::{CallFormat, ProviderApi};
 use super::splice::{Splice, splice};
 use super::unbounded::refuse_unbounded;
+
+/// Fields at the top of a body that the gateway reads, beside those that it refuses.
+const READ: [&str; 15] = [
+    "context_management",
+    "conversation",
+    "functions",
+    "input",
+    "instructions",
+    "messages",
+    "model",
+    "previous_response_id",
+    "prompt",
+    "reasoning",
+    "stream",
+    "stream_options",
+    "system",
+    "thinking",
+    "truncation",
+];
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +74,8 @@ struct AskedCap {
     span: Range<usize>,
     /// None for null.
     tokens: Option<u64>,
+    /// Whether whoever answers knows this name.
+    is_enough: bool,
 }
 
 /// The budget of Anthropic's thinking, which must be below the cap.
@@ -99,6 +121,9 @@ impl CallRequest {
         if root.kind() != JsonKind::Object {
             return Err(bad("the body is no JSON object"));
         }
+        if upstream == CallUpstream::Elsewhere {
+            refuse_other_case(root)?;
+        }
         refuse_unbounded(format, root)?;
         let is_streamed = match root.member("stream")? {
             None => false,
@@ -109,7 +134,7 @@ impl CallRequest {
             },
         };
         let inside = root.span().start + 1;
-        let (model, caps) = (model(root)?, caps(format, root)?);
+        let (model, caps) = (model(root)?, caps(format, upstream, root)?);
         let thinking = if format == CallFormat::Messages { thinking(root)? } else { None };
         let usage = match (format, is_streamed) {
             (CallFormat::Chat, true) => usage_ask(root, inside)?,
@@ -208,8 +233,9 @@ impl CallRequest {
             .filter(|cap| cap.tokens.is_none_or(|asked| asked > granted))
             .map(|cap| Splice::new(cap.span.clone(), granted.to_string()))
             .collect();
-        if self.caps.is_empty() {
-            splices.push(Splice::field(self.inside, self.cap_field(), granted));
+        if !self.caps.iter().any(|cap| cap.is_enough) {
+            let cap = self.output_cap(granted).min(granted);
+            splices.push(Splice::field(self.inside, self.cap_field(), cap));
         }
         if !splices.is_empty() {
             let min = self.output_cap_min();
@@ -277,7 +303,11 @@ fn model(root: JsonNode<'_>) -> Result<String, GatewayError> {
     Ok(model.into_owned())
 }
 
-fn caps(format: CallFormat, root: JsonNode<'_>) -> Result<Vec<AskedCap>, GatewayError> {
+fn caps(
+    format: CallFormat,
+    upstream: CallUpstream,
+    root: JsonNode<'_>,
+) -> Result<Vec<AskedCap>, GatewayError> {
     let names: &[&str] = match format {
         CallFormat::Messages => &["max_tokens"],
         CallFormat::Chat => &["max_completion_tokens", "max_tokens"],
@@ -290,14 +320,33 @@ fn caps(format: CallFormat, root: JsonNode<'_>) -> Result<Vec<AskedCap>, Gateway
         if tokens.is_none() && !cap.is_null() {
             return Err(bad(format!("`{name}` is no whole number")));
         }
-        caps.push(AskedCap { span: cap.span(), tokens });
+        // Some servers pass over the newer name.
+        let is_enough = upstream == CallUpstream::Provider || *name != "max_completion_tokens";
+        caps.push(AskedCap { span: cap.span(), tokens, is_enough });
     }
-    // Null means that there is none. One place for the cap is enough.
-    match caps.iter().any(|cap| cap.tokens.is_some()) {
-        true => caps.retain(|cap| cap.tokens.is_some()),
-        false => caps.truncate(1),
+    // Null means that there is none. One place for the cap is enough, if it is one that is read.
+    let has_cap = caps.iter().any(|cap| cap.tokens.is_some() && cap.is_enough);
+    match (has_cap, upstream) {
+        (true, _) => caps.retain(|cap| cap.tokens.is_some()),
+        (false, CallUpstream::Provider) => caps.truncate(1),
+        (false, CallUpstream::Elsewhere) => {}
     }
     Ok(caps)
+}
+
+/// Some servers take `Max_Tokens` for `max_tokens`, and of two the last. What decides there is not certain.
+fn refuse_other_case(root: JsonNode<'_>) -> Result<(), GatewayError> {
+    for member in root.members() {
+        let Some(name) = member.key.text() else { continue };
+        // Up and down again, so that letters such as the long s become plain ones.
+        let folded: String = name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+        let is_read = READ.contains(&folded.as_str()) || refused_param(&folded).is_some();
+        if folded != name && is_read {
+            let name: String = name.chars().filter(|letter| !letter.is_control()).take(64).collect();
+            return Err(bad(format!("some servers read `{name}` as `{folded}`: write it in lower case")));
+        }
+    }
+    Ok(())
 }
 
 fn thinking(root: JsonNode<'_>) -> Result<Option<ThinkingBudget>, GatewayError> {

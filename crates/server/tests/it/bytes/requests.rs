@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use proptest::prelude::*;
-use spinney_server::gateway::bytes::{CallFormat, CallRequest, CallUpstream, CapTooSmall, GatewayErrorKind};
+use spinney_server::gateway::bytes::{
+    CallFormat, CallRequest, CallUpstream, CapTooSmall, GatewayError, GatewayErrorKind,
+};
 
 use super::json_text::{name, quoted, space, value};
 use super::read;
@@ -264,9 +266,62 @@ fn both_names_of_the_cap_are_lowered() {
 
 #[test]
 fn a_server_elsewhere_gets_the_older_name_of_the_cap() {
-    let body = Bytes::from_static(br#"{"model":"m"}"#);
-    let call = CallRequest::read(CallFormat::Chat, CallUpstream::Elsewhere, &HeaderMap::new(), body).unwrap();
-    assert_eq!(call.body(60).unwrap(), r#"{"max_tokens":60,"model":"m"}"#.as_bytes());
+    let cases = [
+        (r#"{"model":"m"}"#, 1, r#"{"max_tokens":60,"model":"m"}"#),
+        (
+            r#"{"model":"m","max_completion_tokens":90}"#,
+            90,
+            r#"{"max_tokens":60,"model":"m","max_completion_tokens":60}"#,
+        ),
+        (
+            r#"{"model":"m","max_completion_tokens":50}"#,
+            50,
+            r#"{"max_tokens":50,"model":"m","max_completion_tokens":50}"#,
+        ),
+        (
+            r#"{"model":"m","max_completion_tokens":90,"max_tokens":null}"#,
+            90,
+            r#"{"model":"m","max_completion_tokens":60,"max_tokens":60}"#,
+        ),
+        (
+            r#"{"model":"m","max_completion_tokens":null,"max_tokens":null}"#,
+            1,
+            r#"{"model":"m","max_completion_tokens":60,"max_tokens":60}"#,
+        ),
+        (
+            r#"{"model":"m","max_completion_tokens":null}"#,
+            1,
+            r#"{"max_tokens":60,"model":"m","max_completion_tokens":60}"#,
+        ),
+        (
+            r#"{"model":"m","max_completion_tokens":null,"max_tokens":40}"#,
+            40,
+            r#"{"model":"m","max_completion_tokens":null,"max_tokens":40}"#,
+        ),
+    ];
+    for (body, held, up) in cases {
+        let call = read_elsewhere(CallFormat::Chat, body).unwrap();
+        assert_eq!(call.output_cap(1), held, "{body}");
+        assert_eq!(std::str::from_utf8(&call.body(60).unwrap()).unwrap(), up, "{body}");
+    }
+}
+
+fn read_elsewhere(format: CallFormat, body: &str) -> Result<CallRequest, GatewayError> {
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    CallRequest::read(format, CallUpstream::Elsewhere, &HeaderMap::new(), body)
+}
+
+#[test]
+fn a_server_elsewhere_gets_no_field_that_it_may_take_for_another() {
+    for name in ["Max_Tokens", "MAX_COMPLETION_TOKENS", "max_token\u{17f}", "Model", "Tools", "N"] {
+        let body = format!(r#"{{"model":"m","max_tokens":9,"{name}":90000}}"#);
+        let error = read_elsewhere(CallFormat::Chat, &body).unwrap_err();
+        assert_eq!(error.kind, GatewayErrorKind::BadRequest);
+        assert!(error.message.contains("write it in lower case"), "{}", error.message);
+        // The provider itself knows only its own names.
+        assert!(read(CallFormat::Chat, &body).is_ok(), "{name}");
+    }
+    assert!(read_elsewhere(CallFormat::Chat, r#"{"model":"m","Max_Other":9}"#).is_ok());
 }
 
 #[test]
