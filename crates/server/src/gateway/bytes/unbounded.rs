@@ -11,12 +11,17 @@ use super::route::CallFormat;
 /// Service tiers that cost no more than the price table says.
 const TIERS: [&str; 5] = ["auto", "default", "flex", "standard", "standard_only"];
 
+/// Fields whose presence is the switch: an empty object turns them on.
+const SWITCHES: [&str; 5] =
+    ["code_execution", "file_search", "search_parameters", "web_search", "web_search_options"];
+
 /// Refuses what cannot be bounded.
 pub(super) fn refuse_unbounded(format: CallFormat, root: JsonNode<'_>) -> Result<(), GatewayError> {
     let mut has_tools = false;
     for member in root.members() {
         let (Some(name), value) = (member.key.text(), member.value) else { continue };
-        if value.is_nothing() {
+        let is_switch = SWITCHES.contains(&name.as_ref()) && value.kind() == JsonKind::Object;
+        if value.is_nothing() && !is_switch {
             continue;
         }
         match name.as_ref() {

@@ -29,6 +29,10 @@ fn what_no_hold_bounds_is_refused() {
         (chat, r#""audio":{"voice":"x"}"#),
         (chat, r#""prediction":{"type":"content"}"#),
         (chat, r#""web_search_options":{"x":1}"#),
+        // To be there is enough.
+        (chat, r#""web_search_options":{}"#),
+        (chat, r#""web_search_options": { }"#),
+        (chat, r#""search_parameters":{}"#),
         (chat, r#""tools":[{"type":"web_search"}]"#),
         (chat, r#""messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}]"#),
         (chat, r#""messages":[{"role":"assistant","audio":{"id":"x"}}]"#),
@@ -72,6 +76,7 @@ fn what_costs_only_its_tokens_passes() {
         (messages, r#""context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}"#),
         (messages, r#""metadata":{"user_id":"x"},"output_config":{"effort":"high"}"#),
         (chat, r#""n":1,"service_tier":"default","modalities":["text"],"prediction":null"#),
+        (chat, r#""web_search_options":null,"search_parameters":null,"web_search":false"#),
         (chat, r#""tools":[{"type":"function","function":{"name":"web_search"}}]"#),
         (
             responses,
