@@ -177,11 +177,12 @@ impl OutsideRequest {
                 }
                 report(end, result);
                 match how {
-                    Passed::Whole => {}
+                    Passed::Whole => client.end().await,
                     Passed::Broken(error) if client.has_begun() && self.call.is_streamed() => {
                         client.end_with(error.event(self.call.format())).await;
                     }
-                    Passed::Broken(_) => client.cut().await,
+                    // Dropping the client cuts the response.
+                    Passed::Broken(_) => drop(client),
                 }
             }
         }
@@ -258,9 +259,8 @@ impl OutsideRequest {
     async fn refuse(&self, error: &GatewayError, client: Client) {
         if client.has_begun() && self.call.is_streamed() {
             client.end_with(error.event(self.call.format())).await;
-        } else if client.has_begun() {
-            client.cut().await;
         } else {
+            // One that has begun is cut.
             client.reply(error.reply(self.call.format().api(), self.speaker.program));
         }
     }
@@ -334,7 +334,7 @@ pub(super) async fn pass(
         let piece = tokio::select! {
             piece = response.piece() => piece,
             () = client.gone() => return,
-            () = run.broken_off.cancelled() => return client.cut().await,
+            () = run.broken_off.cancelled() => return,
         };
         match piece {
             Ok(Some(bytes)) if is_error => {
@@ -344,9 +344,10 @@ pub(super) async fn pass(
             Ok(Some(bytes)) => client.send(bytes).await,
             Ok(None) => {
                 // The key may be in two pieces.
-                return client.send(Bytes::from(run.upstream.without_key(api, error_body))).await;
+                client.send(Bytes::from(run.upstream.without_key(api, error_body))).await;
+                return client.end().await;
             }
-            Err(_) => return client.cut().await,
+            Err(_) => return,
         }
     }
 }

@@ -25,7 +25,16 @@ pub(super) struct ClientBody(Pieces);
 #[derive(Debug)]
 enum Pieces {
     Whole(Option<Bytes>),
-    Coming(mpsc::Receiver<Result<Bytes, BodyCut>>),
+    Coming(mpsc::Receiver<Piece>),
+    /// Everything was sent.
+    Over,
+}
+
+/// What a body is made of. One that ends without its end was cut.
+#[derive(Debug)]
+enum Piece {
+    Bytes(Bytes),
+    End,
 }
 
 /// The response broke off. The connection is closed without an end of the body, so the program sees it.
@@ -42,7 +51,7 @@ enum ClientState {
     /// Nothing was sent.
     Waits(oneshot::Sender<Response<ClientBody>>),
     Reads {
-        pieces: mpsc::Sender<Result<Bytes, BodyCut>>,
+        pieces: mpsc::Sender<Piece>,
         ending: Ending,
     },
     Gone,
@@ -117,7 +126,8 @@ impl Client {
             return;
         }
         ending.sent(&bytes);
-        if !matches!(timeout(STALLED, pieces.send(Ok(bytes))).await, Ok(Ok(()))) {
+        if !matches!(timeout(STALLED, pieces.send(Piece::Bytes(bytes))).await, Ok(Ok(()))) {
+            // Without the end of its body, so what it may still read is visibly cut.
             self.0 = ClientState::Gone;
         }
     }
@@ -125,7 +135,7 @@ impl Client {
     /// Sends a piece if there is room: a ping that finds none is not needed.
     pub(super) fn offer(&self, bytes: Bytes) {
         if let ClientState::Reads { pieces, .. } = &self.0 {
-            let _ = pieces.try_send(Ok(bytes));
+            let _ = pieces.try_send(Piece::Bytes(bytes));
         }
     }
 
@@ -140,13 +150,16 @@ impl Client {
     /// breaks off.
     pub(super) async fn end_with(mut self, event: Bytes) {
         let ClientState::Reads { ending, .. } = &self.0 else { return };
-        if ending.is_between_events() { self.send(event).await } else { self.cut().await }
+        if ending.is_between_events() {
+            self.send(event).await;
+            self.end().await;
+        }
     }
 
-    /// Breaks the response off.
-    pub(super) async fn cut(self) {
+    /// Ends the response. One whose client is dropped without it breaks off.
+    pub(super) async fn end(self) {
         if let ClientState::Reads { pieces, .. } = self.0 {
-            let _ = timeout(STALLED, pieces.send(Err(BodyCut))).await;
+            let _ = timeout(STALLED, pieces.send(Piece::End)).await;
         }
     }
 }
@@ -171,16 +184,28 @@ impl Body for ClientBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyCut>>> {
-        match &mut self.get_mut().0 {
-            Pieces::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Pieces::Coming(coming) => {
-                coming.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        let pieces = &mut self.get_mut().0;
+        let coming = match pieces {
+            Pieces::Whole(bytes) => return Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Pieces::Coming(coming) => coming,
+            Pieces::Over => return Poll::Ready(None),
+        };
+        let piece = std::task::ready!(coming.poll_recv(context));
+        Poll::Ready(match piece {
+            Some(Piece::Bytes(bytes)) => Some(Ok(Frame::data(bytes))),
+            Some(Piece::End) => {
+                *pieces = Pieces::Over;
+                None
             }
-        }
+            None => {
+                *pieces = Pieces::Over;
+                Some(Err(BodyCut))
+            }
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Pieces::Whole(None))
+        matches!(self.0, Pieces::Whole(None) | Pieces::Over)
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
@@ -188,14 +213,63 @@ impl Body for ClientBody {
             Pieces::Whole(bytes) => {
                 http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
-            Pieces::Coming(_) => http_body::SizeHint::default(),
+            Pieces::Coming(_) | Pieces::Over => http_body::SizeHint::default(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt as _;
+
     use super::*;
+
+    /// The bytes of a body, and whether it ended with its end.
+    async fn read(mut body: ClientBody) -> (usize, bool) {
+        let mut bytes = 0;
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => bytes += frame.data_ref().map_or(0, Bytes::len),
+                Err(BodyCut) => return (bytes, false),
+            }
+        }
+        (bytes, true)
+    }
+
+    async fn begun() -> (Client, ClientBody) {
+        let (mut client, response) = client();
+        client.begin(StatusCode::OK, HeaderMap::new());
+        (client, response.await.unwrap().into_body())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_stalls_sees_that_its_response_was_cut() {
+        let (mut client, body) = begun().await;
+        for _ in 0..PIECES_MAX + 3 {
+            client.send(Bytes::from_static(b"x")).await;
+        }
+        client.end().await;
+        assert_eq!(read(body).await, (PIECES_MAX, false));
+    }
+
+    #[tokio::test]
+    async fn a_response_is_whole_only_with_its_end() {
+        let (mut client, body) = begun().await;
+        client.send(Bytes::from_static(b"data: 1\n\n")).await;
+        client.end().await;
+        assert_eq!(read(body).await, (9, true));
+        let (mut client, body) = begun().await;
+        client.send(Bytes::from_static(b"data: 1\n\n")).await;
+        client.end_with(Bytes::from_static(b"data: 2\n\n")).await;
+        assert_eq!(read(body).await, (18, true));
+        let (mut client, body) = begun().await;
+        client.send(Bytes::from_static(b"data: 1")).await;
+        client.end_with(Bytes::from_static(b"data: 2\n\n")).await;
+        assert_eq!(read(body).await, (7, false));
+        let (client, body) = begun().await;
+        drop(client);
+        assert_eq!(read(body).await, (0, false));
+    }
 
     #[test]
     fn an_event_may_follow_only_the_end_of_another() {
