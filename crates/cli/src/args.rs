@@ -15,7 +15,8 @@ pub(crate) use self::exec::{Exec, ExecGuard, LimitPolicy};
 pub(crate) use self::looking::{
     Attach, Completions, Costs, CostsBy, Files, FilesCat, FilesCommand, Shell, Top, TreeView,
 };
-use crate::{hint, program};
+use crate::exec::program;
+use crate::hint;
 
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]

@@ -7,9 +7,10 @@ use std::path::Path;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
+use crate::exec::homes;
+use crate::find_home;
 use crate::ids::short;
 use crate::out::is_hostile;
-use crate::{exec_homes, find_home};
 
 /// The name of a home that no command line names.
 pub(crate) const HOME: &str = ".spinney";
@@ -26,7 +27,7 @@ pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 /// A command of ours, with `--home` unless it finds this home without. Commands find the runs of `exec` from the home above
 /// theirs.
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
-    command_in(exec_homes::above(home), words)
+    command_in(homes::above(home), words)
 }
 
 /// A command about a home itself, which may be that of a run of `exec`.
@@ -43,7 +44,7 @@ pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> Str
 
 /// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
-    if exec_homes::is_of_exec(home) {
+    if homes::is_of_exec(home) {
         let words = ["exec", "--resume", &short(tree), "--", "PROGRAM"];
         return command(home, &words);
     }

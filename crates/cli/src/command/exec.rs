@@ -2,10 +2,8 @@
 //! machine, and each becomes a call of a tree in a home of its own.
 
 use std::ffi::OsString;
-use std::future::pending;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,31 +13,29 @@ use rustix::process::{Rlimit, getrlimit, setrlimit};
 use spinney::clock::{Clock as _, SystemClock, instant};
 use spinney::draw::Draws;
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, Tree};
-use spinney_kernel::budget::{Resource, Shortfall, usd};
+use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::record::Failure;
-use spinney_kernel::rules::request::{Fail, Finish};
-use spinney_kernel::words::{AgentId, Body, By, Millis, TreeId};
-use spinney_kernel::world::{AgentView, TreeState};
+use spinney_kernel::words::{Millis, TreeId};
 use spinney_server::gateway::{
-    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, Notice, OnLimit, OnNotice,
-    RaiseHint, Rendezvous, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, OnLimit, PendingCalls, RaiseHint,
+    UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
 };
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::run::listen;
 use crate::args::{self, LimitPolicy};
-use crate::exec_environment::{self, AskedProgram, UserEnvironment};
-use crate::exec_report::ExecReport;
+use crate::exec::ending::{End, finish, root, settle};
+use crate::exec::environment::{AnthropicKey, AskedProgram, UserEnvironment};
+use crate::exec::homes;
+use crate::exec::notices::{notices, raise_command};
+use crate::exec::program::{Program, base_name, hide_from_programs};
+use crate::exec::report::ExecReport;
+use crate::exec::signals::{Asked, Signals};
 use crate::exit::Exit;
-use crate::hint::about;
 use crate::ids::short;
-use crate::program::{
-    Program, base_name, exit_code, hide_from_programs, listen_unless_ignored, was_interrupted,
-};
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::wording::counted;
-use crate::{exec_homes, open_home, out};
+use crate::{open_home, out};
 
 /// How long calls may take to end after the program has: the provider's last word says what they cost.
 const LAST_CALLS: Duration = Duration::from_secs(60);
@@ -59,17 +55,7 @@ struct Ready {
     path: PathBuf,
     opened: Arc<Home>,
     tree: Tree,
-    rendezvous: Arc<Rendezvous>,
-}
-
-/// How a run came to its end.
-enum End {
-    /// The program ended by itself.
-    Program(ExitStatus),
-    /// The tree was cancelled, or its time was over.
-    Tree,
-    /// A signal came.
-    Interrupted,
+    pending_calls: Arc<PendingCalls>,
 }
 
 pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
@@ -93,9 +79,9 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let listening = listen(&ready.path)?;
     let given_up = Arc::new(AtomicBool::new(false));
     let settings = settings(&ready, &args, &user);
-    let notices = notices(&ready, &args, &given_up);
+    let notices = notices(ready.home.clone(), ready.tree.id(), &args, Arc::clone(&given_up));
     let gateway =
-        Gateway::start(ready.tree.clone(), Arc::clone(&ready.rendezvous), settings, notices).await?;
+        Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices).await?;
     let server = listening.serve(Arc::clone(&ready.opened), ready.tree.clone());
     let (tree, at) = (ready.tree.id(), gateway.address());
     if !args.json {
@@ -131,6 +117,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
             () = signals.again() => {}
         }
     };
+    let requests = gateway.requests();
     gateway.close(enough).await;
     // An ended agent has no ceiling any more.
     let limit = root(&ready.tree).await.and_then(|root| root.limit?.of(Resource::Cost));
@@ -152,7 +139,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     ready.opened.shutdown(Shutdown::Stop).await;
     let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
     let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
-    let report = ExecReport { home: &ready.home, tree, look: &look, limit, exit, elapsed_ms };
+    let report = ExecReport { home: &ready.home, tree, look: &look, limit, requests, exit, elapsed_ms };
     if args.json {
         report.write_json()?;
     } else {
@@ -175,9 +162,9 @@ fn allow_many_connections() -> Option<u64> {
 /// Starts the tree of a new run.
 async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result<Ready> {
     let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
-    let path = exec_homes::home_of(home, tree);
-    exec_homes::make(home)?;
-    let (opened, rendezvous) = open(&path)?;
+    let path = homes::home_of(home, tree);
+    homes::make(home)?;
+    let (opened, pending_calls) = open(&path)?;
     let budget = ExecBudget {
         cost_nanos: args.budget_usd.map(|usd| usd.nanos()),
         tokens: args.tokens,
@@ -193,19 +180,19 @@ async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result
         Err(StartError::Journal(fault)) => return Err(fault.into()),
         Err(error) => return Err(error.into()),
     };
-    Ok(Ready { home: home.to_owned(), path, opened, tree, rendezvous })
+    Ok(Ready { home: home.to_owned(), path, opened, tree, pending_calls })
 }
 
 /// Continues the tree of an earlier run.
 async fn resume(home: &Path, id: &str) -> Result<Ready> {
-    let path = exec_homes::find(home, id)?;
-    if !exec_homes::is_of_exec(&path) {
+    let path = homes::find(home, id)?;
+    if !homes::is_of_exec(&path) {
         bail!(
             "`{id}` was not started by `exec`: continue it with `{}`",
             crate::hint::command(home, &["resume", id])
         );
     }
-    let (opened, rendezvous) = open(&path)?;
+    let (opened, pending_calls) = open(&path)?;
     let head = crate::ids::find(&path, opened.journal().as_ref(), "last")?;
     let tree = match opened.resume(head.tree).await {
         Ok(tree) => tree,
@@ -215,16 +202,16 @@ async fn resume(home: &Path, id: &str) -> Result<Ready> {
         }
         Err(error) => return Err(error.into()),
     };
-    let home = exec_homes::above(&path).to_owned();
-    Ok(Ready { home, path, opened, tree, rendezvous })
+    let home = homes::above(&path).to_owned();
+    Ok(Ready { home, path, opened, tree, pending_calls })
 }
 
-fn open(path: &Path) -> Result<(Arc<Home>, Arc<Rendezvous>)> {
+fn open(path: &Path) -> Result<(Arc<Home>, Arc<PendingCalls>)> {
     let journal = open_home::write(path)?;
-    let rendezvous = Arc::new(Rendezvous::new());
-    let driver = Arc::new(GatewayModel::new(Arc::clone(&rendezvous)));
+    let pending_calls = Arc::new(PendingCalls::new());
+    let driver = Arc::new(GatewayModel::new(Arc::clone(&pending_calls)));
     let opened = Home::open(Arc::new(journal), Drivers::new().with_any_model(driver));
-    Ok((Arc::new(opened), rendezvous))
+    Ok((Arc::new(opened), pending_calls))
 }
 
 /// What was started, for people. A key of the user in it is hidden.
@@ -241,8 +228,8 @@ fn settings(ready: &Ready, args: &args::Exec, user: &UserEnvironment) -> Gateway
         anthropic: UpstreamServer {
             base_url: user.anthropic_base_url.clone(),
             key: user.anthropic_key.clone().map(|key| match key {
-                exec_environment::AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
-                exec_environment::AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
+                AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
+                AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
             }),
             key_variable: "ANTHROPIC_API_KEY",
         },
@@ -268,46 +255,6 @@ fn settings(ready: &Ready, args: &args::Exec, user: &UserEnvironment) -> Gateway
     }
 }
 
-/// The command that raises a ceiling: by as much as the call lacks, rounded up to what a person would type.
-fn raise_command(home: &Path, tree: TreeId, account: &AgentId, short: &Shortfall) -> String {
-    const DOLLAR: u64 = 1_000_000_000;
-    let lacks = short.asked.saturating_sub(short.left()).max(1);
-    let (option, amount) = match short.resource {
-        Resource::Cost => ("--add-usd", lacks.div_ceil(DOLLAR)),
-        Resource::Tokens => ("--add-tokens", lacks.next_multiple_of(1_000)),
-        Resource::Steps => ("--add-steps", lacks),
-        Resource::ToolCalls => ("--add-tool-calls", lacks),
-        Resource::Retries => ("--add-retries", lacks),
-    };
-    let amount = amount.to_string();
-    let more: &[&str] = match account.as_str() {
-        "main" => &[option, &amount],
-        agent => &[agent, option, &amount],
-    };
-    about(home, "budget", tree, more)
-}
-
-fn notices(ready: &Ready, args: &args::Exec, given_up: &Arc<AtomicBool>) -> OnNotice {
-    let (home, tree, given_up) = (ready.home.clone(), ready.tree.id(), Arc::clone(given_up));
-    let waits = args.on_limit == LimitPolicy::Wait;
-    let halt_wait = Millis(args.halt_wait.ms());
-    Arc::new(move |notice| match notice {
-        Notice::Halted { agent, account, short } if waits => {
-            let command = raise_command(&home, tree, &account, &short);
-            out::note(&format!(
-                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).\nspinney: go on with: {command}",
-                short.describe(&account)
-            ));
-        }
-        Notice::Continued if waits => out::note("spinney: the run goes on"),
-        Notice::Halted { .. } | Notice::Continued => {}
-        Notice::GivenUp { agent } => {
-            given_up.store(true, Ordering::Relaxed);
-            out::note(&format!("spinney: a call of `{agent}` was refused at the limit"));
-        }
-    })
-}
-
 /// Says what runs where.
 fn head(args: &args::Exec, tree: TreeId, at: SocketAddr) -> String {
     let budget = args.budget_usd.map(|most| format!(" · at most {}", usd(most.nanos()))).unwrap_or_default();
@@ -330,124 +277,13 @@ async fn follow(program: &mut Program, tree: &Tree, signals: &mut Signals) -> Re
                         program.kill().await;
                         return Ok(End::Interrupted);
                     }
-                    (Ended::Terminated, false) => return Ok(End::Interrupted),
+                    (Asked::Terminated, false) => return Ok(End::Interrupted),
                     // It ends, or handles it and goes on.
-                    (Ended::Interrupted, false) => program.interrupt(),
+                    (Asked::Interrupted, false) => program.interrupt(),
                 }
             }
             status = program.wait() => return Ok(End::Program(status?)),
             _ = tree.ended() => return Ok(End::Tree),
         }
-    }
-}
-
-/// Settles the tree after its program, and returns the exit code.
-async fn settle(tree: &Tree, end: &End, is_given_up: bool) -> Exit {
-    match end {
-        End::Interrupted => Exit::Interrupted,
-        End::Tree => match tree.status().state {
-            TreeState::Ended(kind) => Exit::of_kind(kind),
-            _ => Exit::Failed,
-        },
-        End::Program(status) if was_interrupted(*status) => Exit::Interrupted,
-        End::Program(status) => {
-            let code = exit_code(*status);
-            match (code, is_given_up) {
-                (0, _) => {
-                    finish(tree, Ok(())).await;
-                    Exit::Completed
-                }
-                // A raise and `--resume` continue it.
-                (_, true) => Exit::Halted,
-                (code, false) => {
-                    let message = format!("the program ended with exit code {code}");
-                    finish(tree, Err(Failure { code: "program_failed".to_owned(), message })).await;
-                    Exit::Program(code)
-                }
-            }
-        }
-    }
-}
-
-async fn root(tree: &Tree) -> Option<AgentView> {
-    tree.look().await.ok()?.agents.into_iter().find(|agent| agent.parent.is_none())
-}
-
-/// Ends the root.
-async fn finish(tree: &Tree, how: Result<(), Failure>) {
-    let Some(AgentView { agent, .. }) = root(tree).await else { return };
-    // A tree that has ended meanwhile needs nothing.
-    match how {
-        Ok(()) => {
-            finish_agents(tree).await;
-            let result = Body::text("the program ended with exit code 0");
-            let _ = tree.request(By::Person, Finish { agent, result }).await;
-        }
-        Err(error) => {
-            let _ = tree.request(By::Person, Fail { agent, error, partial: None }).await;
-        }
-    }
-}
-
-/// Ends the agents of a program that has ended well, the deepest first: none of them was stopped.
-async fn finish_agents(tree: &Tree) {
-    let Ok(look) = tree.look().await else { return };
-    let mut agents: Vec<AgentView> =
-        look.agents.into_iter().filter(|agent| agent.parent.is_some() && agent.limit.is_some()).collect();
-    agents.sort_by_key(|agent| std::cmp::Reverse(agent.depth));
-    for AgentView { agent, .. } in agents {
-        // One that has ended meanwhile needs nothing.
-        let _ = tree.request(By::Person, Finish { agent, result: Body::text("its program ended") }).await;
-    }
-}
-
-/// Ctrl-C; and SIGTERM, a closed terminal and Ctrl-\.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Option<Signal>,
-    quit: Option<Signal>,
-}
-
-enum Ended {
-    Interrupted,
-    Terminated,
-}
-
-impl Signals {
-    fn listen() -> Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: listen_unless_ignored(SignalKind::hangup())?,
-            quit: listen_unless_ignored(SignalKind::quit())?,
-        })
-    }
-
-    async fn next(&mut self) -> Ended {
-        tokio::select! {
-            _ = self.interrupt.recv() => Ended::Interrupted,
-            _ = self.terminate.recv() => Ended::Terminated,
-            () = came(&mut self.hangup) => Ended::Terminated,
-            () = came(&mut self.quit) => Ended::Terminated,
-        }
-    }
-
-    /// One more signal after the end. A closed terminal does not count: the kernel and the shell both tell of it.
-    async fn again(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            () = came(&mut self.quit) => {}
-        }
-    }
-}
-
-async fn came(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => {
-            signal.recv().await;
-        }
-        None => pending().await,
     }
 }

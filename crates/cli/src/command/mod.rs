@@ -28,16 +28,17 @@ mod window;
 use anyhow::Result;
 
 use crate::args::{Args, Command, Shared};
+use crate::exec::{guard, homes};
 use crate::exit::Exit;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::terminal::Terminal;
-use crate::{exec_homes, find_home, guard, open_home};
+use crate::{find_home, open_home};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let given = args.home.unwrap_or_else(find_home::nearest);
     // A run of `exec` has a home of its own below this one.
-    let found = args.command.tree().map(|tree| exec_homes::find(&given, tree)).transpose()?;
+    let found = args.command.tree().map(|tree| homes::find(&given, tree)).transpose()?;
     let home = found.as_deref().unwrap_or(&given);
     let terminal = Terminal::of_output(args.color);
     if args.accept_loss {

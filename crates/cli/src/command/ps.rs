@@ -12,6 +12,7 @@ use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
 use crate::control::{Running, running};
+use crate::exec::homes;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command, go_on};
 use crate::ids::short;
@@ -19,7 +20,7 @@ use crate::paint::{Ink, Row};
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use crate::wording::{ago, one_line};
-use crate::{args, exec_homes, open_home, out};
+use crate::{args, open_home, out};
 
 const NAME_CHARS_MAX: usize = 28;
 
@@ -33,19 +34,19 @@ struct Listed {
 }
 
 pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Result<Exit> {
-    let runs = exec_homes::trees(home);
+    let runs = homes::trees(home);
     let mut listed = match open_home::look(home) {
         Ok(journal) => list(home, &journal).await?,
         // A home that only `exec` has used has no journal of its own.
-        Err(_) if !runs.is_empty() && !exec_homes::has_journal(home) => Vec::new(),
+        Err(_) if !runs.is_empty() && !homes::has_journal(home) => Vec::new(),
         Err(error) => return Err(error),
     };
     for run in runs {
-        let home = exec_homes::home_of(home, run);
+        let home = homes::home_of(home, run);
         match open_home::look(&home) {
             Ok(journal) => listed.extend(list(&home, &journal).await?),
             // Its process died before it began.
-            Err(_) if !exec_homes::has_journal(&home) => {}
+            Err(_) if !homes::has_journal(&home) => {}
             Err(error) => out::complain(&format!("{error:#}")),
         }
     }

@@ -11,6 +11,7 @@ use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, AgentView};
 
 use super::run::{head, listen};
+use crate::exec::homes;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::hint::go_on;
@@ -21,7 +22,7 @@ use crate::shown::Display;
 use crate::terminal::Terminal;
 use crate::tree_copies::Kept;
 use crate::wording::{counted, one_line};
-use crate::{args, exec_homes, open_home, out, tree_copies, workspaces};
+use crate::{args, open_home, out, tree_copies, workspaces};
 
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
@@ -63,7 +64,7 @@ async fn take_up(
         return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
     }
     drop(journal);
-    if exec_homes::is_of_exec(path) {
+    if homes::is_of_exec(path) {
         bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
     }
     let journal = Arc::new(open_home::write(path)?);

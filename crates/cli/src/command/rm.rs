@@ -10,10 +10,11 @@ use spinney::{Drivers, Home, Orphan, RemoveError};
 use spinney_journal::{Head, JournalFault, Shared};
 
 use crate::control::{Running, running};
+use crate::exec::homes;
 use crate::exit::Exit;
 use crate::hint::{about, command, go_on};
 use crate::ids::{find, short};
-use crate::{args, exec_homes, open_home, out, tree_copies};
+use crate::{args, open_home, out, tree_copies};
 
 const ANSWER_BYTES_MAX: u64 = 64;
 
@@ -65,7 +66,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         format!("tree {tree} was removed, its folders were not; `{again}` tries again")
     })?;
     drop(home);
-    if exec_homes::is_of_exec(path) {
+    if homes::is_of_exec(path) {
         // The home of a run has one tree.
         fs::remove_dir_all(path).with_context(|| format!("tree {tree} was removed, its folder was not"))?;
     }

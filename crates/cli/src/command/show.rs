@@ -10,6 +10,7 @@ use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::By;
 
 use super::show_calls::ShowCalls;
+use crate::exec::homes;
 use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::paint::Ink;
@@ -17,7 +18,7 @@ use crate::recall::{Clamp, Known, Place, Recalled, recall};
 use crate::result::whole;
 use crate::terminal::Terminal;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, exec_homes, open_home, out};
+use crate::{args, open_home, out};
 
 /// Bytes of a text that are shown without `--full`.
 const TEXT_BYTES_MAX: usize = 600;
@@ -26,7 +27,7 @@ pub(super) fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result
     let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
     let agent = &args.whom.agent;
-    if exec_homes::is_of_exec(home) {
+    if homes::is_of_exec(home) {
         let (is_json, is_full) = (args.whom.json, args.full);
         ShowCalls { journal: &journal, tree, agent, is_json, is_full }.show()?;
         return Ok(Exit::Completed);

@@ -16,7 +16,7 @@ use spinney_kernel::world::AgentStatus;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::bytes::{GatewayError, GatewayErrorKind, Speaker, WireId};
+use super::wire::{Caller, GatewayError, GatewayErrorKind, WireId};
 
 /// Digits of an agent's id: enough to tell the agents of a run apart.
 const DIGITS: usize = 8;
@@ -26,11 +26,11 @@ pub(super) struct Agents {
     root: AgentId,
     role: RoleName,
     child_cost_nanos: Option<u64>,
-    known: Mutex<Known>,
+    table: Mutex<AgentTable>,
 }
 
 #[derive(Default)]
-struct Known {
+struct AgentTable {
     /// By session and id on the wire.
     by_wire: BTreeMap<WireAgent, Member>,
     /// Ids that agents of the tree have had.
@@ -57,7 +57,7 @@ struct Member {
     /// Whether `agent` is its own. If there was no room for it, its calls are booked at the one above.
     is_own: bool,
     open: usize,
-    heard: Instant,
+    last_request: Instant,
 }
 
 /// Whom a call is booked to. An agent with an open call is not collected.
@@ -72,57 +72,57 @@ impl Agents {
         let root = look.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
         let life = |status| if status_is_over(status) { Life::Ended } else { Life::Lives };
         let taken = look.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
-        let known = Mutex::new(Known { by_wire: BTreeMap::new(), taken });
-        Some(Self { root, role, child_cost_nanos, known })
+        let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
+        Some(Self { root, role, child_cost_nanos, table })
     }
 
     /// The agent of the tree that a request belongs to; it is spawned if it is new.
-    pub(super) async fn payer(&self, tree: &Tree, speaker: &Speaker) -> Result<Payer, GatewayError> {
-        let Some(agent) = speaker.agent.clone() else {
+    pub(super) async fn payer(&self, tree: &Tree, caller: &Caller) -> Result<Payer, GatewayError> {
+        let Some(agent) = caller.agent.clone() else {
             return Ok(Payer { agent: self.root.clone(), wire: None });
         };
-        let wire = WireAgent { session: speaker.session.clone(), agent };
-        let mut known = self.known.lock().await;
-        if let Some(member) = known.by_wire.get_mut(&wire) {
+        let wire = WireAgent { session: caller.session.clone(), agent };
+        let mut table = self.table.lock().await;
+        if let Some(member) = table.by_wire.get_mut(&wire) {
             member.open += 1;
-            member.heard = instant();
+            member.last_request = instant();
             return Ok(Payer { agent: member.agent.clone(), wire: Some(wire) });
         }
-        let above = speaker.parent.clone().and_then(|parent| {
+        let above = caller.parent.clone().and_then(|parent| {
             let parent = WireAgent { session: wire.session.clone(), agent: parent };
-            known.by_wire.get(&parent).map(|member| member.agent.clone())
+            table.by_wire.get(&parent).map(|member| member.agent.clone())
         });
         let above = above.unwrap_or_else(|| self.root.clone());
-        let (agent, is_own) = self.spawn(tree, &mut known, &wire, speaker, &above).await?;
-        let member = Member { agent: agent.clone(), above, is_own, open: 1, heard: instant() };
-        known.by_wire.insert(wire.clone(), member);
+        let (agent, is_own) = self.spawn(tree, &mut table, &wire, caller, &above).await?;
+        let member = Member { agent: agent.clone(), above, is_own, open: 1, last_request: instant() };
+        table.by_wire.insert(wire.clone(), member);
         Ok(Payer { agent, wire: Some(wire) })
     }
 
     /// A call of an agent has ended.
     pub(super) async fn release(&self, payer: Payer) {
         let Some(wire) = payer.wire else { return };
-        if let Some(member) = self.known.lock().await.by_wire.get_mut(&wire) {
+        if let Some(member) = self.table.lock().await.by_wire.get_mut(&wire) {
             member.open = member.open.saturating_sub(1);
-            member.heard = instant();
+            member.last_request = instant();
         }
     }
 
     /// Ends agents that were silent for long and have nothing below them. One that speaks again gets a new account.
     pub(super) async fn collect(&self, tree: &Tree, silent: Duration) {
-        let mut known = self.known.lock().await;
-        let is_above = |known: &Known, agent: &AgentId| {
-            known.by_wire.values().any(|member| member.above == *agent && member.agent != *agent)
+        let mut table = self.table.lock().await;
+        let is_above = |table: &AgentTable, agent: &AgentId| {
+            table.by_wire.values().any(|member| member.above == *agent && member.agent != *agent)
         };
-        let silent: Vec<WireAgent> = known
+        let silent: Vec<WireAgent> = table
             .by_wire
             .iter()
-            .filter(|(_, member)| member.open == 0 && member.heard.elapsed() >= silent)
-            .filter(|(_, member)| !member.is_own || !is_above(&known, &member.agent))
+            .filter(|(_, member)| member.open == 0 && member.last_request.elapsed() >= silent)
+            .filter(|(_, member)| !member.is_own || !is_above(&table, &member.agent))
             .map(|(wire, _)| wire.clone())
             .collect();
         for wire in silent {
-            let Some(member) = known.by_wire.remove(&wire) else { continue };
+            let Some(member) = table.by_wire.remove(&wire) else { continue };
             if !member.is_own {
                 continue;
             }
@@ -130,7 +130,7 @@ impl Agents {
             let finish = Finish { agent: member.agent.clone(), result };
             // An agent that has ended already needs nothing.
             let _ = tree.request(By::Person, finish).await;
-            known.taken.insert(member.agent, Life::Ended);
+            table.taken.insert(member.agent, Life::Ended);
         }
     }
 
@@ -138,12 +138,12 @@ impl Agents {
     async fn spawn(
         &self,
         tree: &Tree,
-        known: &mut Known,
+        table: &mut AgentTable,
         wire: &WireAgent,
-        speaker: &Speaker,
+        caller: &Caller,
         above: &AgentId,
     ) -> Result<(AgentId, bool), GatewayError> {
-        let (id, is_new) = known.id_of(wire, speaker);
+        let (id, is_new) = table.id_of(wire, caller);
         if !is_new {
             return Ok((id, true));
         }
@@ -153,7 +153,7 @@ impl Agents {
         };
         let session =
             wire.session.as_ref().map(|session| format!(" of session {session}")).unwrap_or_default();
-        let kind = speaker.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
+        let kind = caller.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
         let spawn = Spawn {
             parent: above.clone(),
             role: self.role.clone(),
@@ -170,7 +170,7 @@ impl Agents {
         };
         match tree.request(By::Person, spawn).await {
             Ok(_) => {
-                known.taken.insert(id.clone(), Life::Lives);
+                table.taken.insert(id.clone(), Life::Lives);
                 Ok((id, true))
             }
             // Its calls are held and booked all the same.
@@ -182,11 +182,11 @@ impl Agents {
     }
 }
 
-impl Known {
+impl AgentTable {
     /// The id of an agent, and whether it has to be spawned. It follows from the names on the wire, so a resumed run finds
     /// its agents again.
-    fn id_of(&self, wire: &WireAgent, speaker: &Speaker) -> (AgentId, bool) {
-        let kind = speaker.role.as_ref().map(|role| slug(role.as_str())).unwrap_or_default();
+    fn id_of(&self, wire: &WireAgent, caller: &Caller) -> (AgentId, bool) {
+        let kind = caller.role.as_ref().map(|role| slug(role.as_str())).unwrap_or_default();
         let kind = if kind.is_empty() { "agent".to_owned() } else { kind };
         let session = wire.session.as_ref().map(WireId::as_str).unwrap_or_default();
         for turn in 0_u64.. {

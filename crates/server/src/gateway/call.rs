@@ -18,19 +18,19 @@ use spinney_kernel::words::{
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::bytes::{
-    AgentProgram, CallRequest, CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, Speaker, ping,
-    stream_error,
-};
 use super::client::Client;
 use super::models::PricedModel;
-use super::rendezvous::{CallReport, CallStatus, Go};
+use super::pending_calls::{CallReport, CallStatus, Permit};
 use super::request_body::RequestBody;
 use super::retries::RetryKey;
 use super::run::Run;
 use super::settings::Bodies;
 use super::upstream::{UpstreamFault, UpstreamResponse};
 use super::wait::{Waited, WaitingCall};
+use super::wire::{
+    AgentProgram, CallRequest, CallUpstream, Caller, GatewayError, GatewayErrorKind, ProviderApi, ping,
+    stream_error,
+};
 
 /// The output cap of a request that names none.
 const OUTPUT_CAP: u64 = 32_000;
@@ -44,7 +44,7 @@ pub(super) struct OutsideRequest {
     pub(super) call: Arc<CallRequest>,
     /// Keeps its share of the memory.
     pub(super) body: RequestBody,
-    pub(super) speaker: Speaker,
+    pub(super) caller: Caller,
     pub(super) url: String,
     pub(super) path: String,
     /// Those that go up.
@@ -60,7 +60,7 @@ struct HeldCall {
 impl OutsideRequest {
     /// Makes the call, or says why not. Its program may be gone at any moment.
     pub(super) async fn run(self, run: Arc<Run>, client: Client) {
-        let payer = match run.agents.payer(&run.tree, &self.speaker).await {
+        let payer = match run.agents.payer(&run.tree, &self.caller).await {
             Ok(payer) => payer,
             Err(error) => return self.refuse(&error, client).await,
         };
@@ -78,13 +78,13 @@ impl OutsideRequest {
             Err(error) => return self.refuse(&error, client).await,
         };
         let HeldCall { call, why } = held;
-        let expected = run.rendezvous.expect(call);
+        let expected = run.pending_calls.expect(call);
         let mut status = expected.status.clone();
         let (format, is_streamed) = (self.call.format(), self.call.is_streamed());
         let waiting = WaitingCall { run, agent, call, format, is_streamed, retry, why };
         match waiting.wait(expected, client).await {
-            Waited::Go(go, client) => {
-                self.send(run, agent, call, go, client).await;
+            Waited::Permit(permit, client) => {
+                self.send(run, agent, call, permit, client).await;
                 // A run that ends before its tree has booked the call would book the whole hold.
                 let is_booked = |status: &CallStatus| matches!(status, CallStatus::Ended(_));
                 let booked = async {
@@ -102,7 +102,7 @@ impl OutsideRequest {
             Waited::Over(error, client) => self.refuse(&error, client).await,
             Waited::Abandoned => {}
         }
-        run.rendezvous.leave(call);
+        run.pending_calls.leave(call);
     }
 
     /// Asks the tree for the call.
@@ -110,9 +110,9 @@ impl OutsideRequest {
         let (api, wire) = (self.call.format().api(), self.call.model());
         let is_own = run.upstream.kind(api) == CallUpstream::Provider;
         let PricedModel { name, context } = run.models.find(&run.tree, api, wire, is_own).await?;
-        let known = run.known_input(agent, wire);
+        let earlier = run.inputs.get(agent, wire);
         let counted = Arc::clone(&self.call);
-        let count = move || counted.input_tokens_max(context, known.as_deref());
+        let count = move || counted.input_tokens_max(context, earlier.as_deref());
         let input_tokens = off_worker(self.body.bytes.len(), count).await?;
         let input_tokens = input_tokens
             .map_err(|none| GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))?;
@@ -127,7 +127,7 @@ impl OutsideRequest {
             Ok(HoldReply::Started { call }) => Ok(HeldCall { call, why: None }),
             Ok(HoldReply::Waiting { call, why }) => Ok(HeldCall { call, why: Some(why) }),
             Ok(HoldReply::Refused { call, refusal }) => {
-                run.rendezvous.leave(call);
+                run.pending_calls.leave(call);
                 Err(refused(&refusal))
             }
             Err(RequestError::Refused(refusal)) => Err(refused(&refusal)),
@@ -136,8 +136,8 @@ impl OutsideRequest {
     }
 
     /// Sends the call, passes the response on, and reports its end to the tree.
-    async fn send(self, run: &Run, agent: &AgentId, call: CallId, go: Go, mut client: Client) {
-        let Go { output_cap, mut end } = go;
+    async fn send(self, run: &Run, agent: &AgentId, call: CallId, permit: Permit, mut client: Client) {
+        let Permit { output_cap, mut end } = permit;
         let body = match self.call.body(output_cap) {
             Ok(body) => body,
             Err(small) => {
@@ -146,7 +146,7 @@ impl OutsideRequest {
                 return self.refuse(&error, client).await;
             }
         };
-        if !run.rendezvous.sent(call, &end) {
+        if !run.pending_calls.sent(call, &end) {
             return self.refuse(&run.over(), client).await;
         }
         let api = self.call.format().api();
@@ -171,9 +171,9 @@ impl OutsideRequest {
                     return self.refuse(&run.over(), client).await;
                 };
                 if let Ok(answer) = &result
-                    && let Some(known) = self.call.known_input(&answer.used)
+                    && let Some(counted) = self.call.counted_input(&answer.used)
                 {
-                    run.keep_input(agent, self.call.model(), known);
+                    run.inputs.set(agent, self.call.model(), counted);
                 }
                 report(end, result);
                 match how {
@@ -261,7 +261,7 @@ impl OutsideRequest {
             client.end_with(error.event(self.call.format())).await;
         } else {
             // One that has begun is cut.
-            client.reply(error.reply(self.call.format().api(), self.speaker.program));
+            client.reply(error.reply(self.call.format().api(), self.caller.program));
         }
     }
 }

@@ -11,7 +11,7 @@ use http_body::{Body, Frame};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::bytes::ErrorReply;
+use super::wire::ErrorReply;
 
 /// Pieces that wait for a program that reads slowly.
 const PIECES_MAX: usize = 32;

@@ -10,33 +10,33 @@ use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttem
 use spinney_kernel::words::{CallId, Fault, FaultKind, limit};
 use tokio::time::timeout;
 
-use super::rendezvous::Rendezvous;
+use super::pending_calls::PendingCalls;
 
 /// The driver of every model of a tree whose calls come through a gateway.
 #[derive(Debug)]
 pub struct GatewayModel {
-    rendezvous: Arc<Rendezvous>,
+    pending_calls: Arc<PendingCalls>,
 }
 
 impl GatewayModel {
     #[must_use]
-    pub const fn new(rendezvous: Arc<Rendezvous>) -> Self {
-        Self { rendezvous }
+    pub const fn new(pending_calls: Arc<PendingCalls>) -> Self {
+        Self { pending_calls }
     }
 }
 
 impl Model for GatewayModel {
     fn call(&self, attempt: Arc<ModelAttempt>, _deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
-        let rendezvous = Arc::clone(&self.rendezvous);
+        let pending_calls = Arc::clone(&self.pending_calls);
         Box::pin(async move {
             let Some(call) = call_of(&attempt) else {
                 return Err(missed("the call has no number", Used::NOTHING));
             };
-            let ended = rendezvous.arrive(call, attempt.output_cap);
+            let ended = pending_calls.start(call, attempt.output_cap);
             match timeout(Duration::from_millis(limit::MODEL_CALL_MS_MAX), ended).await {
                 Ok(Ok(report)) => report,
                 Ok(Err(_)) | Err(_) => {
-                    let used = used(&rendezvous, call);
+                    let used = used(&pending_calls, call);
                     Err(missed("the connection of the program ended", used))
                 }
             }
@@ -44,13 +44,13 @@ impl Model for GatewayModel {
     }
 
     fn used_when_stopped(&self, attempt: &ModelAttempt, _said: &str) -> Used {
-        call_of(attempt).map_or(Used::NOTHING, |call| used(&self.rendezvous, call))
+        call_of(attempt).map_or(Used::NOTHING, |call| used(&self.pending_calls, call))
     }
 }
 
 /// What a call used whose end nobody saw.
-fn used(rendezvous: &Rendezvous, call: CallId) -> Used {
-    if rendezvous.is_sent(call) { Used::Unknown } else { Used::NOTHING }
+fn used(pending_calls: &PendingCalls, call: CallId) -> Used {
+    if pending_calls.is_sent(call) { Used::Unknown } else { Used::NOTHING }
 }
 
 /// The number of a call is the second part of its key.

@@ -11,12 +11,12 @@ use spinney_kernel::world::Halt;
 use tokio::sync::watch;
 
 use super::notice::{Notice, OnNotice};
-use super::rendezvous::{CallStatus, Rendezvous};
+use super::pending_calls::{CallStatus, PendingCalls};
 use super::run::GivenUp;
 
 /// Whom the events of a tree concern.
 pub(super) struct Follower {
-    pub(super) rendezvous: Arc<Rendezvous>,
+    pub(super) pending_calls: Arc<PendingCalls>,
     pub(super) halt: watch::Sender<Option<Halt>>,
     pub(super) given_up: GivenUp,
     pub(super) on_notice: OnNotice,
@@ -43,16 +43,18 @@ impl Follower {
     fn take(&self, event: &Event) {
         match event {
             Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {
-                self.rendezvous.tell(*call, CallStatus::Asked);
+                self.pending_calls.update(*call, CallStatus::Asked);
             }
-            Event::CallWaiting { call, why, .. } => self.rendezvous.tell(*call, CallStatus::Waiting(*why)),
+            Event::CallWaiting { call, why, .. } => {
+                self.pending_calls.update(*call, CallStatus::Waiting(*why));
+            }
             Event::LimitRaised { .. } => self.given_up.set(false),
             Event::CallStarted { call, .. } => {
                 self.given_up.set(false);
-                self.rendezvous.tell(*call, CallStatus::Started);
+                self.pending_calls.update(*call, CallStatus::Started);
             }
             Event::CallEnded { call, outcome, .. } => {
-                self.rendezvous.tell(*call, CallStatus::Ended(Box::new(outcome.clone())));
+                self.pending_calls.update(*call, CallStatus::Ended(Box::new(outcome.clone())));
             }
             Event::TreeHalted { agent, call, account, short } => {
                 self.halt.send_replace(Some(Halt { call: *call, account: account.clone(), short: *short }));

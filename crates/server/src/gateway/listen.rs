@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, Uri, header};
@@ -14,10 +15,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use super::bytes::{CallRequest, GatewayError, GatewayErrorKind, GatewayRoute, Speaker, headers_up};
 use super::call::{OutsideRequest, off_worker, pass};
 use super::client::{ClientBody, client, whole};
 use super::run::Run;
+use super::wire::{CallRequest, Caller, GatewayError, GatewayErrorKind, GatewayRoute, headers_up};
 
 /// Most connections at the same time; more wait until one is closed.
 const CONNECTIONS_MAX: usize = 2_048;
@@ -74,8 +75,8 @@ async fn serve(stream: TcpStream, run: &Arc<Run>) {
 /// Answers one request.
 async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBody> {
     let route = GatewayRoute::of(request.method(), request.uri(), request.headers());
-    let speaker = Speaker::of(request.headers());
-    let (api, program) = (route.api(), speaker.program);
+    let caller = Caller::of(request.headers());
+    let (api, program) = (route.api(), caller.program);
     let refuse = |error: &GatewayError| {
         tracing::debug!(target: "spinney::gateway", kind = ?error.kind, "request refused");
         let mut response = whole(error.reply(api, program));
@@ -87,7 +88,8 @@ async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBod
         let message = "spinney: this gateway serves only the program that it was started with";
         return refuse(&GatewayError::new(GatewayErrorKind::WrongKey, message));
     }
-    match take(request, route, speaker, run).await {
+    run.requests.fetch_add(1, Ordering::Relaxed);
+    match take(request, route, caller, run).await {
         Ok(response) => response,
         Err(error) => refuse(&error),
     }
@@ -96,7 +98,7 @@ async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBod
 async fn take(
     request: Request<Incoming>,
     route: GatewayRoute,
-    speaker: Speaker,
+    caller: Caller,
     run: Arc<Run>,
 ) -> Result<Response<ClientBody>, GatewayError> {
     let (head, body) = request.into_parts();
@@ -123,7 +125,7 @@ async fn take(
             let read = off_worker(bytes.len(), move || CallRequest::read(format, upstream, &headers, bytes));
             let call = read.await??;
             let path = head.uri.path().to_owned();
-            let outside = OutsideRequest { call: Arc::new(call), body, speaker, url, path, headers: up };
+            let outside = OutsideRequest { call: Arc::new(call), body, caller, url, path, headers: up };
             // A task of its own: a call goes on when its program is gone, until its usage is known.
             let calls = run.calls.clone();
             calls.spawn(outside.run(run, client));

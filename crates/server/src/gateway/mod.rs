@@ -6,7 +6,6 @@
 //! bookings, crashes and views are the kernel's, and nothing is counted here.
 
 mod agents;
-pub mod bytes;
 mod call;
 mod client;
 mod definition;
@@ -16,20 +15,22 @@ mod key;
 mod listen;
 mod models;
 mod notice;
-mod rendezvous;
+mod pending_calls;
 mod request_body;
 mod retries;
 mod run;
+mod running_gateway;
 mod settings;
 mod upstream;
 mod wait;
+pub mod wire;
 
 pub use definition::{ExecBudget, exec_definition};
 pub use driver::GatewayModel;
 pub use key::RunKey;
 pub use models::ModelRules;
 pub use notice::{Notice, OnNotice};
-pub use rendezvous::Rendezvous;
-pub use run::{Gateway, GatewayStartError};
+pub use pending_calls::PendingCalls;
+pub use running_gateway::{Gateway, GatewayStartError};
 pub use settings::{Bodies, GatewaySettings, OnLimit, RaiseHint, WaitTimes};
 pub use upstream::{UpstreamKey, UpstreamServer};

@@ -14,7 +14,7 @@ use spinney_kernel::rules::request::AddModel;
 use spinney_kernel::words::{By, ModelName, Seq};
 use tokio::sync::Mutex;
 
-use super::bytes::{GatewayError, GatewayErrorKind, ProviderApi};
+use super::wire::{GatewayError, GatewayErrorKind, ProviderApi};
 
 /// Which models may be called, and where their prices come from.
 #[derive(Clone, Debug, Default)]

@@ -10,8 +10,8 @@ use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::bytes::bounds::REQUEST_BYTES_MAX;
-use super::bytes::{GatewayError, GatewayErrorKind};
+use super::wire::bounds::REQUEST_BYTES_MAX;
+use super::wire::{GatewayError, GatewayErrorKind};
 
 /// Most bytes of all bodies that are in memory, in units.
 const UNITS_MAX: usize = 4_096;

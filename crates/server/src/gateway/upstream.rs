@@ -12,7 +12,7 @@ use spinney_drivers::http::HttpLimits;
 use spinney_drivers::wire::Secrets;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::bytes::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, headers_down};
+use super::wire::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, headers_down};
 
 /// Where requests of one format go, and with which key.
 #[derive(Clone)]

@@ -15,13 +15,13 @@ use spinney_kernel::words::{AgentId, By, CallId};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::bytes::{CallFormat, GatewayError, GatewayErrorKind, ping};
 use super::client::Client;
 use super::notice::Notice;
-use super::rendezvous::{CallStatus, Expected, Go};
+use super::pending_calls::{CallStatus, Expected, Permit};
 use super::retries::RetryKey;
 use super::run::Run;
 use super::settings::OnLimit;
+use super::wire::{CallFormat, GatewayError, GatewayErrorKind, ping};
 
 /// How long the numbers of a halt may take to arrive.
 const NUMBERS: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub(super) struct WaitingCall<'r> {
 /// How a wait ended.
 pub(super) enum Waited {
     /// It may be sent.
-    Go(Go, Client),
+    Permit(Permit, Client),
     /// It may not.
     Over(GatewayError, Client),
     /// Its program is gone.
@@ -76,7 +76,7 @@ impl WaitingCall<'_> {
     }
 
     async fn wait_until_over(&self, expected: Expected, mut client: Client) -> Waited {
-        let Expected { mut go, mut status } = expected;
+        let Expected { mut permit, mut status } = expected;
         let (adopt, mut adopted) = mpsc::channel(1);
         let times = &self.run.settings.waiting;
         let since = instant();
@@ -108,8 +108,8 @@ impl WaitingCall<'_> {
             let begins = self.is_streamed && is_here && !client.has_begun();
             tokio::select! {
                 biased;
-                came = &mut go => return match came {
-                    Ok(go) if is_here && !client.is_gone() => Waited::Go(go, client),
+                came = &mut permit => return match came {
+                    Ok(permit) if is_here && !client.is_gone() => Waited::Permit(permit, client),
                     // Nothing was sent, so nothing was used.
                     Ok(_) => Waited::Abandoned,
                     Err(_) => Waited::Over(internal(), client),

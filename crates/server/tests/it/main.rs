@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod agents;
-mod bytes;
 mod ceiling;
 mod crash;
 mod disturbed;
@@ -12,3 +11,4 @@ mod provider;
 mod run;
 mod safety;
 mod storm;
+mod wire;

@@ -11,8 +11,8 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::Seq;
 use spinney_server::gateway::{
-    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, Notice, OnLimit, RaiseHint,
-    Rendezvous, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, Notice, OnLimit, PendingCalls,
+    RaiseHint, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
 };
 use tokio::sync::watch;
 
@@ -29,7 +29,7 @@ pub(crate) struct TestRun {
     pub(crate) gateway: Gateway,
     pub(crate) client: reqwest::Client,
     pub(crate) notices: watch::Receiver<Vec<Notice>>,
-    pub(crate) rendezvous: Arc<Rendezvous>,
+    pub(crate) pending_calls: Arc<PendingCalls>,
 }
 
 pub(crate) fn budget(cost: u64) -> ExecBudget {
@@ -73,24 +73,24 @@ impl TestRun {
         settings: GatewaySettings,
         budget: &ExecBudget,
     ) -> Self {
-        let (home, rendezvous) = open(journal);
+        let (home, pending_calls) = open(journal);
         let definition = exec_definition("program", "program --do it", budget).unwrap();
         let tree = home.start(definition).await.unwrap();
-        Self::serve(home, tree, rendezvous, settings).await
+        Self::serve(home, tree, pending_calls, settings).await
     }
 
     /// Continues the only tree of a journal.
     pub(crate) async fn resume_in(journal: Arc<dyn Journal>, settings: GatewaySettings) -> Self {
-        let (home, rendezvous) = open(journal);
+        let (home, pending_calls) = open(journal);
         let head = home.journal().heads(&[]).await.unwrap().pop().unwrap();
         let tree = home.resume(head.tree).await.unwrap();
-        Self::serve(home, tree, rendezvous, settings).await
+        Self::serve(home, tree, pending_calls, settings).await
     }
 
     async fn serve(
         home: Arc<Home>,
         tree: Tree,
-        rendezvous: Arc<Rendezvous>,
+        pending_calls: Arc<PendingCalls>,
         settings: GatewaySettings,
     ) -> Self {
         let (heard, notices) = watch::channel(Vec::new());
@@ -99,9 +99,9 @@ impl TestRun {
             heard.lock().unwrap().send_modify(|notices: &mut Vec<Notice>| notices.push(notice));
         });
         let gateway =
-            Gateway::start(tree.clone(), Arc::clone(&rendezvous), settings, on_notice).await.unwrap();
+            Gateway::start(tree.clone(), Arc::clone(&pending_calls), settings, on_notice).await.unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { home, tree, gateway, client, notices, rendezvous }
+        Self { home, tree, gateway, client, notices, pending_calls }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -164,9 +164,9 @@ impl TestRun {
     }
 }
 
-fn open(journal: Arc<dyn Journal>) -> (Arc<Home>, Arc<Rendezvous>) {
-    let rendezvous = Arc::new(Rendezvous::new());
-    let driver = Arc::new(GatewayModel::new(Arc::clone(&rendezvous)));
+fn open(journal: Arc<dyn Journal>) -> (Arc<Home>, Arc<PendingCalls>) {
+    let pending_calls = Arc::new(PendingCalls::new());
+    let driver = Arc::new(GatewayModel::new(Arc::clone(&pending_calls)));
     let home = Home::open(journal, Drivers::new().with_any_model(driver));
-    (Arc::new(home), rendezvous)
+    (Arc::new(home), pending_calls)
 }

@@ -26,7 +26,7 @@ async fn storm(format: Format, calls: usize, stream: bool) {
     let refused = statuses.iter().filter(|status| **status == StatusCode::PAYMENT_REQUIRED).count();
     assert_eq!((made, refused), (1, calls - 1), "{format:?}: {statuses:?}");
     // Nothing is left behind.
-    while run.rendezvous.count() > 0 {
+    while run.pending_calls.count() > 0 {
         tokio::task::yield_now().await;
     }
     run.gateway.close(sleep(Duration::from_secs(10))).await;

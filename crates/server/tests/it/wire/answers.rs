@@ -9,7 +9,7 @@ use spinney_drivers::wire::Secrets;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::StopReason;
 use spinney_kernel::words::FaultKind;
-use spinney_server::gateway::bytes::{CallFormat, CallRequest};
+use spinney_server::gateway::wire::{CallFormat, CallRequest};
 
 use super::{passed, read, reader, stream_headers};
 

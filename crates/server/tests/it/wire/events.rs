@@ -1,7 +1,7 @@
 //! G12: what comes down is what the provider sent, but for the usage that we asked for.
 
 use proptest::prelude::*;
-use spinney_server::gateway::bytes::{CallFormat, CallRequest};
+use spinney_server::gateway::wire::{CallFormat, CallRequest};
 
 use super::json_text::value;
 use super::{passed, read, reader};

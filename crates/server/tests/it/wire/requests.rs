@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use proptest::prelude::*;
-use spinney_server::gateway::bytes::{
+use spinney_server::gateway::wire::{
     CallFormat, CallRequest, CallUpstream, CapTooSmall, GatewayError, GatewayErrorKind,
 };
 

@@ -1,6 +1,6 @@
 //! Requests whose cost no hold bounds are refused, with what to do instead; all others pass.
 
-use spinney_server::gateway::bytes::{CallFormat, GatewayErrorKind};
+use spinney_server::gateway::wire::{CallFormat, GatewayErrorKind};
 
 use super::read;
 

@@ -3,7 +3,7 @@
 //!
 //! A request takes this way:
 //!
-//! 1. [`GatewayRoute::of`] says what is asked for, by method, path and headers; [`Speaker::of`] says who asks.
+//! 1. [`GatewayRoute::of`] says what is asked for, by method, path and headers; [`Caller::of`] says who asks.
 //! 2. [`CallRequest::read`] reads the body of a call. Its [`input_tokens_max`](CallRequest::input_tokens_max) and
 //!    [`output_cap`](CallRequest::output_cap) are what is held.
 //! 3. [`CallRequest::body`] gives the bytes that go up with the cap that was granted, [`headers_up`] the headers.
@@ -15,6 +15,7 @@
 
 pub mod bounds;
 mod call_request;
+mod caller;
 mod error;
 mod headers;
 mod input;
@@ -24,15 +25,14 @@ mod json_tape;
 mod json_tape_tests;
 mod response;
 mod route;
-mod speaker;
 mod splice;
 mod unbounded;
 mod usage_chunk;
 
 pub use call_request::{CallRequest, CallUpstream, CapTooSmall};
+pub use caller::{AgentProgram, Caller, WireId};
 pub use error::{ErrorReply, GatewayError, GatewayErrorKind, ping, stream_error};
 pub use headers::{headers_down, headers_up};
-pub use input::{KnownInput, UnboundedInput};
+pub use input::{CountedInput, UnboundedInput};
 pub use response::{CallEnd, Forward, ResponseReader};
 pub use route::{CallFormat, GatewayRoute, ProviderApi};
-pub use speaker::{AgentProgram, Speaker, WireId};

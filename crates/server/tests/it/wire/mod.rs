@@ -12,7 +12,7 @@ mod routes;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use spinney_drivers::wire::Secrets;
-use spinney_server::gateway::bytes::{
+use spinney_server::gateway::wire::{
     CallEnd, CallFormat, CallRequest, CallUpstream, GatewayError, ResponseReader,
 };
 

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::exec_claude::{ClaudeArguments, SWITCHES};
-use crate::program::{ProgramStart, base_name};
+use crate::exec::claude::{ClaudeArguments, SWITCHES};
+use crate::exec::program::{ProgramStart, base_name};
 
 /// What the user's environment says about providers.
 #[derive(Default)]

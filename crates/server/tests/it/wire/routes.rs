@@ -3,8 +3,8 @@
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spinney_server::gateway::bytes::{
-    AgentProgram, CallFormat, GatewayError, GatewayErrorKind, GatewayRoute, ProviderApi, Speaker, WireId,
+use spinney_server::gateway::wire::{
+    AgentProgram, CallFormat, Caller, GatewayError, GatewayErrorKind, GatewayRoute, ProviderApi, WireId,
     ping, stream_error,
 };
 
@@ -87,9 +87,8 @@ fn id(text: &str) -> Option<WireId> {
 
 #[test]
 fn each_program_says_who_speaks_in_its_own_headers() {
-    let main =
-        Speaker::of(&headers(&[("user-agent", "claude-cli/2.1.0"), ("x-claude-code-session-id", "s")]));
-    let nobody = Speaker {
+    let main = Caller::of(&headers(&[("user-agent", "claude-cli/2.1.0"), ("x-claude-code-session-id", "s")]));
+    let nobody = Caller {
         program: AgentProgram::Other,
         session: None,
         agent: None,
@@ -97,17 +96,17 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         role: None,
         name: None,
     };
-    assert_eq!(main, Speaker { program: AgentProgram::ClaudeCode, session: id("s"), ..nobody.clone() });
-    let below = Speaker::of(&headers(&[
+    assert_eq!(main, Caller { program: AgentProgram::ClaudeCode, session: id("s"), ..nobody.clone() });
+    let below = Caller::of(&headers(&[
         ("x-claude-code-session-id", "s"),
         ("x-claude-code-agent-id", "a1"),
         ("x-claude-code-parent-agent-id", "a0"),
     ]));
-    assert_eq!(below, Speaker { agent: id("a1"), parent: id("a0"), ..main });
+    assert_eq!(below, Caller { agent: id("a1"), parent: id("a0"), ..main });
     let codex =
-        Speaker::of(&headers(&[("originator", "codex_exec"), ("session-id", "s"), ("thread-id", "t")]));
-    assert_eq!(codex, Speaker { program: AgentProgram::Codex, session: id("s"), ..nobody.clone() });
-    let thread = Speaker::of(&headers(&[
+        Caller::of(&headers(&[("originator", "codex_exec"), ("session-id", "s"), ("thread-id", "t")]));
+    assert_eq!(codex, Caller { program: AgentProgram::Codex, session: id("s"), ..nobody.clone() });
+    let thread = Caller::of(&headers(&[
         ("originator", "codex_exec"),
         ("session-id", "s"),
         ("thread-id", "u"),
@@ -116,18 +115,18 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         ("x-codex-turn-metadata", r#"{"session_id":"s","agent_name":"/main/oaks","window_number":0}"#),
     ]));
     // The session is the main thread, so what is below it has no other parent.
-    let below_main = Speaker::of(&headers(&[
+    let below_main = Caller::of(&headers(&[
         ("user-agent", "codex_exec/0.166.0"),
         ("session-id", "s"),
         ("thread-id", "u"),
         ("x-codex-parent-thread-id", "s"),
     ]));
-    assert_eq!(below_main, Speaker { agent: id("u"), ..codex.clone() });
+    assert_eq!(below_main, Caller { agent: id("u"), ..codex.clone() });
     assert_eq!(
         thread,
-        Speaker { agent: id("u"), parent: id("t"), role: id("collab_spawn"), name: id("oaks"), ..codex }
+        Caller { agent: id("u"), parent: id("t"), role: id("collab_spawn"), name: id("oaks"), ..codex }
     );
-    assert_eq!(Speaker::of(&headers(&[("user-agent", "goose/1")])), nobody);
+    assert_eq!(Caller::of(&headers(&[("user-agent", "goose/1")])), nobody);
 }
 
 proptest! {
@@ -140,10 +139,10 @@ proptest! {
                 map.insert(name, value.clone());
             }
         }
-        let speaker = Speaker::of(&map);
+        let caller = Caller::of(&map);
         // An agent is not its own parent.
-        prop_assert_eq!(speaker.parent, None);
-        for id in [speaker.session, speaker.agent].into_iter().flatten() {
+        prop_assert_eq!(caller.parent, None);
+        for id in [caller.session, caller.agent].into_iter().flatten() {
             prop_assert!(id.as_str().len() <= 128 && !id.as_str().contains(|c: char| !c.is_ascii_graphic()));
         }
     }
@@ -154,7 +153,7 @@ fn a_header_that_is_there_twice_counts_as_missing() {
     let mut map = headers(&[("x-claude-code-session-id", "s")]);
     map.append("x-claude-code-agent-id", HeaderValue::from_static("a"));
     map.append("x-claude-code-agent-id", HeaderValue::from_static("b"));
-    assert_eq!(Speaker::of(&map).agent, None);
+    assert_eq!(Caller::of(&map).agent, None);
 }
 
 #[test]

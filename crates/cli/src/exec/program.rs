@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::sleep;
 
-use crate::exec_claude::SettingsFile;
+use crate::exec::claude::SettingsFile;
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);

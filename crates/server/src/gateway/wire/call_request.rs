@@ -13,7 +13,7 @@ use spinney_kernel::budget::Used;
 
 use super::bounds::{LONG_CONTEXT, MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN};
 use super::error::{GatewayError, GatewayErrorKind};
-use super::input::{InputBlocks, InputCount, KnownInput, UnboundedInput, image_tokens};
+use super::input::{CountedInput, InputBlocks, InputCount, UnboundedInput, image_tokens};
 use super::input_blocks::input_blocks;
 use super::json_tape::{DuplicateKey, JsonFault, JsonKind, JsonNode, JsonTape};
 use super::response::ResponseReader;
@@ -200,7 +200,7 @@ impl CallRequest {
     pub fn input_tokens_max(
         &self,
         context: Option<u64>,
-        known: Option<&KnownInput>,
+        known: Option<&CountedInput>,
     ) -> Result<u64, UnboundedInput> {
         let api = self.format.api();
         let tokenizer = match (api, self.upstream) {
@@ -217,7 +217,7 @@ impl CallRequest {
 
     /// The input of this call for the bound of the next one, if the provider counted it.
     #[must_use]
-    pub fn known_input(&self, used: &Used) -> Option<KnownInput> {
+    pub fn counted_input(&self, used: &Used) -> Option<CountedInput> {
         self.input.known(&self.model, used)
     }
 

@@ -12,9 +12,9 @@ use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::ExecGuard;
+use crate::exec::program::{base_name, exit_code, hide_from_programs, kill_all, listen_unless_ignored};
 use crate::exit::Exit;
 use crate::out;
-use crate::program::{base_name, exit_code, hide_from_programs, kill_all, listen_unless_ignored};
 
 /// Runs a program until it ends, or until the process that asked for it is gone.
 pub(crate) async fn guard(asked: ExecGuard) -> Result<Exit> {

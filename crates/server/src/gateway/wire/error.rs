@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::bounds::ERROR_TEXT_BYTES_MAX;
+use super::caller::AgentProgram;
 use super::route::{CallFormat, ProviderApi};
-use super::speaker::AgentProgram;
 
 /// Something that the gateway says no to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -22,7 +22,7 @@ pub struct WireId(String);
 
 /// Who speaks. Without an `agent` it is the program's main agent; without a `parent` its agent is below that one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speaker {
+pub struct Caller {
     pub program: AgentProgram,
     pub session: Option<WireId>,
     pub agent: Option<WireId>,
@@ -55,7 +55,7 @@ impl fmt::Display for WireId {
     }
 }
 
-impl Speaker {
+impl Caller {
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let id = |name: &str| WireId::new(one(headers, name)?.trim());

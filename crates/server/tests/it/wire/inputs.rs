@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spinney_drivers::tokens::Tokenizer;
 use spinney_kernel::budget::{Usage, Used};
-use spinney_server::gateway::bytes::{CallFormat, CallRequest, CallUpstream};
+use spinney_server::gateway::wire::{CallFormat, CallRequest, CallUpstream};
 
 use super::read;
 
@@ -69,7 +69,7 @@ fn what_a_provider_counted_is_not_counted_again() {
     let body = |marked, count| json!({ "model": "claude-sonnet-4-5", "max_tokens": 9, "system": [{ "type": "text", "text": long }], "messages": messages(marked, count) });
     let first = call(CallFormat::Messages, &body(2, 3));
     assert!(max(&first) > 400_000);
-    let known = first.known_input(&used(80_000)).unwrap();
+    let known = first.counted_input(&used(80_000)).unwrap();
     // The mark of the cache has moved, and two messages are new.
     let second = call(CallFormat::Messages, &body(4, 5));
     let bound = second.input_tokens_max(None, Some(&known)).unwrap();
@@ -89,7 +89,7 @@ fn what_a_provider_counted_is_not_counted_again() {
 #[test]
 fn a_block_that_is_there_twice_is_known_once() {
     let body = |count: usize| json!({ "model": "gpt-5", "messages": vec![json!({ "role": "user", "content": "x".repeat(1_000) }); count] });
-    let known = call(CallFormat::Chat, &body(1)).known_input(&used(500)).unwrap();
+    let known = call(CallFormat::Chat, &body(1)).counted_input(&used(500)).unwrap();
     let twice = call(CallFormat::Chat, &body(2));
     assert!(twice.input_tokens_max(None, Some(&known)).unwrap() > 600);
 }
@@ -97,7 +97,7 @@ fn a_block_that_is_there_twice_is_known_once() {
 #[test]
 fn what_decides_which_blocks_count_must_be_the_same() {
     let body = |setting: &str| json!({ "model": "gpt-5", "truncation": setting, "input": "x".repeat(1_000) });
-    let known = call(CallFormat::Responses, &body("auto")).known_input(&used(5)).unwrap();
+    let known = call(CallFormat::Responses, &body("auto")).counted_input(&used(5)).unwrap();
     let other = call(CallFormat::Responses, &body("disabled"));
     assert_eq!(other.input_tokens_max(None, Some(&known)).unwrap(), max(&other));
 }
@@ -115,7 +115,7 @@ fn what_the_provider_may_have_left_out_is_counted_again() {
     for body in bodies {
         let first = call(CallFormat::Messages, &body);
         // The provider showed nothing of it to the model.
-        let known = first.known_input(&used(5)).unwrap();
+        let known = first.counted_input(&used(5)).unwrap();
         assert!(first.input_tokens_max(None, Some(&known)).unwrap() > 10_000, "{body}");
     }
 }
@@ -128,7 +128,7 @@ fn with_edits_of_the_provider_an_input_is_known_only_as_a_whole() {
         json!({ "model": "claude-sonnet-4-5", "context_management": edits, "messages": input })
     };
     let bound = |before: &Value, now: &Value| {
-        let known = call(CallFormat::Messages, before).known_input(&used(100)).unwrap();
+        let known = call(CallFormat::Messages, before).counted_input(&used(100)).unwrap();
         call(CallFormat::Messages, now).input_tokens_max(None, Some(&known)).unwrap()
     };
     let edits = json!({ "edits": [{ "type": "clear_tool_uses_20250919" }] });
@@ -165,7 +165,7 @@ fn an_input_of_very_many_parts_is_bounded_and_not_compared() {
     let many = json!({ "model": "gpt-5", "input": vec![json!({ "role": "user", "content": "x" }); 50_000] });
     let many = call(CallFormat::Responses, &many);
     assert!(max(&many) >= 100_000);
-    assert!(many.known_input(&used(5)).is_none());
+    assert!(many.counted_input(&used(5)).is_none());
 }
 
 #[test]
@@ -220,6 +220,6 @@ fn what_is_not_in_the_request_is_bounded_by_the_context() {
         CallFormat::Messages,
         &json!({ "model": "m", "messages": [{ "role": "user", "content": [file] }] }),
     );
-    let counted = known.known_input(&used(3_000)).unwrap();
+    let counted = known.counted_input(&used(3_000)).unwrap();
     assert!(known.input_tokens_max(None, Some(&counted)).unwrap() < 4_100);
 }

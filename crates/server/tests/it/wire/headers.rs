@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::*;
-use spinney_server::gateway::bytes::{headers_down, headers_up};
+use spinney_server::gateway::wire::{headers_down, headers_up};
 
 const HOP: [&str; 8] = [
     "connection",

@@ -11,13 +11,13 @@ use tokio::sync::{oneshot, watch};
 
 /// The calls of outside programs in one tree.
 #[derive(Debug, Default)]
-pub struct Rendezvous {
+pub struct PendingCalls {
     slots: Mutex<BTreeMap<CallId, Slot>>,
 }
 
 /// Permission to send a call, with the hold behind it.
 #[derive(Debug)]
-pub(super) struct Go {
+pub(super) struct Permit {
     pub(super) output_cap: u64,
     /// How the call ended. Dropping it without a word means that it is unknown.
     pub(super) end: oneshot::Sender<CallReport>,
@@ -40,7 +40,7 @@ pub(super) enum CallStatus {
 /// A call whose connection waits.
 #[derive(Debug)]
 pub(super) struct Expected {
-    pub(super) go: oneshot::Receiver<Go>,
+    pub(super) permit: oneshot::Receiver<Permit>,
     pub(super) status: watch::Receiver<CallStatus>,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Expected {
 struct Slot {
     status: watch::Sender<CallStatus>,
     /// Permission that came before its connection asked for it.
-    arrived: Option<Go>,
+    arrived: Option<Permit>,
     /// The connection that waits for permission.
-    waiting: Option<oneshot::Sender<Go>>,
+    waiting: Option<oneshot::Sender<Permit>>,
     /// Whether the connection's side is over.
     is_left: bool,
     /// Whether anything was sent to the provider.
@@ -64,38 +64,38 @@ impl Default for Slot {
     }
 }
 
-impl Rendezvous {
+impl PendingCalls {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The tree starts a call. Returns how it will end.
-    pub(super) fn arrive(&self, call: CallId, output_cap: u64) -> oneshot::Receiver<CallReport> {
+    pub(super) fn start(&self, call: CallId, output_cap: u64) -> oneshot::Receiver<CallReport> {
         let (end, ended) = oneshot::channel();
-        let go = Go { output_cap, end };
+        let permit = Permit { output_cap, end };
         let mut slots = self.slots();
         let slot = slots.entry(call).or_default();
         match slot.waiting.take() {
             Some(waiting) => {
                 // A connection that is gone drops it, and the call ends with nothing sent.
-                let _ = waiting.send(go);
+                let _ = waiting.send(permit);
             }
-            None => slot.arrived = Some(go),
+            None => slot.arrived = Some(permit),
         }
         ended
     }
 
     /// A connection waits for a call that it asked for.
     pub(super) fn expect(&self, call: CallId) -> Expected {
-        let (waiting, go) = oneshot::channel();
+        let (waiting, permit) = oneshot::channel();
         let mut slots = self.slots();
         let slot = slots.entry(call).or_default();
         match slot.arrived.take() {
             Some(arrived) => drop(waiting.send(arrived)),
             None => slot.waiting = Some(waiting),
         }
-        Expected { go, status: slot.status.subscribe() }
+        Expected { permit, status: slot.status.subscribe() }
     }
 
     /// The request is about to be sent: from now on it may be billed. False if the tree has ended the call already, and
@@ -125,7 +125,7 @@ impl Rendezvous {
     }
 
     /// An event of the tree about a call. Calls of earlier processes have no connection here.
-    pub(super) fn tell(&self, call: CallId, status: CallStatus) {
+    pub(super) fn update(&self, call: CallId, status: CallStatus) {
         let mut slots = self.slots();
         let is_new = status == CallStatus::Asked;
         if is_new {
@@ -160,21 +160,21 @@ mod tests {
     /// What the tree ends between its start and the moment before it is sent is booked at nothing, so it does not leave.
     #[tokio::test]
     async fn a_call_that_was_ended_before_it_was_sent_is_not_sent() {
-        let rendezvous = Rendezvous::new();
-        let ended = rendezvous.arrive(CALL, 10);
-        let go = rendezvous.expect(CALL).go.await.unwrap();
+        let pending_calls = PendingCalls::new();
+        let ended = pending_calls.start(CALL, 10);
+        let permit = pending_calls.expect(CALL).permit.await.unwrap();
         drop(ended);
-        assert!(!rendezvous.is_sent(CALL));
-        assert!(!rendezvous.sent(CALL, &go.end));
+        assert!(!pending_calls.is_sent(CALL));
+        assert!(!pending_calls.sent(CALL, &permit.end));
     }
 
     #[tokio::test]
     async fn a_call_that_is_ended_later_may_be_billed() {
-        let rendezvous = Rendezvous::new();
-        let ended = rendezvous.arrive(CALL, 10);
-        let go = rendezvous.expect(CALL).go.await.unwrap();
-        assert!(rendezvous.sent(CALL, &go.end));
+        let pending_calls = PendingCalls::new();
+        let ended = pending_calls.start(CALL, 10);
+        let permit = pending_calls.expect(CALL).permit.await.unwrap();
+        assert!(pending_calls.sent(CALL, &permit.end));
         drop(ended);
-        assert!(rendezvous.is_sent(CALL));
+        assert!(pending_calls.is_sent(CALL));
     }
 }

@@ -28,7 +28,7 @@ const NO_INPUT: [&str; 12] = [
 const KEPT_ITEM: &str = "an item that the provider keeps";
 
 /// Bytes of a message around its content: a role and braces. More is counted.
-const SHELL_BYTES: usize = 64;
+const AROUND_BYTES_MAX: usize = 64;
 
 pub(super) fn input_blocks(format: CallFormat, root: JsonNode<'_>) -> Result<InputBlocks, GatewayError> {
     let mut input = InputBlocks::default();
@@ -105,9 +105,9 @@ fn message_blocks(
         input.push(message, Media::default());
         return Ok(());
     };
-    let shell = message.span().len() - content.span().len();
-    if shell > SHELL_BYTES {
-        input.add_bytes(shell);
+    let around = message.span().len() - content.span().len();
+    if around > AROUND_BYTES_MAX {
+        input.add_bytes(around);
     }
     contents(format, content, input)
 }

@@ -24,6 +24,8 @@ pub(crate) struct ExecReport<'r> {
     pub(crate) look: &'r Look,
     /// The cost ceiling of the run.
     pub(crate) limit: Option<u64>,
+    /// What the program sent to the gateway.
+    pub(crate) requests: u64,
     pub(crate) exit: Exit,
     pub(crate) elapsed_ms: u64,
 }
@@ -45,9 +47,9 @@ impl ExecReport<'_> {
             Millis(self.elapsed_ms),
             usd(spent.of(Resource::Cost)),
         ));
-        if spent == Amounts::ZERO && self.look.agents.len() == 1 && matches!(self.exit, Exit::Completed) {
+        if self.requests == 0 && matches!(self.exit, Exit::Completed) {
             out::note(
-                "spinney: no model call came through the gateway: does the program's own configuration name another address?",
+                "spinney: no request came to the gateway: does the program's own configuration name another address?",
             );
         }
         let mut agents = self.agents();

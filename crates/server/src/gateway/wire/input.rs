@@ -45,7 +45,7 @@ struct Block {
 
 /// The input of a call that a provider has counted.
 #[derive(Clone, Debug)]
-pub struct KnownInput {
+pub struct CountedInput {
     model: String,
     settings: Fingerprint,
     /// How often each block was in it.
@@ -127,7 +127,7 @@ impl InputBlocks {
         &self,
         body: &str,
         count: &InputCount<'_>,
-        known: Option<&KnownInput>,
+        known: Option<&CountedInput>,
     ) -> Result<u64, UnboundedInput> {
         let known = known.filter(|known| known.model == count.model && known.settings == self.settings);
         // With fewer blocks the provider may show some that it left out before.
@@ -154,16 +154,16 @@ impl InputBlocks {
     }
 
     /// The input with what a provider counted for it; none if it did not count, or if there is too much to compare.
-    pub(super) fn known(&self, model: &str, used: &Used) -> Option<KnownInput> {
+    pub(super) fn known(&self, model: &str, used: &Used) -> Option<CountedInput> {
         let Used::Tokens(usage) = used else { return None };
         if self.elsewhere.is_some() || self.blocks.len() >= INPUT_BLOCKS_MAX {
             return None;
         }
         let (model, settings) = (model.to_owned(), self.settings);
-        Some(KnownInput { model, settings, blocks: self.counted(), tokens: usage.input_tokens() })
+        Some(CountedInput { model, settings, blocks: self.counted(), tokens: usage.input_tokens() })
     }
 
-    fn has_all(&self, known: &KnownInput) -> bool {
+    fn has_all(&self, known: &CountedInput) -> bool {
         let here = self.counted();
         known.blocks.iter().all(|(block, times)| here.get(block).is_some_and(|here| here >= times))
     }

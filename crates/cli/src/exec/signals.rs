@@ -1,0 +1,60 @@
+//! The signals that end a run of `spinney exec`.
+
+use std::future::pending;
+
+use anyhow::Result;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::program::listen_unless_ignored;
+
+/// Ctrl-C; and SIGTERM, a closed terminal and Ctrl-\.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+    quit: Option<Signal>,
+}
+
+/// What a signal asks for.
+pub(crate) enum Asked {
+    Interrupted,
+    Terminated,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: listen_unless_ignored(SignalKind::hangup())?,
+            quit: listen_unless_ignored(SignalKind::quit())?,
+        })
+    }
+
+    pub(crate) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.interrupt.recv() => Asked::Interrupted,
+            _ = self.terminate.recv() => Asked::Terminated,
+            () = came(&mut self.hangup) => Asked::Terminated,
+            () = came(&mut self.quit) => Asked::Terminated,
+        }
+    }
+
+    /// One more signal after the end. A closed terminal does not count: the kernel and the shell both tell of it.
+    pub(crate) async fn again(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = came(&mut self.quit) => {}
+        }
+    }
+}
+
+async fn came(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => pending().await,
+    }
+}
