@@ -152,7 +152,7 @@ fn refuse_other_providers(args: &[OsString]) -> Result<()> {
         let option = word.split('=').next().unwrap_or_default();
         if option == "--oss" || option == "--local-provider" {
             bail!(
-                "`{option}` leads codex past the gateway: leave it out, or run codex without `spinney exec`"
+                "`{option}` leads codex past the gateway: leave it out, or start codex alone"
             );
         }
         let value = match word.as_ref() {
