@@ -8,7 +8,7 @@ use spinney_journal::{Batch, Journal, pages};
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::{Aim, OpenCalls};
 use spinney_kernel::definition::{Definition, ModelSpec};
-use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Spawned};
+use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Outcome, Spawned};
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::words::{AgentId, CallId, ModelName, RoleName, Seq, Time, TreeId};
@@ -28,6 +28,10 @@ pub(crate) const THIS_TREE: &str = "this tree";
 pub(crate) struct Sums {
     /// Attempts of calls, and charges.
     pub(crate) count: u64,
+    /// Those of `count` that ended without an answer, and cost something.
+    pub(crate) cut_off: u64,
+    /// Those of `count` that ended without an answer, and cost nothing.
+    pub(crate) failed: u64,
     pub(crate) spent: Amounts,
     /// What was held for it before.
     pub(crate) held: Amounts,
@@ -44,6 +48,8 @@ pub(crate) struct Sums {
 impl Sums {
     pub(crate) fn add(&mut self, other: &Self) {
         self.count += other.count;
+        self.cut_off += other.cut_off;
+        self.failed += other.failed;
         self.spent = self.spent.plus(&other.spent);
         self.held = self.held.plus(&other.held);
         self.overrun = self.overrun.plus(&other.overrun);
@@ -67,6 +73,10 @@ impl Breakdown {
             self.rows.len() - 1
         });
         self.rows[place].1.add(sums);
+    }
+
+    pub(crate) fn of(&self, name: &str) -> Sums {
+        self.places.get(name).map_or_else(Sums::default, |place| self.rows[*place].1)
     }
 
     /// The dearest first.
@@ -251,7 +261,11 @@ impl Fold {
             Event::AttemptFailed { call, spent, overrun, .. }
             | Event::CallEnded { call, spent, overrun, .. } => {
                 let used = used.filter(|(reported, _)| reported == call).map(|(_, used)| used);
-                self.settled(*call, spent, overrun, used);
+                let is_answered = matches!(event, Event::CallEnded { outcome: Outcome::Done { .. }, .. });
+                let without = u64::from(!is_answered);
+                let (cut_off, failed) = if spent.is_zero() { (0, without) } else { (without, 0) };
+                let sums = Sums { cut_off, failed, spent: *spent, overrun: *overrun, ..Sums::default() };
+                self.settled(*call, sums, used);
             }
             Event::Charged { agent, amounts, .. } => {
                 let sums = Sums { count: 1, spent: *amounts, ..Sums::default() };
@@ -273,15 +287,14 @@ impl Fold {
     }
 
     /// Books what an attempt used. A call that never ran used nothing.
-    fn settled(&mut self, call: CallId, spent: &Amounts, overrun: &Amounts, used: Option<Used>) {
+    fn settled(&mut self, call: CallId, mut sums: Sums, used: Option<Used>) {
         let Some(open) = self.calls.find_mut(call) else { return };
         let note = std::mem::take(&mut open.note);
-        if note.held.is_zero() && spent.is_zero() {
+        if note.held.is_zero() && sums.spent.is_zero() {
             return;
         }
         let (agent, aim) = (open.agent.clone(), open.aim.clone());
-        let mut sums =
-            Sums { count: 1, spent: *spent, held: note.held, overrun: *overrun, ..Sums::default() };
+        (sums.count, sums.held) = (1, note.held);
         if let (Some(model), Some(Used::Tokens(usage))) = (aim.model(), used) {
             sums.input_tokens = usage.input_tokens();
             sums.cached_tokens = usage.cached_input;

@@ -4,7 +4,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spinney_kernel::words::TreeId;
+use spinney_kernel::budget::{Resource, Shortfall};
+use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
 
 use crate::exec::homes;
@@ -40,6 +41,26 @@ pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
 /// A command about a tree: a verb, the tree's id, and further words.
 pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> String {
     command(home, &[&[verb, short(tree).as_str()], more].concat())
+}
+
+/// The command that raises a ceiling: by as much as the call lacks, rounded up to what a person would type. `None` is the
+/// account of the root.
+pub(crate) fn raise(home: &Path, tree: TreeId, account: Option<&AgentId>, short: &Shortfall) -> String {
+    const DOLLAR: u64 = 1_000_000_000;
+    let lacks = short.asked.saturating_sub(short.left()).max(1);
+    let (option, amount) = match short.resource {
+        Resource::Cost => ("--add-usd", lacks.div_ceil(DOLLAR)),
+        Resource::Tokens => ("--add-tokens", lacks.next_multiple_of(1_000)),
+        Resource::Steps => ("--add-steps", lacks),
+        Resource::ToolCalls => ("--add-tool-calls", lacks),
+        Resource::Retries => ("--add-retries", lacks),
+    };
+    let amount = amount.to_string();
+    let more: &[&str] = match account {
+        None => &[option, &amount],
+        Some(agent) => &[agent.as_str(), option, &amount],
+    };
+    about(home, "budget", tree, more)
 }
 
 /// The command that continues a tree that is not running, by the state in its journal.

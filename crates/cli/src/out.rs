@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use crate::live;
 use crate::paint::{Ink, Row, width_of, wrapped};
-use crate::terminal::{self, Terminal};
+use crate::terminal::{self, Stream, Terminal};
 
 #[derive(Debug)]
 pub(crate) struct Unwritten(io::Error);
@@ -119,6 +119,16 @@ pub(crate) fn text(ink: Ink, text: &str, indent: usize, terminal: Terminal) -> R
 /// Writes bytes to standard output as they are. Only for output that is not a terminal.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Unwritten> {
     io::stdout().lock().write_all(bytes).map_err(Unwritten)
+}
+
+/// Writes lines of a program's output above a live view. They are not wrapped: the terminal breaks what is too long.
+pub(crate) fn program_lines(text: &str, stream: Stream) -> Result<(), Unwritten> {
+    let mut lines = String::new();
+    for line in text.lines() {
+        lines += &inert(line);
+        lines.push('\n');
+    }
+    Ok(live::above(|| stream.write(lines.as_bytes()))?)
 }
 
 /// Writes one line of JSON to standard output, unbuffered. Its value does not change: hostile characters occur only

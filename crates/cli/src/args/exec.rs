@@ -54,6 +54,9 @@ pub(crate) struct Exec {
         conflicts_with_all = ["budget_usd", "tokens", "steps", "timeout", "max_parallel", "on_low"]
     )]
     pub(crate) resume: Option<String>,
+    /// Show the live tree below the output of the program, which then has no terminal of its own
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Write the result as a line of JSON, after the output of the program
     #[arg(long)]
     pub(crate) json: bool,
@@ -70,6 +73,9 @@ pub(crate) struct ExecGuard {
     /// The limit of open files for the program
     #[arg(long)]
     pub(crate) open_files: Option<u64>,
+    /// Whether the program must not reach the terminal
+    #[arg(long)]
+    pub(crate) no_terminal: bool,
     #[arg(required = true, last = true)]
     pub(crate) program: Vec<OsString>,
 }

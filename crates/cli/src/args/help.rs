@@ -34,6 +34,7 @@ Your keys stay in your environment; the program gets a key of its own for the ga
 Examples:
   spinney exec --budget-usd 5 -- python3 agent.py
   spinney exec --budget-usd 5 --child-budget-usd 1 --timeout 30m -- ./agent.sh
+  spinney exec --live --budget-usd 5 -- claude -p 'your task'
   spinney exec --resume last -- python3 agent.py";
 pub(super) const CHECK: &str = "\
 Examples:

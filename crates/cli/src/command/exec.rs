@@ -1,7 +1,7 @@
 //! `spinney exec`: runs somebody else's agent program under a budget. Its model calls go through a gateway on this
 //! machine, and each becomes a call of a tree in a home of its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,18 +22,21 @@ use spinney_server::gateway::{
 };
 
 use super::run::listen;
-use crate::args::{self, LimitPolicy};
+use crate::args::{self, ColorChoice, LimitPolicy};
+use crate::costs::Costs;
 use crate::exec::ending::{End, finish, root, settle};
 use crate::exec::environment::{AnthropicKey, AskedProgram, UserEnvironment};
 use crate::exec::homes;
 use crate::exec::notices::{notices, raise_command};
-use crate::exec::program::{Program, base_name, hide_from_programs};
+use crate::exec::program::{Program, ProgramStart, ProgramStreams, base_name, hide_from_programs};
 use crate::exec::report::ExecReport;
 use crate::exec::signals::{Asked, Signals};
+use crate::exec::view::{self, ProgramOutput, RunView};
 use crate::exit::Exit;
 use crate::ids::short;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
+use crate::terminal::Terminal;
 use crate::wording::counted;
 use crate::{open_home, out};
 
@@ -58,13 +61,15 @@ struct Ready {
     pending_calls: Arc<PendingCalls>,
 }
 
-pub(super) async fn exec(home: &Path, args: args::Exec) -> Result<Exit> {
+pub(super) async fn exec(home: &Path, args: args::Exec, colour: ColorChoice) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
-    let ended = run(home, args).await;
+    // Without a terminal to draw on, the program runs as without the option.
+    let view_on = args.live.then(|| view::terminal(colour)).flatten();
+    let ended = run(home, args, view_on).await;
     ended.map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))
 }
 
-async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
+async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result<Exit> {
     let Some((program, program_args)) = args.program.split_first() else {
         bail!("name a program after `--`")
     };
@@ -79,7 +84,7 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let listening = listen(&ready.path)?;
     let given_up = Arc::new(AtomicBool::new(false));
     let settings = settings(&ready, &args, &user);
-    let notices = notices(ready.home.clone(), ready.tree.id(), &args, Arc::clone(&given_up));
+    let notices = notices(ready.home.clone(), ready.tree.id(), &args, view_on, Arc::clone(&given_up));
     let gateway =
         Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices).await?;
     let server = listening.serve(Arc::clone(&ready.opened), ready.tree.clone());
@@ -90,17 +95,9 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     let start = asked.start(at, gateway.key().text(), &user, &ready.path);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
-    let started = start.and_then(|start| Ok((Program::start(&start, open_files)?, start.settings)));
-    let started = started.with_context(|| format!("cannot start {}", base_name(program)));
-    let end = match started {
-        Ok((mut running, _settings)) => {
-            let end = follow(&mut running, &ready.tree, &mut signals).await;
-            match end {
-                Ok(End::Program(_)) | Err(_) => running.kill().await,
-                Ok(End::Tree | End::Interrupted) => running.end().await,
-            }
-            end
-        }
+    let view = view_on.map(|terminal| RunView::start(&ready.tree, &ready.path, terminal)).transpose()?;
+    let end = match start.with_context(|| cannot_start(program)) {
+        Ok(start) => play(start, view_on, open_files, &ready.tree, &mut signals).await,
         Err(error) => Err(error),
     };
     let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
@@ -119,6 +116,9 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     };
     let requests = gateway.requests();
     gateway.close(enough).await;
+    if let Some(view) = view {
+        view.end().await;
+    }
     // An ended agent has no ceiling any more.
     let limit = root(&ready.tree).await.and_then(|root| root.limit?.of(Resource::Cost));
     let is_given_up = given_up.load(Ordering::Relaxed);
@@ -139,7 +139,9 @@ async fn run(home: &Path, args: args::Exec) -> Result<Exit> {
     ready.opened.shutdown(Shutdown::Stop).await;
     let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
     let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
-    let report = ExecReport { home: &ready.home, tree, look: &look, limit, requests, exit, elapsed_ms };
+    let costs = Costs::read(ready.opened.journal().as_ref(), tree)?;
+    let report =
+        ExecReport { home: &ready.home, tree, look: &look, costs: &costs, limit, requests, exit, elapsed_ms };
     if args.json {
         report.write_json()?;
     } else {
@@ -260,6 +262,43 @@ fn head(args: &args::Exec, tree: TreeId, at: SocketAddr) -> String {
     let budget = args.budget_usd.map(|most| format!(" · at most {}", usd(most.nanos()))).unwrap_or_default();
     let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
     format!("spinney: {name} · tree {}{budget} · gateway on {at}", short(tree))
+}
+
+fn cannot_start(program: &OsStr) -> String {
+    format!("cannot start {}", base_name(program))
+}
+
+/// Runs the program to its end, and to the end of everything that it started and wrote.
+async fn play(
+    start: ProgramStart,
+    view_on: Option<Terminal>,
+    open_files: Option<u64>,
+    tree: &Tree,
+    signals: &mut Signals,
+) -> Result<End> {
+    let (output, streams) = match view_on {
+        Some(terminal) => {
+            let (output, to) = ProgramOutput::start(terminal.stream)?;
+            (Some(output), ProgramStreams::Piped(to))
+        }
+        None => (None, ProgramStreams::Inherited),
+    };
+    let running = Program::start(&start, streams, open_files);
+    let mut running = running.with_context(|| cannot_start(&start.program))?;
+    let end = follow(&mut running, tree, signals).await;
+    match end {
+        Ok(End::Program(_)) | Err(_) => running.kill().await,
+        Ok(End::Tree | End::Interrupted) => running.end().await,
+    }
+    if let Some(output) = output {
+        tokio::select! {
+            () = output.end() => {}
+            () = signals.again() => {}
+        }
+    }
+    // The file with the run's key.
+    drop(start.settings);
+    end
 }
 
 /// Waits until the run is over.

@@ -40,7 +40,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     // A run of `exec` has a home of its own below this one.
     let found = args.command.tree().map(|tree| homes::find(&given, tree)).transpose()?;
     let home = found.as_deref().unwrap_or(&given);
-    let terminal = Terminal::of_output(args.color);
+    let colour = args.color;
+    let terminal = Terminal::of_output(colour);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
         let accepted = open_home::accept_loss(home);
@@ -49,7 +50,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     }
     match args.command {
         Command::Run(args) => run::run(home, args, terminal).await,
-        Command::Exec(args) => exec::exec(home, *args).await,
+        Command::Exec(args) => exec::exec(home, *args, colour).await,
         Command::ExecGuard(args) => guard::guard(args).await,
         Command::Check(args) => check::check(home, &args),
         Command::Init(args) => init::init(home, &args),

@@ -20,7 +20,7 @@ use crate::ids::short;
 use crate::live::{self, LiveTree, tree_row};
 use crate::paint::{Ink, Row};
 use crate::table::{Column, Table};
-use crate::terminal::{self, Terminal};
+use crate::terminal::Terminal;
 use crate::wording::{ago, counted};
 use crate::{args, open_home, out};
 
@@ -40,10 +40,10 @@ pub(super) async fn top(home: &Path, args: &args::Top, terminal: Terminal) -> Re
         return Ok(Exit::Completed);
     }
     loop {
-        let (columns, height) = terminal::size();
+        let (columns, height) = terminal.stream.size();
         let width = columns.saturating_sub(1);
         let lines = look(home, &journal, &mut known, Some(width), height.saturating_sub(2)).await?;
-        live::draw(&lines, terminal.colour)?;
+        live::draw(&lines, terminal)?;
         sleep(REFRESH).await;
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use anyhow::{Result, bail};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_child_subreaper,
-    set_parent_process_death_signal, setrlimit,
+    set_parent_process_death_signal, setrlimit, setsid,
 };
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,6 +20,10 @@ use crate::out;
 pub(crate) async fn guard(asked: ExecGuard) -> Result<Exit> {
     let Some((program, args)) = asked.program.split_first() else { bail!("name a program") };
     hide_from_programs()?;
+    if asked.no_terminal {
+        // A session without a terminal, so that the program finds none.
+        setsid()?;
+    }
     if let Some(open_files) = asked.open_files {
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(open_files), ..limit })?;

@@ -10,3 +10,4 @@ pub(crate) mod notices;
 pub(crate) mod program;
 pub(crate) mod report;
 pub(crate) mod signals;
+pub(crate) mod view;

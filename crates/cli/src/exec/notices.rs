@@ -4,45 +4,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spinney_kernel::budget::{Resource, Shortfall};
+use spinney_kernel::budget::Shortfall;
 use spinney_kernel::words::{AgentId, Millis, TreeId};
 use spinney_server::gateway::{Notice, OnNotice};
 
 use crate::args::{self, LimitPolicy};
-use crate::hint::about;
+use crate::hint;
+use crate::live::{shows_command, view_width};
 use crate::out;
+use crate::terminal::Terminal;
 
-/// The command that raises a ceiling: by as much as the call lacks, rounded up to what a person would type.
+/// The root of every run.
+const ROOT: &str = "main";
+
 pub(crate) fn raise_command(home: &Path, tree: TreeId, account: &AgentId, short: &Shortfall) -> String {
-    const DOLLAR: u64 = 1_000_000_000;
-    let lacks = short.asked.saturating_sub(short.left()).max(1);
-    let (option, amount) = match short.resource {
-        Resource::Cost => ("--add-usd", lacks.div_ceil(DOLLAR)),
-        Resource::Tokens => ("--add-tokens", lacks.next_multiple_of(1_000)),
-        Resource::Steps => ("--add-steps", lacks),
-        Resource::ToolCalls => ("--add-tool-calls", lacks),
-        Resource::Retries => ("--add-retries", lacks),
-    };
-    let amount = amount.to_string();
-    let more: &[&str] = match account.as_str() {
-        "main" => &[option, &amount],
-        agent => &[agent, option, &amount],
-    };
-    about(home, "budget", tree, more)
+    hint::raise(home, tree, Some(account).filter(|account| account.as_str() != ROOT), short)
 }
 
-pub(crate) fn notices(home: PathBuf, tree: TreeId, args: &args::Exec, given_up: Arc<AtomicBool>) -> OnNotice {
+/// With a live view on this terminal, a halt is in the view.
+pub(crate) fn notices(
+    home: PathBuf,
+    tree: TreeId,
+    args: &args::Exec,
+    view_on: Option<Terminal>,
+    given_up: Arc<AtomicBool>,
+) -> OnNotice {
     let waits = args.on_limit == LimitPolicy::Wait;
     let halt_wait = Millis(args.halt_wait.ms());
     Arc::new(move |notice| match notice {
         Notice::Halted { agent, account, short } if waits => {
             let command = raise_command(&home, tree, &account, &short);
+            if view_on.is_some_and(|terminal| shows_command(&command, view_width(terminal))) {
+                return;
+            }
             out::note(&format!(
                 "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).\nspinney: go on with: {command}",
                 short.describe(&account)
             ));
         }
-        Notice::Continued if waits => out::note("spinney: the run goes on"),
+        Notice::Continued if waits && view_on.is_none() => out::note("spinney: the run goes on"),
         Notice::Halted { .. } | Notice::Continued => {}
         Notice::GivenUp { agent } => {
             given_up.store(true, Ordering::Relaxed);

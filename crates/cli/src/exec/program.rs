@@ -2,9 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{
@@ -34,6 +34,14 @@ pub(crate) struct Program {
     group: Group,
 }
 
+/// Where a program reads and writes.
+pub(crate) enum ProgramStreams {
+    /// Where we do: the terminal is the program's.
+    Inherited,
+    /// It has no terminal. What it would write there goes here; files and pipes it gets as they are.
+    Piped(PipeWriter),
+}
+
 /// Whether a program shares our process group. At a terminal it does, because only one group may read from it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Group {
@@ -53,16 +61,22 @@ pub(crate) struct ProgramStart {
 
 impl Program {
     /// Starts it with this limit of open files, if there is one: ours may be higher.
-    pub(crate) fn start(start: &ProgramStart, open_files: Option<u64>) -> io::Result<Self> {
+    pub(crate) fn start(
+        start: &ProgramStart,
+        streams: ProgramStreams,
+        open_files: Option<u64>,
+    ) -> io::Result<Self> {
         // What the program leaves behind becomes our child, so that it can be found and ended.
         set_child_subreaper(Some(getpid()))?;
-        let group = if io::stdin().is_terminal() { Group::Shared } else { Group::Own };
         // Ourselves again, as the guard of the program.
         let mut command = Command::new("/proc/self/exe");
         let parent = getpid().as_raw_nonzero().to_string();
         command.args([GUARD, "--parent", &parent]);
         if let Some(open_files) = open_files {
             command.args(["--open-files", &open_files.to_string()]);
+        }
+        if matches!(streams, ProgramStreams::Piped(_)) {
+            command.arg("--no-terminal");
         }
         command.arg("--").arg(&start.program).args(&start.args);
         command.kill_on_drop(true);
@@ -72,9 +86,26 @@ impl Program {
         for (name, value) in &start.set {
             command.env(name, value);
         }
-        if group == Group::Own {
-            command.process_group(0);
-        }
+        let group = match streams {
+            ProgramStreams::Inherited if io::stdin().is_terminal() => Group::Shared,
+            ProgramStreams::Inherited => {
+                command.process_group(0);
+                Group::Own
+            }
+            ProgramStreams::Piped(to) => {
+                if io::stdin().is_terminal() {
+                    command.stdin(Stdio::null());
+                }
+                if io::stdout().is_terminal() {
+                    command.stdout(to.try_clone()?);
+                }
+                if io::stderr().is_terminal() {
+                    command.stderr(to);
+                }
+                // Its session is a group, too.
+                Group::Own
+            }
+        };
         Ok(Self { child: command.spawn()?, group })
     }
 

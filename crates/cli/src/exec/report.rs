@@ -9,6 +9,7 @@ use spinney_kernel::budget::{Amounts, Resource, usd};
 use spinney_kernel::words::{AgentId, Millis, TreeId, grouped};
 use spinney_kernel::world::AgentView;
 
+use crate::costs::{Costs, Sums};
 use crate::exit::Exit;
 use crate::hint::about;
 use crate::out::{self, Unwritten};
@@ -22,6 +23,7 @@ pub(crate) struct ExecReport<'r> {
     pub(crate) home: &'r Path,
     pub(crate) tree: TreeId,
     pub(crate) look: &'r Look,
+    pub(crate) costs: &'r Costs,
     /// The cost ceiling of the run.
     pub(crate) limit: Option<u64>,
     /// What the program sent to the gateway.
@@ -35,7 +37,7 @@ impl ExecReport<'_> {
     pub(crate) fn write_plain(&self) {
         let spent = self.spent();
         let of = self.limit.map(|limit| format!(" of {}", usd(limit))).unwrap_or_default();
-        let calls = counted(spent.of(Resource::Steps), "call");
+        let calls = call_count(&self.costs.total);
         let tokens = grouped(spent.of(Resource::Tokens));
         // How it ended, with the reason.
         let end = match &self.look.end {
@@ -56,8 +58,9 @@ impl ExecReport<'_> {
         agents.sort_by_key(|(_, own)| std::cmp::Reverse(own.of(Resource::Cost)));
         if agents.len() > 1 {
             for (agent, own) in agents.iter().take(LISTED_MAX) {
-                let (cost, calls) = (usd(own.of(Resource::Cost)), counted(own.of(Resource::Steps), "call"));
-                out::note(&format!("spinney:   {:<28} {cost} · {calls}", agent.agent.as_str()));
+                let (name, cost) = (agent.agent.as_str(), usd(own.of(Resource::Cost)));
+                let calls = call_count(&self.costs.by_agent.of(name));
+                out::note(&format!("spinney:   {name:<28} {cost} · {calls}"));
             }
             if agents.len() > LISTED_MAX {
                 out::note(&format!("spinney:   … and {} more", agents.len() - LISTED_MAX));
@@ -119,4 +122,18 @@ impl ExecReport<'_> {
         };
         self.look.agents.iter().map(|agent| (agent, own(agent))).collect()
     }
+}
+
+/// How many calls there were, and how many of them got no answer: one that was cut off may have been billed, and is booked
+/// at its hold.
+fn call_count(Sums { count, cut_off, failed, .. }: &Sums) -> String {
+    let mut calls = counted(*count, "call");
+    for (part, what) in [(cut_off, "cut off"), (failed, "failed")] {
+        match *part {
+            0 => {}
+            part if part == *count => calls += &format!(", {what}"),
+            part => calls += &format!(", {part} {what}"),
+        }
+    }
+    calls
 }

@@ -15,6 +15,7 @@ mod view;
 
 pub(crate) use listing::{dot_lines, json_lines, tree_lines, tree_row};
 pub(crate) use region::{above, draw};
-pub(crate) use screen::LiveScreen;
+pub(crate) use screen::{LiveScreen, view_width};
 pub(crate) use state::LiveTree;
 pub(crate) use summary::write_summary;
+pub(crate) use view::shows_command;

@@ -5,15 +5,20 @@
 //! leaves nothing to repair.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::out::Unwritten;
 use crate::paint::Row;
-use crate::terminal;
+use crate::terminal::{Stream, Terminal};
 
 /// What is on the terminal now. There is one terminal for the whole process.
-static DRAWN: Mutex<Vec<Drawn>> = Mutex::new(Vec::new());
+static REGION: Mutex<Region> = Mutex::new(Region { stream: Stream::Output, lines: Vec::new() });
+
+struct Region {
+    /// Where the terminal is reached.
+    stream: Stream,
+    lines: Vec<Drawn>,
+}
 
 struct Drawn {
     painted: String,
@@ -28,21 +33,18 @@ const CLEAR_LINE: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
 /// Draws these lines in place of those that are there.
-pub(crate) fn draw(rows: &[Row], colour: bool) -> Result<(), Unwritten> {
+pub(crate) fn draw(rows: &[Row], terminal: Terminal) -> Result<(), Unwritten> {
+    let Terminal { stream, colour, .. } = terminal;
     let new: Vec<Drawn> =
         rows.iter().map(|row| Drawn { painted: row.painted(colour), width: row.width() }).collect();
-    let mut drawn = drawn();
-    if drawn.len() == new.len() && drawn.iter().zip(&new).all(|(old, new)| old.painted == new.painted) {
+    let mut region = region();
+    let Region { lines: old, .. } = &*region;
+    if old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| old.painted == new.painted) {
         return Ok(());
     }
-    write(&frame(&drawn, &new, terminal::size().0))?;
-    *drawn = new;
+    stream.write(frame(old, &new, stream.size().0).as_bytes())?;
+    *region = Region { stream, lines: new };
     Ok(())
-}
-
-/// Takes them away.
-pub(crate) fn erase() -> Result<(), Unwritten> {
-    draw(&[], false)
 }
 
 /// Runs what prints, with the lines taken away meanwhile.
@@ -51,20 +53,21 @@ pub(crate) fn above<T>(print: impl FnOnce() -> T) -> T {
     if std::thread::panicking() {
         return print();
     }
-    let drawn = drawn();
-    if drawn.is_empty() {
+    let region = region();
+    let Region { stream, lines } = &*region;
+    if lines.is_empty() {
         return print();
     }
-    let columns = terminal::size().0;
+    let columns = stream.size().0;
     // If the terminal is gone, whoever draws next reports it.
-    let _ = write(&frame(&drawn, &[], columns));
+    let _ = stream.write(frame(lines, &[], columns).as_bytes());
     let printed = print();
-    let _ = write(&frame(&[], &drawn, columns));
+    let _ = stream.write(frame(&[], lines, columns).as_bytes());
     printed
 }
 
-fn drawn() -> MutexGuard<'static, Vec<Drawn>> {
-    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
+fn region() -> MutexGuard<'static, Region> {
+    REGION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What to write to get from the old lines to the new ones, with the cursor below them before and after. The old ones
@@ -81,11 +84,6 @@ fn frame(old: &[Drawn], new: &[Drawn], columns: usize) -> String {
         text += "\r\n";
     }
     text + CLEAR_BELOW + WITHOUT_WRAPPING.1 + SYNCHRONISED.1
-}
-
-fn write(text: &str) -> Result<(), Unwritten> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Unwritten::from)
 }
 
 #[cfg(test)]

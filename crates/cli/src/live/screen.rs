@@ -10,18 +10,23 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::region;
 use super::state::LiveTree;
-use super::view::{AnswerCommand, Size, view};
+use super::view::{Commands, Size, view};
 use crate::out::Unwritten;
-use crate::terminal::{self, Terminal};
+use crate::terminal::Terminal;
 
 /// Pause between two frames: fast for people, cheap for the machine.
 const FRAME: Duration = Duration::from_millis(100);
 /// Without a change, only clocks move.
 const STILL_MS: u64 = 1_000;
 
+/// How wide a view on this terminal is. Clearing the rest of a line would clear the last column, too.
+pub(crate) fn view_width(terminal: Terminal) -> usize {
+    terminal.stream.size().0.saturating_sub(1)
+}
+
 pub(crate) struct LiveScreen {
     tree: LiveTree,
-    answer: AnswerCommand,
+    commands: Commands,
     terminal: Terminal,
     clock: SystemClock,
     frames: Interval,
@@ -36,7 +41,7 @@ impl LiveScreen {
         frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Self {
             tree: LiveTree::new(tree),
-            answer: AnswerCommand::of(home, tree),
+            commands: Commands::of(home, tree),
             terminal,
             clock: SystemClock::new(),
             frames,
@@ -73,22 +78,21 @@ impl LiveScreen {
 
     /// Draws if something changed.
     pub(crate) fn draw(&mut self) -> Result<(), Unwritten> {
-        let (now, size) = (self.clock.now_ms(), terminal::size());
+        let (now, size) = (self.clock.now_ms(), self.terminal.stream.size());
         let (drawn, drawn_size) = self.drawn;
         if !self.is_changed && size == drawn_size && now.saturating_sub(drawn) < STILL_MS {
             return Ok(());
         }
         (self.is_changed, self.drawn) = (false, (now, size));
-        let (columns, lines) = size;
-        // The cursor is below the last line. Clearing the rest of a line would clear its last column, too, and some
-        // terminals keep what is cleared from their first line on.
-        let size = Size { width: columns.saturating_sub(1), height: lines.saturating_sub(2) };
-        region::draw(&view(&self.tree, &self.answer, size, Time(now)), self.terminal.colour)
+        // The cursor is below the last line, and some terminals keep what is cleared from their first line on.
+        let size = Size { width: view_width(self.terminal), height: size.1.saturating_sub(2) };
+        self.commands.update(self.tree.world());
+        region::draw(&view(&self.tree, &self.commands, size, Time(now)), self.terminal)
     }
 
     /// Takes the view away, before other output or at the end.
     pub(crate) fn erase(&mut self) -> Result<(), Unwritten> {
         self.is_changed = true;
-        region::erase()
+        region::draw(&[], self.terminal)
     }
 }

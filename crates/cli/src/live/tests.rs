@@ -19,7 +19,7 @@ use spinney_testkit::sim;
 
 use super::listing::{dot_lines, json_lines, tree_lines};
 use super::state::LiveTree;
-use super::view::{AnswerCommand, Size, view};
+use super::view::{Commands, Size, view};
 use crate::out::is_hostile;
 
 const TREE: TreeId = TreeId::new([1; 16]);
@@ -116,12 +116,9 @@ impl Stage {
     }
 
     fn shown(&self, width: usize, height: usize) -> String {
-        let rows = view(
-            &self.live,
-            &AnswerCommand::of(Path::new("/no/home"), TREE),
-            Size { width, height },
-            Time(self.now),
-        );
+        let mut commands = Commands::of(Path::new("/no/home"), TREE);
+        commands.update(self.live.world());
+        let rows = view(&self.live, &commands, Size { width, height }, Time(self.now));
         for row in &rows {
             assert!(row.width() <= width, "{}", row.text());
         }
@@ -268,7 +265,7 @@ fn no_random_tree_breaks_the_view() {
             }
         }
         for (width, height) in [(40, 5), (60, 20), (80, 24), (200, 50)] {
-            let rows = view(&live, &AnswerCommand::of(Path::new("home"), TREE), Size { width, height }, now);
+            let rows = view(&live, &Commands::of(Path::new("home"), TREE), Size { width, height }, now);
             assert!(rows.len() <= height, "seed {seed}");
             for row in rows.iter().chain(&tree_lines(&live, width, now)) {
                 assert!(row.width() <= width, "seed {seed}: {}", row.text());
@@ -330,6 +327,17 @@ pipeline:
     stage.after(500).input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     stage.after(500).done(&of("torch"), "PyTorch.", &[]);
     insta::assert_snapshot!("steps_later", stage.shown(80, 20));
+}
+
+/// G11 (the view): a halted tree says why, and has the command that raises the ceiling, even on a small terminal.
+#[test]
+fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {
+    let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
+    let stage = Stage::of(&FILE.replace(budget, "budget: { cost_usd: 0.00001, answer_reserve: 0 }"));
+    assert!(stage.live.world().halted().is_some());
+    insta::assert_snapshot!("halted_60", stage.shown(60, 20));
+    insta::assert_snapshot!("halted_80", stage.shown(80, 5));
+    insta::assert_snapshot!("halted_200", stage.shown(200, 20));
 }
 
 /// Who waits for budget says for how much of whose.

@@ -1,16 +1,16 @@
 //! The live view as lines: a pure function of what is known, the size of the terminal and the time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, usd};
 use spinney_kernel::record::ClockKind;
 use spinney_kernel::words::{Millis, Time, TreeId, grouped};
-use spinney_kernel::world::{AgentIx, TreeState};
+use spinney_kernel::world::{AgentIx, Halt, TreeState, World};
 
 use super::doing::{Mark, seconds};
 use super::folding::{Place, places};
 use super::state::{LiveTree, Notice};
-use crate::hint::{YOUR_ANSWER, about};
+use crate::hint::{YOUR_ANSWER, about, raise};
 use crate::ids::short;
 use crate::paint::{Ink, Row, bar, shortened, width_of};
 
@@ -27,32 +27,53 @@ pub(crate) struct Size {
     pub(crate) height: usize,
 }
 
-/// The command that answers a question, made once: which home it must name depends on where this process runs.
+/// The commands that the view suggests, made once: which home they must name depends on where this process runs.
 #[derive(Clone, Debug)]
-pub(crate) struct AnswerCommand(String);
+pub(crate) struct Commands {
+    home: PathBuf,
+    tree: TreeId,
+    answer: String,
+    /// Why the tree is halted, and the command that raises the ceiling.
+    raise: Option<(Halt, String)>,
+}
 
-impl AnswerCommand {
+impl Commands {
     const NUMBER: &str = "NUMBER";
 
     pub(crate) fn of(home: &Path, tree: TreeId) -> Self {
-        Self(about(home, "answer", tree, &[Self::NUMBER, YOUR_ANSWER]))
+        let answer = about(home, "answer", tree, &[Self::NUMBER, YOUR_ANSWER]);
+        Self { home: home.to_owned(), tree, answer, raise: None }
     }
 
-    fn to(&self, number: &str) -> String {
+    /// Takes in whether the tree is halted now, before it is viewed.
+    pub(crate) fn update(&mut self, world: &World) {
+        let halt = world.halted();
+        if self.raise.as_ref().map(|(halt, _)| halt) == halt {
+            return;
+        }
+        let root = world.agents().root().map(|root| world.agents().id(root));
+        self.raise = halt.map(|halt| {
+            let account = Some(&halt.account).filter(|account| Some(*account) != root);
+            (halt.clone(), raise(&self.home, self.tree, account, &halt.short))
+        });
+    }
+
+    fn answer(&self, number: &str) -> String {
         // The home may have any name, so the last one counts.
-        match self.0.rsplit_once(Self::NUMBER) {
+        match self.answer.rsplit_once(Self::NUMBER) {
             Some((before, after)) => format!("{before}{number}{after}"),
-            None => self.0.clone(),
+            None => self.answer.clone(),
         }
     }
 }
 
 /// Everything that is shown now, in at most `height` lines of at most `width` columns.
-pub(crate) fn view(tree: &LiveTree, answer: &AnswerCommand, size: Size, now: Time) -> Vec<Row> {
+pub(crate) fn view(tree: &LiveTree, commands: &Commands, size: Size, now: Time) -> Vec<Row> {
     let width = size.width;
     let mut lines = vec![head(tree, now), budget(tree, width)];
+    lines.extend(halt(commands, width));
     lines.extend(steps(tree));
-    let below = below(tree, answer, size);
+    let below = below(tree, commands, size);
     let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
     lines.push(Row::new());
     let columns = Columns::of(width);
@@ -60,6 +81,22 @@ pub(crate) fn view(tree: &LiveTree, answer: &AnswerCommand, size: Size, now: Tim
     lines.extend(below);
     lines.truncate(size.height);
     lines.into_iter().map(|line| line.cut(width)).collect()
+}
+
+/// Why the tree is halted, and the command that lets it go on.
+fn halt(commands: &Commands, width: usize) -> Vec<Row> {
+    let Some((halt, raise)) = &commands.raise else { return Vec::new() };
+    let why = Row::of(Ink::Bad, &format!("■ everything waits: {}", halt.short.describe(&halt.account)));
+    let mut lines = vec![why.cut(width)];
+    if shows_command(raise, width) {
+        lines.push(Row::of(Ink::Name, &format!("  {raise}")));
+    }
+    lines
+}
+
+/// Whether the view has room for a command of a halt: half of one is worse than none.
+pub(crate) fn shows_command(command: &str, width: usize) -> bool {
+    width_of(command) + 2 <= width
 }
 
 /// The name, the state and the time.
@@ -304,7 +341,7 @@ fn account(tree: &LiveTree, ix: AgentIx) -> Account {
 }
 
 /// Open questions and the newest notices.
-fn below(tree: &LiveTree, answer: &AnswerCommand, size: Size) -> Vec<Row> {
+fn below(tree: &LiveTree, commands: &Commands, size: Size) -> Vec<Row> {
     let mut lines = Vec::new();
     let mut questions = tree.questions.iter();
     for (call, (agent, text)) in questions.by_ref().take(QUESTIONS_SHOWN) {
@@ -315,7 +352,7 @@ fn below(tree: &LiveTree, answer: &AnswerCommand, size: Size) -> Vec<Row> {
                 .with(Ink::Plain, &format!(" asks: {text}"))
                 .cut(size.width),
         );
-        let answer = Row::of(Ink::Dim, &format!("  {}", answer.to(&number)));
+        let answer = Row::of(Ink::Dim, &format!("  {}", commands.answer(&number)));
         // Half a command is worse than none.
         if answer.width() <= size.width {
             lines.push(answer);

@@ -14,7 +14,7 @@ use crate::upstream::{Reply, Upstream};
 const USER_KEY: &str = "sk-the-users-own-key-0123456789";
 
 /// A program that makes calls: `call TOKENS TEXT`.
-const CALLS: &str = r#"
+pub(crate) const CALLS: &str = r#"
 call() {
   at=${ANTHROPIC_BASE_URL#http://}
   exec 3<>/dev/tcp/${at%:*}/${at#*:}
@@ -32,7 +32,7 @@ const EXEC_PID: &str =
     "while read -r name value; do [ $name = PPid: ] && exec_pid=$value; done < /proc/$PPID/status";
 
 /// An answer that used so many tokens of output.
-fn used(tokens: u64) -> Reply {
+pub(crate) fn used(tokens: u64) -> Reply {
     let body = json!({
         "type": "message", "id": "msg", "role": "assistant", "model": "m",
         "content": [{ "type": "text", "text": format!("used {tokens}") }], "stop_reason": "end_turn",
@@ -70,23 +70,23 @@ fn exec_in(
 }
 
 /// A time that no other process sleeps for: a test is a process of its own.
-fn nap_seconds() -> String {
+pub(crate) fn nap_seconds() -> String {
     format!("86400.{}", std::process::id())
 }
 
 /// The command line of a process that sleeps so long.
-fn nap() -> String {
+pub(crate) fn nap() -> String {
     format!("sleep\u{0}{}", nap_seconds())
 }
 
 /// Whether a process with this word in its command line lives.
-fn lives(word: &str) -> bool {
+pub(crate) fn lives(word: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let commands = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
     commands.into_iter().any(|command| String::from_utf8_lossy(&command).contains(word))
 }
 
-fn until_gone(word: &str) {
+pub(crate) fn until_gone(word: &str) {
     // A test that has not ended after some minutes is stopped by its runner.
     while lives(word) {
         std::thread::yield_now();

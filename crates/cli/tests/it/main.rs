@@ -14,6 +14,7 @@ mod docs;
 mod doctor;
 mod example;
 mod exec;
+mod exec_live;
 mod file_tools;
 mod following;
 mod graphs;

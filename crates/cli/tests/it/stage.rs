@@ -112,6 +112,30 @@ impl Stage {
         Pty::start(&self.command(args), columns, lines)
     }
 
+    /// The same with more environment variables.
+    pub(crate) fn terminal_in(
+        &self,
+        args: &[&str],
+        (columns, lines): (u16, u16),
+        environment: &[(&str, &str)],
+    ) -> Pty {
+        Pty::start_in(&self.command(args), columns, lines, environment)
+    }
+
+    /// The same for another program.
+    pub(crate) fn terminal_of(
+        &self,
+        program: &str,
+        args: &[&str],
+        (columns, lines): (u16, u16),
+        environment: &[(&str, &str)],
+    ) -> Pty {
+        let mut command = Command::new(program);
+        command.args(args).env_remove("SPINNEY_HOME").env_remove("SPINNEY_LOG");
+        command.current_dir(self.folder.path());
+        Pty::start_in(&command, columns, lines, environment)
+    }
+
     /// Everything that a command writes to a terminal.
     pub(crate) fn terminal_bytes(&self, args: &[&str], environment: &[(&str, &str)]) -> String {
         Pty::start_in(&self.command(args), 80, 24, environment).bytes()
