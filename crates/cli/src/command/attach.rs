@@ -1,6 +1,8 @@
 //! `spinney attach`: follows a tree that another process runs, with the same view as `run`. It only looks: leaving it
 //! changes nothing.
 
+use std::collections::VecDeque;
+use std::future::pending;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use spinney_journal::{Head, Journal};
 use spinney_kernel::words::{Seq, TreeId};
 use tokio::time::interval;
 
-use crate::control::{Running, running};
+use crate::control::{Running, StreamedText, TextSubscription, running};
 use crate::costs::Costs;
 use crate::exit::Exit;
 use crate::hint::go_on;
@@ -23,6 +25,8 @@ use crate::shown::{Display, Shown};
 use crate::terminal::Terminal;
 use crate::{args, open_home, out};
 
+/// Pieces of text that wait for the events before them. Those come from the journal, a little later.
+const TEXTS_MAX: usize = 1_024;
 /// How often to ask whether the tree is still run.
 const STILL_RUNS: Duration = Duration::from_secs(1);
 
@@ -31,14 +35,26 @@ pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal)
     let tree = find(home, &journal, args.tree.text())?.tree;
     let display = Display::of(terminal, Style::Lines, args.plain);
     let mut shown = Shown::new(tree, home, Style::Lines, Seq(0), display);
+    // Before the first event is read, so that no text is missed that belongs to what is shown.
+    let mut texts = Texts::default();
+    if display.is_live {
+        texts.subscription = TextSubscription::begin(home, tree).await;
+    }
     let mut tail = Tail::new(&journal, tree);
     let mut still_runs = interval(STILL_RUNS);
     loop {
         tokio::select! {
             next = tail.wait_for_next() => match next? {
-                Some(traced) => shown.event(&traced)?,
+                Some(traced) => {
+                    shown.event(&traced)?;
+                    texts.show(&mut shown);
+                }
                 None => break,
             },
+            text = texts.next() => {
+                texts.add(text);
+                texts.show(&mut shown);
+            }
             () = shown.tick() => shown.draw()?,
             _ = still_runs.tick() => {
                 if !is_run(home, tree).await {
@@ -48,10 +64,49 @@ pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal)
                     }
                     break;
                 }
+                // Another process may run it by now.
+                if display.is_live && texts.subscription.is_none() {
+                    texts.subscription = TextSubscription::begin(home, tree).await;
+                }
             }
         }
     }
     left(TreeInHome { home, tree }, &journal, shown, terminal).await
+}
+
+/// Text that the process which runs the tree streams, until it is shown.
+#[derive(Default)]
+struct Texts {
+    subscription: Option<TextSubscription>,
+    waiting: VecDeque<StreamedText>,
+}
+
+impl Texts {
+    /// The next piece. Never comes without a process that sends text.
+    async fn next(&mut self) -> StreamedText {
+        if let Some(subscription) = &mut self.subscription {
+            if let Some(text) = subscription.next().await {
+                return text;
+            }
+            self.subscription = None;
+        }
+        pending().await
+    }
+
+    fn add(&mut self, text: StreamedText) {
+        if self.waiting.len() == TEXTS_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(text);
+    }
+
+    /// Shows the pieces whose events are shown.
+    fn show(&mut self, shown: &mut Shown) {
+        let Some(live) = &mut shown.live else { return };
+        while let Some(text) = self.waiting.pop_front_if(|text| text.after <= live.tree().world().seq()) {
+            live.streamed(&text);
+        }
+    }
 }
 
 /// Whether a process runs it, as far as is known.

@@ -90,13 +90,12 @@ pub(crate) enum Running {
 pub(crate) async fn running(home: &Path) -> Running {
     match exchange(home, &Ask::Running, &[]).await {
         Ok(Answer::Running { trees }) => Running::Trees(trees),
-        Ok(Answer::Done { .. } | Answer::Refused { .. } | Answer::Failed { .. }) | Err(_) => {
-            match holder(home) {
-                Ok(holder) => holder.map_or(Running::Nobody, Running::Silent),
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => Running::Unknown,
-                Err(_) => Running::Nobody,
-            }
-        }
+        Ok(Answer::Done { .. } | Answer::TextFollows | Answer::Refused { .. } | Answer::Failed { .. })
+        | Err(_) => match holder(home) {
+            Ok(holder) => holder.map_or(Running::Nobody, Running::Silent),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Running::Unknown,
+            Err(_) => Running::Nobody,
+        },
     }
 }
 
@@ -162,7 +161,7 @@ async fn exchange(home: &Path, ask: &Ask, bytes: &[Vec<u8>]) -> Result<Answer, U
     let stream = UnixStream::connect(address.path()).await.map_err(Unreached::Closed)?;
     let look = match ask {
         Ask::Running => command(home, &["ps"]),
-        Ask::Do { tree, .. } => about(home, "events", *tree, &[]),
+        Ask::Do { tree, .. } | Ask::Text { tree } => about(home, "events", *tree, &[]),
     };
     let talk = async {
         let (from, mut to) = stream.into_split();

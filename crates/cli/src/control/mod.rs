@@ -1,11 +1,12 @@
 //! Controls a home that another process has open: a Unix socket in the home, one request per connection, one line of
 //! JSON each way, with the kernel's requests and replies and their version. Binary parts follow the line that names
-//! them. `docs/decisions/0013-steering-a-running-home.md` says why.
+//! them. On a connection that asks for streamed text, that follows, a line for each piece. `docs/decisions/0013-steering-a-running-home.md` says why.
 
 mod address;
 mod client;
 mod line;
 mod server;
+mod text;
 
 use serde::{Deserialize, Serialize};
 use spinney_kernel::definition::Refusal;
@@ -14,6 +15,7 @@ use spinney_kernel::words::TreeId;
 
 pub(crate) use client::{NoAnswer, Running, ask, ask_with, running};
 pub(crate) use server::Listening;
+pub(crate) use text::{StreamedText, TextSubscription};
 
 /// Longest line: the longest text of a request, however it is escaped, with room to spare.
 const LINE_BYTES_MAX: usize = 256 * 1024;
@@ -28,6 +30,10 @@ pub(super) enum Ask {
         tree: TreeId,
         request: Box<Request>,
     },
+    /// Send the text that the models of a tree stream from now on, until one side goes.
+    Text {
+        tree: TreeId,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,6 +47,8 @@ pub(super) enum Answer {
         goes_on: GoesOn,
         reply: Reply,
     },
+    /// Each further line is a [`StreamedText`].
+    TextFollows,
     Refused {
         message: String,
         /// For programs, if the tree refused.
@@ -86,7 +94,7 @@ impl Answer {
             Self::Done { goes_on, reply } => Asked::Done { goes_on, reply: reply.try_into().ok()? },
             Self::Refused { message, refusal } => Asked::Refused { message, refusal },
             Self::Failed { message } => Asked::Failed { message },
-            Self::Running { .. } => return None,
+            Self::Running { .. } | Self::TextFollows => return None,
         })
     }
 }

@@ -15,16 +15,18 @@ use spinney_kernel::rules::request::{Outside, Request, Verb};
 use spinney_kernel::words::{BadPart, By, Part, TreeId, check_parts};
 use spinney_kernel::world::TreeState;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
-use tokio::net::unix::OwnedReadHalf;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::address::Address;
+use super::text::{TextReaders, WatchedText};
 use super::{Answer, Ask, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX, line};
 
-/// Most connections at the same time. Beyond that, an idle one is closed; if none is idle, the next one waits.
+/// Most connections at the same time. Beyond that, an idle one is closed, or one that only gets text; if there is none, the
+/// next one waits.
 const CONNECTIONS_MAX: usize = 32;
 /// How long the last answers may take at shutdown.
 const FAREWELL_MS_MAX: u64 = 2_000;
@@ -63,6 +65,7 @@ pub(crate) struct Server {
 struct Handler {
     home: Arc<Home>,
     tree: Tree,
+    text_readers: TextReaders,
 }
 
 impl Listening {
@@ -87,7 +90,11 @@ impl Listening {
 
     pub(crate) fn serve(self, home: Arc<Home>, tree: Tree) -> Server {
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(serve(self, Arc::new(Handler { home, tree }), stopped));
+        let task = tokio::spawn(serve(
+            self,
+            Arc::new(Handler { home, tree, text_readers: TextReaders::new() }),
+            stopped,
+        ));
         Server { stop, task }
     }
 }
@@ -129,8 +136,15 @@ struct Connections {
 
 struct Connection {
     task: AbortHandle,
-    /// Whether its whole request has arrived.
+    /// Whether its whole request has arrived, and awaits its answer.
     has_asked: Arc<AtomicBool>,
+}
+
+/// A connection on which text follows.
+struct Subscribed {
+    from: BufReader<Take<OwnedReadHalf>>,
+    to: OwnedWriteHalf,
+    text: WatchedText,
 }
 
 impl Connections {
@@ -155,7 +169,12 @@ impl Connections {
         let task = self.tasks.spawn(async move {
             let exchange = exchange(stream, &handler, &asked);
             // A client that is gone or too slow gets no answer.
-            let _ = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
+            let exchanged = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
+            if let Ok(Ok(Some(Subscribed { from, to, text }))) = exchanged {
+                // Nothing is lost if it is closed.
+                asked.store(false, Ordering::Relaxed);
+                let _ = text.send(from, to).await;
+            }
         });
         self.open.push(Connection { task, has_asked });
     }
@@ -173,12 +192,17 @@ impl Connections {
     }
 }
 
-/// One line in, one line out.
-async fn exchange(stream: UnixStream, handler: &Handler, has_asked: &AtomicBool) -> io::Result<()> {
+/// One line in, one line out. Returns the connection if text follows.
+async fn exchange(
+    stream: UnixStream,
+    handler: &Handler,
+    has_asked: &AtomicBool,
+) -> io::Result<Option<Subscribed>> {
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
     let mut from = BufReader::new(from.take(LINE_BYTES_MAX as u64 + 1));
     from.read_until(b'\n', &mut line).await?;
+    let mut text = None;
     let answer = if line.len() > LINE_BYTES_MAX {
         refused(format!("a request has at most {LINE_BYTES_MAX} bytes"))
     } else {
@@ -188,9 +212,9 @@ async fn exchange(stream: UnixStream, handler: &Handler, has_asked: &AtomicBool)
                     has_asked.store(true, Ordering::Relaxed);
                     let tree = match &ask {
                         Ask::Running => None,
-                        Ask::Do { tree, .. } => Some(tracing::field::display(*tree)),
+                        Ask::Do { tree, .. } | Ask::Text { tree } => Some(tracing::field::display(*tree)),
                     };
-                    let answer = handler.answer(ask, bytes).await;
+                    let answer = handler.answer(ask, bytes, &mut text).await;
                     let refused = matches!(answer, Answer::Refused { .. } | Answer::Failed { .. });
                     tracing::debug!(target: "spinney::control", tree, refused, "request");
                     answer
@@ -201,7 +225,11 @@ async fn exchange(stream: UnixStream, handler: &Handler, has_asked: &AtomicBool)
         }
     };
     to.write_all(&line::encode(&answer)?).await?;
-    to.shutdown().await
+    if let Some(text) = text {
+        return Ok(Some(Subscribed { from, to, text }));
+    }
+    to.shutdown().await?;
+    Ok(None)
 }
 
 /// The bytes of a request's parts, which follow its line. Reads no more than a message may have.
@@ -225,8 +253,18 @@ async fn enclosed(
 }
 
 impl Handler {
-    async fn answer(&self, ask: Ask, bytes: Vec<Vec<u8>>) -> Answer {
+    async fn answer(&self, ask: Ask, bytes: Vec<Vec<u8>>, text: &mut Option<WatchedText>) -> Answer {
         match ask {
+            Ask::Text { tree } if Some(tree) != self.running() => {
+                refused("this process does not run that tree".to_owned())
+            }
+            Ask::Text { .. } => {
+                *text = self.text_readers.watch(&self.tree);
+                match text {
+                    Some(_) => Answer::TextFollows,
+                    None => refused("too many processes read the text of this tree".to_owned()),
+                }
+            }
             Ask::Running => Answer::Running { trees: self.running().into_iter().collect() },
             Ask::Do { tree, request } => match request.outside() {
                 Outside::Open => self.ask(tree, *request, bytes).await,

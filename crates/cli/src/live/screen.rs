@@ -11,6 +11,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::region;
 use super::state::LiveTree;
 use super::view::{Commands, Size, view};
+use crate::control::StreamedText;
 use crate::out::Unwritten;
 use crate::terminal::Terminal;
 
@@ -64,6 +65,12 @@ impl LiveScreen {
             // The text continues with the next piece; only its end is shown.
             Seen::Missed(_) => {}
         }
+    }
+
+    /// Text that another process streams.
+    pub(crate) fn streamed(&mut self, text: &StreamedText) {
+        self.tree.streamed(text.call, text.attempt, text.kind(), &text.text);
+        self.is_changed = true;
     }
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) {

@@ -148,16 +148,17 @@ impl LiveTree {
 
     /// Takes a piece of text that a model streams. It says itself whose it is.
     pub(crate) fn delta(&mut self, delta: &Delta) {
+        self.streamed(delta.call, delta.attempt, delta.kind, &delta.text);
+    }
+
+    /// The same from another process.
+    pub(crate) fn streamed(&mut self, call: CallId, attempt: u32, kind: DeltaKind, text: &str) {
         // A call that has ended has nothing more to show.
-        let Some(note) = self.calls.get_mut(&delta.call) else { return };
-        let is_next = |stream: &Stream| stream.attempt == delta.attempt && stream.kind == delta.kind;
+        let Some(note) = self.calls.get_mut(&call) else { return };
         match &mut note.stream {
-            Some(stream) if is_next(stream) => stream.text.push_str(&delta.text),
-            Some(stream) if stream.attempt > delta.attempt => {}
-            stream => {
-                let (attempt, kind) = (delta.attempt, delta.kind);
-                *stream = Some(Stream { attempt, kind, text: delta.text.clone() });
-            }
+            Some(stream) if stream.attempt == attempt && stream.kind == kind => stream.text.push_str(text),
+            Some(stream) if stream.attempt > attempt => {}
+            stream => *stream = Some(Stream { attempt, kind, text: text.to_owned() }),
         }
         if let Some(stream) = &mut note.stream
             && stream.text.len() > 2 * STREAM_BYTES_MAX

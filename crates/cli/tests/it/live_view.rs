@@ -1,6 +1,8 @@
 //! The live view on a terminal: what a person sees while a tree runs, how it ends, and what Ctrl-C does.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
 
 use crate::scripts::ASKS;
 use crate::stage::{Stage, steady};
@@ -100,6 +102,64 @@ fn o17_a_deep_agents_text_is_on_the_screen_while_it_streams_and_ctrl_c_twice_end
     assert!(left.out.contains("no process runs tree"), "{}", left.out);
     assert_eq!(left.code, Some(130), "{}", left.out);
     assert_eq!(stage.spinney(&["cancel"]).code, Some(0));
+}
+
+/// O17 (the root's view, from another process): `attach` shows text while it streams. A text that is longer than a view can
+/// show does not hold the tree up, nor does a reader that never reads.
+#[test]
+fn o17_attach_shows_text_while_another_process_streams_it() {
+    let stage = Stage::new();
+    let text = "The moon \u{1b}[2J is blue. ".repeat(2_000) + "So it is.";
+    let piece =
+        json!({ "id": "c1", "model": "tiny", "choices": [{ "index": 0, "delta": { "content": text } }] });
+    let held =
+        Reply::Held(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {piece}\n\n"));
+    let upstream = Upstream::new(vec![held.late()]);
+    let mut running = stage.play(&["run", "--json", &stage.tree_on(&upstream)]);
+    running.until("call_started");
+    let mut deaf = UnixStream::connect(stage.home().join("control")).unwrap();
+    let tree = stage.spinney(&["ps", "--json"]).json()[0]["tree"].clone();
+    writeln!(deaf, "{}", json!({ "version": 1, "body": { "ask": "text", "tree": tree } })).unwrap();
+    let mut terminal = stage.terminal(&["attach"], 100, 24);
+    let before = terminal.until("asks model fast");
+    assert!(!before.contains("blue"), "{before}");
+    upstream.release();
+    let shown = terminal.until("is blue. So it is.");
+    assert!(shown.lines().any(|line| line.contains("● lead") && line.contains("So it is.")), "{shown}");
+    terminal.send("\u{3}");
+    terminal.end();
+    assert_eq!(stage.spinney(&["cancel"]).code, Some(0));
+    assert_eq!(running.end().code, Some(4));
+    let mut told = String::new();
+    BufReader::new(deaf).read_line(&mut told).unwrap();
+    assert_eq!(told.trim(), r#"{"version":1,"body":{"told":"text_follows"}}"#);
+}
+
+/// A process of an older version refuses to send text; `attach` works all the same.
+#[test]
+fn attach_works_with_a_process_that_sends_no_text() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![Reply::held()]);
+    let mut running = stage.play(&["run", "--json", &stage.tree_on(&upstream)]);
+    running.until("call_started");
+    // All the places are taken, which is the same to whoever asks.
+    let tree = stage.spinney(&["ps", "--json"]).json()[0]["tree"].clone();
+    let ask = json!({ "version": 1, "body": { "ask": "text", "tree": tree } });
+    let subscribe = || {
+        let mut reader = UnixStream::connect(stage.home().join("control")).unwrap();
+        writeln!(reader, "{ask}").unwrap();
+        let mut told = String::new();
+        BufReader::new(reader.try_clone().unwrap()).read_line(&mut told).unwrap();
+        (reader, told)
+    };
+    let readers: Vec<_> = (0..8).map(|_| subscribe()).collect();
+    assert!(readers.iter().all(|(_, told)| told.contains("text_follows")));
+    assert!(subscribe().1.contains("too many processes read the text of this tree"));
+    let mut terminal = stage.terminal(&["attach"], 100, 24);
+    terminal.until("asks model fast");
+    assert_eq!(stage.spinney(&["cancel"]).code, Some(0), "others are still heard");
+    assert_eq!(running.end().code, Some(4));
+    assert_eq!(terminal.end().code, Some(4));
 }
 
 #[test]

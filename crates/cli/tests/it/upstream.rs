@@ -15,6 +15,8 @@ pub(crate) enum Reply {
     Late(String),
     /// Sends only a beginning, and then nothing until the client disconnects.
     Held(String),
+    /// The same, but only after [`Upstream::release`].
+    HeldLate(String),
     /// The head, and the piece again and again: a gigabyte, unless the other side goes before.
     Gigabyte { head: String, piece: String },
 }
@@ -132,7 +134,8 @@ impl Reply {
     /// The same reply, sent only after [`Upstream::release`].
     pub(crate) fn late(self) -> Self {
         match self {
-            Self::Sent(text) | Self::Late(text) | Self::Held(text) => Self::Late(text),
+            Self::Sent(text) | Self::Late(text) => Self::Late(text),
+            Self::Held(text) | Self::HeldLate(text) => Self::HeldLate(text),
             Self::Gigabyte { .. } => panic!("a gigabyte is sent at once"),
         }
     }
@@ -170,7 +173,7 @@ impl Reply {
     pub(crate) fn with_headers(self, headers: &str) -> Self {
         match self {
             Self::Sent(text) => Self::Sent(text.replacen("\r\n", &format!("\r\n{headers}"), 1)),
-            Self::Late(_) | Self::Held(_) | Self::Gigabyte { .. } => {
+            Self::Late(_) | Self::Held(_) | Self::HeldLate(_) | Self::Gigabyte { .. } => {
                 panic!("only a reply that is sent at once")
             }
         }
@@ -190,16 +193,15 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text
 
 /// The client may disconnect before the end.
 fn answer(mut connection: TcpStream, reply: &Reply, seen: &Seen) {
+    if let Reply::Late(_) | Reply::HeldLate(_) = reply {
+        let is_released = seen.is_released.lock().unwrap();
+        drop(seen.released.wait_while(is_released, |is_released| !*is_released).unwrap());
+    }
     match reply {
-        Reply::Late(text) => {
-            let is_released = seen.is_released.lock().unwrap();
-            drop(seen.released.wait_while(is_released, |is_released| !*is_released).unwrap());
+        Reply::Sent(text) | Reply::Late(text) => {
             let _gone = connection.write_all(text.as_bytes());
         }
-        Reply::Sent(text) => {
-            let _gone = connection.write_all(text.as_bytes());
-        }
-        Reply::Held(text) => {
+        Reply::Held(text) | Reply::HeldLate(text) => {
             let _gone = connection.write_all(text.as_bytes());
             let _gone = connection.read(&mut [0; 64]);
         }
