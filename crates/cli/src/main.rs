@@ -35,6 +35,7 @@ mod steps;
 mod table;
 mod terminal;
 mod tree_copies;
+mod tree_list;
 mod wording;
 mod workspaces;
 

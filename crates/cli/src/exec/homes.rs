@@ -50,6 +50,11 @@ pub(crate) fn has_journal(home: &Path) -> bool {
     home.join("journal.sqlite3").exists()
 }
 
+/// Whether `exec` has been used in a home.
+pub(crate) fn has_folder(home: &Path) -> bool {
+    home.join(FOLDER).is_dir()
+}
+
 /// The home that a run's home is below; any other home itself.
 pub(crate) fn above(home: &Path) -> &Path {
     let above = home.parent().and_then(Path::parent).filter(|_| is_of_exec(home));

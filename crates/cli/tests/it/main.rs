@@ -54,6 +54,7 @@ mod summaries;
 mod teams;
 mod tls;
 mod tls_upstream;
+mod top;
 mod untrusted_input;
 mod upstream;
 mod workspace;

@@ -67,6 +67,17 @@ impl Pty {
         }
     }
 
+    /// Waits until the screen no longer shows this, and returns the screen.
+    pub(crate) fn until_without(&mut self, part: &str) -> String {
+        loop {
+            let shown = self.screen.text();
+            if !shown.contains(part) {
+                return shown;
+            }
+            assert!(self.read(), "it ended with `{part}`:\n{shown}");
+        }
+    }
+
     pub(crate) fn send(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }

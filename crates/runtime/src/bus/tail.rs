@@ -2,6 +2,7 @@
 //! while another process writes it.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::time::Duration;
 
 use spinney_journal::{Journal, JournalFault};
@@ -14,9 +15,10 @@ use crate::tree::{RecordedEvent, recorded_events};
 /// Pause between reads: fast for people, cheap for the machine.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The events of a tree that another process runs, or none. They look like those of a [`Watcher`](super::Watcher).
-pub struct Tail<'j> {
-    journal: &'j dyn Journal,
+/// The events of a tree that another process runs, or none. They look like those of a [`Watcher`](super::Watcher). The
+/// journal is borrowed or shared: a reference or an `Arc`.
+pub struct Tail<J> {
+    journal: J,
     tree: TreeId,
     /// The last event that was read.
     seen: Seq,
@@ -24,10 +26,10 @@ pub struct Tail<'j> {
     read: VecDeque<RecordedEvent>,
 }
 
-impl<'j> Tail<'j> {
+impl<J: Deref<Target: Journal>> Tail<J> {
     /// From the first event on.
     #[must_use]
-    pub fn new(journal: &'j dyn Journal, tree: TreeId) -> Self {
+    pub fn new(journal: J, tree: TreeId) -> Self {
         Self { journal, tree, seen: Seq(0), trace: Trace::default(), read: VecDeque::new() }
     }
 
