@@ -49,6 +49,7 @@ mod sending;
 mod spawning;
 mod stage;
 mod steering;
+mod stopped_terminal;
 mod suggested;
 mod summaries;
 mod teams;
