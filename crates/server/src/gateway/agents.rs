@@ -1,7 +1,7 @@
 //! The agents of a program, as its requests name them: each becomes an agent of the tree with an account of its own, below
 //! the one that the program calls its parent. They never say that they end, so silent ones are collected.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use spinney::Tree;
@@ -16,10 +16,15 @@ use spinney_kernel::world::AgentStatus;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::definition::AGENTS_MAX;
 use super::wire::{Caller, GatewayError, GatewayErrorKind, WireId};
 
 /// Digits of an agent's id: enough to tell the agents of a run apart.
 const DIGITS: usize = 8;
+/// Most agents without an account that are remembered, so that those below them are booked at the same one. Beyond that,
+/// agents whose parent is not remembered are booked at the root.
+const WITHOUT_ACCOUNT_MAX: usize = 1_000;
+const WIRE_AGENTS_MAX: usize = AGENTS_MAX as usize + WITHOUT_ACCOUNT_MAX;
 
 /// The agents of a run.
 pub(super) struct Agents {
@@ -39,7 +44,10 @@ struct AgentTable {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
-    Lives,
+    /// It is in the tree, and nobody on the wire has named it in this process.
+    Unnamed,
+    /// It has a name on the wire.
+    Named,
     Ended,
 }
 
@@ -70,7 +78,7 @@ impl Agents {
     /// The agents of a tree, which an earlier process may have begun.
     pub(super) fn new(look: &Look, role: RoleName, child_cost_nanos: Option<u64>) -> Option<Self> {
         let root = look.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
-        let life = |status| if status_is_over(status) { Life::Ended } else { Life::Lives };
+        let life = |status| if status_is_over(status) { Life::Ended } else { Life::Unnamed };
         let taken = look.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
         let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
         Some(Self { root, role, child_cost_nanos, table })
@@ -88,12 +96,19 @@ impl Agents {
             member.last_request = instant();
             return Ok(Payer { agent: member.agent.clone(), wire: Some(wire) });
         }
-        let above = caller.parent.clone().and_then(|parent| {
-            let parent = WireAgent { session: wire.session.clone(), agent: parent };
-            table.by_wire.get(&parent).map(|member| member.agent.clone())
-        });
-        let above = above.unwrap_or_else(|| self.root.clone());
+        let parent = caller.parent.clone();
+        let parent = parent.map(|parent| WireAgent { session: wire.session.clone(), agent: parent });
+        let parent = parent.filter(|parent| table.by_wire.contains_key(parent));
+        let above = parent.as_ref().and_then(|parent| table.by_wire.get(parent));
+        let above = above.map_or_else(|| self.root.clone(), |member| member.agent.clone());
         let (agent, is_own) = self.spawn(tree, &mut table, &wire, caller, &above).await?;
+        if !is_own && table.by_wire.len() >= WIRE_AGENTS_MAX {
+            // The call counts as one of the agent above, which is not collected meanwhile.
+            if let Some(member) = parent.as_ref().and_then(|parent| table.by_wire.get_mut(parent)) {
+                member.open += 1;
+            }
+            return Ok(Payer { agent, wire: parent });
+        }
         let member = Member { agent: agent.clone(), above, is_own, open: 1, last_request: instant() };
         table.by_wire.insert(wire.clone(), member);
         Ok(Payer { agent, wire: Some(wire) })
@@ -110,27 +125,12 @@ impl Agents {
 
     /// Ends agents that were silent for long and have nothing below them. One that speaks again gets a new account.
     pub(super) async fn collect(&self, tree: &Tree, silent: Duration) {
-        let mut table = self.table.lock().await;
-        let is_above = |table: &AgentTable, agent: &AgentId| {
-            table.by_wire.values().any(|member| member.above == *agent && member.agent != *agent)
-        };
-        let silent: Vec<WireAgent> = table
-            .by_wire
-            .iter()
-            .filter(|(_, member)| member.open == 0 && member.last_request.elapsed() >= silent)
-            .filter(|(_, member)| !member.is_own || !is_above(&table, &member.agent))
-            .map(|(wire, _)| wire.clone())
-            .collect();
-        for wire in silent {
-            let Some(member) = table.by_wire.remove(&wire) else { continue };
-            if !member.is_own {
-                continue;
-            }
-            let result = Body::text("it made no call for a long time");
-            let finish = Finish { agent: member.agent.clone(), result };
+        let ended = self.table.lock().await.take_silent(silent);
+        // Not under the lock: calls of other agents do not wait for it.
+        for agent in ended {
+            let finish = Finish { agent, result: Body::text("it made no call for a long time") };
             // An agent that has ended already needs nothing.
             let _ = tree.request(By::Person, finish).await;
-            table.taken.insert(member.agent, Life::Ended);
         }
     }
 
@@ -145,6 +145,7 @@ impl Agents {
     ) -> Result<(AgentId, bool), GatewayError> {
         let (id, is_new) = table.id_of(wire, caller);
         if !is_new {
+            table.taken.insert(id.clone(), Life::Named);
             return Ok((id, true));
         }
         let limit = match self.child_cost_nanos {
@@ -170,7 +171,7 @@ impl Agents {
         };
         match tree.request(By::Person, spawn).await {
             Ok(_) => {
-                table.taken.insert(id.clone(), Life::Lives);
+                table.taken.insert(id.clone(), Life::Named);
                 Ok((id, true))
             }
             // Its calls are held and booked all the same.
@@ -183,6 +184,27 @@ impl Agents {
 }
 
 impl AgentTable {
+    /// Forgets agents that were silent for long and that nobody is below of, and returns those that have an account.
+    fn take_silent(&mut self, silent: Duration) -> Vec<AgentId> {
+        // Also those whose calls are booked at it: they have no account of their own.
+        let above: BTreeSet<AgentId> = self.by_wire.values().map(|member| member.above.clone()).collect();
+        let is_silent = |member: &Member| member.open == 0 && member.last_request.elapsed() >= silent;
+        let is_over =
+            |member: &Member| is_silent(member) && !(member.is_own && above.contains(&member.agent));
+        let mut ended = Vec::new();
+        self.by_wire.retain(|_, member| {
+            let is_over = is_over(member);
+            if is_over && member.is_own {
+                ended.push(member.agent.clone());
+            }
+            !is_over
+        });
+        for agent in &ended {
+            self.taken.insert(agent.clone(), Life::Ended);
+        }
+        ended
+    }
+
     /// The id of an agent, and whether it has to be spawned. It follows from the names on the wire, so a resumed run finds
     /// its agents again.
     fn id_of(&self, wire: &WireAgent, caller: &Caller) -> (AgentId, bool) {
@@ -193,11 +215,10 @@ impl AgentTable {
             let named = format!("{session}\n{}\n{turn}", wire.agent);
             let digits = &blake3::hash(named.as_bytes()).to_hex()[..DIGITS];
             let Ok(id) = format!("{kind}-{digits}").parse::<AgentId>() else { continue };
-            let is_used = self.by_wire.values().any(|member| member.agent == id);
             match self.taken.get(&id) {
                 None => return (id, true),
-                Some(Life::Lives) if !is_used => return (id, false),
-                Some(Life::Lives | Life::Ended) => {}
+                Some(Life::Unnamed) => return (id, false),
+                Some(Life::Named | Life::Ended) => {}
             }
         }
         unreachable!("a tree has far fewer agents than ids")
@@ -213,4 +234,132 @@ fn slug(text: &str) -> String {
 
 const fn status_is_over(status: &AgentStatus) -> bool {
     matches!(status, AgentStatus::Ended(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use spinney::{Drivers, Home, MemoryJournal};
+    use tokio::time::advance;
+
+    use super::super::definition::{ExecBudget, exec_definition};
+    use super::super::driver::GatewayModel;
+    use super::super::pending_calls::PendingCalls;
+    use super::super::wire::AgentProgram;
+    use super::*;
+
+    const SILENT: Duration = Duration::from_secs(1_800);
+
+    struct Program {
+        _home: Home,
+        tree: Tree,
+        agents: Agents,
+    }
+
+    impl Program {
+        async fn start() -> Self {
+            let driver = Arc::new(GatewayModel::new(Arc::new(PendingCalls::new())));
+            let home = Home::open(Arc::new(MemoryJournal::new()), Drivers::new().with_any_model(driver));
+            let definition = exec_definition("program", "program", &ExecBudget::default()).unwrap();
+            let tree = home.start(definition).await.unwrap();
+            let agents = Agents::new(&tree.look().await.unwrap(), "agent".parse().unwrap(), None).unwrap();
+            Self { _home: home, tree, agents }
+        }
+
+        async fn asks(&self, agent: &str, parent: Option<&str>) -> Payer {
+            let caller = Caller {
+                program: AgentProgram::ClaudeCode,
+                session: WireId::new("s"),
+                agent: WireId::new(agent),
+                parent: parent.and_then(WireId::new),
+                role: None,
+                name: None,
+            };
+            self.agents.payer(&self.tree, &caller).await.unwrap()
+        }
+
+        /// A whole call. Returns who paid.
+        async fn calls(&self, agent: &str, parent: Option<&str>) -> AgentId {
+            let payer = self.asks(agent, parent).await;
+            let paid = payer.agent.clone();
+            self.agents.release(payer).await;
+            paid
+        }
+
+        async fn remembered(&self) -> usize {
+            self.agents.table.lock().await.by_wire.len()
+        }
+
+        async fn alive(&self) -> usize {
+            let look = self.tree.look().await.unwrap();
+            look.agents.iter().filter(|agent| !status_is_over(&agent.status)).count()
+        }
+    }
+
+    /// A program that names a new agent with every call: 10,000 of them have accounts, the root's among them. The others
+    /// are booked at the agent above, and what is remembered of them has a bound.
+    #[tokio::test(start_paused = true)]
+    async fn ten_thousand_agents_have_accounts_and_the_rest_is_booked_above() {
+        let program = Program::start().await;
+        let parent = program.calls("a0", None).await;
+        for at in 1..AGENTS_MAX - 1 {
+            assert_eq!(program.calls(&format!("a{at}"), None).await.as_str().len(), "agent-01234567".len());
+        }
+        assert_eq!(program.alive().await, AGENTS_MAX as usize);
+        assert_eq!(program.calls("late", None).await, program.agents.root);
+        assert_eq!(program.calls("below", Some("a0")).await, parent);
+        assert_eq!(program.calls("further", Some("below")).await, parent);
+        for at in 0..WITHOUT_ACCOUNT_MAX {
+            program.calls(&format!("more{at}"), Some("a0")).await;
+        }
+        assert_eq!(program.remembered().await, WIRE_AGENTS_MAX);
+        // One that is not remembered is booked at the agent above, which stays while the call runs.
+        let open = program.asks("new", Some("a0")).await;
+        assert_eq!(open.agent, parent);
+        advance(SILENT).await;
+        let ended = program.agents.table.lock().await.take_silent(SILENT);
+        assert_eq!((program.remembered().await, ended.len()), (1, AGENTS_MAX as usize - 2));
+        program.agents.release(open).await;
+        advance(SILENT).await;
+        assert_eq!(program.agents.table.lock().await.take_silent(SILENT), [parent]);
+    }
+
+    /// Agents below the deepest level have no accounts: while they speak, the one that they are booked at is not ended.
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_pays_for_others_is_not_collected_while_they_speak() {
+        let program = Program::start().await;
+        let mut parent: Option<String> = None;
+        for depth in 1..=17 {
+            program.calls(&format!("a{depth}"), parent.as_deref()).await;
+            parent = Some(format!("a{depth}"));
+        }
+        let deepest = program.calls("a16", None).await;
+        advance(SILENT).await;
+        assert_eq!(program.calls("a17", None).await, deepest);
+        program.agents.collect(&program.tree, SILENT).await;
+        assert_eq!(program.alive().await, 17);
+        assert_eq!(program.calls("a17", None).await, deepest);
+        // Then each goes when nobody is below it.
+        for left in (1..=17).rev() {
+            advance(SILENT).await;
+            program.agents.collect(&program.tree, SILENT).await;
+            assert_eq!(program.alive().await, left);
+        }
+    }
+
+    /// A resumed run finds its agents again, and ends none that it has not seen.
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_of_an_earlier_process_keeps_its_account() {
+        let program = Program::start().await;
+        let first = program.calls("a", None).await;
+        let look = program.tree.look().await.unwrap();
+        let agents = Agents::new(&look, "agent".parse().unwrap(), None).unwrap();
+        let resumed = Program { agents, ..program };
+        advance(SILENT).await;
+        resumed.agents.collect(&resumed.tree, SILENT).await;
+        assert_eq!(resumed.calls("a", None).await, first);
+        assert_eq!(resumed.calls("a", None).await, first);
+        assert_eq!(resumed.alive().await, 2);
+    }
 }

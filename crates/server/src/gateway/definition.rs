@@ -15,7 +15,7 @@ pub(super) const AGENT: &str = "agent";
 /// Stands where a definition wants a model: each call names its own, and that is added when it is first called.
 const NO_MODEL: &str = "none";
 /// Agents from the wire never say that they end.
-const AGENTS_MAX: u32 = 10_000;
+pub(super) const AGENTS_MAX: u32 = 10_000;
 const DEPTH_MAX: u32 = 16;
 
 /// The ceilings of a run.

@@ -10,5 +10,6 @@ mod failing_journal;
 mod provider;
 mod run;
 mod safety;
+mod slow;
 mod storm;
 mod wire;
