@@ -13,6 +13,7 @@ use crate::hint;
 use crate::live::{shows_command, view_width};
 use crate::out;
 use crate::terminal::Terminal;
+use crate::wording::counted;
 
 /// The root of every run.
 const ROOT: &str = "main";
@@ -32,14 +33,19 @@ pub(crate) fn notices(
     let waits = args.on_limit == LimitPolicy::Wait;
     let halt_wait = Millis(args.halt_wait.ms());
     Arc::new(move |notice| match notice {
-        Notice::Halted { agent, account, short } if waits => {
+        Notice::Halted { agent, account, short, large_cap } if waits => {
             let command = raise_command(&home, tree, &account, &short);
             if view_on.is_some_and(|terminal| shows_command(&command, view_width(terminal))) {
                 return;
             }
+            let shrink = large_cap.map(|cap| {
+                let cap = counted(cap, "token");
+                format!("\nspinney: the program lets it have {cap} of output; in a run with --on-low shrink it gets what fits.")
+            });
             out::note(&format!(
-                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).\nspinney: go on with: {command}",
-                short.describe(&account)
+                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).{}\nspinney: go on with: {command}",
+                short.describe(&account),
+                shrink.unwrap_or_default()
             ));
         }
         Notice::Continued if waits && view_on.is_none() => out::note("spinney: the run goes on"),

@@ -132,6 +132,26 @@ fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
     assert_eq!(shown[1]["cost_nanos"], json!(900_000_000));
 }
 
+/// The other ceilings freeze a run as well, and the printed command raises the one that was reached.
+#[test]
+fn g11_a_ceiling_of_tokens_or_calls_freezes_and_the_printed_command_lets_it_finish() {
+    for (ceiling, add) in [(["--tokens", "2500"], "--add-tokens 1000"), (["--steps", "1"], "--add-steps 1")] {
+        let stage = Stage::new();
+        let upstream = Upstream::new(vec![used(900)]);
+        let mut running = exec(&stage, &upstream, &ceiling, "call 900 one\ncall 900 two\necho finished");
+        running.until("used 900");
+        let note = running.until_noted("go on with: spinney budget");
+        assert!(command_in(&note).ends_with(add), "{note}");
+        assert_eq!(ps(&stage)[0]["state"], json!("halted"));
+        let raised = stage.shell(command_in(&note));
+        assert_eq!(raised.code, Some(0), "{}", raised.err);
+        let Ended { code, out, err } = running.end();
+        assert_eq!(code, Some(0), "{err}");
+        assert!(out.contains("finished") && out.matches("used 900").count() == 2, "{out}");
+        assert_eq!(upstream.asked().len(), 2);
+    }
+}
+
 /// G11: with `--on-limit stop` the program reads our text, and the run can be raised and resumed.
 #[test]
 fn g11_a_program_that_is_stopped_at_the_limit_reads_our_text_and_the_run_can_go_on() {

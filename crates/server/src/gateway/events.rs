@@ -1,33 +1,40 @@
 //! Follows the tree's events: tells waiting calls why they wait and how they ended, and people when everything stands
 //! still.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use spinney::Tree;
 use spinney::bus::{Watch, WatchFault};
-use spinney_kernel::record::{Event, Work};
-use spinney_kernel::words::Seq;
+use spinney_kernel::budget::Shortfall;
+use spinney_kernel::record::{Event, ModelCall, Work};
+use spinney_kernel::words::{CallId, Seq, Time};
 use spinney_kernel::world::Halt;
 use tokio::sync::watch;
 
+use super::halted_call::{HaltedCall, large_cap};
+use super::models::Models;
 use super::notice::{Notice, OnNotice};
 use super::pending_calls::{CallStatus, PendingCalls};
 use super::run::GivenUp;
 
 /// Whom the events of a tree concern.
 pub(super) struct Follower {
-    pub(super) pending_calls: Arc<PendingCalls>,
-    pub(super) halt: watch::Sender<Option<Halt>>,
-    pub(super) given_up: GivenUp,
-    pub(super) on_notice: OnNotice,
+    pending_calls: Arc<PendingCalls>,
+    models: Arc<Models>,
+    halt: watch::Sender<Option<HaltedCall>>,
+    given_up: GivenUp,
+    on_notice: OnNotice,
+    /// Calls that were asked for and have not started.
+    waiting: BTreeMap<CallId, ModelCall>,
 }
 
 /// Follows the events of a tree after `after`, until it has ended or is no longer run.
-pub(super) async fn follow(tree: Tree, after: Seq, follower: Follower) {
+pub(super) async fn follow(tree: Tree, after: Seq, mut follower: Follower) {
     let mut events = tree.watch(Watch::after(after));
     loop {
         match events.next_event().await {
-            Some(Ok(traced)) => follower.take(&traced.recorded.event),
+            Some(Ok(traced)) => follower.take(&traced.recorded.event, traced.recorded.at),
             Some(Err(WatchFault::TooSlow { seen })) => events = tree.watch(Watch::after(seen)),
             Some(Err(WatchFault::Journal(fault))) => {
                 // The tree stops at the same fault, and then every call ends.
@@ -40,9 +47,21 @@ pub(super) async fn follow(tree: Tree, after: Seq, follower: Follower) {
 }
 
 impl Follower {
-    fn take(&self, event: &Event) {
+    pub(super) const fn new(
+        pending_calls: Arc<PendingCalls>,
+        models: Arc<Models>,
+        halt: watch::Sender<Option<HaltedCall>>,
+        given_up: GivenUp,
+        on_notice: OnNotice,
+    ) -> Self {
+        Self { pending_calls, models, halt, given_up, on_notice, waiting: BTreeMap::new() }
+    }
+
+    fn take(&mut self, event: &Event, at: Time) {
         match event {
             Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {
+                let ModelCall { model, input_tokens, output_cap, .. } = work;
+                self.waiting.insert(*call, ModelCall::new(model.clone(), *input_tokens, *output_cap));
                 self.pending_calls.update(*call, CallStatus::Asked);
             }
             Event::CallWaiting { call, why, .. } => {
@@ -51,16 +70,20 @@ impl Follower {
             Event::LimitRaised { .. } => self.given_up.set(false),
             Event::CallStarted { call, .. } => {
                 self.given_up.set(false);
+                self.waiting.remove(call);
                 self.pending_calls.update(*call, CallStatus::Started);
             }
             Event::CallEnded { call, outcome, .. } => {
+                self.waiting.remove(call);
                 self.pending_calls.update(*call, CallStatus::Ended(Box::new(outcome.clone())));
             }
             Event::TreeHalted { agent, call, account, short } => {
-                self.halt.send_replace(Some(Halt { call: *call, account: account.clone(), short: *short }));
+                let large_cap = self.large_cap(*call, short, at);
+                let halt = Halt { call: *call, account: account.clone(), short: *short };
+                self.halt.send_replace(Some(HaltedCall { halt, large_cap }));
                 let (agent, account) = (agent.clone(), account.clone());
                 if !self.given_up.is_set() {
-                    (self.on_notice)(Notice::Halted { agent, account, short: *short });
+                    (self.on_notice)(Notice::Halted { agent, account, short: *short, large_cap });
                 }
             }
             Event::TreeUnhalted => {
@@ -72,5 +95,9 @@ impl Follower {
             }
             _ => {}
         }
+    }
+    fn large_cap(&self, call: CallId, short: &Shortfall, at: Time) -> Option<u64> {
+        let call = self.waiting.get(&call)?;
+        large_cap(call, &self.models.price_of(&call.model)?, short, at)
     }
 }

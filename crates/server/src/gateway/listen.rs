@@ -140,10 +140,12 @@ async fn take(
 
 fn not_found(method: &Method, uri: &Uri) -> GatewayError {
     let path: String = uri.path().chars().take(200).collect();
-    let message = format!(
-        "spinney: the gateway does not serve {method} {path}: it serves messages, chat completions, responses, \
-         token counts and lists of models"
-    );
+    let why = if path.ends_with("/responses/compact") {
+        "it has no output cap, so no budget bounds it; compact with a call of /responses, as newer versions of Codex do"
+    } else {
+        "it serves messages, chat completions, responses, token counts and lists of models"
+    };
+    let message = format!("spinney: the gateway does not serve {method} {path}: {why}");
     GatewayError::new(GatewayErrorKind::NotFound, message)
 }
 

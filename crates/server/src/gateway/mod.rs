@@ -11,6 +11,7 @@ mod client;
 mod definition;
 mod driver;
 mod events;
+mod halted_call;
 mod key;
 mod listen;
 mod models;

@@ -2,6 +2,7 @@
 //! price is refused, because nobody could say what it costs at most.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
 
 use spinney::Tree;
 use spinney::bus::{Watch, WatchFault};
@@ -40,11 +41,13 @@ pub(super) struct Models {
     rules: ModelRules,
     table: PriceTable,
     added: Mutex<BTreeMap<String, PricedModel>>,
+    /// What those cost.
+    prices: StdMutex<BTreeMap<ModelName, Price>>,
 }
 
 impl Models {
     pub(super) fn new(rules: ModelRules, table: PriceTable) -> Self {
-        Self { rules, table, added: Mutex::default() }
+        Self { rules, table, added: Mutex::default(), prices: StdMutex::default() }
     }
 
     /// The tree's model for a name on the wire. `is_own` says whether the address is the provider's own.
@@ -68,6 +71,8 @@ impl Models {
             return Ok(known.clone());
         }
         let (price, context) = self.price(api, wire, is_own)?;
+        // Before the first call, so that whoever reads its events finds it.
+        self.prices().insert(name.clone(), price.clone());
         let spec =
             ModelSpec { price: Some(price.clone()), context, cache_wait_ms: Some(0), ..ModelSpec::default() };
         let add = AddModel { model: name.clone(), spec: Box::new(spec) };
@@ -83,6 +88,15 @@ impl Models {
         let model = PricedModel { name, context };
         added.insert(full, model.clone());
         Ok(model)
+    }
+
+    /// What a model costs that was asked for in this process.
+    pub(super) fn price_of(&self, model: &ModelName) -> Option<Price> {
+        self.prices().get(model).cloned()
+    }
+
+    fn prices(&self) -> MutexGuard<'_, BTreeMap<ModelName, Price>> {
+        self.prices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_allowed(&self, wire: &str) -> bool {

@@ -9,7 +9,13 @@ use spinney_kernel::words::AgentId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A call does not fit: everything waits until the ceiling of `account` is raised.
-    Halted { agent: AgentId, account: AgentId, short: Shortfall },
+    Halted {
+        agent: AgentId,
+        account: AgentId,
+        short: Shortfall,
+        /// The output cap of the call, if it would fit with a smaller one: `on_low: shrink` lowers it.
+        large_cap: Option<u64>,
+    },
     /// It goes on.
     Continued,
     /// A call was given up because nobody raised the ceiling in time, or because the run stops at its limits.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use spinney::Tree;
 use spinney_kernel::words::AgentId;
-use spinney_kernel::world::Halt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::agents::Agents;
+use super::halted_call::HaltedCall;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
@@ -32,11 +32,11 @@ pub(super) struct Run {
     pub(super) settings: GatewaySettings,
     pub(super) pending_calls: Arc<PendingCalls>,
     pub(super) agents: Agents,
-    pub(super) models: Models,
+    pub(super) models: Arc<Models>,
     pub(super) upstream: Upstream,
     pub(super) retries: Retries,
     pub(super) bodies: BodyMemory,
-    pub(super) halt: watch::Receiver<Option<Halt>>,
+    pub(super) halt: watch::Receiver<Option<HaltedCall>>,
     pub(super) given_up: GivenUp,
     pub(super) on_notice: OnNotice,
     /// No more connections are taken.

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::agents::Agents;
 use super::definition::AGENT;
 use super::events::Follower;
+use super::halted_call::HaltedCall;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
@@ -81,14 +82,15 @@ impl Gateway {
         let role = AGENT.parse().map_err(GatewayStartError::Name)?;
         let agents = Agents::new(&look, role, settings.child_cost_nanos).ok_or(GatewayStartError::NoRoot)?;
         let table = PriceTable::embedded().map_err(GatewayStartError::Prices)?;
-        let models = Models::new(settings.models.clone(), table);
+        let models = Arc::new(Models::new(settings.models.clone(), table));
         let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)
             .map_err(GatewayStartError::Client)?;
         let key = RunKey::draw().map_err(GatewayStartError::Key)?;
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(GatewayStartError::Listen)?;
         let address = listener.local_addr().map_err(GatewayStartError::Listen)?;
-        let (halted, halt) = watch::channel(look.halted.clone());
+        let halted = look.halted.clone().map(|halt| HaltedCall { halt, large_cap: None });
+        let (halted, halt) = watch::channel(halted);
         let given_up = GivenUp::default();
         let run = Arc::new(Run {
             tree: tree.clone(),
@@ -96,7 +98,7 @@ impl Gateway {
             settings,
             pending_calls: Arc::clone(&pending_calls),
             agents,
-            models,
+            models: Arc::clone(&models),
             upstream,
             retries: Retries::default(),
             bodies: BodyMemory::default(),
@@ -109,7 +111,7 @@ impl Gateway {
             requests: AtomicU64::new(0),
             inputs: CountedInputs::default(),
         });
-        let follower = Follower { pending_calls, halt: halted, given_up, on_notice };
+        let follower = Follower::new(pending_calls, models, halted, given_up, on_notice);
         let following = tokio::spawn(events::follow(tree, look.seq, follower));
         let listening = tokio::spawn(listen::listen(listener, Arc::clone(&run)));
         let collecting = tokio::spawn(collect(Arc::clone(&run)));

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::client::Client;
+use super::halted_call::HaltedCall;
 use super::notice::Notice;
 use super::pending_calls::{CallStatus, Expected, Permit};
 use super::retries::RetryKey;
@@ -203,11 +204,15 @@ impl WaitingCall<'_> {
             Ok(Err(_)) | Err(_) => None,
         };
         let message = match halt {
-            Some(halt) => {
+            Some(HaltedCall { halt, large_cap }) => {
                 let command = self.run.settings.raise_hint.command(&halt.account, &halt.short);
+                let shrink = large_cap.map(|cap| {
+                    format!(", or start runs with `--on-low shrink`: its output cap of {cap} tokens is too large, and a smaller one would fit")
+                });
                 format!(
-                    "spinney: the budget of this run does not allow this call ({}); raise it with `{command}` and try again",
-                    halt.short.describe(&halt.account)
+                    "spinney: the budget of this run does not allow this call ({}); raise it with `{command}` and try again{}",
+                    halt.short.describe(&halt.account),
+                    shrink.unwrap_or_default()
                 )
             }
             None => "spinney: the budget of this run does not allow this call".to_owned(),

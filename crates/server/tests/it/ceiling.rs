@@ -7,8 +7,10 @@ use futures::future::join_all;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use spinney::clock::{Clock as _, SystemClock};
+use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::OnLow;
 use spinney_kernel::record::{Event, Outcome, Why};
+use spinney_kernel::rules::request::Raise;
 use spinney_kernel::world::TreeState;
 use spinney_server::gateway::{ExecBudget, Notice, OnLimit, WaitTimes};
 use tokio::sync::Semaphore;
@@ -44,7 +46,7 @@ async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
         run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
         run.gateway.close(sleep(Duration::from_secs(10))).await;
         let look = run.tree.look().await.unwrap();
-        assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 4 * 900 * TOKEN);
+        assert_eq!(look.agents[0].spent.of(Resource::Cost), 4 * 900 * TOKEN);
     }
 }
 
@@ -213,7 +215,55 @@ async fn shrink_lowers_the_cap_and_the_thinking_budget() {
     assert!(sent["thinking"]["budget_tokens"].as_u64().unwrap() < 4_000);
     run.gateway.close(sleep(Duration::from_secs(10))).await;
     let look = run.tree.look().await.unwrap();
-    assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 4_000 * TOKEN);
+    assert_eq!(look.agents[0].spent.of(Resource::Cost), 4_000 * TOKEN);
+}
+
+/// A call that only its output cap makes too large: program and person read what would lower it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_too_large_an_output_cap_is_told_about_shrink() {
+    let provider = Provider::spending_all().await;
+    let mut settings = settings(&provider);
+    settings.on_limit = OnLimit::Stop;
+    let ceilings = |on_low, tokens, cost| ExecBudget { on_low, tokens, ..budget(cost) };
+    for (caps, is_told) in [
+        (ceilings(OnLow::Halt, None, 4_000), true),
+        (ceilings(OnLow::Halt, Some(8_000), 100_000), true),
+        // What is left is no answer.
+        (ceilings(OnLow::Halt, None, 1_000), false),
+        (ceilings(OnLow::Shrink, None, 1_000), false),
+    ] {
+        let mut run = TestRun::start_with(settings.clone(), &caps).await;
+        let post = run.post(Format::Messages, &Format::Messages.request(32_000, "x", true));
+        let text = post.send().await.unwrap().text().await.unwrap();
+        let words = "its output cap of 32000 tokens is too large, and a smaller one would fit";
+        assert_eq!(text.contains("`--on-low shrink`") && text.contains(words), is_told, "{caps:?} {text}");
+        let cap = is_told.then_some(32_000);
+        run.heard(|notice| matches!(notice, Notice::Halted { large_cap, .. } if *large_cap == cap)).await;
+    }
+    assert_eq!(provider.requests().len(), 0);
+}
+
+/// Each ceiling freezes the run, and a raise of that one lets it go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn g11_ceilings_of_tokens_and_calls_freeze_until_they_are_raised() {
+    for (caps, resource, add) in [
+        (ExecBudget { tokens: Some(2_500), ..ExecBudget::default() }, Resource::Tokens, 2_000),
+        (ExecBudget { steps: Some(1), ..ExecBudget::default() }, Resource::Steps, 1),
+    ] {
+        let provider = Provider::spending_all().await;
+        let mut run = TestRun::start_with(settings(&provider), &caps).await;
+        let format = Format::Messages;
+        let call = |text| run.post(format, &format.request(900, text, false)).send();
+        assert_eq!(call("one").await.unwrap().status(), StatusCode::OK);
+        let second = tokio::spawn(call("two"));
+        run.heard(|notice| matches!(notice, Notice::Halted { short, .. } if short.resource == resource))
+            .await;
+        assert_eq!((run.look().await.state, provider.requests().len()), (TreeState::Halted, 1));
+        let add = Amounts::ZERO.with(resource, add);
+        run.tree.raise(Raise { agent: "main".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
+        assert_eq!(second.await.unwrap().unwrap().status(), StatusCode::OK);
+        assert_eq!(provider.requests().len(), 2);
+    }
 }
 
 /// Steps, tokens and parallel calls are caps, too.

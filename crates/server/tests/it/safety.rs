@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::provider::{Format, Provider, respond, script};
-use crate::run::{TestRun, USER_KEY, budget, settings};
+use crate::run::{TOKEN, TestRun, USER_KEY, budget, settings};
 
 /// G12: nobody without the run's key is served, whatever they ask for, and nothing is held or sent.
 #[tokio::test(flavor = "multi_thread")]
@@ -54,10 +54,42 @@ async fn other_paths_and_websockets_are_refused() {
         let response = run.client.request(method, run.url(path)).bearer_auth(&key).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
     }
+    let compact = run.client.post(run.url("/v1/responses/compact")).bearer_auth(&key).body("{}");
+    let response = compact.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    assert!(
+        response.text().await.unwrap().contains("no budget bounds it; compact with a call of /responses")
+    );
     let socket = run.client.get(run.url("/v1/responses")).bearer_auth(&key).header("connection", "upgrade");
     let response = socket.header("upgrade", "websocket").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::UPGRADE_REQUIRED);
     assert_eq!(provider.requests().len(), 0);
+}
+
+/// Codex compacts its context with a call that ends in an item of its own: it is held and settled like any other, with an
+/// output cap that it does not send itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_compaction_of_codex_is_a_call_like_any_other() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 100_000).await;
+    let body = json!({
+        "model": "m", "stream": true, "store": false, "include": [], "reasoning": { "effort": "medium" },
+        "input": [
+            { "type": "additional_tools", "role": "developer", "tools": [] },
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "work" }] },
+            { "type": "compaction", "encrypted_content": "c3VtbWFyeQ==" },
+            { "type": "configuration_update" },
+            { "type": "compaction_trigger" },
+        ],
+    });
+    let response = run.post(Format::Responses, &body).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(response.text().await.unwrap().contains("response.completed"));
+    let mut sent = provider.requests()[0].json();
+    let cap = sent.as_object_mut().unwrap().remove("max_output_tokens").unwrap().as_u64().unwrap();
+    assert_eq!(sent, body);
+    run.saw(|event| matches!(event, Event::CallEnded { outcome: Outcome::Done { .. }, .. })).await;
+    assert_eq!(run.spent().await, cap * TOKEN);
 }
 
 /// G12: the provider gets the user's key and not the run's; journal and response have neither.
