@@ -1,6 +1,7 @@
 //! One request of a program, from its bytes to its settled end: its agent, its model, its hold, the wait, the provider's
 //! response, and what the journal keeps.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::client::Client;
+use super::kept_response::KeptResponse;
 use super::models::PricedModel;
 use super::pending_calls::{CallReport, CallStatus, Permit};
 use super::request_body::RequestBody;
@@ -213,18 +215,19 @@ impl OutsideRequest {
         // Errors are passed on as a whole: one that comes after our own head becomes an event of the stream.
         let (is_error, is_begun_by_us) = (!status.is_success(), client.has_begun());
         client.begin(status, run.upstream.headers_down(format.api(), response.headers()));
-        let mut kept: Vec<u8> = Vec::new();
+        let keeps = run.settings.bodies == Bodies::Kept && !is_error;
+        let mut kept = keeps.then(|| KeptResponse::new(run.responses.clone()));
         let mut error_body: Vec<u8> = Vec::new();
+        let mut stopped = pin!(stopped(run, end));
         let fault = loop {
             let piece = tokio::select! {
                 piece = response.piece() => piece,
-                () = stopped(run, end) => return None,
+                () = &mut stopped => return None,
             };
             match piece {
                 Ok(Some(bytes)) => {
-                    if run.settings.bodies == Bodies::Kept && !is_error {
-                        let room = limit::BLOB_BYTES_MAX.saturating_sub(kept.len());
-                        kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                    if let Some(kept) = &mut kept {
+                        kept.push(&bytes);
                     }
                     let forward = reader.feed(bytes).bytes;
                     if is_error {
@@ -248,7 +251,7 @@ impl OutsideRequest {
             client.send(ended.rest).await;
         }
         let result = ended.result.map(|mut answer| {
-            answer.text = String::from_utf8_lossy(&kept).into_owned();
+            answer.text = kept.map(KeptResponse::into_text).unwrap_or_default();
             answer
         });
         let how = fault.map_or(Passed::Whole, |fault| Passed::Broken(fault.error()));
@@ -286,9 +289,11 @@ impl UpstreamFault {
 
 /// Waits until the tree ends the call, or the run breaks it off.
 async fn stopped(run: &Run, end: &mut oneshot::Sender<CallReport>) {
+    // A token of its own: it is looked at with each piece of a response, and calls would contend for a shared one.
+    let broken_off = run.broken_off.child_token();
     tokio::select! {
         () = end.closed() => {}
-        () = run.broken_off.cancelled() => {}
+        () = broken_off.cancelled() => {}
     }
 }
 

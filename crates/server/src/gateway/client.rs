@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use http_body::{Body, Frame};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -126,7 +127,14 @@ impl Client {
             return;
         }
         ending.sent(&bytes);
-        if !matches!(timeout(STALLED, pieces.send(Piece::Bytes(bytes))).await, Ok(Ok(()))) {
+        let is_sent = match pieces.try_send(Piece::Bytes(bytes)) {
+            Ok(()) => true,
+            Err(TrySendError::Full(piece)) => {
+                matches!(timeout(STALLED, pieces.send(piece)).await, Ok(Ok(())))
+            }
+            Err(TrySendError::Closed(_)) => false,
+        };
+        if !is_sent {
             // Without the end of its body, so what it may still read is visibly cut.
             self.0 = ClientState::Gone;
         }

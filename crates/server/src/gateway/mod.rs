@@ -12,6 +12,7 @@ mod definition;
 mod driver;
 mod events;
 mod halted_call;
+mod kept_response;
 mod key;
 mod listen;
 mod models;

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::agents::Agents;
 use super::halted_call::HaltedCall;
+use super::kept_response::ResponseMemory;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
@@ -36,6 +37,7 @@ pub(super) struct Run {
     pub(super) upstream: Upstream,
     pub(super) retries: Retries,
     pub(super) bodies: BodyMemory,
+    pub(super) responses: ResponseMemory,
     pub(super) halt: watch::Receiver<Option<HaltedCall>>,
     pub(super) given_up: GivenUp,
     pub(super) on_notice: OnNotice,

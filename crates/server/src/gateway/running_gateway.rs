@@ -21,6 +21,7 @@ use super::agents::Agents;
 use super::definition::AGENT;
 use super::events::Follower;
 use super::halted_call::HaltedCall;
+use super::kept_response::ResponseMemory;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
@@ -102,6 +103,7 @@ impl Gateway {
             upstream,
             retries: Retries::default(),
             bodies: BodyMemory::default(),
+            responses: ResponseMemory::default(),
             halt,
             given_up: given_up.clone(),
             on_notice: Arc::clone(&on_notice),

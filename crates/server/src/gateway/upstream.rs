@@ -2,6 +2,7 @@
 //! would go along, and every wait has a bound.
 
 use std::fmt;
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use reqwest::redirect::Policy;
 use spinney::clock::instant;
 use spinney_drivers::http::HttpLimits;
 use spinney_drivers::wire::Secrets;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::wire::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, headers_down};
 
@@ -68,6 +69,9 @@ pub(super) struct UpstreamResponse {
     response: reqwest::Response,
     idle: Duration,
     end: Instant,
+    last_piece: Instant,
+    /// Set anew when it goes off, and not with each piece: timers are shared by all calls.
+    timer: Pin<Box<Sleep>>,
 }
 
 /// Why a response did not arrive, or not whole.
@@ -192,7 +196,7 @@ impl Upstream {
         let end = instant() + self.limits.total;
         let sent = client.request(method, url).headers(headers).body(body).send();
         match timeout(self.limits.head, sent).await {
-            Ok(Ok(response)) => Ok(UpstreamResponse { response, idle: self.limits.idle, end }),
+            Ok(Ok(response)) => Ok(UpstreamResponse::new(response, self.limits.idle, end)),
             Ok(Err(error)) => {
                 let may_be_billed = !error.is_connect() && !error.is_builder();
                 Err(UpstreamFault { message: reason(error), may_be_billed })
@@ -206,6 +210,12 @@ impl Upstream {
 }
 
 impl UpstreamResponse {
+    fn new(response: reqwest::Response, idle: Duration, end: Instant) -> Self {
+        let last_piece = instant();
+        let timer = Box::pin(sleep_until(end.min(last_piece + idle)));
+        Self { response, idle, end, last_piece, timer }
+    }
+
     pub(super) fn status(&self) -> StatusCode {
         self.response.status()
     }
@@ -216,14 +226,22 @@ impl UpstreamResponse {
 
     /// The next piece of the body; none at its end.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
-        let until = self.end.min(instant() + self.idle);
-        match timeout_at(until, self.response.chunk()).await {
-            Ok(Ok(piece)) => Ok(piece),
-            Ok(Err(error)) => Err(UpstreamFault { message: reason(error), may_be_billed: true }),
-            Err(_) => {
-                let message = "the provider stopped sending in the middle of its response".to_owned();
-                Err(UpstreamFault { message, may_be_billed: true })
+        loop {
+            let Self { response, timer, .. } = self;
+            tokio::select! {
+                biased;
+                piece = response.chunk() => {
+                    self.last_piece = instant();
+                    return piece.map_err(|error| UpstreamFault { message: reason(error), may_be_billed: true });
+                }
+                () = timer => {}
             }
+            let until = self.end.min(self.last_piece + self.idle);
+            if instant() >= until {
+                let message = "the provider stopped sending in the middle of its response".to_owned();
+                return Err(UpstreamFault { message, may_be_billed: true });
+            }
+            self.timer.as_mut().reset(until);
         }
     }
 }

@@ -1,0 +1,66 @@
+//! Many streams at once: how fast they come through the gateway and through a plain reverse proxy.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::JoinSet;
+
+use crate::STREAMS;
+use crate::exec_run::ExecRun;
+use crate::format::Format;
+use crate::measure::{median, row, verdict};
+use crate::mock::{LONG, Mock};
+use crate::plain_proxy::PlainProxy;
+use crate::raw_client::{Target, read_all};
+
+const ROUNDS: usize = 5;
+/// The least part of the plain proxy's throughput.
+const BOUND: f64 = 0.8;
+const BODY_BYTES: usize = 2_000;
+
+pub(crate) async fn run(mock: &Mock) {
+    let proxy = PlainProxy::start(mock.address()).await;
+    let plain = Target { address: proxy.address, way: LONG, key: String::new() };
+    let exec = ExecRun::start(mock, LONG).await;
+    let gateway = exec.target();
+    let format = Format::Messages;
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let other = bytes_per_second(&plain, format, round).await;
+        let our = bytes_per_second(&gateway, format, round).await;
+        // The first warms up.
+        if round > 0 {
+            others.push(other);
+            ours.push(our);
+        }
+    }
+    exec.close().await;
+    let ratio = median(ours.iter().zip(&others).map(|(our, other)| our / other).collect());
+    row(
+        &format!("{STREAMS} streams at once, {}", format.name()),
+        &per_second(median(ours)),
+        &format!("{} (plain proxy)", per_second(median(others))),
+        &format!("{:.0} % (at least {:.0} %: {})", ratio * 100.0, BOUND * 100.0, verdict(ratio >= BOUND)),
+    );
+}
+
+/// Bytes of whole responses per second, all asked for at once.
+async fn bytes_per_second(target: &Target, format: Format, round: usize) -> f64 {
+    let target = Arc::new(target.clone());
+    let mut streams = JoinSet::new();
+    let start = Instant::now();
+    for stream in 0..STREAMS {
+        let target = Arc::clone(&target);
+        streams.spawn(async move {
+            let request = target.request(format, &format.body(round * STREAMS + stream, BODY_BYTES));
+            let mut connection = target.connect().await;
+            read_all(&mut connection, &request).await
+        });
+    }
+    let bytes: usize = streams.join_all().await.into_iter().sum();
+    bytes as f64 / start.elapsed().as_secs_f64()
+}
+
+fn per_second(bytes: f64) -> String {
+    format!("{:.1} MB/s", bytes / 1_000_000.0)
+}
