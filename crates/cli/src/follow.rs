@@ -1,6 +1,5 @@
 //! Follows a tree that runs in this process, until it ends, or until it needs a person and none is present.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,11 +8,10 @@ use spinney::bus::{Seen, Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::words::{AgentId, CallId, Seq};
+use spinney_kernel::words::{AgentId, Seq};
 use spinney_kernel::world::{AgentStatus, TreeState};
-use tokio::task::JoinHandle;
 
-use crate::approval::Extent;
+use crate::asking::{Asking, Typed};
 use crate::control::Listening;
 use crate::costs::Costs;
 use crate::exit::Exit;
@@ -21,11 +19,11 @@ use crate::hint::{about, go_on};
 use crate::ids::TreeInHome;
 use crate::interrupt::Interrupts;
 use crate::live::write_summary;
+use crate::out;
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::screen::{Screen, Style};
 use crate::shown::{Display, Shown};
 use crate::workspaces::WorkspaceWriter;
-use crate::{out, questions};
 
 pub(crate) struct Follow {
     pub(crate) home: Arc<Home>,
@@ -37,25 +35,6 @@ pub(crate) struct Follow {
     pub(crate) past: Seq,
     pub(crate) listening: Listening,
     pub(crate) display: Display,
-}
-
-/// A question at the terminal, and the line that is being typed.
-struct Asking {
-    question: CallId,
-    line: JoinHandle<std::io::Result<String>>,
-    /// Whether the cursor is still after the question.
-    on_line: bool,
-    /// Whether the line was started for another question.
-    is_stale: bool,
-}
-
-impl Asking {
-    /// Ends the prompt's line before other output.
-    fn leave_line(&mut self) {
-        if std::mem::take(&mut self.on_line) {
-            out::note("");
-        }
-    }
 }
 
 /// Follows a tree and returns the exit code. When it returns, nothing of the tree runs and the home is closed.
@@ -114,8 +93,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
 
 /// Shows events until the tree ends, is stopped, or cannot continue on its own.
 async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown) -> Result<()> {
-    let is_attended = shown.screen.style() == Style::Lines && std::io::stdin().is_terminal();
-    let mut asking: Option<Asking> = None;
+    let mut asking = Asking::new(shown);
     let mut told_pause = false;
     loop {
         let seen = events.seen();
@@ -125,32 +103,33 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
         }
         told_pause = paused;
         if let Some(look) = settled(tree, seen).await? {
-            match (look.state, is_attended) {
-                (TreeState::Waiting, true) => {
-                    if asking.is_none() {
-                        shown.erase();
-                    }
-                    ask(&look, &mut asking);
-                }
-                _ => return Ok(()),
+            if look.state != TreeState::Waiting || !asking.is_attended() {
+                return Ok(());
             }
+            asking.ask_at_rest(&look.questions, shown)?;
         }
+        asking.ask_in_view(tree, shown).await?;
         tokio::select! {
             next = events.next() => match next {
                 None => return Ok(()),
                 Some(seen) => {
                     let seen = seen.map_err(watch_error)?;
                     if let Seen::Event(_) = seen {
-                        asking.iter_mut().for_each(Asking::leave_line);
+                        asking.leave_line();
                     }
                     shown.see(&seen)?;
                 }
             },
             // Whoever types an answer must see what they type.
-            () = shown.tick(), if !asking.as_ref().is_some_and(|asking| asking.on_line) => shown.draw()?,
-            Some(line) = typed(&mut asking) => {
-                let Some(line) = line else { return Ok(()) };
-                answer(tree, &mut asking, &line).await?;
+            () = shown.tick(), if !asking.is_on_line() => shown.draw()?,
+            typed = asking.next() => match typed {
+                Typed::Some => {
+                    asking.show_typed(shown);
+                    shown.draw()?;
+                }
+                Typed::Line(line) => asking.answer(tree, &line).await?,
+                Typed::Ended if asking.end() => {}
+                Typed::Ended => return Ok(()),
             }
         }
     }
@@ -200,62 +179,6 @@ const fn rests(state: TreeState) -> bool {
         | TreeState::Paused
         | TreeState::Suspended
         | TreeState::Ended(_) => false,
-    }
-}
-
-/// Asks the first open question at the terminal, unless it is already being asked.
-fn ask(look: &Look, asking: &mut Option<Asking>) {
-    let Some(first) = look.questions.first() else { return };
-    if asking.as_ref().is_some_and(|asking| asking.question == first.question) {
-        return;
-    }
-    // Indented, so that nothing in a question can look like our own output.
-    let question = questions::lines(first, Extent::Whole, "").join("\n    ");
-    out::prompt(&format!("\n{question}\n> "));
-    match asking {
-        // A line that is being typed for a question that ended elsewhere is not an answer to this one.
-        Some(asking) => {
-            (asking.question, asking.on_line, asking.is_stale) = (first.question, true, true);
-        }
-        None => {
-            let line = read_line();
-            *asking = Some(Asking { question: first.question, line, on_line: true, is_stale: false });
-        }
-    }
-}
-
-fn read_line() -> JoinHandle<std::io::Result<String>> {
-    tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    })
-}
-
-/// The typed line; `None` inside at the end of input. Pending forever if nothing is asked.
-async fn typed(asking: &mut Option<Asking>) -> Option<Option<String>> {
-    let asking = asking.as_mut()?;
-    let line = (&mut asking.line).await;
-    let line = line.ok().and_then(Result::ok).filter(|line| !line.is_empty());
-    Some(line)
-}
-
-async fn answer(tree: &Tree, asking: &mut Option<Asking>, line: &str) -> Result<()> {
-    let Some(Asking { question, is_stale, .. }) = asking.take() else { return Ok(()) };
-    if is_stale {
-        out::note("the question closed before you answered it; your line was not used for the next one");
-        return Ok(());
-    }
-    if line.trim().is_empty() {
-        return Ok(());
-    }
-    match tree.answer(question, line.trim_end_matches(['\r', '\n'])).await {
-        Ok(()) => Ok(()),
-        Err(RequestError::Refused(refusal)) => {
-            out::complain(&refusal.to_string());
-            Ok(())
-        }
-        Err(RequestError::Stopped(_)) => Ok(()),
-        Err(RequestError::Reply(other)) => Err(other.into()),
     }
 }
 

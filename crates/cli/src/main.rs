@@ -3,6 +3,7 @@
 mod agents;
 mod approval;
 mod args;
+mod asking;
 mod attachments;
 mod command;
 mod control;
@@ -16,6 +17,7 @@ mod follow;
 mod hint;
 mod ids;
 mod interrupt;
+mod keyboard;
 mod live;
 mod log;
 mod open_home;

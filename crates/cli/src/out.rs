@@ -121,8 +121,8 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Unwritten> {
     io::stdout().lock().write_all(bytes).map_err(Unwritten)
 }
 
-/// Writes lines of a program's output above a live view. They are not wrapped: the terminal breaks what is too long.
-pub(crate) fn program_lines(text: &str, stream: Stream) -> Result<(), Unwritten> {
+/// Writes lines above a live view as they are, but inert: the terminal breaks what is too long.
+pub(crate) fn lines_above(text: &str, stream: Stream) -> Result<(), Unwritten> {
     let mut lines = String::new();
     for line in text.lines() {
         lines += &inert(line);

@@ -113,7 +113,7 @@ fn copy(mut from: PipeReader, stream: Stream) -> Result<(), out::Unwritten> {
         };
         if lines > 0 {
             let lines: Vec<u8> = pending.drain(..lines).collect();
-            out::program_lines(&String::from_utf8_lossy(&lines), stream)?;
+            out::lines_above(&String::from_utf8_lossy(&lines), stream)?;
         }
         if count == 0 && pending.is_empty() {
             return Ok(());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spinney::bus::{Seen, TracedEvent};
 use spinney::clock::{Clock, SystemClock};
-use spinney_kernel::words::{Time, TreeId};
+use spinney_kernel::words::{CallId, Seq, Time, TreeId};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::region;
@@ -28,6 +28,8 @@ pub(crate) fn view_width(terminal: Terminal) -> usize {
 pub(crate) struct LiveScreen {
     tree: LiveTree,
     commands: Commands,
+    /// The question that is being answered here, and what is typed so far.
+    prompt: Option<(CallId, String)>,
     terminal: Terminal,
     clock: SystemClock,
     frames: Interval,
@@ -43,6 +45,7 @@ impl LiveScreen {
         Self {
             tree: LiveTree::new(tree),
             commands: Commands::of(home, tree),
+            prompt: None,
             terminal,
             clock: SystemClock::new(),
             frames,
@@ -78,6 +81,12 @@ impl LiveScreen {
         self.is_changed = true;
     }
 
+    /// What is being typed for a question, in the last line.
+    pub(crate) fn prompt(&mut self, prompt: Option<(CallId, String)>) {
+        self.is_changed |= self.prompt != prompt;
+        self.prompt = prompt;
+    }
+
     /// Waits until it is time for another frame.
     pub(crate) async fn tick(&mut self) {
         self.frames.tick().await;
@@ -87,14 +96,17 @@ impl LiveScreen {
     pub(crate) fn draw(&mut self) -> Result<(), Unwritten> {
         let (now, size) = (self.clock.now_ms(), self.terminal.stream.size());
         let (drawn, drawn_size) = self.drawn;
-        if !self.is_changed && size == drawn_size && now.saturating_sub(drawn) < STILL_MS {
+        // Before its first event there is nothing to say about a tree.
+        let is_unknown = self.tree.world().seq() == Seq(0);
+        let is_still = !self.is_changed && size == drawn_size && now.saturating_sub(drawn) < STILL_MS;
+        if is_unknown || is_still {
             return Ok(());
         }
         (self.is_changed, self.drawn) = (false, (now, size));
         // The cursor is below the last line, and some terminals keep what is cleared from their first line on.
         let size = Size { width: view_width(self.terminal), height: size.1.saturating_sub(2) };
         self.commands.update(self.tree.world());
-        region::draw(&view(&self.tree, &self.commands, size, Time(now)), self.terminal)
+        region::draw(&view(&self.tree, &self.commands, self.prompt.as_ref(), size, Time(now)), self.terminal)
     }
 
     /// Takes the view away, before other output or at the end.

@@ -114,6 +114,10 @@ impl LiveTree {
         &self.world
     }
 
+    pub(crate) fn oldest_question(&self) -> Option<CallId> {
+        self.questions.keys().next().copied()
+    }
+
     /// Takes the next event of the tree.
     pub(crate) fn event(&mut self, TracedEvent { recorded, context, .. }: &TracedEvent) {
         self.take(recorded.at, &recorded.event, context.agent.as_ref());

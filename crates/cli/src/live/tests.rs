@@ -118,7 +118,7 @@ impl Stage {
     fn shown(&self, width: usize, height: usize) -> String {
         let mut commands = Commands::of(Path::new("/no/home"), TREE);
         commands.update(self.live.world());
-        let rows = view(&self.live, &commands, Size { width, height }, Time(self.now));
+        let rows = view(&self.live, &commands, None, Size { width, height }, Time(self.now));
         for row in &rows {
             assert!(row.width() <= width, "{}", row.text());
         }
@@ -265,7 +265,13 @@ fn no_random_tree_breaks_the_view() {
             }
         }
         for (width, height) in [(40, 5), (60, 20), (80, 24), (200, 50)] {
-            let rows = view(&live, &Commands::of(Path::new("home"), TREE), Size { width, height }, now);
+            let rows = view(
+                &live,
+                &Commands::of(Path::new("home"), TREE),
+                Some(&(CallId(1), "typed\u{1b}[2J".repeat(30))),
+                Size { width, height },
+                now,
+            );
             assert!(rows.len() <= height, "seed {seed}");
             for row in rows.iter().chain(&tree_lines(&live, width, now)) {
                 assert!(row.width() <= width, "seed {seed}: {}", row.text());

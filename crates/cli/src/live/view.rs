@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, usd};
 use spinney_kernel::record::ClockKind;
-use spinney_kernel::words::{Millis, Time, TreeId, grouped};
+use spinney_kernel::words::{CallId, Millis, Time, TreeId, grouped};
 use spinney_kernel::world::{AgentIx, Halt, TreeState, World};
 
 use super::doing::{Mark, seconds};
@@ -12,7 +12,8 @@ use super::folding::{Place, places};
 use super::state::{LiveTree, Notice};
 use crate::hint::{YOUR_ANSWER, about, raise};
 use crate::ids::short;
-use crate::paint::{Ink, Row, bar, shortened, width_of};
+use crate::out::inert;
+use crate::paint::{Ink, Row, bar, shortened, tail, width_of};
 
 /// Levels of a tree that are drawn; deeper ones are not indented further.
 const RAILS_MAX: usize = 8;
@@ -68,19 +69,34 @@ impl Commands {
 }
 
 /// Everything that is shown now, in at most `height` lines of at most `width` columns.
-pub(crate) fn view(tree: &LiveTree, commands: &Commands, size: Size, now: Time) -> Vec<Row> {
+pub(crate) fn view(
+    tree: &LiveTree,
+    commands: &Commands,
+    prompt: Option<&(CallId, String)>,
+    mut size: Size,
+    now: Time,
+) -> Vec<Row> {
     let width = size.width;
+    let prompt = prompt.filter(|_| size.height > 0);
+    size.height -= usize::from(prompt.is_some());
     let mut lines = vec![head(tree, now), budget(tree, width)];
     lines.extend(halt(commands, width));
     lines.extend(steps(tree));
-    let below = below(tree, commands, size);
+    let below = below(tree, commands, prompt.map(|(question, _)| *question), size);
     let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
     lines.push(Row::new());
     let columns = Columns::of(width);
     lines.extend(places(tree, room).iter().map(|place| line(tree, place, columns, now)));
     lines.extend(below);
     lines.truncate(size.height);
+    lines.extend(prompt.map(|(_, typed)| typed_line(typed, width)));
     lines.into_iter().map(|line| line.cut(width)).collect()
+}
+
+/// What a person is typing, as far as it fits, and where the next character goes.
+fn typed_line(typed: &str, width: usize) -> Row {
+    let typed = tail(&inert(typed), width.saturating_sub(3));
+    Row::of(Ink::Strong, "> ").with(Ink::Plain, &typed).with(Ink::Strong, "▏")
 }
 
 /// Why the tree is halted, and the command that lets it go on.
@@ -341,7 +357,7 @@ fn account(tree: &LiveTree, ix: AgentIx) -> Account {
 }
 
 /// Open questions and the newest notices.
-fn below(tree: &LiveTree, commands: &Commands, size: Size) -> Vec<Row> {
+fn below(tree: &LiveTree, commands: &Commands, asked_here: Option<CallId>, size: Size) -> Vec<Row> {
     let mut lines = Vec::new();
     let mut questions = tree.questions.iter();
     for (call, (agent, text)) in questions.by_ref().take(QUESTIONS_SHOWN) {
@@ -354,7 +370,7 @@ fn below(tree: &LiveTree, commands: &Commands, size: Size) -> Vec<Row> {
         );
         let answer = Row::of(Ink::Dim, &format!("  {}", commands.answer(&number)));
         // Half a command is worse than none.
-        if answer.width() <= size.width {
+        if answer.width() <= size.width && Some(*call) != asked_here {
             lines.push(answer);
         }
     }

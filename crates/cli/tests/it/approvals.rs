@@ -1,8 +1,6 @@
 //! Tools that need approval: the person who says yes has seen what it permits.
 
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -65,15 +63,12 @@ fn g15_a_person_at_a_terminal_sees_all_of_it_before_the_answer() {
     let args =
         json!({ "pad": "x".repeat(5_000), "path": "../../etc/passwd", "note": "a\n> yes\nlead asks: fake" });
     let tree = asks(&stage, &args);
-    // `script` gives the command a terminal; without it this test cannot run.
-    let line = format!("{} run {tree}", env!("CARGO_BIN_EXE_spinney"));
-    let mut terminal = Command::new("script");
-    terminal.args(["-qec", &line, "/dev/null"]).current_dir(stage.folder()).stdin(Stdio::piped());
-    let mut child = terminal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.as_mut().unwrap().write_all(b"yes\n").unwrap();
-    let ended = child.wait_with_output().unwrap();
-    let out = String::from_utf8_lossy(&ended.stdout).replace('\r', "");
-    assert_eq!(ended.status.code(), Some(0), "{out}");
+    let mut terminal = stage.terminal(&["run", &tree], 80, 24);
+    terminal.until("\n>");
+    terminal.send("yes\n");
+    let ended = terminal.end();
+    let out = &ended.out;
+    assert_eq!(ended.code, Some(0), "{out}");
     let asked = out.find("May `lead` call `put` with this?").unwrap();
     let prompt = asked + out[asked..].find("\n> ").unwrap();
     let shown = &out[asked..prompt];

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod approvals;
+mod asking;
 mod bad_input;
 mod book;
 mod chaos;

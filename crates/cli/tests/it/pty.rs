@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::stage::Ended;
 
@@ -104,6 +104,8 @@ impl Pty {
     pub(crate) fn end(mut self) -> Ended {
         while self.read() {}
         let code = self.child.wait().unwrap().code();
+        let mode = tcgetattr(&self.master).unwrap().local_modes;
+        assert!(mode.contains(LocalModes::ICANON | LocalModes::ECHO), "the terminal is as it was: {mode:?}");
         Ended { code, out: self.screen.text(), err: String::new() }
     }
 

@@ -1,0 +1,277 @@
+//! A line that a person types while other output goes on. The terminal gives us each key, and shows none itself: what is
+//! typed is part of the live view, so that drawing does not destroy it. Ctrl-C is a signal as ever.
+//!
+//! The mode of the terminal is changed only while a question is open, and put back however we end, except by a kill.
+
+use std::io::{self, PipeReader, PipeWriter, stdin};
+use std::mem::take;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+use tokio::sync::mpsc;
+
+/// Longer lines are not typed.
+const LINE_BYTES_MAX: usize = 16 * 1024;
+/// How much is read at once, and how many reads wait.
+const READ_BYTES: usize = 1_024;
+const READS_MAX: usize = 64;
+
+/// The mode to put back. There is one terminal for the whole process.
+static MODE_BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Puts the terminal's mode back before the process ends at once. Waits for nobody.
+pub(crate) fn restore_at_once() {
+    if let Ok(mut before) = MODE_BEFORE.try_lock() {
+        put_back(&mut before);
+    }
+}
+
+fn put_back(before: &mut Option<Termios>) {
+    if let Some(before) = before.take() {
+        // A terminal that is gone has no mode.
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+    }
+}
+
+/// What came of the keys that were pressed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Pressed {
+    /// The line may look different.
+    Changed,
+    Entered(String),
+    /// Ctrl-D on an empty line, or the terminal is gone.
+    Ended,
+}
+
+pub(crate) struct Keyboard {
+    keys: mpsc::Receiver<Vec<u8>>,
+    line: TypedLine,
+    /// Closed to end the thread.
+    stop: Option<PipeWriter>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Keyboard {
+    /// Takes the keyboard. `None` while it belongs to others: a process in the background must not touch it. What was typed
+    /// before is dropped, because it cannot be meant for what is asked now.
+    pub(crate) fn begin() -> io::Result<Option<Self>> {
+        if tcgetpgrp(stdin())? != getpgrp() {
+            return Ok(None);
+        }
+        let before = tcgetattr(stdin())?;
+        tcsetattr(stdin(), OptionalActions::Flush, &key_by_key(before.clone()))?;
+        MODE_BEFORE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(before);
+        let (is_stopped, stop) = io::pipe()?;
+        let (send, keys) = mpsc::channel(READS_MAX);
+        let reader = thread::Builder::new().name("keys".to_owned());
+        let reader = reader.spawn(move || read_keys(&is_stopped, &send))?;
+        Ok(Some(Self { keys, line: TypedLine::default(), stop: Some(stop), reader: Some(reader) }))
+    }
+
+    /// Sets the mode again, if somebody else has changed it: a shell does when it stops and continues a job.
+    pub(crate) fn keep(&self) -> io::Result<()> {
+        let mode = tcgetattr(stdin())?;
+        if mode.local_modes.contains(LocalModes::ICANON) && tcgetpgrp(stdin())? == getpgrp() {
+            tcsetattr(stdin(), OptionalActions::Now, &key_by_key(mode))?;
+        }
+        Ok(())
+    }
+
+    /// What is typed so far.
+    pub(crate) fn text(&self) -> &str {
+        &self.line.text
+    }
+
+    pub(crate) async fn next(&mut self) -> Pressed {
+        while let Some(bytes) = self.keys.recv().await {
+            if let Some(pressed) = self.line.press(&bytes) {
+                return pressed;
+            }
+        }
+        Pressed::Ended
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.keys.close();
+        drop(self.stop.take());
+        // It waits for nothing else.
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+        put_back(&mut MODE_BEFORE.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Reads until it is stopped, or the terminal is gone.
+fn read_keys(is_stopped: &PipeReader, send: &mpsc::Sender<Vec<u8>>) {
+    let input = stdin();
+    loop {
+        let mut ready = [PollFd::new(&input, PollFlags::IN), PollFd::new(is_stopped, PollFlags::IN)];
+        match poll(&mut ready, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return,
+        }
+        let [keys, stopped] = ready.map(|ready| ready.revents());
+        if !stopped.is_empty() {
+            return;
+        }
+        let mut bytes = vec![0; READ_BYTES];
+        match rustix::io::read(&input, bytes.as_mut_slice()) {
+            Ok(0) if keys.intersects(PollFlags::HUP | PollFlags::ERR) => return,
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(count) => {
+                bytes.truncate(count);
+                if send.blocking_send(bytes).is_err() {
+                    return;
+                }
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+/// Each key at once, unseen. Signals stay, but for the one that ends us without a word.
+fn key_by_key(mut mode: Termios) -> Termios {
+    mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    mode.input_modes |= InputModes::ICRNL;
+    mode.special_codes[SpecialCodeIndex::VMIN] = 0;
+    mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+    mode.special_codes[SpecialCodeIndex::VQUIT] = 0;
+    mode
+}
+
+/// The line, and the keys that are not complete.
+#[derive(Default)]
+struct TypedLine {
+    text: String,
+    /// The beginning of a character.
+    character: Vec<u8>,
+    escape: Escape,
+}
+
+/// The keys that send several bytes, such as arrows. They do nothing.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    None,
+    Begun,
+    /// Until a letter.
+    Sequence,
+    /// One more byte.
+    Last,
+}
+
+impl TypedLine {
+    /// Takes the bytes of keys. What follows a finished line in them is dropped: nobody can have read what is asked next.
+    fn press(&mut self, bytes: &[u8]) -> Option<Pressed> {
+        let before = self.text.len();
+        let mut is_changed = false;
+        for byte in bytes {
+            if self.is_escaped(*byte) {
+                continue;
+            }
+            match byte {
+                b'\n' | b'\r' => {
+                    self.character.clear();
+                    return Some(Pressed::Entered(take(&mut self.text)));
+                }
+                // Ctrl-D
+                0x04 if self.text.is_empty() => return Some(Pressed::Ended),
+                // Backspace
+                0x08 | 0x7f => is_changed |= self.text.pop().is_some(),
+                // Ctrl-U
+                0x15 => self.text.clear(),
+                // Ctrl-W
+                0x17 => {
+                    let words = self.text.trim_end();
+                    let kept = words.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+                    self.text.truncate(kept);
+                }
+                b'\t' => self.add(b' '),
+                0x1b => self.escape = Escape::Begun,
+                0x00..0x20 => {}
+                byte => self.add(*byte),
+            }
+        }
+        (is_changed || self.text.len() != before).then_some(Pressed::Changed)
+    }
+
+    fn is_escaped(&mut self, byte: u8) -> bool {
+        let (next, is_escaped) = match (self.escape, byte) {
+            (Escape::None, _) => (Escape::None, false),
+            (Escape::Begun, b'[') => (Escape::Sequence, true),
+            (Escape::Begun, b'O') => (Escape::Last, true),
+            (Escape::Sequence, 0x20..0x40) => (Escape::Sequence, true),
+            // Enter after a lone Escape is Enter.
+            (_, b'\n' | b'\r') => (Escape::None, false),
+            (Escape::Begun | Escape::Sequence | Escape::Last, _) => (Escape::None, true),
+        };
+        self.escape = next;
+        is_escaped
+    }
+
+    fn add(&mut self, byte: u8) {
+        if self.text.len() >= LINE_BYTES_MAX {
+            return;
+        }
+        self.character.push(byte);
+        match std::str::from_utf8(&self.character) {
+            Ok(character) => self.text.push_str(character),
+            Err(error) if error.error_len().is_none() => return,
+            Err(_) => self.text.push(char::REPLACEMENT_CHARACTER),
+        }
+        self.character.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(keys: &[&[u8]]) -> (Option<Pressed>, String) {
+        let mut line = TypedLine::default();
+        let mut last = None;
+        for keys in keys {
+            last = line.press(keys);
+        }
+        (last, line.text)
+    }
+
+    #[test]
+    fn a_line_is_typed_and_corrected() {
+        assert_eq!(typed(&[b"blue"]), (Some(Pressed::Changed), "blue".to_owned()));
+        assert_eq!(typed(&[b"blx\x7fue"]).1, "blue");
+        assert_eq!(typed(&[b"red, no", b"\x15", b"blue"]).1, "blue");
+        assert_eq!(typed(&[b"dark red \x17blue"]).1, "dark blue");
+        assert_eq!(typed(&[b"gr\xc3", b"\xbcn"]).1, "grün");
+        assert_eq!(typed(&[b"\xff\x80", b"a"]).1, "\u{fffd}\u{fffd}a");
+        assert_eq!(typed(&["grün".as_bytes(), b"\x7f\x7f\x7f"]).1, "g");
+        assert_eq!(typed(&[b"\x7f"]), (None, String::new()));
+    }
+
+    #[test]
+    fn enter_ends_a_line_and_what_came_with_it_is_dropped() {
+        let entered = Some(Pressed::Entered("yes".to_owned()));
+        assert_eq!(typed(&[b"yes\nyes\n"]), (entered, String::new()));
+        assert_eq!(typed(&[b"\x04"]).0, Some(Pressed::Ended));
+        assert_eq!(typed(&[b"a\x04"]).1, "a");
+    }
+
+    /// G16 (keys): arrows, function keys and control characters are not typed.
+    #[test]
+    fn g16_keys_that_are_no_text_do_nothing() {
+        assert_eq!(typed(&[b"\x1b[A\x1b[1;5C\x1bOP\x1bx\x01\x00ok\x1b[", b"3~"]).1, "ok");
+        assert_eq!(typed(&[b"a\x1b\n"]).0, Some(Pressed::Entered("a".to_owned())));
+        let much = vec![b'x'; 2 * LINE_BYTES_MAX];
+        assert_eq!(typed(&[&much]).1.len(), LINE_BYTES_MAX);
+    }
+}

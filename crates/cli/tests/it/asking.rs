@@ -1,0 +1,146 @@
+//! Questions at the terminal, while other agents go on.
+
+use crate::pty::Pty;
+use crate::scripts::ASKS;
+use crate::stage::Stage;
+
+/// Two helpers ask, and their lead is busy until it is cancelled.
+const TWO_ASK: &str = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: one, goal: Ask for one. } }
+      - { tool: spawn_agent, args: { agent: helper, id: two, goal: Ask for two. } }
+      - { tool: hang }
+  - when: { agent: helper, turn: 1, goal_contains: one }
+    call: [ { tool: ask_human, args: { question: Which colour? } } ]
+  - when: { agent: helper, turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which size? } } ]
+  - say: 'I heard {{ last }}'
+tools: { hang: { hang: true } }
+";
+
+fn two_ask(stage: &Stage) -> String {
+    stage.file("two.script.yaml", TWO_ASK);
+    stage.file(
+        "two.yaml",
+        "name: two
+goal: Ask around.
+budget: { cost_usd: 1 }
+models:
+  fast: { provider: scripted, script: two.script.yaml, price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 } }
+agents:
+  lead: { model: fast, tools: [spawn_agent, ask_human, hang], subagents: [helper] }
+  helper: { model: fast, tools: [ask_human] }
+entry: lead
+",
+    )
+}
+
+/// The first question of a running tree, and the others behind it.
+fn open(stage: &Stage) -> Vec<(u64, String)> {
+    let open = stage.spinney(&["questions", "--json"]).json();
+    let question = |open: &serde_json::Value| {
+        (open["question"].as_u64().unwrap(), open["text"].as_str().unwrap().to_owned())
+    };
+    open.iter().map(question).collect()
+}
+
+fn cancelled(stage: &Stage, terminal: Pty) -> String {
+    assert_eq!(stage.spinney(&["cancel"]).code, Some(0));
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(4), "{}", ended.out);
+    ended.out
+}
+
+/// The oldest question is asked first; what is typed stays while the view is drawn, and can be corrected.
+#[test]
+fn questions_are_answered_while_others_run() {
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
+    let asked = terminal.until("\n> ▏");
+    assert!(asked.contains("lead/one asks: Which colour?"), "{asked}");
+    assert!(asked.contains("hang {}"), "{asked}");
+    terminal.send("blur\u{7f}");
+    terminal.until("\n> blu▏");
+    // Something happens meanwhile.
+    assert_eq!(stage.spinney(&["send", "last", "lead", "Hurry."]).code, Some(0));
+    assert_eq!(stage.spinney(&["pause", "last", "two"]).code, Some(0));
+    let meanwhile = terminal.until("is paused");
+    assert!(meanwhile.contains("\n> blu▏"), "{meanwhile}");
+    assert_eq!(stage.spinney(&["unpause", "last", "two"]).code, Some(0));
+    terminal.send("\u{1b}[De\n");
+    let next = terminal.until("lead/two asks: Which size?");
+    assert!(next.contains("\n> blue\n"), "{next}");
+    terminal.until("I heard blue");
+    terminal.until("\n> ▏");
+    terminal.send("large\n");
+    let answered = terminal.until("I heard large");
+    assert!(!answered.contains("\n> ▏"), "{answered}");
+    assert_eq!(open(&stage), []);
+    let out = cancelled(&stage, terminal);
+    assert!(out.contains("Which colour?\n> blue\n") && out.contains("Which size?\n> large\n"), "{out}");
+}
+
+/// What was begun for a question that somebody else answered is no answer to the next one.
+#[test]
+fn a_line_for_a_question_that_closed_is_not_used_for_the_next_one() {
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
+    terminal.until("\n> ▏");
+    terminal.send("ye");
+    terminal.until("\n> ye▏");
+    let number = open(&stage).first().unwrap().0.to_string();
+    assert_eq!(stage.spinney(&["answer", "last", &number, "red"]).code, Some(0));
+    terminal.until("lead/two asks: Which size?");
+    terminal.until("\n> ye▏");
+    terminal.send("s\n");
+    terminal.until("your line was not used");
+    assert_eq!(open(&stage).len(), 1);
+    terminal.until("\n> ▏");
+    terminal.send("small\n");
+    terminal.until("I heard small");
+    cancelled(&stage, terminal);
+}
+
+/// Ctrl-D leaves the questions open and the rest goes on. Ctrl-C once stops in good order, twice at once; the terminal is as
+/// it was (the end of every command on a terminal checks that).
+#[test]
+fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
+    terminal.until("\n> ▏");
+    terminal.send("\u{4}");
+    terminal.until("answer them with `spinney answer`");
+    assert_eq!(open(&stage).len(), 2);
+    cancelled(&stage, terminal);
+
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
+    terminal.until("\n> ▏");
+    terminal.send("blu\u{3}");
+    terminal.until("stopping: running calls finish");
+    terminal.send("\u{3}");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.out);
+
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", &stage.tree("ask_human", ASKS)], 80, 24);
+    terminal.until("\n> ▏");
+    terminal.send("\u{3}");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.out);
+    assert!(ended.out.contains("spinney answer "), "{}", ended.out);
+}
+
+/// With lines, a question is asked when everything else rests.
+#[test]
+fn without_the_live_view_a_question_is_asked_at_rest() {
+    let stage = Stage::new();
+    let mut terminal = stage.terminal(&["run", "--plain", &stage.tree("ask_human", ASKS)], 80, 24);
+    terminal.until("\n>");
+    terminal.send("blue\n");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    assert!(ended.out.contains("You said blue"), "{}", ended.out);
+}
