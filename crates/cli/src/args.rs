@@ -7,6 +7,7 @@ mod looking;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
 use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
 use spinney_kernel::words::{AgentId, Category, CheckpointName, Topic};
@@ -217,6 +218,18 @@ impl Command {
     }
 }
 
+/// Adds what the parser cannot know: a program of `exec` that is written without `--` is an unknown argument to it.
+pub(crate) fn suggest(error: &mut clap::Error) {
+    let is_of_exec = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(" exec "),
+        _ => false,
+    };
+    if is_of_exec && error.kind() == ErrorKind::UnknownArgument {
+        let tip = "write `--` before the program and its arguments".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+}
+
 #[derive(Debug, Group)]
 pub(crate) struct Run {
     /// The tree file: .yaml, .json or .toml
@@ -348,7 +361,7 @@ pub(crate) struct Events {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
     /// The first event to show
-    #[arg(long, value_name = "SEQ", default_value_t = 1)]
+    #[arg(long, value_name = "SEQ", default_value_t = 1, value_parser = count)]
     pub(crate) from: u64,
     /// Show only this agent's events
     #[arg(long, value_parser = agent)]
@@ -386,7 +399,7 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "VALUE", requires = "key", conflicts_with = "json")]
     pub(crate) set: Option<String>,
     /// With --set: the version that it must have now (0: it must not exist)
-    #[arg(long, value_name = "N", requires = "set")]
+    #[arg(long, value_name = "N", requires = "set", value_parser = count)]
     pub(crate) expect_version: Option<u64>,
 }
 
@@ -573,16 +586,16 @@ pub(crate) struct Budget {
     #[arg(long, group = "add", value_name = "USD")]
     pub(crate) add_usd: Option<Usd>,
     /// Tokens to add
-    #[arg(long, group = "add", value_name = "COUNT")]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
     pub(crate) add_tokens: Option<u64>,
     /// Model turns to add
-    #[arg(long, group = "add", value_name = "COUNT")]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
     pub(crate) add_steps: Option<u64>,
     /// Tool calls to add
-    #[arg(long, group = "add", value_name = "COUNT")]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
     pub(crate) add_tool_calls: Option<u64>,
     /// Retries to add
-    #[arg(long, group = "add", value_name = "COUNT")]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
     pub(crate) add_retries: Option<u64>,
     /// Time to add before the timeout, such as 90s or 5m
     #[arg(long, group = "add", value_name = "TIME")]
@@ -650,10 +663,10 @@ pub(crate) struct CheckpointBranch {
     #[arg(long, group = "budget", value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
     /// The most tokens it may use
-    #[arg(long, group = "budget", value_name = "COUNT")]
+    #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
     pub(crate) budget_tokens: Option<u64>,
     /// The most model turns it may take
-    #[arg(long, group = "budget", value_name = "COUNT")]
+    #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
     pub(crate) budget_steps: Option<u64>,
 }
 
@@ -682,8 +695,13 @@ fn question(text: &str) -> Result<u64, String> {
     number.parse().map_err(|_| "expected the number of a question, such as 7".to_owned())
 }
 
+/// A whole number. The standard library's own error does not say what to write.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "write a whole number, such as 20000".to_owned())
+}
+
 fn input(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected name=value")?;
+    let (name, value) = text.split_once('=').ok_or("write its name and its value, such as topic=owls")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

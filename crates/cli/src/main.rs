@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return unparsed(&error),
+        Err(error) => return unparsed(error),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = match builder.worker_threads(spinney::worker_threads()).enable_all().build() {
@@ -85,7 +85,8 @@ fn main() -> ExitCode {
 }
 
 /// Prints help, version or usage errors. The parser's own printing would bypass `out`.
-fn unparsed(error: &clap::Error) -> ExitCode {
+fn unparsed(mut error: clap::Error) -> ExitCode {
+    args::suggest(&mut error);
     let text = error.render().to_string();
     if error.use_stderr() {
         out::note(text.trim_end());

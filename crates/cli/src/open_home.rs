@@ -12,7 +12,7 @@ use crate::{out, private_files, tree_copies};
 
 /// Opens a home for reading, beside any number of readers and one writer.
 pub(crate) fn look(home: &Path) -> Result<SqliteJournal> {
-    if !home.is_dir() {
+    if !home.exists() {
         bail!("no home at {}: run a tree first, or set --home or SPINNEY_HOME", home.display());
     }
     let opened = SqliteJournal::open(home, Access::Look);
@@ -42,8 +42,12 @@ pub(crate) fn write_to_remove(home: &Path) -> Result<SqliteJournal> {
 }
 
 fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<SqliteJournal> {
-    let what = || format!("cannot open {} (use --home for another one)", home.display());
-    let journal = opened.map_err(|fault| unopened(home, &what(), fault))?;
+    let journal = opened.map_err(|fault| {
+        // That one names the option itself.
+        let option =
+            if let JournalFault::Locked { .. } = fault { "" } else { " (use --home for another one)" };
+        unopened(home, &format!("cannot open {}{option}", home.display()), fault)
+    })?;
     settle(home, &journal);
     Ok(journal)
 }

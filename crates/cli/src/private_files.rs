@@ -67,7 +67,7 @@ pub(crate) fn explained(error: io::Error, links: Links) -> io::Error {
 pub(crate) fn checked(file: File) -> io::Result<File> {
     let about = file.metadata()?;
     if about.is_dir() {
-        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"));
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder: name a file in it"));
     }
     if about.is_file() { Ok(file) } else { Err(not_plain()) }
 }

@@ -16,7 +16,7 @@ use spinney_kernel::world::TreeState;
 
 use crate::approval::Extent;
 use crate::exit::Exit;
-use crate::hint::{YOUR_ANSWER, about, go_on};
+use crate::hint::{YOUR_ANSWER, YOUR_FILE, about, command, go_on};
 use crate::ids::TreeInHome;
 use crate::out::{self, Unwritten};
 use crate::providers::Scripted;
@@ -443,8 +443,12 @@ fn remedy(code: &str, TreeInHome { home, tree }: TreeInHome<'_>) -> String {
         "model_content_filter" | "model_declined" => {
             "change the prompt or the goal, or give the model a `fallback`, and run it again".to_owned()
         }
-        "model_rate_limit" | "model_server" | "model_overloaded" | "model_timeout" | "model_cut" => {
+        "model_rate_limit" | "model_overloaded" | "model_cut" => {
             "try again later, or give the model a `fallback`".to_owned()
+        }
+        "model_server" | "model_timeout" => {
+            let doctor = command(home, &["doctor", YOUR_FILE]);
+            format!("try again later, or give the model a `fallback`; does its server answer? {doctor}")
         }
         _ => format!("see what led to it: {}", about(home, "events", tree, &[])),
     }

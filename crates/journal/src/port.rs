@@ -313,7 +313,7 @@ pub enum JournalFault {
     /// Refused as a home, or as a file of one.
     #[error("{path} {why}")]
     HomeRefused { path: String, why: HomeRefusal },
-    #[error("no journal in {path}: run a tree there first, or choose another home")]
+    #[error("no journal in {path}: choose another home, or run a tree in an empty folder first")]
     NoHome { path: String },
     /// The file as a whole cannot be read.
     #[error(

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Args as Group, ValueEnum};
+use spinney::tree_file::nearest;
+use spinney_drivers::prices::{NoPrice, PriceTable};
 use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{OnLow, TimeSpan, Usd};
 
@@ -15,19 +17,19 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "USD")]
     pub(crate) child_budget_usd: Option<Usd>,
     /// Most tokens, input and output together
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = super::count)]
     pub(crate) tokens: Option<u64>,
     /// Most model calls
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = super::count)]
     pub(crate) steps: Option<u64>,
     /// End the program after this time; time at a ceiling does not count
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<TimeSpan>,
     /// Most model calls at the same time
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "COUNT", value_parser = parallel)]
     pub(crate) max_parallel: Option<u32>,
     /// Models that may be called, separated by commas; `*` at the end of a name stands for the rest (default: all)
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model)]
     pub(crate) models: Vec<String>,
     /// What happens to a call that no ceiling allows
     #[arg(long, value_enum, default_value_t = LimitPolicy::Wait)]
@@ -42,7 +44,7 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "PRICE", value_parser = price)]
     pub(crate) price: Vec<(String, Price)>,
     /// Whose prices apply to models at a base URL of your own
-    #[arg(long, value_name = "PROVIDER")]
+    #[arg(long, value_name = "PROVIDER", value_parser = provider)]
     pub(crate) prices_of: Option<String>,
     /// Keep only counts in the journal, and no requests and responses
     #[arg(long)]
@@ -105,6 +107,32 @@ impl LowPolicy {
             Self::Shrink => OnLow::Shrink,
         }
     }
+}
+
+fn model(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() {
+        Err("write the names of models, such as claude-*".to_owned())
+    } else {
+        Ok(name.to_owned())
+    }
+}
+
+/// A provider of the price table.
+fn provider(text: &str) -> Result<String, String> {
+    let table = PriceTable::embedded().map_err(|error| error.to_string())?;
+    let Err(none @ NoPrice::UnknownProvider { .. }) = table.find(text, "") else {
+        return Ok(text.to_owned());
+    };
+    let mut known: Vec<&str> = table.models().map(|(provider, _)| provider).collect();
+    known.dedup();
+    Err(format!("{none}: {}", nearest::help(text, known, "providers")))
+}
+
+fn parallel(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 10_000;
+    let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
+    count.ok_or_else(|| format!("write a whole number from 1 to {MOST}"))
 }
 
 /// `NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]`, in dollars per million tokens.

@@ -15,7 +15,7 @@ use spinney_kernel::rules::request::{Rollback, RollbackReply};
 use spinney_kernel::words::AgentId;
 
 use super::steer::{Next, ask, finish};
-use crate::control::{self, Asked};
+use crate::control::Asked;
 use crate::exit::Exit;
 use crate::hint::{about, command};
 use crate::ids::{TreeInHome, find, short};
@@ -39,8 +39,9 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Te
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let tree = find(home, &open_home::look(home)?, args.tree.text())?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
+    let named = [args.agent.clone()];
     let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
-    let answer = control::ask(home, tree, request).await?;
+    let answer = ask(TreeInHome { home, tree }, &named, request).await?;
     if let Asked::Done { reply, .. } = &answer {
         out::line(reply.name.as_str())?;
     }

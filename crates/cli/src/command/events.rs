@@ -93,10 +93,13 @@ async fn check_topic(journal: &dyn Journal, tree: TreeId, topic: &Topic) -> Resu
             return Ok(());
         }
     }
-    bail!(
-        "no event of this tree has the topic `{topic}`: {}",
-        nearest::help(topic.as_str(), TOPICS, "topics")
-    )
+    // One word stands for every topic that begins with it.
+    let mut known: Vec<&str> = match topic.as_str().contains('.') {
+        true => TOPICS.to_vec(),
+        false => TOPICS.iter().filter_map(|own| own.split('.').next()).collect(),
+    };
+    known.dedup();
+    bail!("no event of this tree has the topic `{topic}`: {}", nearest::help(topic.as_str(), known, "topics"))
 }
 
 #[cfg(test)]

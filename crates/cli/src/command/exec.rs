@@ -189,6 +189,7 @@ async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result
 async fn resume(home: &Path, id: &str) -> Result<Ready> {
     let path = homes::find(home, id)?;
     if !homes::is_of_exec(&path) {
+        crate::ids::find(home, &open_home::look(home)?, id)?;
         bail!(
             "`{id}` was not started by `exec`: continue it with `{}`",
             crate::hint::command(home, &["resume", id])

@@ -11,10 +11,11 @@ use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, AgentView};
 
 use super::run::{head, listen};
+use crate::control::{Running, running};
 use crate::exec::homes;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
-use crate::hint::go_on;
+use crate::hint::{about, go_on};
 use crate::ids::{TreeInHome, find, name, short};
 use crate::result::{Outcome, failed};
 use crate::screen::{Screen, Style};
@@ -67,7 +68,10 @@ async fn take_up(
     if homes::is_of_exec(path) {
         bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
     }
-    let journal = Arc::new(open_home::write(path)?);
+    let journal = match open_home::write(path) {
+        Ok(journal) => Arc::new(journal),
+        Err(error) => return Err(unless_running(path, known.tree, error).await),
+    };
     let listening = listen(path)?;
     let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
     let name = name(journal.as_ref(), known.tree)?;
@@ -90,6 +94,17 @@ async fn take_up(
     head(style, display, &what, &scripted)?;
     let (home, path) = (Arc::new(home), path.to_owned());
     Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening, display })))
+}
+
+/// Says how to follow a tree that another process runs.
+async fn unless_running(path: &Path, tree: TreeId, error: anyhow::Error) -> anyhow::Error {
+    match running(path).await {
+        Running::Trees(trees) if trees.contains(&tree) => {
+            let attach = about(path, "attach", tree, &[]);
+            error.context(format!("tree {} is running; `{attach}` follows it", short(tree)))
+        }
+        Running::Trees(_) | Running::Silent(_) | Running::Nobody | Running::Unknown => error,
+    }
 }
 
 /// Ends every pause in a tree. A refusal means that it was not paused; a tree that is no longer run is reported by

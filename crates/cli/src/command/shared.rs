@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{shared_json, shared_values};
+use spinney::tree_file::nearest;
 use spinney_journal::Journal;
 use spinney_kernel::context::{SharedValue, SharedValues};
 use spinney_kernel::words::{By, TreeId, ValueName, grouped};
@@ -38,10 +39,7 @@ async fn one(
 ) -> Result<Exit> {
     let Some((name, value)) = values.all().find(|(name, _)| name.as_str() == key) else {
         let names: Vec<&str> = values.all().map(|(name, _)| name.as_str()).collect();
-        match names.is_empty() {
-            true => bail!("tree {} has no shared values", short(tree)),
-            false => bail!("tree {} has no shared value `{key}`: it has {}", short(tree), names.join(", ")),
-        }
+        bail!("tree {} has no shared value `{key}`: {}", short(tree), nearest::help(key, names, "values"))
     };
     let json = shared_json(journal, value).await?;
     if is_json {

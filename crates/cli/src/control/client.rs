@@ -28,12 +28,8 @@ const TRY_MS: u64 = 50;
 
 const PID_BYTES_MAX: u64 = 32;
 
-/// Sends a person's request to the process that has the tree's home open, or applies it here.
-pub(crate) async fn ask<V: Verb>(home: &Path, tree: TreeId, verb: V) -> Result<Asked<V::Reply>> {
-    ask_with(home, tree, verb, Vec::new()).await
-}
-
-/// The same with the bytes of the request's parts, in order.
+/// Sends a person's request to the process that has the tree's home open, or applies it here. The bytes are those of the
+/// request's parts, in order.
 pub(crate) async fn ask_with<V: Verb>(
     home: &Path,
     tree: TreeId,

@@ -13,7 +13,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Reply, Request, Verb};
 use spinney_kernel::words::TreeId;
 
-pub(crate) use client::{NoAnswer, Running, ask, ask_with, running};
+pub(crate) use client::{NoAnswer, Running, ask_with, running};
 pub(crate) use server::Listening;
 pub(crate) use text::{StreamedText, TextSubscription};
 

@@ -151,9 +151,7 @@ fn refuse_other_providers(args: &[OsString]) -> Result<()> {
         }
         let option = word.split('=').next().unwrap_or_default();
         if option == "--oss" || option == "--local-provider" {
-            bail!(
-                "`{option}` leads codex past the gateway: leave it out, or start codex alone"
-            );
+            bail!("`{option}` leads codex past the gateway: leave it out, or run codex by itself");
         }
         let value = match word.as_ref() {
             "-c" | "--config" => words.next().map(|value| value.into_owned()),

@@ -43,9 +43,17 @@ pub(crate) async fn guard(asked: ExecGuard) -> Result<Exit> {
     let mut child = match Command::new(program).args(args).kill_on_drop(true).spawn() {
         Ok(child) => child,
         Err(error) => {
-            out::complain(&format!("cannot start {}: {error}", base_name(program)));
+            let (why, code) = match error.kind() {
+                io::ErrorKind::NotFound => {
+                    ("there is no such program: check its name and PATH".to_owned(), 127)
+                }
+                io::ErrorKind::PermissionDenied => {
+                    ("it is not executable: make it so, or name the program that runs it".to_owned(), 126)
+                }
+                _ => (error.to_string(), 126),
+            };
+            out::complain(&format!("cannot start {}: {why}", base_name(program)));
             // As shells say it.
-            let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
             return Ok(Exit::Program(code));
         }
     };

@@ -11,7 +11,7 @@ use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::TreeId;
 use spinney_store::SqliteJournal;
 
-use crate::open_home;
+use crate::{hint, open_home};
 
 /// The folder of these homes.
 const FOLDER: &str = "exec";
@@ -91,6 +91,10 @@ pub(crate) fn find(home: &Path, id: &str) -> Result<PathBuf> {
     let is_meant = |tree: &&TreeId| tree.to_string().starts_with(&wanted);
     let found: Vec<&TreeId> = runs.iter().filter(is_meant).collect();
     match (found.as_slice(), own.iter().filter(is_meant).count()) {
+        // No journal there could say that it has no such tree.
+        ([], 0) if !has_journal(home) => {
+            bail!("no tree starts with `{id}`: `{}` lists all trees", hint::command(home, &["ps"]))
+        }
         ([], _) => Ok(home.to_owned()),
         ([one], 0) => Ok(home_of(home, **one)),
         (several, others) => {

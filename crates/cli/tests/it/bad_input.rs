@@ -42,7 +42,7 @@ fn bad_tree_files_are_refused_with_their_place() {
 fn files_that_cannot_be_read_are_named() {
     let stage = Stage::new();
     insta::assert_snapshot!(refused(&stage, &["run", "nowhere.yaml"]), @"spinney: cannot read nowhere.yaml: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&stage, &["run", "."]), @"spinney: cannot read .: it is a folder");
+    insta::assert_snapshot!(refused(&stage, &["run", "."]), @"spinney: cannot read .: it is a folder: name a file in it");
     let tree = stage.tree("", "rules: [ { say: hi, sya: ho } ]");
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.script.yaml:1:21: unknown key `sya`: write one of `when`, `think_ms`, `chunk_ms`, `think`, `say`, `call`, `usage`, `fail`, `hang`, `cut`");
     std::fs::remove_file(stage.folder().join("tree.script.yaml")).unwrap();

@@ -188,7 +188,7 @@ fn inputs_are_set_on_the_command_line_or_by_the_environment_that_the_file_names(
         "{}",
         wrong.err
     );
-    assert!(run(&["--set", "topic"]).err.contains("expected name=value"));
+    assert!(run(&["--set", "topic"]).err.contains("such as topic=owls"));
     let check = stage.spinney(&["check", &file, "--json"]).result();
     assert_eq!((&check["ok"], &check["problems"][0]["severity"]), (&json!(true), &json!("note")));
     let played =

@@ -66,7 +66,7 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
     .to_vec();
     insta::assert_snapshot!(printed.join(""), @"
     spinney: a checkpoint `one` is there already, in tree [tree]: choose another name or leave it out
-    spinney: no agent is called `nobody` in this tree: its events name every agent
+    spinney: no agent `nobody` in this tree: known agents: lead
     spinney: `zz` is not a tree id: use a prefix of one that `spinney ps` lists, or `last`
     error: invalid value 'No Name' for '--name <NAME>': `No Name` is not a valid checkpoint name: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
 

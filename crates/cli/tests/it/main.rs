@@ -13,6 +13,7 @@ mod config;
 mod contexts;
 mod docs;
 mod doctor;
+mod error_messages;
 mod example;
 mod exec;
 mod exec_live;

@@ -98,7 +98,7 @@ fn s8_agents_work_on_one_value_and_lose_nothing() {
     ];
     assert_eq!(lines.iter().map(fields).collect::<Vec<_>>(), wanted);
     let missing = stage.spinney(&["shared", "last", "plans"]);
-    assert!(missing.code == Some(2) && missing.err.contains("it has budget, plan"), "{missing:?}");
+    assert!(missing.code == Some(2) && missing.err.contains("did you mean `plan`?"), "{missing:?}");
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 

@@ -89,7 +89,7 @@ fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
     spinney: none.png has the extension of image/png but other contents: rename it
     spinney: cannot send [folder]/odd\.txt: rename it: `odd\.txt` is not a valid name of a part: 1 to 128 bytes without `/`, `\` and characters that cannot be printed, not `.` or `..`, no space at an end
     spinney: cannot send [folder]/missing.txt: No such file or directory (os error 2)
-    spinney: cannot send [folder]: it is a folder
+    spinney: cannot send [folder]: it is a folder: name a file in it
     ");
     let many = put(&stage, "a.txt", b"a");
     let mut args = vec!["send", "last", "lead", "See."];

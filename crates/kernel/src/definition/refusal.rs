@@ -186,7 +186,9 @@ pub enum Refusal {
     ApprovalExpired { tool: ToolName },
     #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
     BadSchema { reason: String },
-    #[error("a tool may not be called `{tool}`: Spinney answers that one itself")]
+    #[error(
+        "a tool may not be called `{tool}`, because Spinney answers that one itself: choose another name"
+    )]
     ToolNameTaken { tool: ToolName },
 
     // --- windows

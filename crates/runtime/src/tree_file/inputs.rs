@@ -77,7 +77,7 @@ pub enum InputError {
         remedy: String,
     },
     /// It is not JSON.
-    #[error("input `{name}` is not JSON: {reason}")]
+    #[error("input `{name}` is not JSON: {reason}; write JSON in quotes, such as '[1, 2]' or '\"text\"'")]
     NotJson {
         /// Its name.
         name: String,

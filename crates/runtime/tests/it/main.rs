@@ -24,6 +24,7 @@ mod falling_back;
 mod faulty_models;
 mod function_tools;
 mod graph_controls;
+mod graph_file_errors;
 mod graph_files;
 mod graph_scenarios;
 mod graphs;

@@ -46,7 +46,7 @@ fn unknown_missing_doubled_and_bad_inputs_are_errors_with_the_remedy() {
     input `topic` has no value: use --set topic=…
     ");
     insta::assert_snapshot!(filled(&[("topic", "a"), ("topic", "b")], None), @"input `topic` is given twice: keep one");
-    insta::assert_snapshot!(filled(&[("topic", "a"), ("readers", "{")], None), @"input `readers` is not JSON: EOF while parsing an object at line 1 column 1");
+    insta::assert_snapshot!(filled(&[("topic", "a"), ("readers", "{")], None), @r#"input `readers` is not JSON: EOF while parsing an object at line 1 column 1; write JSON in quotes, such as '[1, 2]' or '"text"'"#);
     insta::assert_snapshot!(filled(&[("topic", "a"), ("readers", "{}")], None), @"the goal: `inputs.readers.age` is not defined: test it with `is defined`, or give it a value with `| default(…)`");
     let long = "x".repeat(40_000);
     insta::assert_snapshot!(filled(&[("topic", &long)], None), @"input `topic` has 40000 bytes, more than 32768");

@@ -19,6 +19,8 @@ use super::fault::from_io;
 pub(super) const JOURNAL: &str = "journal.sqlite3";
 pub(super) const LOCK: &str = "lock";
 const SOCKET: &str = "control";
+/// Keeps a home out of the repository that it lies in.
+const IGNORED: &str = ".gitignore";
 const FOLDERS: [&str; 3] = [EXEC, "trees", "workspace"];
 /// Folder of the homes of programs that `spinney exec` runs. It may exist before the home itself is used.
 const EXEC: &str = "exec";
@@ -126,6 +128,7 @@ impl HomeFolder {
             // Opening it checks its content.
             LOCK => true,
             SOCKET => has_kind(SOCKET, |about| about.file_type().is_socket()),
+            IGNORED => has_kind(IGNORED, Metadata::is_file),
             name if FOLDERS.contains(&name) => has_kind(name, Metadata::is_dir),
             name if name.starts_with(SET_ASIDE) => has_kind(name, Metadata::is_dir),
             name => name.starts_with(JOURNALS),

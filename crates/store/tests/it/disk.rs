@@ -169,7 +169,7 @@ fn every_fault_says_what_to_do() {
         (JournalFault::DiskFull, "free some space"),
         (JournalFault::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
         (JournalFault::NotAHome { path: path.clone() }, "choose another home"),
-        (JournalFault::NoHome { path: path.clone() }, "run a tree there first"),
+        (JournalFault::NoHome { path: path.clone() }, "choose another home"),
         (JournalFault::DamagedFile { path: path.clone(), reason, salvage: None }, "restore it from a copy"),
         (JournalFault::Busy { path }, "end its transaction"),
         (JournalFault::Locked { pid: 7 }, "process 7"),

@@ -38,7 +38,11 @@ fn state(home: &Path) -> Result<&'static str, String> {
     let opened = SqliteJournal::open(home, Access::Look);
     let state = match opened {
         Ok(_) => "can be written",
-        Err(JournalFault::NoHome { .. }) => "has no journal yet, the first run creates it",
+        // It exists, so this changes nothing.
+        Err(JournalFault::NoHome { .. }) => match SqliteJournal::prepare_folder(home) {
+            Ok(()) => "has no journal yet, the first run creates it",
+            Err(fault) => return Err(fault.to_string()),
+        },
         Err(JournalFault::Older { .. }) => "has an older journal, the next run brings it up to date",
         Err(fault) => {
             let accept = open_home::accepts(home, &fault);

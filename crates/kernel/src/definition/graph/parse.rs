@@ -26,7 +26,12 @@ pub(super) fn parse(
 ) -> Option<(Graph, GraphPlaces)> {
     let Some(keys) = written.as_object().map(Fields) else {
         let help = "write `mode` and `steps`";
-        problems.add(ProblemCode::BadValue, Vec::new, format!("a graph is not {}", kind_of(written)), help);
+        problems.add(
+            ProblemCode::BadValue,
+            Vec::new,
+            format!("a graph cannot be {}", kind_of(written)),
+            help,
+        );
         return None;
     };
     let id = StepId::numbered("pipeline", 1);
@@ -167,7 +172,7 @@ impl<'v> Reader<'v, '_> {
             return;
         }
         let Some(keys) = value.as_object().map(Fields) else {
-            let message = format!("a step is not {}", kind_of(value));
+            let message = format!("a step cannot be {}", kind_of(value));
             self.add(
                 ProblemCode::BadValue,
                 ix,
@@ -383,7 +388,7 @@ impl<'v> Reader<'v, '_> {
                 );
             }
             Some((other, None)) => {
-                let message = format!("`choose` is not {}", kind_of(other));
+                let message = format!("`choose` cannot be {}", kind_of(other));
                 self.add(ProblemCode::BadValue, ix, "choose", message, "write a map from values to steps");
             }
             None => {}
@@ -409,17 +414,17 @@ impl<'v> Reader<'v, '_> {
             // One member needs no list.
             Some(value @ Value::Object(_)) => self.enqueue(ix, value, origin(None), level),
             Some(Value::Array(_) | Value::Null) | None => {
-                let name = if key.is_empty() { "the case" } else { key };
+                let name = if key.is_empty() { "the case".to_owned() } else { format!("`{key}`") };
                 self.add(
                     ProblemCode::EmptyGroup,
                     ix,
                     key,
-                    format!("`{name}` has no steps"),
+                    format!("{name} has no steps"),
                     "write at least one",
                 );
             }
             Some(other) => {
-                let message = format!("`{key}` is not {}", kind_of(other));
+                let message = format!("`{key}` cannot be {}", kind_of(other));
                 self.add(ProblemCode::BadValue, ix, key, message, "write a list of steps");
             }
         }
@@ -456,7 +461,7 @@ impl<'v> Reader<'v, '_> {
             None => true,
             Some(Value::Bool(required)) => *required,
             Some(other) => {
-                let message = format!("`required` is not {}", kind_of(other));
+                let message = format!("`required` cannot be {}", kind_of(other));
                 self.add(ProblemCode::BadValue, ix, "required", message, "write true or false");
                 true
             }

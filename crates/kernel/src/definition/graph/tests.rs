@@ -134,7 +134,7 @@ fn every_problem_is_found_at_once_with_its_place_and_a_suggestion() {
         "steps[3].until: bad `until`",
         "steps[3].max_rounds: `max_rounds` of 0 is out of bounds",
         "steps[4]: neither a step nor a group",
-        "steps[5].required: `required` is not text: write true or false",
+        "steps[5].required: `required` cannot be text: write true or false",
         "steps[5].input_from: nothing writes `tx`",
         "steps[5].task_description: nothing writes `y`",
     ] {

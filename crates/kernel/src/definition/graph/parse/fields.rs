@@ -26,7 +26,7 @@ impl<'v> Reader<'v, '_> {
         let mut inputs: Vec<StepInput> = Vec::with_capacity(names.len());
         for value in names {
             let Some(text) = value.as_str() else {
-                let message = format!("an input is not {}", kind_of(value));
+                let message = format!("an input cannot be {}", kind_of(value));
                 self.add(
                     ProblemCode::BadValue,
                     ix,
@@ -82,7 +82,7 @@ impl<'v> Reader<'v, '_> {
                 (agent, undo.get("task_description").and_then(Value::as_str))
             }
             other => {
-                at(self, format!("`undo` is not {}", kind_of(other)));
+                at(self, format!("`undo` cannot be {}", kind_of(other)));
                 return None;
             }
         };
@@ -212,7 +212,7 @@ impl<'v> Reader<'v, '_> {
         match keys.get(key)? {
             Value::String(text) => Some(text),
             other => {
-                let message = format!("`{key}` is not {}", kind_of(other));
+                let message = format!("`{key}` cannot be {}", kind_of(other));
                 self.add(ProblemCode::BadValue, ix, key, message, "write text");
                 None
             }
@@ -228,7 +228,8 @@ impl<'v> Reader<'v, '_> {
         parse: impl FnOnce(&str) -> Result<T, ExpressionError>,
     ) -> Option<T> {
         if !keys.has(key) {
-            self.add(ProblemCode::MissingField, ix, "", format!("`{key}` is missing"), "");
+            let help = format!("write `{key}: …`");
+            self.add(ProblemCode::MissingField, ix, "", format!("`{key}` is missing"), help);
             return None;
         }
         let text = self.text(ix, keys, key)?;
