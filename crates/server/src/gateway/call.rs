@@ -115,7 +115,9 @@ impl OutsideRequest {
         let earlier = run.inputs.get(agent, wire);
         let counted = Arc::clone(&self.call);
         let count = move || counted.input_tokens_max(context, earlier.as_deref());
-        let input_tokens = off_worker(self.body.bytes.len(), count).await?;
+        // Bytes are counted at once; counting tokens takes several times as long as reading them.
+        let work = if self.call.is_tokenized() { 4 * self.body.bytes.len() } else { 0 };
+        let input_tokens = off_worker(work, count).await?;
         let input_tokens = input_tokens
             .map_err(|none| GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))?;
         let output_cap = self.call.output_cap(OUTPUT_CAP);
@@ -221,7 +223,7 @@ impl OutsideRequest {
         let mut stopped = pin!(stopped(run, end));
         let fault = loop {
             let piece = tokio::select! {
-                piece = response.piece() => piece,
+                piece = response.pieces() => piece,
                 () = &mut stopped => return None,
             };
             match piece {
@@ -302,7 +304,8 @@ pub(super) async fn off_worker<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, GatewayError> {
-    const ON_WORKER_BYTES_MAX: usize = 64 * 1024;
+    // Reading that much takes about as long as waking another thread.
+    const ON_WORKER_BYTES_MAX: usize = 128 * 1024;
     if bytes <= ON_WORKER_BYTES_MAX {
         return Ok(work());
     }

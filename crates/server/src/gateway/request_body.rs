@@ -15,6 +15,8 @@ use super::wire::{GatewayError, GatewayErrorKind};
 /// Most bytes of all bodies that are in memory, in units.
 const UNITS_MAX: usize = 4_096;
 const UNIT_BYTES: usize = 64 * 1024;
+/// Most bytes that are set aside before they come: what agent programs send.
+const USUAL_BYTES: usize = 128 * 1024;
 /// Longest pause between two pieces of a body, and longest wait for memory.
 const IDLE: Duration = Duration::from_secs(30);
 /// Longest time of a whole body, which comes from this machine: one that trickles in keeps its share of the memory.
@@ -51,10 +53,13 @@ impl BodyMemory {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        if body.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
+        let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if length > REQUEST_BYTES_MAX {
             return Err(too_large());
         }
-        let (mut bytes, mut share, mut room) = (BytesMut::new(), Vec::new(), 0);
+        // A long one that never comes takes no more than a usual one.
+        let mut bytes = BytesMut::with_capacity(length.min(USUAL_BYTES));
+        let (mut share, mut room) = (Vec::new(), 0);
         loop {
             let next = timeout(IDLE, body.frame()).await;
             let Some(frame) = next.map_err(|_| late())? else { break };

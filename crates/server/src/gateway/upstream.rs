@@ -2,18 +2,24 @@
 //! would go along, and every wait has a bound.
 
 use std::fmt;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use reqwest::redirect::Policy;
 use spinney::clock::instant;
 use spinney_drivers::http::HttpLimits;
 use spinney_drivers::wire::Secrets;
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::wire::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, headers_down};
+
+/// Most bytes of pieces that go on together.
+const PIECES_BYTES_MAX: usize = 16 * 1024;
 
 /// Where requests of one format go, and with which key.
 #[derive(Clone)]
@@ -72,6 +78,8 @@ pub(super) struct UpstreamResponse {
     last_piece: Instant,
     /// Set anew when it goes off, and not with each piece: timers are shared by all calls.
     timer: Pin<Box<Sleep>>,
+    /// What came behind the pieces that were handed over, if it is the end.
+    next: Option<Result<Option<Bytes>, UpstreamFault>>,
 }
 
 /// Why a response did not arrive, or not whole.
@@ -213,7 +221,7 @@ impl UpstreamResponse {
     fn new(response: reqwest::Response, idle: Duration, end: Instant) -> Self {
         let last_piece = instant();
         let timer = Box::pin(sleep_until(end.min(last_piece + idle)));
-        Self { response, idle, end, last_piece, timer }
+        Self { response, idle, end, last_piece, timer, next: None }
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -222,6 +230,44 @@ impl UpstreamResponse {
 
     pub(super) fn headers(&self) -> &HeaderMap {
         self.response.headers()
+    }
+
+    /// The next piece of the body, with what arrives while others have their turn: a program gets all of it in one write.
+    /// None at the end of the body.
+    pub(super) async fn pieces(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
+        if let Some(next) = self.next.take() {
+            return next;
+        }
+        let Some(first) = self.piece().await? else { return Ok(None) };
+        let mut more = BytesMut::new();
+        while first.len().max(more.len()) < PIECES_BYTES_MAX {
+            // On an idle machine this is nearly nothing, and a word that comes alone goes out alone.
+            yield_now().await;
+            match self.piece_now().await {
+                Some(Ok(Some(piece))) => {
+                    if more.is_empty() {
+                        more.extend_from_slice(&first);
+                    }
+                    more.extend_from_slice(&piece);
+                }
+                None => break,
+                end => {
+                    self.next = end;
+                    break;
+                }
+            }
+        }
+        Ok(Some(if more.is_empty() { first } else { more.freeze() }))
+    }
+
+    /// A piece that is here already.
+    async fn piece_now(&mut self) -> Option<Result<Option<Bytes>, UpstreamFault>> {
+        let mut piece = pin!(self.piece());
+        poll_fn(|context| match piece.as_mut().poll(context) {
+            Poll::Ready(piece) => Poll::Ready(Some(piece)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
     }
 
     /// The next piece of the body; none at its end.

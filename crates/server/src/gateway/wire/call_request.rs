@@ -202,17 +202,26 @@ impl CallRequest {
         context: Option<u64>,
         known: Option<&CountedInput>,
     ) -> Result<u64, UnboundedInput> {
-        let api = self.format.api();
-        let tokenizer = match (api, self.upstream) {
-            (ProviderApi::OpenAi, CallUpstream::Provider) => open_ai_tokenizer(&self.model),
-            (ProviderApi::Anthropic, _) | (_, CallUpstream::Elsewhere) => Tokenizer::Bytes,
-        };
+        let (api, tokenizer) = (self.format.api(), self.tokenizer());
         let image_tokens = image_tokens(api, &self.model);
         let context =
             context.map(|known| if self.has_long_context { known.max(LONG_CONTEXT) } else { known });
         let count = InputCount { model: &self.model, tokenizer, image_tokens, context };
         let text = std::str::from_utf8(&self.body).unwrap_or_default();
         self.input.tokens_max(text, &count, known)
+    }
+
+    /// Whether the bound of the input is counted in tokens, which takes much longer than counting bytes.
+    #[must_use]
+    pub fn is_tokenized(&self) -> bool {
+        self.tokenizer() != Tokenizer::Bytes
+    }
+
+    fn tokenizer(&self) -> Tokenizer {
+        match (self.format.api(), self.upstream) {
+            (ProviderApi::OpenAi, CallUpstream::Provider) => open_ai_tokenizer(&self.model),
+            (ProviderApi::Anthropic, _) | (_, CallUpstream::Elsewhere) => Tokenizer::Bytes,
+        }
     }
 
     /// The input of this call for the bound of the next one, if the provider counted it.
