@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use serde_json::json;
 use spinney_drivers::http::HttpLimits;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Outcome};
@@ -124,6 +125,51 @@ async fn a_provider_that_stalls_is_given_up() {
     assert!(text.contains("event: error"), "{text}");
     ended(&run).await;
     assert_eq!(run.spent().await, 900 * TOKEN);
+}
+
+/// Pieces that arrive together go on together; nothing is lost, and what is broken off is broken off.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_small_pieces_arrive_whole_and_in_order() {
+    for (format, is_whole) in Format::ALL.into_iter().flat_map(|format| [(format, true), (format, false)]) {
+        let mut events = format.events(300);
+        let rest = events.split_off(1);
+        events.extend((0..3_000).map(|at| format!(": {at}\n\n")));
+        if is_whole {
+            events.extend(rest);
+        }
+        let sent = events.clone();
+        let provider = Provider::start(script(move |_, mut stream: TcpStream| {
+            let sent = sent.clone();
+            async move {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+                stream.write_all(head.as_bytes()).await.unwrap();
+                for event in sent {
+                    let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+                    stream.write_all(chunk.as_bytes()).await.unwrap();
+                }
+                if is_whole {
+                    stream.write_all(b"0\r\n\r\n").await.unwrap();
+                }
+            }
+        }))
+        .await;
+        let run = TestRun::start(&provider, 1_000).await;
+        let mut body = format.request(900, "x", true);
+        if format == Format::Chat {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        let mut response = run.post(format, &body).send().await.unwrap();
+        let mut got = Vec::new();
+        while let Ok(Some(piece)) = response.chunk().await {
+            got.extend_from_slice(&piece);
+        }
+        let (got, sent) = (String::from_utf8(got).unwrap(), events.concat());
+        assert!(got.starts_with(&sent), "{format:?}: {} of {} bytes", got.len(), sent.len());
+        // A stream that breaks off between two events ends with one of ours.
+        assert_eq!(got.len() == sent.len(), is_whole, "{format:?}");
+        ended(&run).await;
+        assert_eq!(run.spent().await, if is_whole { 300 } else { 900 } * TOKEN, "{format:?}");
+    }
 }
 
 /// What a provider refuses reaches the program as it is, costs nothing, and is not tried again by us.
