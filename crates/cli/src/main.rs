@@ -13,6 +13,7 @@ mod event_text;
 mod exec;
 mod exit;
 mod find_home;
+mod flow;
 mod follow;
 mod hint;
 mod ids;

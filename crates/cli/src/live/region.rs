@@ -12,12 +12,15 @@ use crate::paint::Row;
 use crate::terminal::{Stream, Terminal};
 
 /// What is on the terminal now. There is one terminal for the whole process.
-static REGION: Mutex<Region> = Mutex::new(Region { stream: Stream::Output, lines: Vec::new() });
+static REGION: Mutex<Region> =
+    Mutex::new(Region { stream: Stream::Output, lines: Vec::new(), pushed_out: 0 });
 
 struct Region {
     /// Where the terminal is reached.
     stream: Stream,
     lines: Vec<Drawn>,
+    /// Rows above them that the terminal pushed out of its screen, because it became lower. It may bring them back.
+    pushed_out: usize,
 }
 
 struct Drawn {
@@ -38,13 +41,24 @@ pub(crate) fn draw(rows: &[Row], terminal: Terminal) -> Result<(), Unwritten> {
     let new: Vec<Drawn> =
         rows.iter().map(|row| Drawn { painted: row.painted(colour), width: row.width() }).collect();
     let mut region = region();
-    let Region { lines: old, .. } = &*region;
-    if old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| old.painted == new.painted) {
+    let Region { lines: old, pushed_out, .. } = &*region;
+    let is_same = old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| old.painted == new.painted);
+    if is_same && *pushed_out == 0 {
         return Ok(());
     }
-    stream.write(frame(old, &new, stream.size().0).as_bytes())?;
-    *region = Region { stream, lines: new };
+    let (columns, height) = stream.size();
+    let rows = rows_of(old, columns) + pushed_out;
+    stream.write(frame(rows, &new).as_bytes())?;
+    // The cursor does not get above the screen, and its own row is below the lines.
+    *region = Region { stream, lines: new, pushed_out: (rows + 1).saturating_sub(height) };
     Ok(())
+}
+
+/// Takes them away for good.
+pub(crate) fn erase(terminal: Terminal) -> Result<(), Unwritten> {
+    let erased = draw(&[], terminal);
+    region().pushed_out = 0;
+    erased
 }
 
 /// Runs what prints, with the lines taken away meanwhile.
@@ -53,16 +67,18 @@ pub(crate) fn above<T>(print: impl FnOnce() -> T) -> T {
     if std::thread::panicking() {
         return print();
     }
-    let region = region();
-    let Region { stream, lines } = &*region;
-    if lines.is_empty() {
+    let mut region = region();
+    let Region { stream, lines, pushed_out } = &mut *region;
+    if lines.is_empty() && *pushed_out == 0 {
         return print();
     }
-    let columns = stream.size().0;
+    let rows = rows_of(lines, stream.size().0) + *pushed_out;
+    // What is printed is above the lines now, and stays.
+    *pushed_out = 0;
     // If the terminal is gone, whoever draws next reports it.
-    let _ = stream.write(frame(lines, &[], columns).as_bytes());
+    let _ = stream.write(frame(rows, &[]).as_bytes());
     let printed = print();
-    let _ = stream.write(frame(&[], lines, columns).as_bytes());
+    let _ = stream.write(frame(0, lines).as_bytes());
     printed
 }
 
@@ -70,13 +86,16 @@ fn region() -> MutexGuard<'static, Region> {
     REGION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What to write to get from the old lines to the new ones, with the cursor below them before and after. The old ones
-/// may have been wrapped since, because the terminal became narrower.
-fn frame(old: &[Drawn], new: &[Drawn], columns: usize) -> String {
-    let lines: usize = old.iter().map(|line| line.width.div_ceil(columns.max(1)).max(1)).sum();
+/// The rows that lines take on a terminal that may have become narrower since: then it has wrapped them.
+fn rows_of(lines: &[Drawn], columns: usize) -> usize {
+    lines.iter().map(|line| line.width.div_ceil(columns.max(1)).max(1)).sum()
+}
+
+/// What to write to get from so many rows to the new lines, with the cursor below them before and after.
+fn frame(rows: usize, new: &[Drawn]) -> String {
     let mut text = format!("{}{}\r", SYNCHRONISED.0, WITHOUT_WRAPPING.0);
-    if lines > 0 {
-        let _ = write!(text, "\u{1b}[{lines}A");
+    if rows > 0 {
+        let _ = write!(text, "\u{1b}[{rows}A");
     }
     for line in new {
         text += &line.painted;
@@ -94,10 +113,10 @@ mod tests {
     fn a_frame_is_drawn_over_the_one_before_however_the_terminal_wrapped_it() {
         let line = |text: &str| Drawn { painted: text.to_owned(), width: text.len() };
         let old = [line("0123456789"), line("")];
-        let same = frame(&old, &[line("new")], 80);
+        let same = frame(rows_of(&old, 80), &[line("new")]);
         assert!(same.contains("\r\u{1b}[2Anew\u{1b}[K\r\n\u{1b}[J"), "{same:?}");
         // At six columns the first line takes two.
-        assert!(frame(&old, &[], 6).contains("\r\u{1b}[3A\u{1b}[J"));
-        assert!(!frame(&[], &[line("new")], 80).contains('A'));
+        assert!(frame(rows_of(&old, 6), &[]).contains("\r\u{1b}[3A\u{1b}[J"));
+        assert!(!frame(0, &[line("new")]).contains('A'));
     }
 }

@@ -112,6 +112,6 @@ impl LiveScreen {
     /// Takes the view away, before other output or at the end.
     pub(crate) fn erase(&mut self) -> Result<(), Unwritten> {
         self.is_changed = true;
-        region::draw(&[], self.terminal)
+        region::erase(self.terminal)
     }
 }

@@ -8,11 +8,12 @@ use spinney_kernel::world::AgentIx;
 use super::state::LiveTree;
 use crate::costs::{Costs, Sums};
 use crate::exit::Exit;
+use crate::flow::flowed;
 use crate::hint::about;
 use crate::ids::TreeInHome;
 use crate::out::{self, Unwritten};
 use crate::paint::{Ink, Row, wrapped};
-use crate::result::Outcome;
+use crate::result::{self, Outcome};
 use crate::terminal::Terminal;
 
 /// Agents with their own line.
@@ -57,13 +58,16 @@ pub(super) fn summary(
         let is_command = matches!(label, "look" | "go on" | "give up" | "remedy" | "tree");
         let room = width.filter(|_| !is_command).map(|width| width.saturating_sub(LABEL_WIDTH).max(20));
         let text = out::inert(text.trim_end());
-        let wrapped = text
-            .lines()
-            .flat_map(|line| room.map_or_else(|| vec![line.to_owned()], |room| wrapped(line, room)));
-        for (at, line) in wrapped.enumerate() {
+        let fitted = match room {
+            None => text.lines().map(str::to_owned).collect(),
+            // Somebody else broke its lines.
+            Some(room) if label == result::label(outcome.exit()) => flowed(&text, room),
+            Some(room) => wrapped(&text, room),
+        };
+        for (at, line) in fitted.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
             let row = Row::of(Ink::Dim, &format!("  {label:<7} "));
-            lines.push(row.with(if is_command { Ink::Name } else { Ink::Plain }, &line));
+            lines.push(row.with(if is_command { Ink::Name } else { Ink::Plain }, line));
         }
     }
     lines

@@ -72,10 +72,13 @@ fn o17_a_deep_agents_text_is_on_the_screen_while_it_streams_and_ctrl_c_twice_end
     let piece = json!({ "id": "c1", "model": "tiny", "choices": [{ "index": 0, "delta": { "content": "The moon is blue" } }] });
     let held =
         Reply::Held(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {piece}\n\n"));
-    let upstream = Upstream::new(vec![Reply::says("I ask.", &[("spawn_agent", spawn)]), held]);
+    let upstream = Upstream::new(vec![Reply::says("I ask.", &[("spawn_agent", spawn)]), held.late()]);
     let tree =
         team(&stage, &format!("provider: openai_compatible, model: tiny, base_url: '{}'", upstream.url));
     let mut terminal = stage.terminal(&["run", &tree], 100, 24);
+    // From now on no text is missed.
+    terminal.until("● deep");
+    upstream.release();
     let shown = terminal.until("The moon is blue");
     let line = shown.lines().find(|line| line.contains("The moon is blue")).unwrap();
     assert!(line.contains("● deep"), "{shown}");
@@ -192,6 +195,77 @@ fn a_question_is_asked_and_answered_on_the_terminal() {
     let ended = terminal.end();
     assert_eq!(ended.code, Some(0), "{}", ended.out);
     insta::assert_snapshot!("answered_80", steady(&ended.out));
+}
+
+/// A terminal that changes its size in the middle of a run: wide, narrow, low, and one row high. Nothing of the view is left
+/// behind, and the summary is whole.
+#[test]
+fn a_terminal_may_change_its_size_while_a_tree_runs() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - call:
+      - { tool: spawn_agent, args: { agent: nobody, goal: Look. } }
+      - { tool: hang, args: { at: 'BEGIN, and many words between, so that only a wide terminal has the END' } }
+tools: { hang: { hang: true } }
+";
+    let tree = stage.tree("spawn_agent, hang", script);
+    let mut terminal = stage.terminal(&["run", &tree], 60, 24);
+    terminal.until_visible("BEGIN");
+    let views = |text: &str| (text.matches("test · ").count(), text.matches("lead !1").count());
+    for (columns, lines, shown, hidden) in [
+        (200, 24, "the END", "\u{0}"),
+        (60, 24, "BEGIN", "the END"),
+        (200, 24, "the END", "\u{0}"),
+        (60, 8, "BEGIN", "is refused"),
+        (60, 1, "", "test"),
+        (60, 24, "is refused", "the END"),
+        (200, 1, "", "test"),
+        (61, 24, "is refused", "the END"),
+    ] {
+        terminal.resize(columns, lines);
+        terminal.until_hidden(hidden);
+        let all = terminal.until_visible(shown);
+        let expected = if lines == 1 { (0, 0) } else { (1, 1) };
+        assert_eq!(views(&all), expected, "{columns}x{lines}:\n{all}");
+        let text = terminal.text();
+        assert!(text.starts_with("SCRIPTED: "), "{columns}x{lines}:\n{text}");
+    }
+    assert_eq!(stage.spinney(&["cancel"]).code, Some(0));
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(4), "{}", ended.out);
+    assert_eq!(views(&ended.out), (0, 0), "{}", ended.out);
+    insta::assert_snapshot!("resized_61", steady(&ended.out));
+}
+
+/// An answer whose author broke its lines: paragraphs and items are filled anew, code and tables stay.
+#[test]
+fn an_answer_with_line_breaks_of_its_own_fits_the_terminal() {
+    let answer = "\
+I compared the three of them for a small team, and PyTorch is what I would begin
+with: most people know it, most questions have been answered somewhere, and what
+it lacks in speed hardly matters at your size.
+
+- JAX is faster on large machines, but few people know it, and its errors take
+  getting used to.
+- TensorFlow is fine if you have it.
+
+| name    | help      | speed                                                     |
+|---------|-----------|-----------------------------------------------------------|
+| PyTorch | much      | good                                                      |
+
+```python
+import torch; print(torch.tensor([1.0, 2.0, 3.0]).sum())  # a line that nobody breaks
+```
+";
+    let indented: String = answer.lines().map(|line| format!("      {line}\n")).collect();
+    for (columns, name) in [(60, "answer_60"), (80, "answer_80"), (200, "answer_200")] {
+        let stage = Stage::new();
+        let tree = stage.tree("", &format!("rules:\n  - say: |\n{indented}"));
+        let ended = stage.terminal(&["run", &tree], columns, 30).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.out);
+        insta::assert_snapshot!(name, steady(&ended.out));
+    }
 }
 
 /// G17: the commands that a summary on a terminal suggests work when they are pasted.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -60,18 +61,18 @@ impl Pty {
     pub(crate) fn until(&mut self, part: &str) -> String {
         loop {
             let shown = self.screen.text();
-            if shown.contains(part) {
+            if shown.contains(part) && !self.screen.is_updating {
                 return shown;
             }
             assert!(self.read(), "it ended without `{part}`:\n{shown}");
         }
     }
 
-    /// Waits until the screen no longer shows this, and returns the screen.
-    pub(crate) fn until_without(&mut self, part: &str) -> String {
+    /// Waits until the screen does not show this any more, what scrolled away left aside, and returns the screen.
+    pub(crate) fn until_hidden(&mut self, part: &str) -> String {
         loop {
-            let shown = self.screen.text();
-            if !shown.contains(part) {
+            let shown = self.screen.visible();
+            if !shown.contains(part) && !self.screen.is_updating {
                 return shown;
             }
             assert!(self.read(), "it ended with `{part}`:\n{shown}");
@@ -80,6 +81,38 @@ impl Pty {
 
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits until the screen shows this, what scrolled away left aside, and returns the screen.
+    pub(crate) fn until_visible(&mut self, part: &str) -> String {
+        loop {
+            let shown = self.screen.visible();
+            if shown.contains(part) && !self.screen.is_updating {
+                return shown;
+            }
+            assert!(self.read(), "it ended without `{part}`:\n{shown}");
+        }
+    }
+
+    /// Everything that is shown, what scrolled away included.
+    pub(crate) fn text(&self) -> String {
+        self.screen.text()
+    }
+
+    /// Changes the size of the terminal, which wraps its lines anew, as most do.
+    pub(crate) fn resize(&mut self, columns: u16, lines: u16) {
+        // What was written for the old size is shown before.
+        while self.has_more() {
+            self.read();
+        }
+        let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).unwrap();
+        self.screen.resize(columns.into(), lines.into());
+    }
+
+    fn has_more(&self) -> bool {
+        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
+        poll(&mut ready, Some(&Timespec::default())).unwrap() > 0
     }
 
     pub(crate) fn send(&mut self, keys: &str) {
@@ -135,6 +168,8 @@ struct EmulatedScreen {
     row: usize,
     column: usize,
     wraps: bool,
+    /// Whether a frame is not complete: a terminal shows it at once.
+    is_updating: bool,
     /// The lines that only continue the one above, because that was too long.
     continued: BTreeSet<usize>,
     /// An escape sequence that is not complete yet.
@@ -145,21 +180,74 @@ impl EmulatedScreen {
     fn new(columns: usize, height: usize) -> Self {
         let lines = vec![Vec::new()];
         let continued = BTreeSet::new();
-        Self { columns, height, lines, top: 0, row: 0, column: 0, wraps: true, continued, escape: None }
+        Self {
+            columns,
+            height,
+            lines,
+            top: 0,
+            row: 0,
+            column: 0,
+            wraps: true,
+            is_updating: false,
+            continued,
+            escape: None,
+        }
     }
 
     /// Everything that was shown and not drawn over, as it would be copied: what scrolled away included, and with
     /// lines whole that were too long for the terminal.
     fn text(&self) -> String {
+        self.text_from(0)
+    }
+
+    /// The same without what scrolled away.
+    fn visible(&self) -> String {
+        self.text_from(self.top)
+    }
+
+    fn text_from(&self, first: usize) -> String {
         let mut text = String::new();
-        for (at, line) in self.lines.iter().enumerate() {
-            if at > 0 && !self.continued.contains(&at) {
+        for (at, line) in self.lines.iter().enumerate().skip(first) {
+            if at > first && !self.continued.contains(&at) {
                 text.truncate(text.trim_end_matches(' ').len());
                 text.push('\n');
             }
             text.extend(line);
         }
         text.trim_end().to_owned() + "\n"
+    }
+
+    /// Wraps every line anew. Lines that do not fit are pushed out above, and come back when there is room.
+    fn resize(&mut self, columns: usize, height: usize) {
+        let mut lines: Vec<Vec<char>> = Vec::new();
+        let mut continued = BTreeSet::new();
+        let mut cursor = (0, 0);
+        let mut at = 0;
+        while at < self.lines.len() {
+            let mut whole = self.lines[at].clone();
+            let mut offset = (at == self.row).then_some(self.column);
+            at += 1;
+            while self.continued.contains(&at) {
+                if at == self.row {
+                    offset = Some(whole.len() + self.column);
+                }
+                whole.extend(&self.lines[at]);
+                at += 1;
+            }
+            let first = lines.len();
+            lines.extend(whole.chunks(columns).map(<[char]>::to_vec));
+            if whole.is_empty() {
+                lines.push(Vec::new());
+            }
+            continued.extend(first + 1..lines.len());
+            if let Some(offset) = offset {
+                let row = (first + offset / columns).min(lines.len() - 1);
+                cursor = (row, offset - (row - first) * columns);
+            }
+        }
+        (self.columns, self.height, self.lines, self.continued) = (columns, height, lines, continued);
+        (self.row, self.column) = cursor;
+        self.top = self.lines.len().saturating_sub(height);
     }
 
     fn take(&mut self, text: &str) {
@@ -174,7 +262,10 @@ impl EmulatedScreen {
                 }
                 (None, '\u{1b}') => self.escape = Some(String::new()),
                 (None, '\r') => self.column = 0,
-                (None, '\n') => self.down(),
+                (None, '\n') => {
+                    self.down();
+                    self.continued.remove(&self.row);
+                }
                 (None, c) => {
                     assert!(!c.is_control(), "a control character: {c:?}");
                     self.put(c);
@@ -185,7 +276,8 @@ impl EmulatedScreen {
 
     fn act(&mut self, sequence: &str) {
         match sequence.strip_prefix('[').unwrap_or_else(|| panic!("not expected: {sequence:?}")) {
-            "?2026h" | "?2026l" => {}
+            "?2026h" => self.is_updating = true,
+            "?2026l" => self.is_updating = false,
             "?7l" => self.wraps = false,
             "?7h" => self.wraps = true,
             "K" => self.lines[self.row].truncate(self.column),

@@ -45,7 +45,7 @@ fn runs_of_exec_appear_in_top_when_they_begin_and_disappear_when_they_are_remove
     assert!(shown.contains(&ids[1][..12]), "{shown}");
     assert_eq!(stage.spinney(&["rm", &ids[1]]).code, Some(0));
     top.until("1 running; 1 ended");
-    let shown = top.until_without(&ids[1][..12]);
+    let shown = top.until_hidden(&ids[1][..12]);
     assert!(shown.contains(&ids[0][..12]), "{shown}");
 
     // A process that is killed writes nothing more.

@@ -136,7 +136,7 @@ impl Reply {
         match self {
             Self::Sent(text) | Self::Late(text) => Self::Late(text),
             Self::Held(text) | Self::HeldLate(text) => Self::HeldLate(text),
-            Self::Gigabyte { .. } => panic!("a gigabyte is sent at once"),
+            Self::Gigabyte { .. } => panic!("only a reply that is sent at once"),
         }
     }
 
@@ -173,7 +173,7 @@ impl Reply {
     pub(crate) fn with_headers(self, headers: &str) -> Self {
         match self {
             Self::Sent(text) => Self::Sent(text.replacen("\r\n", &format!("\r\n{headers}"), 1)),
-            Self::Late(_) | Self::Held(_) | Self::HeldLate(_) | Self::Gigabyte { .. } => {
+            _ => {
                 panic!("only a reply that is sent at once")
             }
         }
