@@ -1,13 +1,22 @@
-//! What `--help` shows below the options: examples, and what they have in common. A test runs every example.
+//! What `--help` shows below the options: examples, and what they have in common. A test runs every example. A paragraph is
+//! one line here: it is wrapped where the terminal ends.
 
 pub(super) const TOP: &str = "\
 Trees:
-  ID is a tree's id, any unique prefix of it, or `last`: the tree that started last in this home. Without an ID, every
-  command is about `last`. An agent is named by its id or its path, such as lead/helper.
+  ID is a tree's id, any unique prefix of it, or `last`: the tree that started last in this home. Without an ID, every \
+command is about `last`. An agent is named by its id or its path, such as lead/helper.
 
 Exit codes:
-  0 completed, or done   1 failed      2 wrong usage or file, or refused   3 halted by a ceiling    4 cancelled
-  5 waits for a person   6 home busy   7 unknown whether it was done       130 interrupted          141 no reader
+  0    completed, or done
+  1    failed
+  2    wrong usage or file, or refused
+  3    halted by a ceiling
+  4    cancelled
+  5    waits for a person
+  6    another process has the home open
+  7    unknown whether it was done
+  130  interrupted
+  141  nobody reads the output
 
 Examples:
   spinney init                  write a first tree file, which needs no account
@@ -16,10 +25,10 @@ Examples:
   spinney help run              all about one command";
 
 pub(super) const RUN: &str = "\
-On a terminal you see the tree live; --plain prints a line for each event instead, as it does without a terminal. Ctrl-C
+On a terminal you see the tree live; --plain prints a line for each event instead, as it does without a terminal. Ctrl-C \
 stops in good order, and the tree can be resumed; twice stops at once.
 
-Exit codes: 0 completed, 1 failed, 2 wrong file or usage, 3 halted by a ceiling, 4 cancelled, 5 waits for a person,
+Exit codes: 0 completed, 1 failed, 2 wrong file or usage, 3 halted by a ceiling, 4 cancelled, 5 waits for a person, \
 6 home busy, 130 interrupted.
 
 Examples:
@@ -60,7 +69,7 @@ Without a terminal it lists the trees once. Ctrl-C leaves; the trees go on.
 Examples:
   spinney top --once";
 pub(super) const ATTACH: &str = "\
-Ctrl-C leaves; the tree goes on. It exits as the tree ends. Text that models stream is only shown by the process that
+Ctrl-C leaves; the tree goes on. It exits as the tree ends. Text that models stream is only shown by the process that \
 runs the tree.
 
 Examples:
@@ -71,7 +80,7 @@ Examples:
   spinney tree last --dot
   spinney tree --json";
 pub(super) const COSTS: &str = "\
-Every table sums up to what the tree spent, to the nano-dollar. `held` is what was set aside for the calls before they
+Every table sums up to what the tree spent, to the nano-dollar. `held` is what was set aside for the calls before they \
 ran; `saved` is what cached prompts saved against the price of plain input.
 
 Examples:
@@ -110,7 +119,7 @@ Examples:
 pub(super) const ANSWER_USAGE: &str = "spinney answer [OPTIONS] [ID] <QUESTION> <TEXT>";
 pub(super) const ANSWER: &str = "\
 Arguments:
-  [ID]        A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
+  [ID]        A tree's id, any unique prefix of it, or `last` (default: last)
   <QUESTION>  The question's number
   <TEXT>      The answer; `yes` approves a tool
 
@@ -120,7 +129,7 @@ Examples:
 pub(super) const SEND_USAGE: &str = "spinney send [OPTIONS] [ID] <AGENT> <TEXT>";
 pub(super) const SEND: &str = "\
 Arguments:
-  [ID]     A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
+  [ID]     A tree's id, any unique prefix of it, or `last` (default: last)
   <AGENT>  Which agent
   <TEXT>   The message
 

@@ -11,14 +11,16 @@ use spinney_drivers::providers::usual_key_env;
 use spinney_kernel::definition::ModelProvider;
 
 use crate::exit::Exit;
+use crate::paint::width_of;
 use crate::source::plain;
+use crate::terminal::Terminal;
 use crate::{args, hint, out};
 
 /// The file in a folder that is named without one.
 const FILE: &str = "tree.yaml";
 const SCHEMA: &str = "tree-file.schema.json";
 
-pub(super) fn init(home: &Path, args: &args::Init) -> Result<Exit> {
+pub(super) fn init(home: &Path, args: &args::Init, terminal: Terminal) -> Result<Exit> {
     let file = named(args.path.as_deref())?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -43,9 +45,14 @@ pub(super) fn init(home: &Path, args: &args::Init) -> Result<Exit> {
         (hint::command(home, &["run", &name]), "run it"),
         (hint::command(home, &["run", &name, "--set", "topic=lighthouses"]), "with another topic"),
     ];
-    let width = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
+    let width = next.iter().map(|(command, _)| width_of(command)).max().unwrap_or_default();
+    let longest = next.iter().map(|(_, what)| width + what.len() + 4).max().unwrap_or_default();
+    let fits = terminal.width.is_none_or(|columns| longest <= columns);
     for (command, what) in next.drain(..) {
-        out::line(&format!("  {command:<width$}  {what}"))?;
+        // A command that is broken over two lines cannot be pasted.
+        let line =
+            if fits { format!("  {command:<width$}  {what}") } else { format!("  {command}\n      {what}") };
+        out::line(&line)?;
     }
     match provider.map(|provider| (provider, usual_key_env(provider))) {
         Some((_, Some(variable))) => {
@@ -162,7 +169,5 @@ rules:
     say: A hedge or a small wood can be home to more than a hundred kinds of birds and insects.
   - when: { agent: lead }
     think_ms: 100
-    say: |-
-      This answer comes from a script, so it is always the same. The helper found: a small wood can be home to more
-      than a hundred kinds of animals. Name a provider in the tree file to get answers of your own.
+    say: Small woods are home to many birds and insects. A script says this; name a provider to ask a model.
 ";

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Exec(args) => exec::exec(home, *args, colour).await,
         Command::ExecGuard(args) => guard::guard(args).await,
         Command::Check(args) => check::check(home, &args),
-        Command::Init(args) => init::init(home, &args),
+        Command::Init(args) => init::init(home, &args, terminal),
         Command::Resume(args) => resume::resume(home, &args, terminal).await,
         Command::Ps(args) => ps::ps(home, &args, terminal).await,
         Command::Models(args) => models::models(&args, terminal),

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Preset, Shares};
 use spinney_kernel::record::{LeftOut, Tie};
 use spinney_kernel::words::{AgentId, Category, TreeId, grouped};
 
+use crate::exec::homes;
 use crate::exit::Exit;
 use crate::ids::{find, short};
 use crate::out::{self, Unwritten};
@@ -16,7 +17,7 @@ use crate::recall::{Recalled, Shared, recall};
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, open_home};
+use crate::{args, hint, open_home};
 
 const BAR_WIDTH_MAX: usize = 72;
 const LABEL_WIDTH: usize = 12;
@@ -59,6 +60,10 @@ struct CategoryRow {
 pub(super) fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
     let journal = open_home::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
+    if homes::is_of_exec(home) {
+        let show = hint::about(home, "show", tree, &[args.agent.as_str()]);
+        bail!("`{}` is part of a program outside, which has its own windows; its calls: {show}", args.agent);
+    }
     let recalled = recall(&journal, tree, &args.agent)?;
     let (rows, left_out) = (rows(&recalled), left_out(&recalled));
     if args.json {

@@ -171,7 +171,7 @@ impl Upstream {
             return Ok(());
         }
         let message = format!(
-            "there is no key for {}: set {} in your environment and start the run again",
+            "spinney: there is no key for {}: set {} in your environment and start the run again",
             api.base_url(),
             server.key_variable
         );

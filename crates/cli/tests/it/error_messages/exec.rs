@@ -35,9 +35,22 @@ fn a_run_that_cannot_go_on_says_what_can() {
         "spinney exec --resume last -- true",
         "spinney resume ffff",
         "spinney budget --add-usd 1",
+        "spinney window main",
+        "spinney show nobody",
+        "spinney files cat note.md",
         "spinney exec --prices-of nobody -- true",
         "spinney exec --models '' -- true",
         "spinney exec --tokens 99999999999999999 -- true",
     ];
     insta::assert_snapshot!(told(&stage, &lines));
+}
+
+/// A run that was interrupted goes on with `exec`, not with `resume`.
+#[test]
+fn a_run_that_was_interrupted_names_the_command_that_goes_on() {
+    let stage = Stage::new();
+    let program = stage.file("program.sh", "while read -r name value; do [ $name = PPid: ] && exec=$value; done < /proc/$PPID/status\nkill -TERM $exec; sleep 60\n");
+    let interrupted = typed(&stage, &format!("spinney exec -- sh {program}"));
+    assert_eq!(interrupted.code, Some(130), "{}", interrupted.err);
+    insta::assert_snapshot!(told(&stage, &["spinney resume", "spinney rm", "spinney unpause"]));
 }

@@ -135,3 +135,35 @@ fn a_run_that_fails_says_why_and_what_to_do() {
     ];
     insta::assert_snapshot!(told(&stage, &lines));
 }
+
+/// What `check` warns of is no error, and a run only finds it out late.
+#[test]
+fn a_file_that_runs_but_not_as_it_was_meant_is_warned_about() {
+    let stage = Stage::new();
+    stage.file("says.yaml", "rules: [ { say: done } ]");
+    let scripted = "provider: scripted, script: says.yaml";
+    let file = |name: &str, budget: &str, models: &str, agents: &str| {
+        let text = format!(
+            "name: test\ngoal: Try it.\nbudget: {{ {budget} }}\nmodels:\n  fast: {{ {scripted}, {PRICE} }}\n{models}agents:\n{agents}"
+        );
+        stage.file(name, &text);
+    };
+    let lead = "  lead: { model: fast }\n";
+    file("small.yaml", "cost_usd: 0.0001", "", lead);
+    file("unused.yaml", "cost_usd: 1", &format!("  slow: {{ {scripted}, {PRICE} }}\n"), lead);
+    let free = format!("  free: {{ {scripted} }}\n");
+    file("low.yaml", "cost_usd: 1, on_low: { downgrade: free }", &free, lead);
+    let spawns = "  lead: { model: fast, tools: [spawn_agent, write_file], subagents: [helper, writer] }\n  helper: { model: fast, tools: [spawn_agent], subagents: [writer] }\n  writer: { model: fast, tools: [write_file] }\nentry: lead\n";
+    file("never.yaml", "cost_usd: 1", "", spawns);
+    let alone = "  lead: { model: fast }\n  helper: { model: fast }\nentry: lead\n";
+    file("alone.yaml", "cost_usd: 1", "", alone);
+    let step = "  lead: { model: fast }\n  helper: { model: fast }\npipeline: { steps: [ { agent_id: lead, task_description: x } ] }\n";
+    file("step.yaml", "cost_usd: 1", "", step);
+    let warned = ["small", "unused", "low", "never", "alone", "step"].map(|name| {
+        let ended = super::typed(&stage, &format!("spinney check {name}.yaml"));
+        assert!(ended.out.contains("warning: "), "{name}: {}{}", ended.out, ended.err);
+        let until_summary = ended.out.split("\n\n  tree ").next().unwrap_or_default();
+        format!("$ spinney check {name}.yaml\n{until_summary}\n")
+    });
+    insta::assert_snapshot!(warned.join("\n"));
+}

@@ -178,8 +178,7 @@ fn a_paused_tree_and_one_with_branches_say_what_is_in_the_way() {
     done(&stage, &format!("spinney pause {origin}"));
     let again = told_by(&stage, &format!("spinney pause {origin}"));
     done(&stage, &format!("spinney cancel {origin}"));
-    let over = [format!("spinney checkpoint rollback one"), format!("spinney rm {origin}")];
-    let over = over.map(|line| told_by(&stage, &line)).join("\n");
+    let over = told(&stage, &["spinney checkpoint rollback one", &format!("spinney rm {origin}")]);
     let told = format!("{again}\n{over}");
     insta::assert_snapshot!(told.replace(&origin, "[tree]"));
 }
