@@ -19,19 +19,36 @@ pub(crate) use self::looking::{
 use crate::exec::program;
 use crate::hint;
 
+/// The options of every command, below its own.
+const GLOBAL: &str = "Global options";
+
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]
 #[command(name = "spinney", version, propagate_version = true, max_term_width = 100, after_help = help::TOP)]
 pub(crate) struct Args {
     /// The home folder, where trees are stored (default: the nearest .spinney in this folder or above that is yours,
     /// or else ./.spinney)
-    #[arg(long, global = true, env = hint::HOME_VARIABLE, value_name = "DIR", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = hint::HOME_VARIABLE,
+        value_name = "DIR",
+        hide_env_values = true,
+        help_heading = GLOBAL
+    )]
     pub(crate) home: Option<PathBuf>,
     /// Colours in output for people; NO_COLOR turns them off, too
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t = ColorChoice::Auto,
+        value_name = "WHEN",
+        help_heading = GLOBAL
+    )]
     pub(crate) color: ColorChoice,
     /// Continue although confirmed commits are missing from the journal; keeps a copy of what was found
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) accept_loss: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -224,7 +241,8 @@ pub(crate) fn suggest(error: &mut clap::Error) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(" exec "),
         _ => false,
     };
-    if is_of_exec && error.kind() == ErrorKind::UnknownArgument {
+    let is_alone = !std::env::args_os().any(|word| word == "--");
+    if is_of_exec && is_alone && error.kind() == ErrorKind::UnknownArgument {
         let tip = "write `--` before the program and its arguments".into();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }

@@ -216,7 +216,10 @@ impl Fold<'_> {
         let definition = self.world.definition();
         let role = definition.roles.get(&charter.role);
         let Some(turns) = role.and_then(|role| role.turns.as_ref()) else {
-            bail!("agent `{}` takes no turns by itself: it has no context and no window", self.agent)
+            bail!(
+                "agent `{}` takes no turns by itself, so it has no context and no window: name one that does; the command `tree` lists all",
+                self.agent
+            )
         };
         let because = window.size().map(|size| {
             match Because::of(definition, &charter.role, &charter.model, &charter.on_low, size) {

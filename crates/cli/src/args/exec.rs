@@ -32,13 +32,13 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model)]
     pub(crate) models: Vec<String>,
     /// What happens to a call that no ceiling allows
-    #[arg(long, value_enum, default_value_t = LimitPolicy::Wait)]
+    #[arg(long, value_enum, default_value_t = LimitPolicy::Wait, value_name = "WHAT")]
     pub(crate) on_limit: LimitPolicy,
     /// How long a call waits for a higher ceiling before its program gets an error
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub(crate) halt_wait: TimeSpan,
     /// What happens first to a call that does not fit
-    #[arg(long, value_enum, default_value_t = LowPolicy::Halt)]
+    #[arg(long, value_enum, default_value_t = LowPolicy::Halt, value_name = "WHAT")]
     pub(crate) on_low: LowPolicy,
     /// The price of a model in dollars per million tokens: NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]; may be repeated
     #[arg(long, value_name = "PRICE", value_parser = price)]

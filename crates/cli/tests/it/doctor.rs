@@ -202,6 +202,32 @@ fn a_model_that_fails_says_why_and_what_to_do() {
     "#);
 }
 
+/// The other failures of a provider, and what to do about each.
+#[test]
+fn every_failure_of_a_provider_has_its_remedy() {
+    let wants_key = Upstream::new(vec![Reply::error("401 Unauthorized", "", "no key")]);
+    let broke = Upstream::new(vec![Reply::error("402 Payment Required", "", "no credit")]);
+    let limits = Upstream::new(vec![Reply::error("429 Too Many Requests", "", "slow down")]);
+    let fails = Upstream::new(vec![Reply::error("500 Internal Server Error", "", "oh no")]);
+    let unknown = Upstream::new(vec![Reply::error("404 Not Found", "", "no such model")]);
+    let stage = Stage::new();
+    let keyless = format!("provider: ollama, model: tiny, base_url: '{}', {PRICE}", wants_key.url);
+    let file = tree(
+        &stage,
+        &[
+            ("keyless", keyless),
+            ("broke", at(&broke)),
+            ("limited", at(&limits)),
+            ("fails", at(&fails)),
+            ("unknown", at(&unknown)),
+        ],
+    );
+    let ended = doctor(&stage, &[&file]);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    let text = shown(&ended, &stage, &[&wants_key, &broke, &limits, &fails, &unknown]);
+    insta::assert_snapshot!(text);
+}
+
 /// Without calls no request is made: only keys and connections are checked.
 #[test]
 fn no_calls_only_looks_whether_somebody_answers() {

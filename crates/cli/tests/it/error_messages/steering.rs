@@ -204,3 +204,41 @@ fn a_home_that_another_process_has_open_is_not_opened_twice() {
     running.kill();
     insta::assert_snapshot!(told);
 }
+
+/// The root of a pipeline only stands for its steps.
+#[test]
+fn a_pipeline_is_no_agent_to_talk_to() {
+    let stage = Stage::new();
+    let tree = stage.tree("", SAYS);
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(&tree, text + "pipeline: { steps: [ { id: colour, ask: Which colour? } ] }\n").unwrap();
+    assert_eq!(typed(&stage, "spinney run tree.yaml").code, Some(5));
+    done(&stage, "spinney checkpoint make pipeline --name whole");
+    let lines = [
+        "spinney send pipeline hi",
+        "spinney checkpoint rollback whole",
+        "spinney show pipeline",
+        "spinney window pipeline",
+        "spinney refresh pipeline",
+        "spinney show colour",
+    ];
+    insta::assert_snapshot!(told(&stage, &lines));
+}
+
+#[test]
+fn what_is_too_long_or_used_up_is_named_with_its_limit() {
+    let stage = Stage::new();
+    let tree = stage.tree("ask_human", ASKS);
+    let text = fs::read_to_string(&tree).unwrap();
+    let text = text.replace("model: fast,", "model: fast, limits: { max_steps: 1 },");
+    fs::write(&tree, text.replace("cost_usd: 1", "cost_usd: 1, wrap_up: off")).unwrap();
+    assert_eq!(typed(&stage, "spinney run tree.yaml").code, Some(5));
+    done(&stage, "spinney checkpoint make lead --name one");
+    let lines = [
+        "spinney send lead $(head -c 70000 /dev/zero | tr '\\0' x)",
+        "spinney answer 2 $(head -c 70000 /dev/zero | tr '\\0' x)",
+        "spinney cancel --reason $(head -c 70000 /dev/zero | tr '\\0' x)",
+        "spinney checkpoint rollback one",
+    ];
+    insta::assert_snapshot!(told(&stage, &lines));
+}
