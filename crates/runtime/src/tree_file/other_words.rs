@@ -26,8 +26,8 @@ const WORDS: &[(&str, &str)] = &[
     ("default_tools", "`tools`"),
     ("system_prompt", "`prompt`"),
     ("instructions", "`prompt`"),
-    ("trace_id", "nothing: the tree's id is the trace id, and it is drawn"),
-    ("chain_id", "nothing: the tree's id is drawn"),
+    ("trace_id", "the tree's id, which Spinney draws: delete it"),
+    ("chain_id", "the tree's id, which Spinney draws: delete it"),
     ("thread_id", "`thread`"),
     // windows
     ("model_max_tokens", "a model's `context`"),

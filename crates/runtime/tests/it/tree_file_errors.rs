@@ -403,3 +403,57 @@ fn l32_keys_of_a_providers_model_are_checked() {
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { 'x y': TEAM } }"), @"tree.yaml:3:64: `x y` is no name of a header: write letters, digits and dashes");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { x-team: trees } }"), @"tree.yaml:3:65: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
 }
+
+/// Every word of another system that we have under another name. The ones that name a key of ours are right about it.
+#[test]
+fn every_word_of_another_system_is_translated() {
+    let words = [
+        "max_cost_usd",
+        "max_budget_usd",
+        "max_retries_total",
+        "max_steps_total",
+        "max_tokens",
+        "resource_budget",
+        "timeout_ms",
+        "timeout_s",
+        "max_subagent_depth",
+        "max_depth",
+        "max_children",
+        "max_output_size",
+        "max_parallel_agents",
+        "subagent_allowed_models",
+        "default_tools",
+        "system_prompt",
+        "instructions",
+        "trace_id",
+        "chain_id",
+        "thread_id",
+        "model_max_tokens",
+        "max_context_tokens",
+        "shared_cw_max_tokens",
+        "max_output_tokens",
+        "run_single_turn",
+        "run_task",
+        "process_message",
+        "master_agent",
+        "task",
+    ];
+    let told = words.map(|word| edited("goal: Compare.", &format!("goal: Compare.\n{word}: 1")) + "\n");
+    insta::assert_snapshot!(told.concat());
+}
+
+#[test]
+fn a_file_beyond_a_bound_names_the_bound() {
+    let deep = format!("name: {}x{}\n", "[".repeat(60), "]".repeat(60));
+    let deep_json = format!("{{\"name\": {}1{}}}", "[".repeat(60), "]".repeat(60));
+    let outputs: String = (0..1_025)
+        .map(|n| format!("    - {{ agent_id: writer, task_description: x, output_to: v{n} }}\n"))
+        .collect();
+    let outputs = GOOD
+        .replace("entry: lead", &format!("limits: {{ agents: 2000 }}\npipeline:\n  steps:\n{outputs}"))
+        .replacen("limits: { depth: 3 }\n", "", 1);
+    let low =
+        edited("budget: { cost_usd: 0.50, timeout: 5m }", "budget: { cost_usd: 0.50, on_low: downgrade }");
+    let told = [error(&deep), told_of("tree.json", &deep_json), error(&outputs), low];
+    insta::assert_snapshot!(told.join("\n"));
+}
