@@ -20,6 +20,7 @@ use spinney_server::gateway::{
     Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, OnLimit, PendingCalls, RaiseHint,
     UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
 };
+use tokio::time::sleep;
 
 use super::run::listen;
 use crate::args::{self, ColorChoice, LimitPolicy};
@@ -37,13 +38,14 @@ use crate::ids::short;
 use crate::result::{Outcome, failed};
 use crate::screen::Style;
 use crate::terminal::Terminal;
-use crate::wording::counted;
 use crate::{open_home, out};
 
 /// How long calls may take to end after the program has: the provider's last word says what they cost.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 /// The same after an interrupt.
 const LAST_CALLS_INTERRUPTED: Duration = Duration::from_secs(5);
+/// A wait for them that is shorter is not worth a line.
+const NOTED_AFTER: Duration = Duration::from_secs(1);
 /// Two interrupts within this time end everything at once.
 const TWICE: Duration = Duration::from_secs(5);
 
@@ -101,16 +103,19 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         Err(error) => Err(error),
     };
     let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
-    let running = gateway.calls() as u64;
-    if running > 0 && !args.json {
-        let (calls, time) = (counted(running, "call"), Millis(patience.as_millis() as u64));
-        out::note(&format!(
-            "spinney: waiting for the end of {calls}, to know what they cost (at most {time:#})"
-        ));
-    }
     let enough = async {
+        let slow = async {
+            sleep(NOTED_AFTER).await;
+            if !args.json {
+                let most = Millis(patience.as_millis() as u64);
+                out::note(&format!(
+                    "spinney: waiting for the last calls to end, to know what they cost (at most {most:#})"
+                ));
+            }
+            sleep(patience.saturating_sub(NOTED_AFTER)).await;
+        };
         tokio::select! {
-            () = tokio::time::sleep(patience) => {}
+            () = slow => {}
             () = signals.again() => {}
         }
     };
