@@ -169,7 +169,10 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
             row.push(Ink::Dim, &format!(" of {shown}"));
         }
         if resource != Resource::Cost {
-            row.push(Ink::Dim, if resource == Resource::Tokens { " tokens" } else { " steps" });
+            let unit = if resource == Resource::Tokens { " token" } else { " step" };
+            row.push(Ink::Dim, unit);
+            // The last number that was said.
+            row.push(Ink::Dim, if limit.unwrap_or(spent) == 1 { "" } else { "s" });
         }
         if let Some(limit) = limit.filter(|_| resource != Resource::Steps) {
             row.push(Ink::Plain, " ");
