@@ -54,18 +54,16 @@ pub(crate) async fn first_token(stream: &mut TcpStream, request: &[u8], format: 
     first.unwrap().as_nanos() as f64
 }
 
-/// Sends a request and reads the whole response, whose bytes it counts.
-pub(crate) async fn read_all(stream: &mut TcpStream, request: &[u8]) -> usize {
+/// Sends a request and reads the whole response.
+pub(crate) async fn read_all(stream: &mut TcpStream, request: &[u8]) {
     stream.write_all(request).await.unwrap();
-    let (mut buffer, mut count, mut last) = (vec![0; 16 * 1024], 0, Vec::new());
+    let (mut buffer, mut last) = (vec![0; 16 * 1024], Vec::new());
     while !last.ends_with(END) {
         let read = stream.read(&mut buffer).await.unwrap();
-        assert!(read > 0, "the response broke off after {count} bytes");
-        count += read;
+        assert!(read > 0, "the response broke off");
         last.extend_from_slice(&buffer[read.saturating_sub(END.len())..read]);
         last.drain(..last.len().saturating_sub(END.len()));
     }
-    count
 }
 
 /// Sends a request and reads until some bytes were here.
