@@ -57,7 +57,7 @@ async fn streams_per_second(target: &Target, format: Format, round: usize) -> f6
         streams.spawn(async move {
             let request = target.request(format, &format.body(round * STREAMS + stream, BODY_BYTES));
             let mut connection = target.connect().await;
-            read_all(&mut connection, &request).await
+            read_all(&mut connection, &request).await;
         });
     }
     streams.join_all().await;
