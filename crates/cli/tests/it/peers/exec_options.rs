@@ -1,10 +1,11 @@
 //! What people allow a program, as Claude Code and Codex take it.
 
 use serde_json::json;
+use spinney_kernel::budget::Usage;
 
 use super::exec::{assert_bill, exec, exec_with};
 use super::outside::{DONE, Program, ended};
-use crate::provider::{Exchange, Provider};
+use crate::provider::{Answer, Exchange, Provider};
 use crate::stage::Stage;
 
 #[test]
@@ -113,4 +114,35 @@ fn a_real_program_finishes_with_smaller_caps() {
         );
         assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
     }
+}
+
+/// Codex compacts its context with a call like any other: it has an output cap and is on the bill, and the program goes on
+/// with what it got.
+#[test]
+fn the_compaction_of_codex_is_a_call_on_the_bill() {
+    const SUMMARY: &str = "YSBzdW1tYXJ5";
+    let program = Program::Codex;
+    let (stage, provider) = (
+        Stage::new(),
+        Provider::new(move |question| {
+            let used = |input, output| Usage { input, output, ..Usage::default() };
+            if question.is_compaction() {
+                Answer::says(SUMMARY, used(20_011, 97))
+            } else if question.asked.text.contains(SUMMARY) {
+                Answer::says(DONE, used(7_001, 31))
+            } else {
+                program.runs(Answer::says("It looks around.", used(20_003, 53)), "echo here")
+            }
+        }),
+    );
+    let more = ["-c", "model_auto_compact_token_limit=10000"];
+    let ended = ended(exec_with(&stage, program, &provider, &["--budget-usd", "5"], &more));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains(DONE), "{ended:?}");
+    let answered = provider.answered();
+    let compactions = answered.iter().filter(|(question, _)| question.is_compaction());
+    let caps: Vec<_> =
+        compactions.map(|(question, _)| question.asked.body["max_output_tokens"].as_u64()).collect();
+    assert_eq!((answered.len(), caps), (3, vec![Some(32_000)]));
+    assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
 }

@@ -25,6 +25,11 @@ pub(crate) struct Question {
 }
 
 impl Question {
+    /// Whether a program wants its context in a shorter form (responses only).
+    pub(crate) fn is_compaction(&self) -> bool {
+        list(&self.asked.body["input"]).last().is_some_and(|item| item["type"] == "compaction_trigger")
+    }
+
     pub(super) fn read(asked: &Asked, format: WireFormat) -> Self {
         let (asked, body) = (asked.clone(), &asked.body);
         let turns = match format {

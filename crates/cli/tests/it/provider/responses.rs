@@ -26,6 +26,13 @@ pub(super) fn stream(question: &Question, answer: &Answer) -> String {
                 let text = &item["content"][0]["text"];
                 json!({ "type": "response.output_text.delta", "item_id": id, "output_index": index, "content_index": 0, "delta": text })
             }
+            // It comes as a whole.
+            "compaction" => {
+                events.push(
+                    json!({ "type": "response.output_item.done", "output_index": index, "item": item }),
+                );
+                continue;
+            }
             "custom_tool_call" => {
                 started["input"] = "".into();
                 json!({ "type": "response.custom_tool_call_input.delta", "item_id": id, "output_index": index, "delta": item["input"] })
@@ -57,6 +64,10 @@ fn response(question: &Question, status: &str) -> Value {
 }
 
 fn items(question: &Question, answer: &Answer) -> Vec<Value> {
+    if question.is_compaction() {
+        let id = format!("cmp_{:04}", question.turns);
+        return vec![json!({ "type": "compaction", "id": id, "encrypted_content": answer.text })];
+    }
     let text = (!answer.text.is_empty()).then(|| {
         let content = json!([{ "type": "output_text", "text": answer.text, "annotations": [] }]);
         let id = format!("msg_{:04}", question.turns);
