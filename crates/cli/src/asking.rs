@@ -205,7 +205,7 @@ impl Asking {
     pub(crate) fn end(&mut self) -> bool {
         let was_in_view = self.person == Person::View;
         if was_in_view {
-            out::note("questions stay open: answer them with `spinney answer`");
+            out::note("questions stay open: the commands below answer them, from any terminal");
         }
         (self.person, self.current) = (Person::Absent, None);
         was_in_view

@@ -111,7 +111,9 @@ fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
     let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
     terminal.until("\n> ▏");
     terminal.send("\u{4}");
-    terminal.until("answer them with `spinney answer`");
+    terminal.until("questions stay open");
+    terminal.until_hidden("\n> ▏");
+    terminal.until("spinney answer");
     assert_eq!(open(&stage).len(), 2);
     cancelled(&stage, terminal);
 

@@ -281,6 +281,11 @@ impl EmulatedScreen {
             "?7l" => self.wraps = false,
             "?7h" => self.wraps = true,
             "K" => self.lines[self.row].truncate(self.column),
+            "2K" => {
+                self.lines[self.row].clear();
+                self.continued.remove(&(self.row + 1));
+            }
+            "B" => self.row = (self.row + 1).min(self.lines.len() - 1),
             "J" => {
                 self.lines[self.row].truncate(self.column);
                 self.lines.truncate(self.row + 1);
