@@ -156,7 +156,12 @@ impl LiveTree {
                         &format!("{before}{}", tail(&shown, room.saturating_sub(before.chars().count()))),
                     )
                 }
-                Some(_) | None => Row::of(Ink::Dim, "asks model ").with(Ink::Plain, model.model.as_str()),
+                Some(_) | None => {
+                    let asks = |name: &str| Row::of(Ink::Dim, "asks model ").with(Ink::Plain, name);
+                    let (whole, name) = (asks(model.model.as_str()), model.model.as_str().rsplit('/').next());
+                    // Its end says more than its provider.
+                    if whole.width() <= room { whole } else { name.map_or(whole, asks) }
+                }
             },
             (Work::Tool(tool), _) => {
                 let asked = tool.ask.and_then(|ask| self.names.ask(agent, ask));
