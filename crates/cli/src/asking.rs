@@ -53,7 +53,7 @@ enum Input {
 /// What a person did.
 pub(crate) enum Typed {
     /// More or less of a line.
-    Some,
+    Part,
     Line(String),
     /// There will be no more.
     Ended,
@@ -193,7 +193,7 @@ impl Asking {
                 line.map_or(Typed::Ended, Typed::Line)
             }
             Some(Input::Keys(Some(keyboard))) => match keyboard.next().await {
-                Pressed::Changed => Typed::Some,
+                Pressed::Changed => Typed::Part,
                 Pressed::Entered(line) => Typed::Line(line),
                 Pressed::Ended => Typed::Ended,
             },

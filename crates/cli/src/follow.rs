@@ -123,7 +123,7 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
             // Whoever types an answer must see what they type.
             () = shown.tick(), if !asking.is_on_line() => shown.draw()?,
             typed = asking.next() => match typed {
-                Typed::Some => {
+                Typed::Part => {
                     asking.show_typed(shown);
                     shown.draw()?;
                 }

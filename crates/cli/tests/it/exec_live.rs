@@ -42,6 +42,7 @@ call 900 two | grep -o 'used [0-9]*'
 printf 'last, without an end'
 ";
     let mut terminal = live(&stage, &upstream, &["--budget-usd", "1"], script, (100, 24));
+    terminal.until("three\n");
     let halted = terminal.until("  spinney budget");
     let text = halted.lines().find(|line| line.contains("one \\u{1b}[2J")).unwrap();
     assert_eq!(text, "one \\u{1b}[2J\\u{1b}]0;title\\u{7} \\u{202e}");
@@ -75,6 +76,8 @@ call 100 one >&2
     let spinney = env!("CARGO_BIN_EXE_spinney");
     let line = format!("exec {spinney} exec --live --json --price m=0,1000 -- bash {program} > out");
     let mut terminal = stage.terminal_of("sh", &["-c", &line], (80, 24), &environment(&upstream));
+    // What it writes and what it calls come by two ways.
+    terminal.until("noted\n");
     let shown = terminal.until("asks model");
     assert!(shown.contains("noted\n") && shown.contains("● main"), "{shown}");
     assert!(!shown.contains("raw"), "{shown}");
