@@ -256,11 +256,12 @@ fn an_interrupted_run_can_be_resumed() {
         assert_eq!(again.code, Some(0), "{}", again.err);
     }
     let stage = Stage::new();
-    let script = "trap '' TERM INT\necho ready\nsleep NAP";
+    // Signals that come before one of them is handled count as one, so the second waits for the first.
+    let script = "trap 'echo interrupted' INT\ntrap '' TERM\necho ready\nwhile :; do sleep NAP & wait; done";
     let mut running = exec(&stage, &upstream, &[], script);
     running.until("ready");
     running.signal("INT");
-    running.signal("INT");
+    running.until("interrupted");
     running.signal("INT");
     assert_eq!(running.end().code, Some(130));
     assert!(!lives(&nap()));
