@@ -167,10 +167,14 @@ pub(crate) fn complain(text: &str) {
     note(&all);
 }
 
-/// Writes to standard error without a line break, before user input.
+/// Writes to standard error without a line break, before user input. Indented lines are values to approve: broken into
+/// lines of our own, one value could look like two.
 pub(crate) fn prompt(text: &str) {
+    let (text, width) = (inert(text), terminal::width_of_errors());
+    let fit = |line| if str::starts_with(line, ' ') { Cow::Borrowed(line) } else { fitted(line, width) };
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(fit).collect();
     let mut err = io::stderr().lock();
-    let _ = write!(err, "{}", inert(text)).and_then(|()| err.flush());
+    let _ = write!(err, "{}", lines.join("\n")).and_then(|()| err.flush());
 }
 
 #[cfg(test)]
