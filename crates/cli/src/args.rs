@@ -221,6 +221,22 @@ impl Command {
         }
     }
 
+    /// Whether it reads, prints and ends: it needs one thread.
+    pub(crate) const fn is_short(&self) -> bool {
+        matches!(
+            self,
+            Self::Ps(_)
+                | Self::Check(_)
+                | Self::Init(_)
+                | Self::Models(_)
+                | Self::Show(_)
+                | Self::Costs(_)
+                | Self::Files(_)
+                | Self::Window(_)
+                | Self::Completions(_)
+        )
+    }
+
     /// Whether its output is JSON and its last line a result, whatever happens.
     pub(crate) const fn ends_in_a_result(&self) -> bool {
         if let Self::Exec(exec) = self {

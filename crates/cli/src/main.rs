@@ -65,8 +65,14 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return unparsed(error),
     };
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = match builder.worker_threads(spinney::worker_threads()).enable_all().build() {
+    let mut builder = if args.command.is_short() {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(spinney::worker_threads());
+        builder
+    };
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             out::complain(&format!("cannot start: {error}"));

@@ -57,8 +57,16 @@ pub(crate) const fn is_hostile(c: char) -> bool {
     }
 }
 
+/// Whether each character takes one byte and one column. Nearly every text is like that, and this is quick to find out.
+pub(crate) fn is_printable_ascii(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 /// Escapes every hostile character, as `\u{202e}`: visible, and without effect.
 pub(crate) fn inert(text: &str) -> Cow<'_, str> {
+    if is_printable_ascii(text) {
+        return Cow::Borrowed(text);
+    }
     escaped(text, |inert, c| {
         let _ = write!(inert, "\\u{{{:x}}}", u32::from(c));
     })
@@ -100,6 +108,17 @@ fn fitted(text: &str, width: Option<usize>) -> Cow<'_, str> {
 /// Writes a row to standard output, unbuffered. Its text is inert already.
 pub(crate) fn row(row: &Row, terminal: Terminal) -> Result<(), Unwritten> {
     write_line(&row.painted(terminal.colour))
+}
+
+/// Writes rows to standard output, all at once.
+pub(crate) fn rows(rows: impl IntoIterator<Item = Row>, terminal: Terminal) -> Result<(), Unwritten> {
+    let mut text = String::new();
+    for row in rows {
+        row.paint(terminal.colour, &mut text);
+        text.push('\n');
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Unwritten)
 }
 
 /// Writes a text to standard output, wrapped between words where the terminal ends; further lines are indented.

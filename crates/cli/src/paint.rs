@@ -1,11 +1,12 @@
 //! Lines of text with colours and a known width. Text that enters one is made inert and stays on its line, so a row
 //! can be cut, padded and written without looking at its content again.
 
+use std::borrow::{Borrow, Cow};
 use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::out::inert;
+use crate::out::{inert, is_printable_ascii};
 
 /// What a piece of text means; its colour follows from that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,24 +65,33 @@ impl Row {
 
     pub(crate) fn push(&mut self, ink: Ink, text: &str) {
         let text = on_one_line(text);
+        self.width += width_of(&text);
+        self.add(ink, &text);
+    }
+
+    /// Adds text that is inert, and whose width is counted already.
+    fn add(&mut self, ink: Ink, text: &str) {
         if text.is_empty() {
             return;
         }
-        self.width += width_of(&text);
         match self.spans.last_mut() {
-            Some((last, spans)) if *last == ink => spans.push_str(&text),
-            Some(_) | None => self.spans.push((ink, text)),
+            Some((last, span)) if *last == ink => span.push_str(text),
+            Some(_) => self.spans.push((ink, text.to_owned())),
+            // Most rows are cells of a table, with one span.
+            None => self.spans = vec![(ink, text.to_owned())],
         }
     }
 
-    pub(crate) fn joined(mut self, other: Self) -> Self {
+    pub(crate) fn joined(mut self, other: impl Borrow<Self>) -> Self {
         self.append(other);
         self
     }
 
-    pub(crate) fn append(&mut self, other: Self) {
-        for (ink, text) in other.spans {
-            self.push(ink, &text);
+    pub(crate) fn append(&mut self, other: impl Borrow<Self>) {
+        let other = other.borrow();
+        self.width += other.width;
+        for (ink, text) in &other.spans {
+            self.add(*ink, text);
         }
     }
 
@@ -122,29 +132,36 @@ impl Row {
     }
 
     pub(crate) fn painted(&self, colour: bool) -> String {
-        if !colour {
-            return self.text().trim_end().to_owned();
-        }
         let mut painted = String::new();
+        self.paint(colour, &mut painted);
+        painted
+    }
+
+    /// Adds it to a text.
+    pub(crate) fn paint(&self, colour: bool, painted: &mut String) {
+        let start = painted.len();
         for (ink, text) in &self.spans {
-            match ink.code() {
+            match ink.code().filter(|_| colour) {
                 Some(code) => {
                     let _ = write!(painted, "\u{1b}[{code}m{text}\u{1b}[0m");
                 }
                 None => painted.push_str(text),
             }
         }
-        painted
+        if !colour {
+            painted.truncate(start + painted[start..].trim_end().len());
+        }
     }
 }
 
 /// A text without anything that a terminal acts on, line breaks and tabs included.
-fn on_one_line(text: &str) -> String {
-    inert(text).replace(['\n', '\t'], " ")
+fn on_one_line(text: &str) -> Cow<'_, str> {
+    let text = inert(text);
+    if text.contains(['\n', '\t']) { text.replace(['\n', '\t'], " ").into() } else { text }
 }
 
 pub(crate) fn width_of(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    if is_printable_ascii(text) { text.len() } else { UnicodeWidthStr::width(text) }
 }
 
 /// The beginning of a text that fits, with an ellipsis in the last column if something is missing.

@@ -60,15 +60,19 @@ impl Table {
     }
 
     pub(crate) fn write(&self, terminal: Terminal) -> Result<(), Unwritten> {
-        self.lines(terminal.width).iter().try_for_each(|line| out::row(line, terminal))
+        out::rows(self.each_line(terminal.width), terminal)
     }
 
     /// The whole table in lines of at most this width.
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Row> {
+        self.each_line(width).collect()
+    }
+
+    fn each_line(&self, width: Option<usize>) -> impl Iterator<Item = Row> {
         let widths = self.widths(width);
         let titles = self.columns.iter().map(|column| Row::of(Ink::Dim, column.title)).collect::<Vec<_>>();
-        let rows = [&titles].into_iter().chain(&self.rows);
-        rows.map(|cells| self.line(cells, &widths)).collect()
+        let titles = self.line(&titles, &widths);
+        std::iter::once(titles).chain(self.rows.iter().map(move |cells| self.line(cells, &widths)))
     }
 
     fn line(&self, cells: &[Row], widths: &[Option<usize>]) -> Row {
@@ -77,11 +81,14 @@ impl Table {
         let shown = self.columns.iter().zip(widths).enumerate();
         for (at, column, width) in shown.filter_map(|(at, (column, width))| Some((at, column, (*width)?))) {
             line = line.padded(start);
-            let cell = cells.get(at).cloned().unwrap_or_default().cut(width);
-            if column.align == Align::Right {
-                line = line.padded(start + width - cell.width());
+            if let Some(cell) = cells.get(at) {
+                let cut = (cell.width() > width).then(|| cell.clone().cut(width));
+                let cell = cut.as_ref().unwrap_or(cell);
+                if column.align == Align::Right {
+                    line = line.padded(start + width - cell.width());
+                }
+                line.append(cell);
             }
-            line.append(cell);
             start += width + GAP;
         }
         line

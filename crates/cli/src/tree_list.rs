@@ -16,8 +16,8 @@ use spinney_store::SqliteJournal;
 
 use crate::control::{Running, running};
 use crate::exec::homes;
+use crate::open_home;
 use crate::paint::Ink;
-use crate::{open_home, out};
 
 /// Files that changed more recently are read again: a later write may leave the same time.
 const SETTLED_MS: i64 = 2_000;
@@ -75,6 +75,8 @@ pub(crate) struct Listing {
     pub(crate) trees: Vec<ListedTree>,
     /// Homes of which it is unknown which trees run.
     pub(crate) unknown: Vec<UnknownRunner>,
+    /// Why runs of `exec` cannot be read.
+    pub(crate) unreadable: Vec<String>,
 }
 
 /// Why it is unknown which trees of a home run.
@@ -98,7 +100,7 @@ pub(crate) struct TreeList {
 struct Run {
     home: Arc<Path>,
     files: Option<JournalFiles>,
-    trees: Vec<NamedHead>,
+    trees: Result<Vec<NamedHead>, String>,
 }
 
 #[derive(Clone)]
@@ -126,7 +128,10 @@ impl TreeList {
         for tree in found {
             let run = self.runs.entry(tree).or_insert_with(|| Run::new(&homes::home_of(&self.home, tree)));
             run.refresh().await;
-            listing.add(&run.home, run.trees.clone()).await;
+            match &run.trees {
+                Ok(trees) => listing.add(&run.home, trees.clone()).await,
+                Err(why) => listing.unreadable.push(why.clone()),
+            }
         }
         listing.trees.sort_by_key(|listed| (listed.head.started, listed.head.tree));
         Ok(listing)
@@ -143,28 +148,26 @@ impl TreeList {
 
 impl Run {
     fn new(home: &Path) -> Self {
-        Self { home: Arc::from(home), files: None, trees: Vec::new() }
+        Self { home: Arc::from(home), files: None, trees: Ok(Vec::new()) }
     }
 
-    /// Reads it again if it may have changed. A home that cannot be read is reported when it changes.
+    /// Reads it again if it may have changed.
     async fn refresh(&mut self) {
         let files = JournalFiles::now(&self.home);
         if files.is_settled() && self.files.as_ref() == Some(&files) {
             return;
         }
-        let is_known = self.files.replace(files) == self.files;
+        self.files = Some(files);
         let trees = match open_home::look(&self.home) {
             Ok(journal) => read(&journal).await,
-            // Its process died before it began, or it is being removed.
-            Err(_) if !homes::has_journal(&self.home) => Ok(Vec::new()),
             Err(error) => Err(error),
         };
-        self.trees = trees.unwrap_or_else(|error| {
-            if !is_known {
-                out::complain(&format!("{error:#}"));
-            }
-            Vec::new()
-        });
+        self.trees = match trees {
+            Ok(trees) => Ok(trees),
+            // Its process died before it began, or it is being removed.
+            Err(_) if !homes::has_journal(&self.home) => Ok(Vec::new()),
+            Err(error) => Err(format!("{error:#}")),
+        };
     }
 }
 

@@ -21,7 +21,8 @@ const NAME_CHARS_MAX: usize = 28;
 const RESUMES_MAX: usize = 8;
 
 pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Result<Exit> {
-    let Listing { trees: listed, unknown } = TreeList::new(home).look().await?;
+    let Listing { trees: listed, unknown, unreadable } = TreeList::new(home).look().await?;
+    unreadable.iter().for_each(|why| out::complain(why));
     for unknown in unknown {
         out::note(&match unknown {
             UnknownRunner::Silent(pid) => format!(

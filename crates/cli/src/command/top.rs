@@ -35,8 +35,7 @@ const ENDED_MAX: usize = 8;
 pub(super) async fn top(home: &Path, args: &args::Top, terminal: Terminal) -> Result<Exit> {
     let mut top = Top { list: TreeList::new(home), followed: BTreeMap::new() };
     if args.once || !terminal.can_draw() {
-        let lines = top.look(home, terminal.width, usize::MAX).await?;
-        lines.iter().try_for_each(|line| out::row(line, terminal))?;
+        out::rows(top.look(home, terminal.width, usize::MAX).await?, terminal)?;
         return Ok(Exit::Completed);
     }
     loop {
@@ -64,10 +63,10 @@ impl Top {
         let listing = self.list.look().await?;
         let now = SystemClock::new().now_ms();
         let head = head(&listing);
-        let all = listing.trees.len();
+        let (all, unreadable) = (listing.trees.len(), listing.unreadable.len());
         let (ended, open): (Vec<ListedTree>, Vec<ListedTree>) =
             listing.trees.into_iter().partition(|listed| listed.head.state.is_over());
-        let room = height.saturating_sub(4).max(1);
+        let room = height.saturating_sub(5).max(1);
         let open: Vec<ListedTree> = open.into_iter().rev().take(room.min(TREES_MAX)).collect();
         let ended: Vec<ListedTree> = ended.into_iter().rev().take(ENDED_MAX.min(room - open.len())).collect();
         let shown: Vec<ListedTree> = open.into_iter().chain(ended).collect();
@@ -91,6 +90,11 @@ impl Top {
         }
         if all > shown.len() {
             lines.push(Row::of(Ink::Dim, &format!("… {} more", all - shown.len())));
+        }
+        if unreadable > 0 {
+            let runs = counted(unreadable as u64, "run");
+            let why = format!("{runs} of exec cannot be read: `{}` says why", command(home, &["ps"]));
+            lines.push(Row::of(Ink::Warn, &why));
         }
         Ok(lines)
     }
@@ -150,7 +154,7 @@ fn columns() -> Vec<Column> {
 }
 
 /// How many trees there are.
-fn head(Listing { trees, unknown }: &Listing) -> String {
+fn head(Listing { trees, unknown, .. }: &Listing) -> String {
     let (over, run) = (
         trees.iter().filter(|listed| listed.head.state.is_over()).count(),
         trees.iter().filter(|listed| listed.is_run).count(),

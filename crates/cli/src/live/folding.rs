@@ -30,17 +30,30 @@ pub(super) fn places(tree: &LiveTree, lines_max: usize) -> Vec<Place> {
     ranked.sort_unstable();
     // As many of them as fit: each may bring others above it, and lines that count the rest.
     let (mut fits, mut too_many) = (0, lines_max + 1);
-    let mut best = Vec::new();
+    let mut best = BTreeSet::new();
     while fits + 1 < too_many {
         let tried = fits.midpoint(too_many);
-        let laid_out = laid_out(tree, &with_ancestors(tree, ranked.iter().take(tried).map(|(_, _, ix)| *ix)));
-        if laid_out.len() <= lines_max {
-            (fits, best) = (tried, laid_out);
+        let shown = with_ancestors(tree, ranked.iter().take(tried).map(|(_, _, ix)| *ix));
+        if lines_of(tree, &shown) <= lines_max {
+            (fits, best) = (tried, shown);
         } else {
             too_many = tried;
         }
     }
-    best
+    laid_out(tree, &best)
+}
+
+/// How many lines these agents take with those that count the others, without looking at each of the others.
+fn lines_of(tree: &LiveTree, shown: &BTreeSet<AgentIx>) -> usize {
+    let mut seen = BTreeMap::<AgentIx, usize>::new();
+    for parent in shown.iter().filter_map(|ix| tree.agents.get(ix)?.parent) {
+        *seen.entry(parent).or_default() += 1;
+    }
+    let hides_some = |ix: &&AgentIx| {
+        let children = tree.agents.get(*ix).map_or(0, |note| note.children.len());
+        children > seen.get(*ix).copied().unwrap_or(0)
+    };
+    shown.len() + shown.iter().filter(hides_some).count()
 }
 
 fn with_ancestors(tree: &LiveTree, agents: impl Iterator<Item = AgentIx>) -> BTreeSet<AgentIx> {

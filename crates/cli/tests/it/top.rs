@@ -1,5 +1,7 @@
 //! `spinney top`: the trees of a home and the runs of `exec` in it, as they come and go.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::scripts::SAYS;
@@ -67,4 +69,20 @@ fn a_home_whose_only_run_was_removed_has_no_trees() {
         assert_eq!(listed.code, Some(0), "{}", listed.err);
         assert!(listed.out.contains("no trees yet"), "{}", listed.out);
     }
+}
+
+#[test]
+fn a_run_that_cannot_be_read_does_not_hide_the_others() {
+    let stage = Stage::new();
+    for _ in 0..2 {
+        assert_eq!(stage.spinney(&["exec", "--budget-usd", "1", "--", "true"]).code, Some(0));
+    }
+    let ids = ids(&stage);
+    fs::write(stage.home().join("exec").join(&ids[0]).join("journal.sqlite3"), "no database").unwrap();
+    let listed = stage.spinney(&["ps"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    assert!(listed.out.contains(&ids[1][..12]) && listed.err.contains("cannot read"), "{}", listed.err);
+    let top = stage.spinney(&["top", "--once"]);
+    assert_eq!(top.code, Some(0), "{}", top.err);
+    assert!(top.out.contains("1 run of exec cannot be read: `spinney ps` says why"), "{}", top.out);
 }

@@ -1,8 +1,10 @@
-//! A small pool of reader threads beside the writer, each with its own connection.
+//! A small pool of reader threads beside the writer, each with its own connection. Threads start when they are needed: most
+//! commands read a little, one read after the other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use futures::channel::oneshot;
@@ -12,26 +14,51 @@ use spinney_journal::{JournalFault, Reading};
 use super::look::Reader;
 use super::queue::Queue;
 
-/// Number of threads. All except the first open their connection on demand.
+/// Most threads. All except the first open their connection themselves.
 const READERS: usize = 4;
 
 type Job = Box<dyn FnOnce(Result<&mut Reader, JournalFault>) + Send>;
 
 pub(super) struct Readers {
+    home: PathBuf,
     queue: Arc<Queue<Job>>,
-    threads: Vec<JoinHandle<()>>,
+    /// Reads that have not ended.
+    open: Arc<AtomicUsize>,
+    threads: Mutex<Threads>,
+}
+
+struct Threads {
+    /// The connection of the first one, until it starts.
+    first: Option<Reader>,
+    started: Vec<JoinHandle<()>>,
+}
+
+/// A read that has not ended.
+struct OpenRead(Arc<AtomicUsize>);
+
+impl OpenRead {
+    fn begin(open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(open))
+    }
+}
+
+impl Drop for OpenRead {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Readers {
-    /// Opens a connection to the journal of a home, and starts the threads.
+    /// Opens a connection to the journal of a home.
     pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
-        let (queue, mut first) = (Arc::new(Queue::new()), Some(Reader::open(home)?));
-        let threads = (0..READERS).map(|_| {
-            let (queue, home, reader) = (Arc::clone(&queue), home.to_owned(), first.take());
-            std::thread::spawn(move || run(&queue, &home, reader))
-        });
-        let threads = threads.collect();
-        Ok(Self { queue, threads })
+        let threads = Threads { first: Some(Reader::open(home)?), started: Vec::new() };
+        Ok(Self {
+            home: home.to_owned(),
+            queue: Arc::new(Queue::new()),
+            open: Arc::default(),
+            threads: Mutex::new(threads),
+        })
     }
 
     /// Runs `read` on one snapshot.
@@ -40,23 +67,42 @@ impl Readers {
         read: impl Fn(&Connection) -> Result<T, JournalFault> + Send + 'static,
     ) -> Reading<T> {
         let (answer, answered) = oneshot::channel();
+        let open = OpenRead::begin(&self.open);
         let job = move |reader: Result<&mut Reader, JournalFault>| {
             // The caller may be gone.
             if !answer.is_canceled() {
-                let _ = answer.send(reader.and_then(|reader| reader.read(read)));
+                let found = reader.and_then(|reader| reader.read(read));
+                // Before the caller can read again: one that reads on and on needs one thread.
+                drop(open);
+                let _ = answer.send(found);
             }
         };
         match self.queue.push(Box::new(job)) {
-            Ok(()) => Box::pin(async move { answered.await.unwrap_or(Err(JournalFault::Closed)) }),
-            Err((_, fault)) => Box::pin(std::future::ready(Err(fault))),
+            Ok(()) => self.start_if_needed(),
+            Err((_, fault)) => return Box::pin(std::future::ready(Err(fault))),
         }
+        Box::pin(async move { answered.await.unwrap_or(Err(JournalFault::Closed)) })
+    }
+
+    /// Starts another thread if each has something to read.
+    fn start_if_needed(&self) {
+        let mut threads = self.threads();
+        if threads.started.len() < READERS && self.open.load(Ordering::SeqCst) > threads.started.len() {
+            let (queue, home, reader) = (Arc::clone(&self.queue), self.home.clone(), threads.first.take());
+            threads.started.push(std::thread::spawn(move || run(&queue, &home, reader)));
+        }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Readers {
     fn drop(&mut self) {
         self.queue.close();
-        for thread in self.threads.drain(..) {
+        let started = std::mem::take(&mut self.threads().started);
+        for thread in started {
             // A callback on one of these threads may drop the last handle; then the thread ends by itself.
             if thread.thread().id() != std::thread::current().id() {
                 // A thread that panicked has nothing left to do.
