@@ -66,8 +66,7 @@ pub(crate) fn raise(home: &Path, tree: TreeId, account: Option<&AgentId>, short:
 /// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
     if homes::is_of_exec(home) {
-        let words = ["exec", "--resume", &short(tree), "--", "PROGRAM"];
-        return command(home, &words);
+        return command(home, &["exec", "--resume", &short(tree)]);
     }
     if state == TreeState::Paused {
         return about(home, "resume", tree, &["--unpause"]);

@@ -14,7 +14,7 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
     /// The most that each sub-agent may cost (default: what is left)
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", requires = "program")]
     pub(crate) child_budget_usd: Option<Usd>,
     /// Most tokens, input and output together
     #[arg(long, value_name = "COUNT", value_parser = super::count)]
@@ -29,27 +29,27 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "COUNT", value_parser = parallel)]
     pub(crate) max_parallel: Option<u32>,
     /// Models that may be called, separated by commas; `*` at the end of a name stands for the rest (default: all)
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model, requires = "program")]
     pub(crate) models: Vec<String>,
     /// What happens to a call that no ceiling allows
-    #[arg(long, value_enum, default_value_t = LimitPolicy::Wait, value_name = "WHAT")]
+    #[arg(long, value_enum, default_value_t = LimitPolicy::Wait, value_name = "WHAT", requires = "program")]
     pub(crate) on_limit: LimitPolicy,
     /// How long a call waits for a higher ceiling before its program gets an error
-    #[arg(long, value_name = "TIME", default_value = "10m")]
+    #[arg(long, value_name = "TIME", default_value = "10m", requires = "program")]
     pub(crate) halt_wait: TimeSpan,
     /// What happens first to a call that does not fit
     #[arg(long, value_enum, default_value_t = LowPolicy::Halt, value_name = "WHAT")]
     pub(crate) on_low: LowPolicy,
     /// The price of a model in dollars per million tokens: NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]; may be repeated
-    #[arg(long, value_name = "PRICE", value_parser = price)]
+    #[arg(long, value_name = "PRICE", value_parser = price, requires = "program")]
     pub(crate) price: Vec<(String, Price)>,
     /// Whose prices apply to models at a base URL of your own
-    #[arg(long, value_name = "PROVIDER", value_parser = provider)]
+    #[arg(long, value_name = "PROVIDER", value_parser = provider, requires = "program")]
     pub(crate) prices_of: Option<String>,
     /// Keep only counts in the journal, and no requests and responses
-    #[arg(long)]
+    #[arg(long, requires = "program")]
     pub(crate) no_bodies: bool,
-    /// Continue the ledger of an earlier run
+    /// Continue the ledger of an earlier run, with its program or another one
     #[arg(
         long,
         value_name = "ID",
@@ -63,7 +63,7 @@ pub(crate) struct Exec {
     #[arg(long)]
     pub(crate) json: bool,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    #[arg(required_unless_present = "resume", last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
 }
 

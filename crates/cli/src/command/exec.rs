@@ -17,18 +17,19 @@ use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::record::Failure;
 use spinney_kernel::words::{Millis, TreeId};
 use spinney_server::gateway::{
-    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, OnLimit, PendingCalls, RaiseHint,
+    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, PendingCalls, RaiseHint,
     UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
 };
 use tokio::time::sleep;
 
 use super::run::listen;
-use crate::args::{self, ColorChoice, LimitPolicy};
+use crate::args::{self, ColorChoice};
 use crate::costs::Costs;
 use crate::exec::ending::{End, finish, root, settle};
 use crate::exec::environment::{AnthropicKey, AskedProgram, UserEnvironment};
 use crate::exec::homes;
 use crate::exec::notices::{notices, raise_command};
+use crate::exec::options::RunOptions;
 use crate::exec::program::{Program, ProgramStart, ProgramStreams, base_name, hide_from_programs};
 use crate::exec::report::ExecReport;
 use crate::exec::signals::{Asked, Signals};
@@ -71,22 +72,32 @@ pub(super) async fn exec(home: &Path, args: args::Exec, colour: ColorChoice) -> 
     ended.map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))
 }
 
-async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result<Exit> {
+async fn run(home: &Path, mut args: args::Exec, view_on: Option<Terminal>) -> Result<Exit> {
+    let resumed = args.resume.as_deref().map(|id| run_home(home, id)).transpose()?;
+    let user = UserEnvironment::read();
+    let options = match &resumed {
+        Some(path) if args.program.is_empty() => {
+            let (options, program) = RunOptions::read(path)?;
+            args.program = program;
+            options
+        }
+        Some(_) | None => RunOptions::of(&args, user.keys()),
+    };
     let Some((program, program_args)) = args.program.split_first() else {
         bail!("name a program after `--`")
     };
     hide_from_programs()?;
     let asked = AskedProgram::read(program, program_args)?;
     let open_files = allow_many_connections();
-    let user = UserEnvironment::read();
-    let ready = match &args.resume {
-        Some(id) => resume(home, id).await?,
-        None => start(home, &args, &user).await?,
+    let ready = match resumed {
+        Some(path) => resume(path).await?,
+        None => start(home, &args, &options, &user).await?,
     };
     let listening = listen(&ready.path)?;
     let given_up = Arc::new(AtomicBool::new(false));
-    let settings = settings(&ready, &args, &user);
-    let notices = notices(ready.home.clone(), ready.tree.id(), &args, view_on, Arc::clone(&given_up));
+    let settings = settings(&ready, &options, &user);
+    let notices =
+        notices(ready.home.clone(), ready.tree.id(), options.on_limit(), view_on, Arc::clone(&given_up));
     let gateway =
         Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices).await?;
     let server = listening.serve(Arc::clone(&ready.opened), ready.tree.clone());
@@ -120,7 +131,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         }
     };
     let requests = gateway.requests();
-    gateway.close(enough).await;
+    let refused = gateway.close(enough).await;
     if let Some(view) = view {
         view.end().await;
     }
@@ -145,8 +156,17 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
     let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
     let costs = Costs::read(ready.opened.journal().as_ref(), tree)?;
-    let report =
-        ExecReport { home: &ready.home, tree, look: &look, costs: &costs, limit, requests, exit, elapsed_ms };
+    let report = ExecReport {
+        home: &ready.home,
+        tree,
+        look: &look,
+        costs: &costs,
+        limit,
+        requests,
+        refused,
+        exit,
+        elapsed_ms,
+    };
     if args.json {
         report.write_json()?;
     } else {
@@ -167,7 +187,12 @@ fn allow_many_connections() -> Option<u64> {
 }
 
 /// Starts the tree of a new run.
-async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result<Ready> {
+async fn start(
+    home: &Path,
+    args: &args::Exec,
+    options: &RunOptions,
+    user: &UserEnvironment,
+) -> Result<Ready> {
     let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
     let path = homes::home_of(home, tree);
     homes::make(home)?;
@@ -180,6 +205,7 @@ async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result
         parallel: args.max_parallel,
         on_low: args.on_low.on_low(),
     };
+    options.keep(&path)?;
     let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
     let definition = exec_definition(&name, &goal(&args.program, user), &budget)?;
     let tree = match opened.start_as(tree, definition).await {
@@ -190,8 +216,8 @@ async fn start(home: &Path, args: &args::Exec, user: &UserEnvironment) -> Result
     Ok(Ready { home: home.to_owned(), path, opened, tree, pending_calls })
 }
 
-/// Continues the tree of an earlier run.
-async fn resume(home: &Path, id: &str) -> Result<Ready> {
+/// The home of an earlier run.
+fn run_home(home: &Path, id: &str) -> Result<PathBuf> {
     let path = homes::find(home, id)?;
     if !homes::is_of_exec(&path) {
         crate::ids::find(home, &open_home::look(home)?, id)?;
@@ -200,6 +226,11 @@ async fn resume(home: &Path, id: &str) -> Result<Ready> {
             crate::hint::command(home, &["resume", id])
         );
     }
+    Ok(path)
+}
+
+/// Continues the tree of an earlier run.
+async fn resume(path: PathBuf) -> Result<Ready> {
     let (opened, pending_calls) = open(&path)?;
     let head = crate::ids::find(&path, opened.journal().as_ref(), "last")?;
     let tree = match opened.resume(head.tree).await {
@@ -230,7 +261,7 @@ fn goal(program: &[OsString], user: &UserEnvironment) -> String {
     goal.chars().take(GOAL_CHARS_MAX).collect()
 }
 
-fn settings(ready: &Ready, args: &args::Exec, user: &UserEnvironment) -> GatewaySettings {
+fn settings(ready: &Ready, options: &RunOptions, user: &UserEnvironment) -> GatewaySettings {
     let (home, tree) = (ready.home.clone(), ready.tree.id());
     GatewaySettings {
         anthropic: UpstreamServer {
@@ -247,16 +278,13 @@ fn settings(ready: &Ready, args: &args::Exec, user: &UserEnvironment) -> Gateway
             key_variable: "OPENAI_API_KEY",
         },
         models: ModelRules {
-            allowed: args.models.clone(),
-            prices: args.price.iter().cloned().collect(),
-            prices_of: args.prices_of.clone(),
+            allowed: options.models.clone(),
+            prices: options.prices.clone(),
+            prices_of: options.prices_of.clone(),
         },
-        child_cost_nanos: args.child_budget_usd.map(|usd| usd.nanos()),
-        on_limit: match args.on_limit {
-            LimitPolicy::Wait => OnLimit::Wait(Duration::from_millis(args.halt_wait.ms())),
-            LimitPolicy::Stop => OnLimit::Stop,
-        },
-        bodies: if args.no_bodies { Bodies::Dropped } else { Bodies::Kept },
+        child_cost_nanos: options.child_cost_nanos,
+        on_limit: options.on_limit(),
+        bodies: if options.no_bodies { Bodies::Dropped } else { Bodies::Kept },
         waiting: WaitTimes::default(),
         upstream: Default::default(),
         raise_hint: RaiseHint::new(move |account, short| raise_command(&home, tree, account, short)),

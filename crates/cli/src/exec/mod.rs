@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod guard;
 pub(crate) mod homes;
 pub(crate) mod notices;
+pub(crate) mod options;
 pub(crate) mod program;
 pub(crate) mod report;
 pub(crate) mod signals;

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney_kernel::budget::Shortfall;
 use spinney_kernel::words::{AgentId, Millis, TreeId};
-use spinney_server::gateway::{Notice, OnNotice};
+use spinney_server::gateway::{Notice, OnLimit, OnNotice};
 
-use crate::args::{self, LimitPolicy};
 use crate::hint;
 use crate::live::{shows_command, view_width};
 use crate::out;
@@ -26,12 +25,14 @@ pub(crate) fn raise_command(home: &Path, tree: TreeId, account: &AgentId, short:
 pub(crate) fn notices(
     home: PathBuf,
     tree: TreeId,
-    args: &args::Exec,
+    on_limit: OnLimit,
     view_on: Option<Terminal>,
     given_up: Arc<AtomicBool>,
 ) -> OnNotice {
-    let waits = args.on_limit == LimitPolicy::Wait;
-    let halt_wait = Millis(args.halt_wait.ms());
+    let (waits, halt_wait) = match on_limit {
+        OnLimit::Wait(most) => (true, Millis(most.as_millis() as u64)),
+        OnLimit::Stop => (false, Millis(0)),
+    };
     Arc::new(move |notice| match notice {
         Notice::Halted { agent, account, short, large_cap } if waits => {
             let command = raise_command(&home, tree, &account, &short);

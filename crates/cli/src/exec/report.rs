@@ -8,10 +8,12 @@ use spinney::tree::Look;
 use spinney_kernel::budget::{Amounts, Resource, usd};
 use spinney_kernel::words::{AgentId, Millis, TreeId, grouped};
 use spinney_kernel::world::AgentView;
+use spinney_server::gateway::RefusedRequests;
 
 use crate::costs::{Costs, Sums};
 use crate::exit::Exit;
-use crate::hint::about;
+use crate::hint::{about, command};
+use crate::ids::short;
 use crate::out::{self, Unwritten};
 use crate::result::Spent;
 use crate::wording::counted;
@@ -28,6 +30,8 @@ pub(crate) struct ExecReport<'r> {
     pub(crate) limit: Option<u64>,
     /// What the program sent to the gateway.
     pub(crate) requests: u64,
+    /// What the gateway refused of it, or could not pass on.
+    pub(crate) refused: Option<RefusedRequests>,
     pub(crate) exit: Exit,
     pub(crate) elapsed_ms: u64,
 }
@@ -54,6 +58,12 @@ impl ExecReport<'_> {
                 "spinney: no request came to the gateway: does the program's own configuration name another address?",
             );
         }
+        if let Some(RefusedRequests { count, last }) = &self.refused {
+            let requests = counted(*count, "request");
+            let which = if *count == 1 { "" } else { ", the last" };
+            let message = last.message.trim_start_matches("spinney: ");
+            out::note(&format!("spinney: {requests} got an error of the gateway{which}: {message}"));
+        }
         let mut agents = self.agents();
         agents.sort_by_key(|(_, own)| std::cmp::Reverse(own.of(Resource::Cost)));
         if agents.len() > 1 {
@@ -68,10 +78,7 @@ impl ExecReport<'_> {
         }
         out::note(&format!("spinney: look at it with: {}", about(self.home, "events", self.tree, &[])));
         if matches!(self.exit, Exit::Halted | Exit::Interrupted) {
-            let resume = crate::hint::command(
-                self.home,
-                &["exec", "--resume", &crate::ids::short(self.tree), "--", "PROGRAM"],
-            );
+            let resume = command(self.home, &["exec", "--resume", &short(self.tree)]);
             out::note(&format!("spinney: go on with the same budget with: {resume}"));
         }
     }
@@ -87,6 +94,10 @@ impl ExecReport<'_> {
             })
         };
         let agents: Vec<_> = self.agents().iter().map(agent).collect();
+        let refused = self
+            .refused
+            .as_ref()
+            .map(|refused| json!({ "count": refused.count, "last": refused.last.message }));
         let result = json!({
             "type": "result",
             "tree": self.tree,
@@ -94,6 +105,7 @@ impl ExecReport<'_> {
             "exit_code": self.exit.code(),
             "spent": amounts(&self.spent()),
             "agents": agents,
+            "refused": refused,
             "elapsed_ms": self.elapsed_ms,
         });
         out::json(&result.to_string())

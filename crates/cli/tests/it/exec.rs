@@ -232,6 +232,65 @@ fn the_exit_code_is_the_programs_own_and_nothing_of_it_is_left() {
     assert!(none.err.contains("cannot start no-such-program-here"), "{}", none.err);
 }
 
+/// The printed command continues a run with its program and its options, such as prices; a program with the user's key in
+/// its arguments has to be named again.
+#[test]
+fn a_run_is_resumed_as_it_was_started() {
+    let upstream = Upstream::new(vec![used(100)]);
+    let stage = Stage::new();
+    let script = "call 100 one\nif [ -e second ]; then echo finished; exit; fi\ntouch second\necho ready\nexec sleep NAP";
+    let mut running = exec(&stage, &upstream, &["--budget-usd", "1", "--no-bodies"], script);
+    running.until("ready");
+    running.signal("INT");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.err);
+    let command = ended.err.split_once("the same budget with: ").unwrap().1.trim();
+    let environment = [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
+    let words: Vec<&str> = command.split(' ').collect();
+    assert_eq!(&words[..3], ["spinney", "exec", "--resume"]);
+    let other = stage.play_in(&[&words[1..], &["--no-bodies"]].concat(), &environment).end();
+    assert_eq!(other.code, Some(2), "{}", other.err);
+    let again = stage.play_in(&words[1..], &environment).end();
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(
+        again.out.contains("finished") && again.err.contains("spent $0.20 of $1.00 · 2 calls"),
+        "{}",
+        again.err
+    );
+
+    let stage = Stage::new();
+    let args = ["exec", "--", "bash", "-c", "echo ready; kill -INT $$; sleep 9", USER_KEY];
+    let interrupted = stage.play_in(&args, &environment).end();
+    assert_eq!(interrupted.code, Some(130), "{}", interrupted.err);
+    let refused = stage.play_in(&["exec", "--resume", "last"], &environment).end();
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(
+        refused.err.contains("the program of this run was not kept: name it after `--`"),
+        "{}",
+        refused.err
+    );
+}
+
+/// A program may hide the errors that it gets, so the report has the last one.
+#[test]
+fn the_report_has_what_the_gateway_refused() {
+    let upstream = Upstream::new(vec![used(100)]);
+    let stage = Stage::new();
+    let program =
+        stage.file("program.sh", &format!("{CALLS}\ncall 100 one >/dev/null\ncall 100 two >/dev/null"));
+    let no_price = [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
+    let ended = stage.play_in(&["exec", "--", "bash", &program], &no_price).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let expected = "spinney: 2 requests got an error of the gateway, the last: the price of model m at your own base URL is unknown: run with --prices-of anthropic";
+    assert!(ended.err.contains(expected), "{}", ended.err);
+    let ended = stage.play_in(&["exec", "--json", "--", "bash", &program], &no_price).end();
+    assert_eq!(ended.json().last().unwrap()["refused"]["count"], json!(2), "{}", ended.out);
+    // Without a key nothing goes up.
+    let ended = stage.play_in(&["exec", "--", "bash", &program], &[]).end();
+    assert!(ended.err.contains("2 requests got an error of the gateway, the last: "), "{}", ended.err);
+    assert!(ended.err.contains("ANTHROPIC_API_KEY"), "{}", ended.err);
+}
+
 /// Signals: one interrupts the program and keeps the run, two end everything at once.
 #[test]
 fn an_interrupted_run_can_be_resumed() {

@@ -64,7 +64,7 @@ impl OutsideRequest {
     pub(super) async fn run(self, run: Arc<Run>, client: Client) {
         let payer = match run.agents.payer(&run.tree, &self.caller).await {
             Ok(payer) => payer,
-            Err(error) => return self.refuse(&error, client).await,
+            Err(error) => return self.refuse(&run, &error, client).await,
         };
         let agent = payer.agent.clone();
         self.run_as(&run, &agent, client).await;
@@ -77,7 +77,7 @@ impl OutsideRequest {
         let Some(client) = run.retries.adopt(&retry, client) else { return };
         let held = match self.hold(run, agent).await {
             Ok(held) => held,
-            Err(error) => return self.refuse(&error, client).await,
+            Err(error) => return self.refuse(run, &error, client).await,
         };
         let HeldCall { call, why } = held;
         let expected = run.pending_calls.expect(call);
@@ -101,7 +101,7 @@ impl OutsideRequest {
                     tracing::error!(tree = %run.tree.id(), %call, "the tree does not record the end of a call");
                 }
             }
-            Waited::Over(error, client) => self.refuse(&error, client).await,
+            Waited::Over(error, client) => self.refuse(run, &error, client).await,
             Waited::Abandoned => {}
         }
         run.pending_calls.leave(call);
@@ -147,11 +147,11 @@ impl OutsideRequest {
             Err(small) => {
                 let error = GatewayError::new(GatewayErrorKind::Ceiling, format!("spinney: {small}"));
                 report(end, Err(unsent(&small.to_string())));
-                return self.refuse(&error, client).await;
+                return self.refuse(run, &error, client).await;
             }
         };
         if !run.pending_calls.sent(call, &end) {
-            return self.refuse(&run.over(), client).await;
+            return self.refuse(run, &run.over(), client).await;
         }
         let api = self.call.format().api();
         let sending = run.upstream.send(api, Method::POST, &self.url, self.headers.clone(), body);
@@ -161,18 +161,18 @@ impl OutsideRequest {
             sent = sending => Some(sent),
             () = self.ping(run, &client) => None,
         };
-        let Some(sent) = sent else { return self.refuse(&run.over(), client).await };
+        let Some(sent) = sent else { return self.refuse(run, &run.over(), client).await };
         match sent {
             Err(fault) => {
                 let error = fault.error();
                 report(end, Err(fault.missed()));
-                self.refuse(&error, client).await;
+                self.refuse(run, &error, client).await;
             }
             Ok(response) => {
                 let ended = self.pass_on(run, response, &mut client, &mut end).await;
                 let Some((result, how)) = ended else {
                     // The tree has ended the call; its program learns it.
-                    return self.refuse(&run.over(), client).await;
+                    return self.refuse(run, &run.over(), client).await;
                 };
                 if let Ok(answer) = &result
                     && let Some(counted) = self.call.counted_input(&answer.used)
@@ -261,7 +261,8 @@ impl OutsideRequest {
     }
 
     /// Answers the program with an error of ours, as its format and the state of the response want it.
-    async fn refuse(&self, error: &GatewayError, client: Client) {
+    async fn refuse(&self, run: &Run, error: &GatewayError, client: Client) {
+        run.refusals.add(error);
         if client.has_begun() && self.call.is_streamed() {
             client.end_with(error.event(self.call.format())).await;
         } else {

@@ -79,6 +79,7 @@ async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBod
     let (api, program) = (route.api(), caller.program);
     let refuse = |error: &GatewayError| {
         tracing::debug!(target: "spinney::gateway", kind = ?error.kind, "request refused");
+        run.refusals.add(error);
         let mut response = whole(error.reply(api, program));
         // What was not read of the request is not read any more.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -89,7 +90,7 @@ async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBod
         return refuse(&GatewayError::new(GatewayErrorKind::WrongKey, message));
     }
     run.requests.fetch_add(1, Ordering::Relaxed);
-    match take(request, route, caller, run).await {
+    match take(request, route, caller, Arc::clone(&run)).await {
         Ok(response) => response,
         Err(error) => refuse(&error),
     }

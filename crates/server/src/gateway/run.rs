@@ -17,6 +17,7 @@ use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
 use super::pending_calls::PendingCalls;
+use super::refusals::Refusals;
 use super::request_body::BodyMemory;
 use super::retries::Retries;
 use super::settings::GatewaySettings;
@@ -48,6 +49,7 @@ pub(super) struct Run {
     pub(super) calls: TaskTracker,
     /// Requests with the key of the run, also those that were refused.
     pub(super) requests: AtomicU64,
+    pub(super) refusals: Refusals,
     pub(super) inputs: CountedInputs,
 }
 

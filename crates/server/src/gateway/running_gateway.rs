@@ -26,6 +26,7 @@ use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
 use super::pending_calls::PendingCalls;
+use super::refusals::{Refusals, RefusedRequests};
 use super::request_body::BodyMemory;
 use super::retries::Retries;
 use super::run::{CountedInputs, GivenUp, Run};
@@ -111,6 +112,7 @@ impl Gateway {
             broken_off: CancellationToken::new(),
             calls: TaskTracker::new(),
             requests: AtomicU64::new(0),
+            refusals: Refusals::default(),
             inputs: CountedInputs::default(),
         });
         let follower = Follower::new(pending_calls, models, halted, given_up, on_notice);
@@ -151,7 +153,8 @@ impl Gateway {
 
     /// Takes no more requests and lets running calls end, until it is `enough`: a provider bills on after its client is
     /// gone, and only the end of its response says how much.
-    pub async fn close(self, enough: impl Future<Output = ()>) {
+    /// Returns which requests got an error of its own, if any did.
+    pub async fn close(self, enough: impl Future<Output = ()>) -> Option<RefusedRequests> {
         self.run.closing.cancel();
         self.run.calls.close();
         let is_quiet = tokio::select! {
@@ -164,6 +167,7 @@ impl Gateway {
                 tracing::error!(tree = %self.run.tree.id(), calls = self.run.calls.len(), "calls do not end");
             }
         }
+        self.run.refusals.get()
     }
 }
 
