@@ -37,7 +37,7 @@ pub(crate) struct RunView {
 
 impl RunView {
     pub(crate) fn start(tree: &Tree, home: &Path, terminal: Terminal) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_time().build()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, mut is_stopped) = oneshot::channel();
         let (ended, stopped) = oneshot::channel();
         let (tree, home): (Tree, PathBuf) = (tree.clone(), home.to_owned());

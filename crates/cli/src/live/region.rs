@@ -66,6 +66,13 @@ pub(crate) fn erase(terminal: Terminal) -> Result<(), Unwritten> {
     erased
 }
 
+/// Leaves them where they are: others have written below them, so the next ones begin there.
+pub(crate) fn abandon() {
+    let mut region = region();
+    region.lines.clear();
+    region.pushed_out = 0;
+}
+
 /// Runs what prints, with the lines taken away meanwhile.
 pub(crate) fn above<T>(print: impl FnOnce() -> T) -> T {
     // A thread that panics while it draws must not wait for itself.

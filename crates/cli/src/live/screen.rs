@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::Signal as ProcessSignal;
 use spinney::bus::{Seen, TracedEvent};
 use spinney::clock::{Clock, SystemClock};
 use spinney_kernel::words::{CallId, Seq, Time, TreeId};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::region;
@@ -33,6 +35,8 @@ pub(crate) struct LiveScreen {
     terminal: Terminal,
     clock: SystemClock,
     frames: Interval,
+    /// A process that was stopped continues, after its shell has used the terminal. Absent if it cannot be known.
+    continued: Option<Signal>,
     is_changed: bool,
     /// When it was drawn last, and how large the terminal was.
     drawn: (u64, (usize, usize)),
@@ -49,6 +53,7 @@ impl LiveScreen {
             terminal,
             clock: SystemClock::new(),
             frames,
+            continued: signal(SignalKind::from_raw(ProcessSignal::CONT.as_raw())).ok(),
             is_changed: false,
             drawn: (0, (0, 0)),
         }
@@ -89,7 +94,17 @@ impl LiveScreen {
 
     /// Waits until it is time for another frame.
     pub(crate) async fn tick(&mut self) {
-        self.frames.tick().await;
+        let Some(continued) = &mut self.continued else {
+            self.frames.tick().await;
+            return;
+        };
+        tokio::select! {
+            _ = self.frames.tick() => {}
+            Some(()) = continued.recv() => {
+                region::abandon();
+                self.is_changed = true;
+            }
+        }
     }
 
     /// Draws if something changed.

@@ -28,7 +28,7 @@ call() {
 "#;
 
 /// The process of `spinney exec` as its program finds it: the parent of its own parent.
-const EXEC_PID: &str =
+pub(crate) const EXEC_PID: &str =
     "while read -r name value; do [ $name = PPid: ] && exec_pid=$value; done < /proc/$PPID/status";
 
 /// An answer that used so many tokens of output.

@@ -1,10 +1,11 @@
 //! `spinney exec --live`: the tree is drawn below the output of a program that has no terminal of its own.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::json;
 
-use crate::exec::{CALLS, lives, nap, nap_seconds, until_gone, used};
+use crate::exec::{CALLS, EXEC_PID, lives, nap, nap_seconds, until_gone, used};
 use crate::pty::Pty;
 use crate::stage::Stage;
 use crate::upstream::{Reply, Upstream};
@@ -139,6 +140,25 @@ fn ctrl_c_and_a_closed_terminal_end_the_run_as_without_the_view() {
     terminal.until("started");
     assert_eq!(terminal.close(), Some(130));
     until_gone(&nap());
+}
+
+/// A process that was stopped continues below what others wrote meanwhile, and does not draw over it.
+#[test]
+fn a_view_that_was_stopped_begins_anew() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![used(100).late()]);
+    let script = format!("{EXEC_PID}\necho pid $exec_pid.\ncall 100 one >/dev/null");
+    let mut terminal = live(&stage, &upstream, &[], &script, (80, 24));
+    let shown = terminal.until("pid ");
+    let pid = shown.split_once("pid ").and_then(|(_, rest)| rest.split_once('.')).unwrap().0.to_owned();
+    terminal.until("asks model");
+    assert!(Command::new("kill").args(["-CONT", &pid]).status().unwrap().success());
+    terminal.until_times("agents live", 2);
+    upstream.release();
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    assert_eq!(ended.out.matches("agents live").count(), 1, "{}", ended.out);
+    assert!(ended.out.contains("\nspinney: completed after"), "{}", ended.out);
 }
 
 /// Without a terminal to draw on, the option changes nothing.

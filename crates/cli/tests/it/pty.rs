@@ -59,24 +59,12 @@ impl Pty {
 
     /// Waits until the screen shows this, and returns the screen.
     pub(crate) fn until(&mut self, part: &str) -> String {
-        loop {
-            let shown = self.screen.text();
-            if shown.contains(part) && !self.screen.is_updating {
-                return shown;
-            }
-            assert!(self.read(), "it ended without `{part}`:\n{shown}");
-        }
+        self.wait(EmulatedScreen::text, |shown| shown.contains(part), part)
     }
 
-    /// Waits until the screen does not show this any more, what scrolled away left aside, and returns the screen.
-    pub(crate) fn until_hidden(&mut self, part: &str) -> String {
-        loop {
-            let shown = self.screen.visible();
-            if !shown.contains(part) && !self.screen.is_updating {
-                return shown;
-            }
-            assert!(self.read(), "it ended with `{part}`:\n{shown}");
-        }
+    /// Waits until the screen shows this so many times, and returns the screen.
+    pub(crate) fn until_times(&mut self, part: &str, times: usize) -> String {
+        self.wait(EmulatedScreen::text, |shown| shown.matches(part).count() == times, part)
     }
 
     pub(crate) fn has_ended(&mut self) -> bool {
@@ -85,12 +73,27 @@ impl Pty {
 
     /// Waits until the screen shows this, what scrolled away left aside, and returns the screen.
     pub(crate) fn until_visible(&mut self, part: &str) -> String {
+        self.wait(EmulatedScreen::visible, |shown| shown.contains(part), part)
+    }
+
+    /// Waits until the screen does not show this any more, what scrolled away left aside, and returns the screen.
+    pub(crate) fn until_hidden(&mut self, part: &str) -> String {
+        self.wait(EmulatedScreen::visible, |shown| !shown.contains(part), part)
+    }
+
+    /// Waits for a screen like this; not in the middle of a frame.
+    fn wait(
+        &mut self,
+        look: fn(&EmulatedScreen) -> String,
+        is_wanted: impl Fn(&str) -> bool,
+        part: &str,
+    ) -> String {
         loop {
-            let shown = self.screen.visible();
-            if shown.contains(part) && !self.screen.is_updating {
+            let shown = look(&self.screen);
+            if !self.screen.is_updating && is_wanted(&shown) {
                 return shown;
             }
-            assert!(self.read(), "it ended without `{part}`:\n{shown}");
+            assert!(self.read(), "it ended before this changed: `{part}`:\n{shown}");
         }
     }
 
