@@ -213,8 +213,8 @@ struct FileTraits {
 
 impl JournalFiles {
     fn now(home: &Path) -> Self {
-        Self(["journal.sqlite3", "journal.sqlite3-wal"].map(|name| {
-            let about = fs::symlink_metadata(home.join(name)).ok()?;
+        Self(["", "-wal"].map(|ending| {
+            let about = fs::symlink_metadata(home.join(format!("{}{ending}", homes::JOURNAL))).ok()?;
             let modified = (about.mtime(), about.mtime_nsec());
             Some(FileTraits { inode: about.ino(), bytes: about.len(), modified })
         }))

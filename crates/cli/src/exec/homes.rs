@@ -15,6 +15,8 @@ use crate::{hint, open_home};
 
 /// The folder of these homes.
 const FOLDER: &str = "exec";
+/// The file of a home's journal.
+pub(crate) const JOURNAL: &str = "journal.sqlite3";
 /// Most homes that an error lists.
 const LISTED_MAX: usize = 8;
 
@@ -47,7 +49,7 @@ pub(crate) fn is_of_exec(home: &Path) -> bool {
 
 /// Whether a home has trees of its own.
 pub(crate) fn has_journal(home: &Path) -> bool {
-    home.join("journal.sqlite3").exists()
+    home.join(JOURNAL).exists()
 }
 
 /// Whether `exec` has been used in a home.
