@@ -68,3 +68,29 @@ async fn a_body_that_comes_slowly_is_refused_and_holds_nothing() {
     let response = run.post(format, &format.request(10, "x", false)).send().await.unwrap();
     assert!(response.status().is_success());
 }
+
+/// A program may keep its connection for its next call, and not for ever.
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_next_request_is_closed() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 1_000).await;
+    let body = Format::Messages.request(10, "x", false).to_string();
+    let request = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\ncontent-length: {}\r\n\r\n{body}",
+        run.gateway.key().text(),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(run.gateway.address()).await.unwrap();
+    let mut answer = Vec::new();
+    for _ in 0..2 {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        answer.clear();
+        while !answer.ends_with(b"0\r\n\r\n") {
+            assert!(stream.read_buf(&mut answer).await.unwrap() > 0, "{}", String::from_utf8_lossy(&answer));
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200"));
+    }
+    let since = instant();
+    assert_eq!(stream.read(&mut [0; 64]).await.unwrap(), 0);
+    assert!(since.elapsed() <= Duration::from_secs(31), "{:?}", since.elapsed());
+}
