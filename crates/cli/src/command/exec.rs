@@ -114,24 +114,8 @@ async fn run(home: &Path, mut args: args::Exec, view_on: Option<Terminal>) -> Re
         Err(error) => Err(error),
     };
     let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
-    let enough = async {
-        let slow = async {
-            sleep(NOTED_AFTER).await;
-            if !args.json {
-                let most = Millis(patience.as_millis() as u64);
-                out::note(&format!(
-                    "spinney: waiting for the last calls to end, to know what they cost (at most {most:#})"
-                ));
-            }
-            sleep(patience.saturating_sub(NOTED_AFTER)).await;
-        };
-        tokio::select! {
-            () = slow => {}
-            () = signals.again() => {}
-        }
-    };
     let requests = gateway.requests();
-    let refused = gateway.close(enough).await;
+    let refused = gateway.close(long_enough(patience, &mut signals, args.json)).await;
     if let Some(view) = view {
         view.end().await;
     }
@@ -300,6 +284,24 @@ fn head(args: &args::Exec, tree: TreeId, at: SocketAddr) -> String {
 
 fn cannot_start(program: &OsStr) -> String {
     format!("cannot start {}", base_name(program))
+}
+
+/// How long the last calls may take to end: for this time, or until one more signal comes.
+async fn long_enough(patience: Duration, signals: &mut Signals, is_quiet: bool) {
+    let time = async {
+        sleep(NOTED_AFTER).await;
+        if !is_quiet {
+            let most = Millis(patience.as_millis() as u64);
+            out::note(&format!(
+                "spinney: waiting for the last calls to end, to know what they cost (at most {most:#})"
+            ));
+        }
+        sleep(patience.saturating_sub(NOTED_AFTER)).await;
+    };
+    tokio::select! {
+        () = time => {}
+        () = signals.again() => {}
+    }
 }
 
 /// Runs the program to its end, and to the end of everything that it started and wrote.
