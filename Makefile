@@ -51,6 +51,7 @@ bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-drivers --bench streams --bench tokens
 	$(CARGO) bench --quiet --locked -p spinney-server --bench gateway
 	$(CARGO) bench --quiet --locked -p spinney-cli --bench command_line
+	$(MAKE) bench-peers
 
 bench-peers: ## parallel calls at a ceiling, through `spinney exec` and through LiteLLM's proxy; see docs/bench.md
 	$(CARGO) build --quiet --release --locked -p spinney-cli

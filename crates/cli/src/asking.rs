@@ -145,8 +145,8 @@ impl Asking {
         }
         let lines = questions::lines(question, Extent::Whole, "").join("\n    ");
         match &shown.live {
-            Some(_) => out::lines_above(&format!("\n{lines}"), Stream::Output)?,
-            None => out::prompt(&format!("\n{lines}\n> ")),
+            Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,
+            None => out::prompt(&format!("\n{lines}")),
         }
         let question = question.question;
         match &mut self.current {

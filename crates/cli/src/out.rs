@@ -186,14 +186,24 @@ pub(crate) fn complain(text: &str) {
     note(&all);
 }
 
-/// Writes to standard error without a line break, before user input. Indented lines are values to approve: broken into
-/// lines of our own, one value could look like two.
-pub(crate) fn prompt(text: &str) {
-    let (text, width) = (inert(text), terminal::width_of_errors());
+/// Writes a question to standard error, with a prompt for the answer.
+pub(crate) fn prompt(question: &str) {
+    let question = fitted_question(&inert(question), terminal::width_of_errors());
+    let mut err = io::stderr().lock();
+    let _ = write!(err, "{question}\n> ").and_then(|()| err.flush());
+}
+
+/// Writes a question above a live view.
+pub(crate) fn question_above(question: &str, stream: Stream) -> Result<(), Unwritten> {
+    let question = fitted_question(&inert(question), Some(stream.size().0)) + "\n";
+    Ok(live::above(|| stream.write(question.as_bytes()))?)
+}
+
+/// Indented lines are values to approve: broken into lines of our own, one value could look like two.
+fn fitted_question(text: &str, width: Option<usize>) -> String {
     let fit = |line| if str::starts_with(line, ' ') { Cow::Borrowed(line) } else { fitted(line, width) };
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(fit).collect();
-    let mut err = io::stderr().lock();
-    let _ = write!(err, "{}", lines.join("\n")).and_then(|()| err.flush());
+    lines.join("\n")
 }
 
 #[cfg(test)]
