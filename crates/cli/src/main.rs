@@ -16,6 +16,7 @@ mod find_home;
 mod flow;
 mod follow;
 mod hint;
+mod huge_pages;
 mod ids;
 mod interrupt;
 mod keyboard;
@@ -49,6 +50,7 @@ use mimalloc::MiMalloc;
 
 use crate::args::Args;
 use crate::exit::Exit;
+use crate::huge_pages::HugePagesOff;
 
 /// Threads often free what another allocated, which this allocator handles well:
 /// `docs/decisions/0007-dependencies.md`.
@@ -56,6 +58,7 @@ use crate::exit::Exit;
 static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    let without_huge_pages = HugePagesOff::new();
     std::panic::set_hook(Box::new(|panic| out::complain(&panic.to_string())));
     if let Err(error) = log::start() {
         out::complain(&error.to_string());
@@ -68,6 +71,9 @@ fn main() -> ExitCode {
     let mut builder = if args.command.is_short() {
         tokio::runtime::Builder::new_current_thread()
     } else {
+        if let Some(off) = without_huge_pages {
+            off.end();
+        }
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(spinney::worker_threads());
         builder

@@ -12,6 +12,9 @@ use crate::live;
 use crate::paint::{Ink, Row, width_of, wrapped};
 use crate::terminal::{self, Stream, Terminal};
 
+/// Bytes of several rows that are written together.
+const WRITTEN_BYTES: usize = 8 * 1_024;
+
 #[derive(Debug)]
 pub(crate) struct Unwritten(io::Error);
 
@@ -110,14 +113,18 @@ pub(crate) fn row(row: &Row, terminal: Terminal) -> Result<(), Unwritten> {
     write_line(&row.painted(terminal.colour))
 }
 
-/// Writes rows to standard output, all at once.
+/// Writes rows to standard output, many at once.
 pub(crate) fn rows(rows: impl IntoIterator<Item = Row>, terminal: Terminal) -> Result<(), Unwritten> {
+    let mut out = io::stdout().lock();
     let mut text = String::new();
     for row in rows {
         row.paint(terminal.colour, &mut text);
         text.push('\n');
+        if text.len() >= WRITTEN_BYTES {
+            out.write_all(text.as_bytes()).map_err(Unwritten)?;
+            text.clear();
+        }
     }
-    let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Unwritten)
 }
 

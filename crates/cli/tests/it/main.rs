@@ -22,6 +22,7 @@ mod following;
 mod graphs;
 mod homes;
 mod hostile;
+mod huge_pages;
 mod interrupting;
 mod leftovers;
 mod listing;
