@@ -22,7 +22,9 @@ const LISTED_MAX: usize = 8;
 
 /// A prefix of an id, long enough to name the tree.
 pub(crate) fn short(tree: TreeId) -> String {
-    tree.to_string().chars().take(SHORT_DIGITS).collect()
+    let mut id = tree.to_string();
+    id.truncate(SHORT_DIGITS);
+    id
 }
 
 /// The name in its tree file.

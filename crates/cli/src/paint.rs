@@ -38,6 +38,9 @@ impl Ink {
     }
 }
 
+/// More than what is between two columns of most lines.
+const SPACES: &str = "                                ";
+
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -102,8 +105,12 @@ impl Row {
 
     /// Adds spaces up to a width.
     pub(crate) fn padded(mut self, width: usize) -> Self {
-        if self.width < width {
-            self.push(Ink::Plain, &" ".repeat(width - self.width));
+        let mut missing = width.saturating_sub(self.width);
+        self.width += missing;
+        while missing > 0 {
+            let some = missing.min(SPACES.len());
+            self.add(Ink::Plain, &SPACES[..some]);
+            missing -= some;
         }
         self
     }
