@@ -46,9 +46,9 @@ pub(crate) fn run() -> Result<(), String> {
     let [hello, version, ps, ps_runs] = took;
     let other = format!("{} (hello + SQLite)", time(median(hello.clone())));
     let relations = [
-        ("spinney --version", &version, at_most(paired(&version, &hello), VERSION_MAX)),
-        ("spinney ps, 1,000 trees", &ps, at_most(paired(&ps, &hello), PS_MAX)),
-        ("spinney ps, 200 runs of exec", &ps_runs, each(&ps_runs, &version, &hello)),
+        ("--version", &version, at_most(paired(&version, &hello), VERSION_MAX)),
+        ("ps, 1,000 trees", &ps, at_most(paired(&ps, &hello), PS_MAX)),
+        ("ps, 200 runs of exec", &ps_runs, each(&ps_runs, &version, &hello)),
     ];
     for (what, ours, relation) in relations {
         row(what, &time(median(ours.clone())), &other, &relation);
