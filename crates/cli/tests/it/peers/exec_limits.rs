@@ -51,6 +51,26 @@ fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
     }
 }
 
+/// The sample that the README opens with: the first call of Claude Code does not fit, and a smaller cap would.
+#[test]
+fn the_first_call_of_claude_code_under_a_small_budget_waits_as_the_readme_shows() {
+    let program = Program::ClaudeCode;
+    let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+    let mut playing = exec(&stage, program, &provider, &["--budget-usd", "0.65"]);
+    let waits = playing.until_noted("everything waits");
+    let short = "a call of `main` needs more than the cost ceiling of `main`: limit $0.65, spent $0.00, held $0.00, asked $0.";
+    assert!(waits.contains(short), "{waits}");
+    let cap = playing.until_noted("--on-low shrink");
+    assert_eq!(
+        cap,
+        "spinney: the program lets it have 32,000 tokens of output; in a run with --on-low shrink it gets what fits.\n"
+    );
+    assert!(playing.until_noted("go on with: ").ends_with(" --add-usd 1\n"));
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
+    assert_eq!(ended(playing).code, Some(4));
+    assert!(provider.answered().is_empty(), "nothing went up");
+}
+
 /// G11 (by the real programs): with `--on-limit stop` the program ends and shows our text, with the command that raises.
 #[test]
 fn g11_a_real_program_shows_our_text_when_the_limit_stops_it() {
