@@ -115,7 +115,7 @@ async fn run(home: &Path, mut args: args::Exec, view_on: Option<Terminal>) -> Re
     };
     let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
     let requests = gateway.requests();
-    let refused = gateway.close(long_enough(patience, &mut signals, args.json)).await;
+    let refused = gateway.close(time_for_last_calls(patience, &mut signals, args.json)).await;
     if let Some(view) = view {
         view.end().await;
     }
@@ -287,7 +287,7 @@ fn cannot_start(program: &OsStr) -> String {
 }
 
 /// How long the last calls may take to end: for this time, or until one more signal comes.
-async fn long_enough(patience: Duration, signals: &mut Signals, is_quiet: bool) {
+async fn time_for_last_calls(patience: Duration, signals: &mut Signals, is_quiet: bool) {
     let time = async {
         sleep(NOTED_AFTER).await;
         if !is_quiet {

@@ -36,18 +36,21 @@ pub(crate) fn notices(
     Arc::new(move |notice| match notice {
         Notice::Halted { agent, account, short, large_cap } if waits => {
             let command = raise_command(&home, tree, &account, &short);
-            if view_on.is_some_and(|terminal| shows_command(&command, view_width(terminal))) {
-                return;
-            }
-            let shrink = large_cap.map(|cap| {
+            let waits = format!(
+                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).",
+                short.describe(&account)
+            );
+            let cap = large_cap.map(|cap| {
                 let cap = counted(cap, "token");
-                format!("\nspinney: the program lets it have {cap} of output; in a run with --on-low shrink it gets what fits.")
+                format!("spinney: the program lets it have {cap} of output; in a run with --on-low shrink it gets what fits.")
             });
-            out::note(&format!(
-                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).{}\nspinney: go on with: {command}",
-                short.describe(&account),
-                shrink.unwrap_or_default()
-            ));
+            let go_on = format!("spinney: go on with: {command}");
+            // The view has the rest.
+            let is_shown = view_on.is_some_and(|terminal| shows_command(&command, view_width(terminal)));
+            let (waits, go_on) = if is_shown { (None, None) } else { (Some(waits), Some(go_on)) };
+            for line in [waits, cap, go_on].into_iter().flatten() {
+                out::note(&line);
+            }
         }
         Notice::Continued if waits && view_on.is_none() => out::note("spinney: the run goes on"),
         Notice::Halted { .. } | Notice::Continued => {}

@@ -8,11 +8,11 @@ use spinney_kernel::world::AgentIx;
 use super::state::LiveTree;
 use crate::costs::{Costs, Sums};
 use crate::exit::Exit;
-use crate::flow::flowed;
 use crate::hint::about;
 use crate::ids::TreeInHome;
 use crate::out::{self, Unwritten};
 use crate::paint::{Ink, Row, wrapped};
+use crate::reflow::reflowed;
 use crate::result::{self, Outcome};
 use crate::terminal::Terminal;
 
@@ -61,7 +61,7 @@ pub(super) fn summary(
         let fitted = match room {
             None => text.lines().map(str::to_owned).collect(),
             // Somebody else broke its lines.
-            Some(room) if label == result::label(outcome.exit()) => flowed(&text, room),
+            Some(room) if label == result::label(outcome.exit()) => reflowed(&text, room),
             Some(room) => wrapped(&text, room),
         };
         for (at, line) in fitted.iter().enumerate() {

@@ -5,9 +5,9 @@
 use crate::paint::{width_of, wrapped};
 
 /// Lines of at most `width` columns, but for code and tables. A text that fits is not changed.
-pub(crate) fn flowed(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn reflowed(text: &str, width: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut flowed = Vec::new();
+    let mut reflowed = Vec::new();
     let mut fence = None;
     let mut at = 0;
     while let Some(line) = lines.get(at) {
@@ -20,13 +20,13 @@ pub(crate) fn flowed(text: &str, width: usize) -> Vec<String> {
                 let (kind, hanging) = kind_of(line);
                 let mut end = at + 1;
                 match kind {
-                    Kind::Fixed => flowed.push(line.to_owned()),
-                    Kind::Other => flowed.extend(wrapped(line, width)),
+                    Kind::Fixed => reflowed.push(line.to_owned()),
+                    Kind::Other => reflowed.extend(wrapped(line, width)),
                     Kind::Prose | Kind::Item => {
                         while lines.get(end).is_some_and(|next| continues(kind, hanging, next)) {
                             end += 1;
                         }
-                        paragraph(&lines[at..end], hanging, width, &mut flowed);
+                        paragraph(&lines[at..end], hanging, width, &mut reflowed);
                     }
                 }
                 at = end;
@@ -34,10 +34,10 @@ pub(crate) fn flowed(text: &str, width: usize) -> Vec<String> {
             }
             (Some(_), _) => {}
         }
-        flowed.push(line.to_owned());
+        reflowed.push(line.to_owned());
         at += 1;
     }
-    flowed
+    reflowed
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,9 +106,9 @@ fn continues(kind: Kind, hanging: usize, next: &str) -> bool {
     }
 }
 
-fn paragraph(lines: &[&str], hanging: usize, width: usize, flowed: &mut Vec<String>) {
+fn paragraph(lines: &[&str], hanging: usize, width: usize, reflowed: &mut Vec<String>) {
     if lines.iter().all(|line| width_of(line.trim_end()) <= width) {
-        flowed.extend(lines.iter().map(|line| line.trim_end().to_owned()));
+        reflowed.extend(lines.iter().map(|line| line.trim_end().to_owned()));
         return;
     }
     let (head, first) = lines[0].split_at(hanging);
@@ -134,7 +134,7 @@ fn paragraph(lines: &[&str], hanging: usize, width: usize, flowed: &mut Vec<Stri
     for (at, text) in joined.iter().enumerate() {
         for (row, line) in wrapped(text, room).iter().enumerate() {
             let before = if at == 0 && row == 0 { head.to_owned() } else { " ".repeat(hanging) };
-            flowed.push(before + line);
+            reflowed.push(before + line);
         }
     }
 }
@@ -154,28 +154,28 @@ mod tests {
             "",
             "Short.",
         ];
-        assert_eq!(flowed(text, 30), narrow);
-        assert_eq!(flowed(text, 60).join("\n"), text);
+        assert_eq!(reflowed(text, 30), narrow);
+        assert_eq!(reflowed(text, 60).join("\n"), text);
         let wanted = "Dear reader,\nthis is a letter that is much too wide for the terminal here.";
-        assert_eq!(flowed(wanted, 40)[0], "Dear reader,");
+        assert_eq!(reflowed(wanted, 40)[0], "Dear reader,");
         let hard = "This line is as wide as the next one is.  \nThis line is as wide as the one before.";
-        assert_eq!(flowed(hard, 30)[2], "This line is as wide as the");
+        assert_eq!(reflowed(hard, 30)[2], "This line is as wide as the");
     }
 
     #[test]
     fn code_tables_and_records_keep_their_lines() {
         let code = "```sh\nfind . -name '*.rs' -print0 | xargs -0 wc -l\nand another one that is long\n```";
-        assert_eq!(flowed(code, 20).join("\n"), code);
+        assert_eq!(reflowed(code, 20).join("\n"), code);
         let nested = "````\n```\nprose that is longer than the width\n````";
-        assert_eq!(flowed(nested, 20).join("\n"), nested);
+        assert_eq!(reflowed(nested, 20).join("\n"), nested);
         let indented = "    let x be a line that is much longer than that\n    and one more";
-        assert_eq!(flowed(indented, 20).join("\n"), indented);
+        assert_eq!(reflowed(indented, 20).join("\n"), indented);
         let table = "| name | what it is good for |\n|------|----------------------|\n| one  | everything else       |";
-        assert_eq!(flowed(table, 20).join("\n"), table);
+        assert_eq!(reflowed(table, 20).join("\n"), table);
         let records = "2026-01-01 one thing happened\n2026-01-02 another thing happened";
-        assert_eq!(flowed(records, 20).len(), 4);
+        assert_eq!(reflowed(records, 20).len(), 4);
         let statements = "let one = two + three;\nlet four = five + six;";
-        assert_eq!(flowed(statements, 15), ["let one = two +", "three;", "let four = five", "+ six;"]);
+        assert_eq!(reflowed(statements, 15), ["let one = two +", "three;", "let four = five", "+ six;"]);
     }
 
     #[test]
@@ -191,8 +191,8 @@ mod tests {
             "     long for it",
             "# Heading",
         ];
-        assert_eq!(flowed(list, 24), narrow);
-        assert_eq!(flowed(list, 80).join("\n"), list);
+        assert_eq!(reflowed(list, 24), narrow);
+        assert_eq!(reflowed(list, 80).join("\n"), list);
     }
 
     /// Whatever a model writes: every word stays, in its order, and text that fits is not changed.
@@ -222,10 +222,10 @@ mod tests {
             }
             for width in [1, 7, 20] {
                 let words = |text: &str| text.split_whitespace().collect::<String>();
-                assert_eq!(words(&flowed(&text, width).join("\n")), words(&text), "{width}: {text}");
+                assert_eq!(words(&reflowed(&text, width).join("\n")), words(&text), "{width}: {text}");
             }
             let same: Vec<&str> = text.lines().map(str::trim_end).collect();
-            assert_eq!(flowed(&text, 200), same);
+            assert_eq!(reflowed(&text, 200), same);
         }
     }
 }
