@@ -8,7 +8,7 @@ use spinney::tree::Stopped;
 use spinney_journal::JournalFault;
 
 use crate::control::NoAnswer;
-use crate::out::Unwritten;
+use crate::terminal::out::Unwritten;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -131,6 +131,6 @@ impl From<Exit> for ExitCode {
 /// Ends the process immediately. The journal survives that like any other crash.
 #[expect(clippy::disallowed_methods, clippy::exit, reason = "this file is the home of ending the process")]
 pub(crate) fn at_once() -> ! {
-    crate::keyboard::restore_at_once();
+    crate::terminal::keyboard::restore_at_once();
     std::process::exit(i32::from(Exit::Interrupted.code()))
 }

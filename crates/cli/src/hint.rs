@@ -9,9 +9,9 @@ use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
 
 use crate::exec::homes;
-use crate::find_home;
-use crate::ids::short;
-use crate::out::is_hostile;
+use crate::home;
+use crate::home::ids::short;
+use crate::terminal::out::is_hostile;
 
 /// The name of a home that no command line names.
 pub(crate) const HOME: &str = ".spinney";
@@ -34,7 +34,7 @@ pub(crate) fn command(home: &Path, words: &[&str]) -> String {
 /// A command about a home itself, which may be that of a run of `exec`.
 #[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
 pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
-    let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == find_home::nearest();
+    let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == home::nearest();
     written(Some(home).filter(|_| !is_meant), words)
 }
 

@@ -18,8 +18,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::exit;
 use crate::hint::about;
-use crate::{exit, out};
+use crate::terminal::out;
 
 /// How long a line on standard error may take when the process is about to end.
 const LAST_LINE_MAX: Duration = Duration::from_millis(200);

@@ -11,7 +11,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::out;
+use crate::terminal::out;
 
 pub(crate) const VARIABLE: &str = "SPINNEY_LOG";
 

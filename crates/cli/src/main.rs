@@ -1,47 +1,23 @@
 //! `spinney`: runs trees of agents from a file, shows them and controls them. This file only wires things together.
 
-mod agents;
-mod approval;
 mod args;
 mod asking;
-mod attachments;
 mod command;
 mod control;
-mod costs;
-mod event_names;
-mod event_text;
+mod events;
 mod exec;
 mod exit;
-mod find_home;
 mod follow;
 mod hint;
+mod history;
+mod home;
 mod huge_pages;
-mod ids;
 mod interrupt;
-mod keyboard;
 mod live;
 mod log;
-mod open_home;
-mod out;
-mod output_files;
-mod paint;
-mod private_files;
-mod problems;
-mod providers;
-mod questions;
-mod recall;
-mod reflow;
 mod result;
-mod screen;
-mod shown;
-mod source;
-mod steps;
-mod table;
 mod terminal;
-mod tree_copies;
-mod tree_list;
-mod wording;
-mod workspaces;
+mod tree_file;
 
 use std::process::ExitCode;
 
@@ -51,6 +27,7 @@ use mimalloc::MiMalloc;
 use crate::args::Args;
 use crate::exit::Exit;
 use crate::huge_pages::HugePagesOff;
+use crate::terminal::out;
 
 /// Threads often free what another allocated, which this allocator handles well:
 /// `docs/decisions/0007-dependencies.md`.

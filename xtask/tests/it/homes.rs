@@ -151,5 +151,5 @@ fn only_the_front_page_of_the_runtime_names_a_store() {
     let text = "pub use spinney_store::MemoryJournal;";
     assert_eq!(mentions("crates/runtime/src/home.rs", text), ["spinney_store::MemoryJournal"]);
     assert_eq!(mentions("crates/runtime/src/lib.rs", text), NOTHING);
-    assert_eq!(mentions("crates/cli/src/open_home.rs", text), NOTHING);
+    assert_eq!(mentions("crates/cli/src/home/open.rs", text), NOTHING);
 }

@@ -8,6 +8,8 @@ use spinney_drivers::prices::{NoPrice, PriceTable};
 use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{OnLow, TimeSpan, Usd};
 
+use super::values::count;
+
 #[derive(Debug, Group)]
 pub(crate) struct Exec {
     /// The most that the run may cost
@@ -17,10 +19,10 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "USD", requires = "program")]
     pub(crate) child_budget_usd: Option<Usd>,
     /// Most tokens, input and output together
-    #[arg(long, value_name = "COUNT", value_parser = super::count)]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     pub(crate) tokens: Option<u64>,
     /// Most model calls
-    #[arg(long, value_name = "COUNT", value_parser = super::count)]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     pub(crate) steps: Option<u64>,
     /// End the program after this time; time at a ceiling does not count
     #[arg(long, value_name = "TIME")]

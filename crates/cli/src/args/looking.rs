@@ -1,8 +1,10 @@
 //! The command line of commands that only look.
 
 use clap::{Args as Group, Subcommand, ValueEnum};
+use spinney_kernel::words::{AgentId, Topic};
 
 use super::TreeArg;
+use super::values::{agent, count, topic};
 
 #[derive(Debug, Group)]
 pub(crate) struct Top {
@@ -99,4 +101,110 @@ pub(crate) enum Shell {
     Fish,
     Powershell,
     Zsh,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Ps {
+    /// Write each tree as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Models {
+    /// Only models whose `provider/model` has all of these words
+    pub(crate) filter: Vec<String>,
+    /// Write each model as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Events {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
+    /// The first event to show
+    #[arg(long, value_name = "SEQ", default_value_t = 1, value_parser = count)]
+    pub(crate) from: u64,
+    /// Show only this agent's events
+    #[arg(long, value_parser = agent)]
+    pub(crate) agent: Option<AgentId>,
+    /// Show only events about this topic, or below it: `agent` covers `agent.spawn`
+    #[arg(long, value_parser = topic)]
+    pub(crate) topic: Option<Topic>,
+    /// Follow the tree until it ends
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Write each event as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Questions {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
+    /// Write each question as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Shared {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
+    /// Which value; its JSON alone is printed
+    pub(crate) key: Option<String>,
+    /// Write each value as a line of JSON, with its version, author and time
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the value: JSON, or a text if it is not JSON
+    #[arg(long, value_name = "VALUE", requires = "key", conflicts_with = "json")]
+    pub(crate) set: Option<String>,
+    /// With --set: the version that it must have now (0: it must not exist)
+    #[arg(long, value_name = "N", requires = "set", value_parser = count)]
+    pub(crate) expect_version: Option<u64>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) whom: WhoseContext,
+    /// Show long texts whole
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Group)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct WhoseContext {
+    #[command(flatten)]
+    tree: TreeArg,
+    /// Which agent
+    #[arg(value_parser = agent)]
+    pub(crate) agent: AgentId,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl WhoseContext {
+    pub(crate) fn tree(&self) -> &str {
+        self.tree.text()
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
+    /// Check the hash chain and decide every stored input again
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// The hash that the journal must end with; implies --verify
+    #[arg(long, value_name = "HASH")]
+    pub(crate) expect: Option<String>,
+    /// Write each event as a line of JSON, and the result last; only the result with --verify or --expect
+    #[arg(long)]
+    pub(crate) json: bool,
 }

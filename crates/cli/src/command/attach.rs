@@ -14,16 +14,16 @@ use spinney_kernel::words::{Seq, TreeId};
 use tokio::time::interval;
 
 use crate::control::{Running, StreamedText, TextSubscription, running};
-use crate::costs::Costs;
+use crate::events::screen::Style;
 use crate::exit::Exit;
+use crate::follow::shown::{Display, Shown};
 use crate::hint::go_on;
-use crate::ids::{TreeInHome, find, short};
+use crate::history::costs::Costs;
+use crate::home::ids::{TreeInHome, find, short};
 use crate::live::write_summary;
 use crate::result::Outcome;
-use crate::screen::Style;
-use crate::shown::{Display, Shown};
-use crate::terminal::Terminal;
-use crate::{args, open_home, out};
+use crate::terminal::{Terminal, out};
+use crate::{args, home};
 
 /// Pieces of text that wait for the events before them. Those come from the journal, a little later.
 const TEXTS_MAX: usize = 1_024;
@@ -31,7 +31,7 @@ const TEXTS_MAX: usize = 1_024;
 const STILL_RUNS: Duration = Duration::from_secs(1);
 
 pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree.text())?.tree;
     let display = Display::of(terminal, Style::Lines, args.plain);
     let mut shown = Shown::new(tree, home, Style::Lines, Seq(0), display);

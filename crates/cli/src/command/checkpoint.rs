@@ -18,12 +18,14 @@ use super::steer::{Next, ask, finish};
 use crate::control::Asked;
 use crate::exit::Exit;
 use crate::hint::{about, command};
-use crate::ids::{TreeInHome, find, short};
-use crate::paint::Row;
-use crate::table::{Column, Table};
-use crate::terminal::Terminal;
-use crate::wording::{ago, counted};
-use crate::{agents, args, open_home, out, tree_copies};
+use crate::history::agents;
+use crate::home::ids::{TreeInHome, find, short};
+use crate::home::tree_copies;
+use crate::terminal::paint::Row;
+use crate::terminal::table::{Column, Table};
+use crate::terminal::wording::{ago, counted};
+use crate::terminal::{Terminal, out};
+use crate::{args, home};
 
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Terminal) -> Result<Exit> {
     match args {
@@ -37,7 +39,7 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Te
 
 /// Works whether a process runs the tree or not.
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
-    let tree = find(home, &open_home::look(home)?, args.tree.text())?.tree;
+    let tree = find(home, &home::look(home)?, args.tree.text())?.tree;
     let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
     let named = [args.agent.clone()];
     let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
@@ -60,12 +62,12 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
         most.map_or(limit, |most| limit.with(resource, most))
     };
     let budget = given.into_iter().fold(Ceilings::NONE, limit);
-    let home = Home::open(Arc::new(open_home::write(path)?), Drivers::new());
+    let home = Home::open(Arc::new(home::write(path)?), Drivers::new());
     let tree = home.draw_id();
     tree_copies::copy(path, from, tree)?;
     let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
     let branched = home.branch(tree, off).await;
-    open_home::settle(path, home.journal().as_ref());
+    home::settle(path, home.journal().as_ref());
     if let Err(error) = branched {
         return Err(match error {
             BranchError::Journal(fault) => fault.into(),
@@ -109,8 +111,8 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
 
 /// Prints the number of removed checkpoints, even if some could not be removed.
 async fn clean(path: &Path) -> Result<Exit> {
-    drop(open_home::look(path)?);
-    let home = Home::open(Arc::new(open_home::write(path)?), Drivers::new());
+    drop(home::look(path)?);
+    let home = Home::open(Arc::new(home::write(path)?), Drivers::new());
     let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
     if removed > 0 {
         let removed = counted(removed as u64, "automatic checkpoint");
@@ -128,7 +130,7 @@ async fn clean(path: &Path) -> Result<Exit> {
 
 /// Finds a checkpoint by a unique prefix of its name.
 fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
-    let all = checkpoints(&open_home::look(home)?, None).wait()?;
+    let all = checkpoints(&home::look(home)?, None).wait()?;
     let is_exact = |listed: &ListedCheckpoint| listed.name.as_str() == text;
     let exact = all.iter().any(is_exact);
     let fits = |listed: &ListedCheckpoint| {
@@ -145,7 +147,7 @@ fn named(home: &Path, text: &str) -> Result<ListedCheckpoint> {
 
 /// The command that makes a checkpoint of this agent, or of the newest tree's root. `None` if no tree has it.
 fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.state.is_over()) else {
         return Ok(None);
     };
@@ -160,7 +162,7 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
 
 /// Oldest first.
 fn ls(home: &Path, args: &args::CheckpointLs, terminal: Terminal) -> Result<Exit> {
-    let mut listed = checkpoints(&open_home::look(home)?, args.agent.as_ref()).wait()?;
+    let mut listed = checkpoints(&home::look(home)?, args.agent.as_ref()).wait()?;
     listed.sort_by_key(|listed| (listed.known.made, listed.tree, listed.known.seq));
     if args.json {
         for checkpoint in listed {

@@ -6,7 +6,7 @@ use clap_complete::{Shell, generate};
 
 use crate::args::{self, Args};
 use crate::exit::Exit;
-use crate::out;
+use crate::terminal::out;
 
 pub(super) fn completions(args: &args::Completions) -> Result<Exit> {
     let shell = match args.shell {

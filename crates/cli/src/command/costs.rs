@@ -8,17 +8,17 @@ use spinney_kernel::budget::{Amounts, Resource, usd};
 use spinney_kernel::words::grouped;
 
 use crate::args::{self, CostsBy};
-use crate::costs::{Breakdown, Costs, Sums};
 use crate::exit::Exit;
-use crate::ids::{find, short};
-use crate::paint::{Ink, Row, wrapped};
-use crate::table::{Column, Table};
-use crate::terminal::Terminal;
-use crate::wording::counted;
-use crate::{open_home, out};
+use crate::history::costs::{Breakdown, Costs, Sums};
+use crate::home;
+use crate::home::ids::{find, short};
+use crate::terminal::paint::{Ink, Row, wrapped};
+use crate::terminal::table::{Column, Table};
+use crate::terminal::wording::counted;
+use crate::terminal::{Terminal, out};
 
 pub(super) fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree.text())?.tree;
     let costs = Costs::read(&journal, tree)?;
     if costs.total.spent != costs.ledger() {

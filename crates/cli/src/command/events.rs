@@ -9,14 +9,15 @@ use spinney::tree_file::nearest;
 use spinney_journal::Journal;
 use spinney_kernel::words::{Seq, Topic, TreeId};
 
+use crate::events::screen::{Screen, Style, Wanted};
 use crate::exit::Exit;
-use crate::ids::find;
-use crate::screen::{Screen, Style, Wanted};
+use crate::history::agents;
+use crate::home::ids::find;
 use crate::terminal::Terminal;
-use crate::{agents, args, open_home};
+use crate::{args, home};
 
 pub(super) async fn events(home: &Path, args: args::Events, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let head = find(home, &journal, args.tree.text())?;
     // A filter that nothing can match would wait for ever, or look like a tree in which nothing happened.
     if let Some(agent) = &args.agent {

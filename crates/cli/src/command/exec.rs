@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use super::run::listen;
 use crate::args::{self, ColorChoice};
-use crate::costs::Costs;
+use crate::events::screen::Style;
 use crate::exec::ending::{End, finish, root, settle};
 use crate::exec::environment::{AnthropicKey, AskedProgram, UserEnvironment};
 use crate::exec::homes;
@@ -35,11 +35,11 @@ use crate::exec::report::ExecReport;
 use crate::exec::signals::{Asked, Signals};
 use crate::exec::view::{self, ProgramOutput, RunView};
 use crate::exit::Exit;
-use crate::ids::short;
+use crate::history::costs::Costs;
+use crate::home;
+use crate::home::ids::{self, short};
 use crate::result::{Outcome, failed};
-use crate::screen::Style;
-use crate::terminal::Terminal;
-use crate::{open_home, out};
+use crate::terminal::{Terminal, out};
 
 /// How long calls may take to end after the program has: the provider's last word says what they cost.
 const LAST_CALLS: Duration = Duration::from_secs(60);
@@ -204,7 +204,7 @@ async fn start(
 fn run_home(home: &Path, id: &str) -> Result<PathBuf> {
     let path = homes::find(home, id)?;
     if !homes::is_of_exec(&path) {
-        crate::ids::find(home, &open_home::look(home)?, id)?;
+        ids::find(home, &home::look(home)?, id)?;
         bail!(
             "`{id}` was not started by `exec`: continue it with `{}`",
             crate::hint::command(home, &["resume", id])
@@ -216,7 +216,7 @@ fn run_home(home: &Path, id: &str) -> Result<PathBuf> {
 /// Continues the tree of an earlier run.
 async fn resume(path: PathBuf) -> Result<Ready> {
     let (opened, pending_calls) = open(&path)?;
-    let head = crate::ids::find(&path, opened.journal().as_ref(), "last")?;
+    let head = ids::find(&path, opened.journal().as_ref(), "last")?;
     let tree = match opened.resume(head.tree).await {
         Ok(tree) => tree,
         Err(ResumeError::Journal(fault)) => return Err(fault.into()),
@@ -230,7 +230,7 @@ async fn resume(path: PathBuf) -> Result<Ready> {
 }
 
 fn open(path: &Path) -> Result<(Arc<Home>, Arc<PendingCalls>)> {
-    let journal = open_home::write(path)?;
+    let journal = home::write(path)?;
     let pending_calls = Arc::new(PendingCalls::new());
     let driver = Arc::new(GatewayModel::new(Arc::clone(&pending_calls)));
     let opened = Home::open(Arc::new(journal), Drivers::new().with_any_model(driver));

@@ -10,13 +10,13 @@ use spinney_kernel::words::{TreeId, grouped};
 
 use crate::args::{self, FilesCommand};
 use crate::exit::Exit;
-use crate::ids::{find, short};
-use crate::output_files::{FILES_MAX, OutputFile, list, open};
-use crate::paint::{Ink, Row};
-use crate::table::{Column, Table};
-use crate::terminal::Terminal;
-use crate::wording::counted;
-use crate::{open_home, out};
+use crate::home;
+use crate::home::ids::{find, short};
+use crate::home::output_files::{FILES_MAX, OutputFile, list, open};
+use crate::terminal::paint::{Ink, Row};
+use crate::terminal::table::{Column, Table};
+use crate::terminal::wording::counted;
+use crate::terminal::{Terminal, out};
 
 /// Bytes that are copied at once.
 const CHUNK: usize = 64 * 1024;
@@ -25,7 +25,7 @@ pub(super) fn files(home: &Path, args: &args::Files, terminal: Terminal) -> Resu
     if let Some(FilesCommand::Cat(args)) = &args.command {
         return cat(home, args, terminal);
     }
-    let tree = find(home, &open_home::look(home)?, args.tree.text())?.tree;
+    let tree = find(home, &home::look(home)?, args.tree.text())?.tree;
     let files = list(home, tree);
     if args.json {
         for OutputFile { agent, name, path, bytes } in &files {
@@ -62,7 +62,7 @@ pub(super) fn files(home: &Path, args: &args::Files, terminal: Terminal) -> Resu
 
 /// Prints a file: unchanged into a pipe or file, without effect on a terminal.
 fn cat(home: &Path, args: &args::FilesCat, terminal: Terminal) -> Result<Exit> {
-    let tree = find(home, &open_home::look(home)?, args.tree.text())?.tree;
+    let tree = find(home, &home::look(home)?, args.tree.text())?.tree;
     let files = list(home, tree);
     let file = found(&files, &args.file, tree)?;
     let what = || format!("cannot read {}", file.path.display());

@@ -11,10 +11,10 @@ use spinney_drivers::providers::usual_key_env;
 use spinney_kernel::definition::ModelProvider;
 
 use crate::exit::Exit;
-use crate::paint::width_of;
-use crate::source::plain;
-use crate::terminal::Terminal;
-use crate::{args, hint, out};
+use crate::terminal::paint::width_of;
+use crate::terminal::{Terminal, out};
+use crate::tree_file::source::plain;
+use crate::{args, hint};
 
 /// The file in a folder that is named without one.
 const FILE: &str = "tree.yaml";

@@ -28,15 +28,15 @@ mod window;
 use anyhow::Result;
 
 use crate::args::{Args, Command, Shared};
+use crate::events::screen::Style;
 use crate::exec::{guard, homes};
 use crate::exit::Exit;
+use crate::home;
 use crate::result::{Outcome, failed};
-use crate::screen::Style;
 use crate::terminal::Terminal;
-use crate::{find_home, open_home};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
-    let given = args.home.unwrap_or_else(find_home::nearest);
+    let given = args.home.unwrap_or_else(home::nearest);
     // A run of `exec` has a home of its own below this one.
     let found = args.command.tree().map(|tree| homes::find(&given, tree)).transpose()?;
     let home = found.as_deref().unwrap_or(&given);
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
     let terminal = Terminal::of_output(colour);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
-        let accepted = open_home::accept_loss(home);
+        let accepted = home::accept_loss(home);
         accepted
             .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))?;
     }

@@ -7,11 +7,11 @@ use spinney_drivers::prices::{PriceTable, TableModel};
 use spinney_kernel::budget::{Price, usd};
 use spinney_kernel::words::Time;
 
+use crate::args;
 use crate::exit::Exit;
-use crate::paint::Row;
-use crate::table::{Column, Table};
-use crate::terminal::Terminal;
-use crate::{args, out};
+use crate::terminal::paint::Row;
+use crate::terminal::table::{Column, Table};
+use crate::terminal::{Terminal, out};
 
 const UNKNOWN: &str = "–";
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;

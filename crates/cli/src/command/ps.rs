@@ -6,15 +6,15 @@ use anyhow::Result;
 use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 
+use crate::args;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command, go_on};
-use crate::ids::short;
-use crate::paint::{Ink, Row};
-use crate::table::{Column, Table};
-use crate::terminal::Terminal;
-use crate::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
-use crate::wording::{ago, one_line};
-use crate::{args, out};
+use crate::home::ids::short;
+use crate::home::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
+use crate::terminal::paint::{Ink, Row};
+use crate::terminal::table::{Column, Table};
+use crate::terminal::wording::{ago, one_line};
+use crate::terminal::{Terminal, out};
 
 const NAME_CHARS_MAX: usize = 28;
 /// Most interrupted trees whose resume command is printed, newest first.

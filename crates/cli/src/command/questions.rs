@@ -10,15 +10,17 @@ use spinney_journal::Journal;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{CallId, TreeId};
 
-use crate::approval::Extent;
+use crate::asking::approval::Extent;
+use crate::asking::questions;
 use crate::exit::Exit;
 use crate::hint::{YOUR_ANSWER, about};
-use crate::ids::{find, short};
-use crate::wording::counted;
-use crate::{args, open_home, out, questions};
+use crate::home::ids::{find, short};
+use crate::terminal::out;
+use crate::terminal::wording::counted;
+use crate::{args, home};
 
 pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree.text())?.tree;
     let open = open(&journal, tree).await?;
     if args.json {

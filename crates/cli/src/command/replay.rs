@@ -7,12 +7,12 @@ use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::words::{Seq, TreeId};
 
+use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
-use crate::ids::{TreeInHome, find};
+use crate::home::ids::{TreeInHome, find};
 use crate::result::{Failure, Outcome, failed, label, whole};
-use crate::screen::{Screen, Style};
-use crate::terminal::Terminal;
-use crate::{args, open_home, out};
+use crate::terminal::{Terminal, out};
+use crate::{args, home};
 
 /// How often a journal is read again because it grew meanwhile.
 const TRIES_MAX: u32 = 5;
@@ -32,7 +32,7 @@ fn tell(
     terminal: Terminal,
     found: &mut Option<TreeId>,
 ) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree.text())?.tree;
     *found = Some(tree);
     let expect = args.expect.as_deref().map(hash).transpose()?;

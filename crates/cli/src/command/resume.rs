@@ -12,18 +12,19 @@ use spinney_kernel::world::{AgentStatus, AgentView};
 
 use super::run::{head, listen};
 use crate::control::{Running, running};
+use crate::events::screen::{Screen, Style};
 use crate::exec::homes;
 use crate::exit::Exit;
+use crate::follow::shown::Display;
 use crate::follow::{Follow, follow};
 use crate::hint::{about, go_on};
-use crate::ids::{TreeInHome, find, name, short};
+use crate::home::ids::{TreeInHome, find, name, short};
+use crate::home::tree_copies::Kept;
+use crate::home::{tree_copies, workspaces};
 use crate::result::{Outcome, failed};
-use crate::screen::{Screen, Style};
-use crate::shown::Display;
-use crate::terminal::Terminal;
-use crate::tree_copies::Kept;
-use crate::wording::{counted, one_line};
-use crate::{args, open_home, out, tree_copies, workspaces};
+use crate::terminal::wording::{counted, one_line};
+use crate::terminal::{Terminal, out};
+use crate::{args, home};
 
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
@@ -52,12 +53,12 @@ async fn take_up(
     display: Display,
     tree: &mut Option<TreeId>,
 ) -> Result<Resumed> {
-    let journal = open_home::look(path)?;
+    let journal = home::look(path)?;
     let known = find(path, &journal, args.tree.text())?;
     *tree = Some(known.tree);
     if known.state.is_over() {
         // Printing a result needs no write access; repairing its workspaces does.
-        match open_home::write_if_free(path) {
+        match home::write_if_free(path) {
             Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),
             Ok(None) => {}
             Err(error) => out::complain(&format!("the step files could not be checked: {error:#}")),
@@ -68,7 +69,7 @@ async fn take_up(
     if homes::is_of_exec(path) {
         bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
     }
-    let journal = match open_home::write(path) {
+    let journal = match home::write(path) {
         Ok(journal) => Arc::new(journal),
         Err(error) => return Err(unless_running(path, known.tree, error).await),
     };

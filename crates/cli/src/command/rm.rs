@@ -13,8 +13,10 @@ use crate::control::{Running, running};
 use crate::exec::homes;
 use crate::exit::Exit;
 use crate::hint::{about, command, go_on};
-use crate::ids::{find, short};
-use crate::{args, open_home, out, tree_copies};
+use crate::home::ids::{find, short};
+use crate::home::tree_copies;
+use crate::terminal::out;
+use crate::{args, home};
 
 const ANSWER_BYTES_MAX: u64 = 64;
 
@@ -35,7 +37,7 @@ fn confirmed(path: &Path, head: &Head) -> bool {
 }
 
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
-    let head = find(path, &open_home::look(path)?, args.tree.text())?;
+    let head = find(path, &home::look(path)?, args.tree.text())?;
     let tree = head.tree;
     if let Running::Trees(trees) = running(path).await
         && trees.contains(&tree)
@@ -45,7 +47,7 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     if !head.state.is_over() && !args.force && !confirmed(path, &head) {
         return Ok(Exit::Usage);
     }
-    let home = Home::open(Arc::new(open_home::write_to_remove(path)?), Drivers::new());
+    let home = Home::open(Arc::new(home::write_to_remove(path)?), Drivers::new());
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
     tree_copies::mark(path, tree)?;
     let removed = home.remove(tree, shared).await;

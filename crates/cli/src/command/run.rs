@@ -11,18 +11,20 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::words::Seq;
 
 use crate::control::Listening;
+use crate::events::screen::Style;
 use crate::exit::Exit;
+use crate::follow::shown::Display;
 use crate::follow::{Follow, follow};
-use crate::ids::short;
-use crate::problems::Problems;
-use crate::providers::Scripted;
+use crate::home::ids::short;
+use crate::home::tree_copies;
 use crate::result::{Outcome, failed};
-use crate::screen::Style;
-use crate::shown::Display;
-use crate::source::{Scripts, Source};
-use crate::terminal::Terminal;
-use crate::wording::one_line;
-use crate::{args, open_home, out, source, tree_copies};
+use crate::terminal::wording::one_line;
+use crate::terminal::{Terminal, out};
+use crate::tree_file::problems::Problems;
+use crate::tree_file::providers::Scripted;
+use crate::tree_file::source;
+use crate::tree_file::source::{Scripts, Source};
+use crate::{args, home};
 
 /// Runs a tree file to its end.
 pub(super) async fn run(path: &Path, args: args::Run, terminal: Terminal) -> Result<Exit> {
@@ -49,14 +51,14 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     if problems.iter().any(|problem| problem.severity == Severity::Error) {
         return Err(Problems::errors_of(path, &args.file, problems).into());
     }
-    let journal = open_home::write(path)?;
+    let journal = home::write(path)?;
     let listening = listen(path)?;
     let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));
     let id = home.draw_id();
     tree_copies::keep(path, id, &source)?;
     let name = definition.name.clone();
     let started = home.start_as(id, definition).await;
-    open_home::settle(path, home.journal().as_ref());
+    home::settle(path, home.journal().as_ref());
     let tree = match started {
         Ok(tree) => tree,
         Err(error) => {

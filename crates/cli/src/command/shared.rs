@@ -14,12 +14,13 @@ use spinney_kernel::context::{SharedValue, SharedValues};
 use spinney_kernel::words::{By, TreeId, ValueName, grouped};
 
 use crate::exit::Exit;
-use crate::ids::{find, short};
-use crate::wording::{LINE_CHARS_MAX, ago, counted, one_line};
-use crate::{args, open_home, out};
+use crate::home::ids::{find, short};
+use crate::terminal::out;
+use crate::terminal::wording::{LINE_CHARS_MAX, ago, counted, one_line};
+use crate::{args, home};
 
 pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree.text())?.tree;
     let values = shared_values(&journal, tree).await?;
     match (&args.key, args.json) {

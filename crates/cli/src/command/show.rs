@@ -12,19 +12,19 @@ use spinney_kernel::words::By;
 use super::show_calls::ShowCalls;
 use crate::exec::homes;
 use crate::exit::Exit;
-use crate::ids::{find, short};
-use crate::paint::Ink;
-use crate::recall::{Clamp, Known, Place, Recalled, recall};
+use crate::history::recall::{Clamp, Known, Place, Recalled, recall};
+use crate::home::ids::{find, short};
 use crate::result::whole;
-use crate::terminal::Terminal;
-use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, open_home, out};
+use crate::terminal::paint::Ink;
+use crate::terminal::wording::{LINE_CHARS_MAX, counted, one_line};
+use crate::terminal::{Terminal, out};
+use crate::{args, home};
 
 /// Bytes of a text that are shown without `--full`.
 const TEXT_BYTES_MAX: usize = 600;
 
 pub(super) fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
     let agent = &args.whom.agent;
     if homes::is_of_exec(home) {

@@ -11,11 +11,11 @@ use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::words::{AgentId, Body, CallId, ModelName, Time, TreeId};
 
-use crate::agents;
-use crate::ids::short;
-use crate::out;
+use crate::history::agents;
+use crate::home::ids::short;
 use crate::result::whole;
-use crate::wording::counted;
+use crate::terminal::out;
+use crate::terminal::wording::counted;
 
 /// Bytes of a text that are shown without `--full`.
 const TEXT_BYTES_MAX: usize = 600;

@@ -13,17 +13,17 @@ use spinney_kernel::words::{Time, TreeId};
 use spinney_store::SqliteJournal;
 use tokio::time::sleep;
 
+use crate::args;
 use crate::exec::homes;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command};
-use crate::ids::short;
+use crate::home::ids::short;
+use crate::home::tree_list::{ListedTree, Listing, TreeList};
 use crate::live::{self, LiveTree, tree_row};
-use crate::paint::{Ink, Row};
-use crate::table::{Column, Table};
-use crate::terminal::Terminal;
-use crate::tree_list::{ListedTree, Listing, TreeList};
-use crate::wording::{ago, counted};
-use crate::{args, out};
+use crate::terminal::paint::{Ink, Row};
+use crate::terminal::table::{Column, Table};
+use crate::terminal::wording::{ago, counted};
+use crate::terminal::{Terminal, out};
 
 /// Pause between two looks at the home.
 const REFRESH: Duration = Duration::from_millis(500);

@@ -10,16 +10,16 @@ use spinney_journal::Journal;
 use spinney_kernel::words::{Time, TreeId};
 
 use crate::exit::Exit;
-use crate::ids::find;
+use crate::home::ids::find;
 use crate::live::{LiveTree, dot_lines, json_lines, tree_lines};
-use crate::terminal::Terminal;
-use crate::{args, open_home, out};
+use crate::terminal::{Terminal, out};
+use crate::{args, home};
 
 /// Columns of a tree that is written to a file.
 const WIDTH_UNBOUND: usize = 120;
 
 pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let id = find(home, &journal, args.tree.text())?.tree;
     let tree = folded(&journal, id).await?;
     if args.json {

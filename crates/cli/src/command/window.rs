@@ -10,14 +10,14 @@ use spinney_kernel::words::{AgentId, Category, TreeId, grouped};
 
 use crate::exec::homes;
 use crate::exit::Exit;
-use crate::ids::{find, short};
-use crate::out::{self, Unwritten};
-use crate::paint::{Ink, Row};
-use crate::recall::{Recalled, Shared, recall};
-use crate::table::{Column, Table};
+use crate::history::recall::{Recalled, Shared, recall};
+use crate::home::ids::{find, short};
 use crate::terminal::Terminal;
-use crate::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, hint, open_home};
+use crate::terminal::out::{self, Unwritten};
+use crate::terminal::paint::{Ink, Row};
+use crate::terminal::table::{Column, Table};
+use crate::terminal::wording::{LINE_CHARS_MAX, counted, one_line};
+use crate::{args, hint, home};
 
 const BAR_WIDTH_MAX: usize = 72;
 const LABEL_WIDTH: usize = 12;
@@ -58,7 +58,7 @@ struct CategoryRow {
 }
 
 pub(super) fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
-    let journal = open_home::look(home)?;
+    let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
     if homes::is_of_exec(home) {
         let show = hint::about(home, "show", tree, &[args.agent.as_str()]);

@@ -19,8 +19,9 @@ use super::address::Address;
 use super::server::apply;
 use super::{Answer, Ask, Asked, EXCHANGE_MS_MAX, LINE_BYTES_MAX, line};
 use crate::hint::{about, command};
-use crate::private_files::{self, Links};
-use crate::{open_home, workspaces};
+use crate::home;
+use crate::home::private_files::{self, Links};
+use crate::home::workspaces;
 
 /// Tries to reach a process that has the home open but does not answer: it may be starting or ending.
 const TRIES_MAX: u32 = 40;
@@ -48,7 +49,7 @@ async fn ask_any(home: &Path, tree: TreeId, request: Request, bytes: Vec<Vec<u8>
     let ask = Ask::Do { tree, request: Box::new(request.clone()) };
     let mut tries = 0;
     loop {
-        if let Some(journal) = open_home::write_if_free(home)? {
+        if let Some(journal) = home::write_if_free(home)? {
             let opened = Home::open(Arc::new(journal), Drivers::new());
             let answer = apply(&opened, tree, request, bytes).await;
             if let Answer::Done { .. } = answer {

@@ -9,7 +9,7 @@ use std::{fs, path};
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 
-use crate::private_files::{self, Links};
+use crate::home::private_files::{self, Links};
 
 /// What else could lead past the gateway: providers and sockets that Claude Code would call instead of an address.
 pub(crate) const SWITCHES: [&str; 8] = [

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::args::ExecGuard;
 use crate::exec::program::{base_name, exit_code, hide_from_programs, kill_all, listen_unless_ignored};
 use crate::exit::Exit;
-use crate::out;
+use crate::terminal::out;
 
 /// Runs a program until it ends, or until the process that asked for it is gone.
 pub(crate) async fn guard(asked: ExecGuard) -> Result<Exit> {

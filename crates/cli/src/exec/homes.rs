@@ -11,7 +11,7 @@ use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::TreeId;
 use spinney_store::SqliteJournal;
 
-use crate::{hint, open_home};
+use crate::{hint, home};
 
 /// The folder of these homes.
 const FOLDER: &str = "exec";
@@ -79,7 +79,7 @@ pub(crate) fn find(home: &Path, id: &str) -> Result<PathBuf> {
     if runs.is_empty() {
         return Ok(home.to_owned());
     }
-    let own: Vec<TreeId> = match open_home::look(home) {
+    let own: Vec<TreeId> = match home::look(home) {
         Ok(journal) => journal.heads(&[]).wait()?.into_iter().map(|head| head.tree).collect(),
         // A home without a journal of its own has only these.
         Err(_) => Vec::new(),

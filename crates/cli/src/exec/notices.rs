@@ -10,9 +10,8 @@ use spinney_server::gateway::{Notice, OnLimit, OnNotice};
 
 use crate::hint;
 use crate::live::{shows_command, view_width};
-use crate::out;
-use crate::terminal::Terminal;
-use crate::wording::counted;
+use crate::terminal::wording::counted;
+use crate::terminal::{Terminal, out};
 
 /// The root of every run.
 const ROOT: &str = "main";

@@ -14,7 +14,7 @@ use spinney_kernel::budget::Price;
 use spinney_server::gateway::OnLimit;
 
 use crate::args::{self, LimitPolicy};
-use crate::private_files::{self, Links};
+use crate::home::private_files::{self, Links};
 
 const FILE: &str = "exec.json";
 /// More than a system takes as the arguments of a program.

@@ -10,13 +10,13 @@ use spinney_kernel::words::{AgentId, Millis, TreeId, grouped};
 use spinney_kernel::world::AgentView;
 use spinney_server::gateway::RefusedRequests;
 
-use crate::costs::{Costs, Sums};
 use crate::exit::Exit;
 use crate::hint::{about, command};
-use crate::ids::short;
-use crate::out::{self, Unwritten};
+use crate::history::costs::{Costs, Sums};
+use crate::home::ids::short;
 use crate::result::Spent;
-use crate::wording::counted;
+use crate::terminal::out::{self, Unwritten};
+use crate::terminal::wording::counted;
 
 /// Most agents that are listed, the most expensive first.
 const LISTED_MAX: usize = 20;

@@ -11,10 +11,10 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::args::ColorChoice;
+use crate::events::screen::Style;
+use crate::follow::shown::Display;
 use crate::live::LiveScreen;
-use crate::out;
-use crate::screen::Style;
-use crate::shown::Display;
+use crate::terminal::out;
 use crate::terminal::{Stream, Terminal};
 
 /// How much of a program's output is taken at once.

@@ -7,8 +7,8 @@ use spinney_kernel::words::{AgentId, CallId, Millis, Time};
 use spinney_kernel::world::{Agent, AgentIx, AgentState, Call, CallStage};
 
 use super::state::LiveTree;
-use crate::paint::{Ink, Row, tail};
-use crate::wording::one_line;
+use crate::terminal::paint::{Ink, Row, tail};
+use crate::terminal::wording::one_line;
 
 /// Calls and waits below this age do not show it.
 const AGE_SHOWN_MS: u64 = 2_000;
@@ -150,7 +150,7 @@ impl LiveTree {
                         DeltaKind::Text => (Ink::Plain, "“"),
                         DeltaKind::Reasoning => (Ink::Dim, "thinks: "),
                     };
-                    let shown = crate::out::inert(&text).into_owned();
+                    let shown = crate::terminal::out::inert(&text).into_owned();
                     Row::of(
                         ink,
                         &format!("{before}{}", tail(&shown, room.saturating_sub(before.chars().count()))),

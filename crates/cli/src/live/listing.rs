@@ -7,8 +7,8 @@ use spinney_kernel::words::{AgentId, Time, grouped};
 use super::folding::places;
 use super::state::LiveTree;
 use super::view::{Columns, budget, head, line, living, money, steps};
-use crate::out::inert;
-use crate::paint::{Ink, Row, bar};
+use crate::terminal::out::inert;
+use crate::terminal::paint::{Ink, Row, bar};
 
 const BAR_WIDTH: usize = 8;
 const DOING_WIDTH: usize = 80;

@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::out::Unwritten;
-use crate::paint::Row;
+use crate::terminal::out::Unwritten;
+use crate::terminal::paint::Row;
 use crate::terminal::{Stream, Terminal};
 
 /// What is on the terminal now. There is one terminal for the whole process.

@@ -14,8 +14,8 @@ use super::region;
 use super::state::LiveTree;
 use super::view::{Commands, Size, view};
 use crate::control::StreamedText;
-use crate::out::Unwritten;
 use crate::terminal::Terminal;
+use crate::terminal::out::Unwritten;
 
 /// Pause between two frames: fast for people, cheap for the machine.
 const FRAME: Duration = Duration::from_millis(100);

@@ -9,10 +9,10 @@ use spinney_kernel::record::{Attachment, Event, NodeEnd, NodeStart, Outcome, Spa
 use spinney_kernel::words::{AgentId, CallId, Seq, Time, TreeId};
 use spinney_kernel::world::{AgentIx, World};
 
-use crate::event_names::EventNames;
-use crate::event_text::describe;
-use crate::paint::Ink;
-use crate::wording::one_line;
+use crate::events::names::EventNames;
+use crate::events::text::describe;
+use crate::terminal::paint::Ink;
+use crate::terminal::wording::one_line;
 
 /// Notices that are kept: more than any terminal shows.
 const NOTICES_MAX: usize = 64;

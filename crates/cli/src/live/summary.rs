@@ -6,15 +6,15 @@ use spinney_kernel::words::grouped;
 use spinney_kernel::world::AgentIx;
 
 use super::state::LiveTree;
-use crate::costs::{Costs, Sums};
 use crate::exit::Exit;
 use crate::hint::about;
-use crate::ids::TreeInHome;
-use crate::out::{self, Unwritten};
-use crate::paint::{Ink, Row, wrapped};
-use crate::reflow::reflowed;
+use crate::history::costs::{Costs, Sums};
+use crate::home::ids::TreeInHome;
 use crate::result::{self, Outcome};
 use crate::terminal::Terminal;
+use crate::terminal::out::{self, Unwritten};
+use crate::terminal::paint::{Ink, Row, wrapped};
+use crate::terminal::reflow::reflowed;
 
 /// Agents with their own line.
 const SPENDERS_MAX: usize = 8;

@@ -20,7 +20,7 @@ use spinney_testkit::sim;
 use super::listing::{dot_lines, json_lines, tree_lines};
 use super::state::LiveTree;
 use super::view::{Commands, Size, view};
-use crate::out::is_hostile;
+use crate::terminal::out::is_hostile;
 
 const TREE: TreeId = TreeId::new([1; 16]);
 

@@ -11,9 +11,9 @@ use super::doing::{Mark, seconds};
 use super::folding::{Place, places};
 use super::state::{LiveTree, Notice};
 use crate::hint::{YOUR_ANSWER, about, raise};
-use crate::ids::short;
-use crate::out::inert;
-use crate::paint::{Ink, Row, bar, shortened, tail, width_of};
+use crate::home::ids::short;
+use crate::terminal::out::inert;
+use crate::terminal::paint::{Ink, Row, bar, shortened, tail, width_of};
 
 /// Levels of a tree that are drawn; deeper ones are not indented further.
 const RAILS_MAX: usize = 8;

@@ -18,10 +18,12 @@ use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::words::{ModelName, RoleName, Time, grouped};
 
 use self::pipeline::Pipeline;
+use crate::args;
 use crate::exit::Exit;
-use crate::source::{self, Examined, Keys, Scripts, Source};
-use crate::wording::{counted, one_line};
-use crate::{args, out, problems};
+use crate::terminal::out;
+use crate::terminal::wording::{counted, one_line};
+use crate::tree_file::problems;
+use crate::tree_file::source::{self, Examined, Keys, Scripts, Source};
 
 /// Longest goal in the picture of a tree.
 const GOAL_CHARS_MAX: usize = 80;

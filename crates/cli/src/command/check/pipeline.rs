@@ -10,7 +10,7 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::words::Millis;
 
-use crate::wording::{counted, one_line};
+use crate::terminal::wording::{counted, one_line};
 
 /// Most steps and groups that people are shown. Programs get all.
 const SHOWN_MAX: usize = 200;

@@ -9,8 +9,8 @@ use spinney_store::{Access, SqliteJournal};
 
 use super::report::HomeFinding;
 use crate::control::{Running, running};
-use crate::open_home;
-use crate::wording::counted;
+use crate::home;
+use crate::terminal::wording::counted;
 
 pub(super) async fn look(home: &Path) -> HomeFinding {
     let (message, ok) = match state(home) {
@@ -45,7 +45,7 @@ fn state(home: &Path) -> Result<&'static str, String> {
         },
         Err(JournalFault::Older { .. }) => "has an older journal, the next run brings it up to date",
         Err(fault) => {
-            let accept = open_home::accepts(home, &fault);
+            let accept = home::accepts(home, &fault);
             let accept = accept.map(|accept| format!("; `{accept}` continues with what is left"));
             return Err(format!("{fault}{}", accept.unwrap_or_default()));
         }

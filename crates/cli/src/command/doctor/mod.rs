@@ -19,10 +19,12 @@ use tokio::sync::Semaphore;
 
 use self::report::{KeyFinding, ModelFinding, ProviderFinding, Report};
 use self::trial::Trial;
+use crate::args;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command};
-use crate::source::{self, Scripts};
-use crate::{args, out, providers};
+use crate::terminal::out;
+use crate::tree_file::providers;
+use crate::tree_file::source::{self, Scripts};
 
 /// Models that are tried at the same time.
 const AT_ONCE_MAX: usize = 8;

@@ -7,7 +7,7 @@ use spinney_kernel::budget::usd;
 use spinney_kernel::port::model::{Allowance, Announced};
 use spinney_kernel::words::{Millis, ModelName, grouped};
 
-use crate::wording::{counted, one_line};
+use crate::terminal::wording::{counted, one_line};
 
 /// Longest name of a model that the names of others are aligned with.
 const NAME_CHARS_MAX: usize = 24;

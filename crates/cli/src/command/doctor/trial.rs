@@ -11,8 +11,8 @@ use spinney_kernel::port::model::Model;
 use spinney_kernel::words::{FaultKind, Millis, ModelName, Time};
 
 use super::report::{CallFinding, KeyFinding, LimitsFinding, ModelFinding, ServerFinding, Status};
-use crate::providers;
-use crate::source::{self, Scripts};
+use crate::tree_file::providers;
+use crate::tree_file::source::{self, Scripts};
 
 /// The provider of models that answer from a file.
 pub(super) const SCRIPTED: &str = "scripted";

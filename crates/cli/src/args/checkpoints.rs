@@ -1,0 +1,71 @@
+//! The command line of `spinney checkpoint`.
+
+use clap::{ArgGroup, Args as Group, Subcommand};
+use spinney_kernel::definition::Usd;
+use spinney_kernel::words::{AgentId, CheckpointName};
+
+use super::TreeArg;
+use super::values::{agent, checkpoint, count};
+
+/// What to do with checkpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Checkpoint {
+    /// Name an agent's context as it is now
+    Make(CheckpointMake),
+    /// List every checkpoint of the home
+    Ls(CheckpointLs),
+    /// Create a tree from a checkpoint, with its own budget
+    Branch(CheckpointBranch),
+    /// Restore an agent's context from a checkpoint and continue from there
+    Rollback(CheckpointRollback),
+    /// Remove expired automatic checkpoints
+    Clean,
+}
+
+#[derive(Debug, Group)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct CheckpointMake {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
+    /// Which agent
+    #[arg(value_parser = agent)]
+    pub(crate) agent: AgentId,
+    /// Its name, unique in the home (default: generated)
+    #[arg(long, value_parser = checkpoint)]
+    pub(crate) name: Option<CheckpointName>,
+}
+
+#[derive(Debug, Group)]
+#[command(group = ArgGroup::new("budget").required(true).multiple(true))]
+pub(crate) struct CheckpointBranch {
+    /// Which checkpoint, by any unique prefix of its name
+    pub(crate) name: String,
+    /// The most the branch may cost
+    #[arg(long, group = "budget", value_name = "USD")]
+    pub(crate) budget_usd: Option<Usd>,
+    /// The most tokens it may use
+    #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
+    pub(crate) budget_tokens: Option<u64>,
+    /// The most model turns it may take
+    #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
+    pub(crate) budget_steps: Option<u64>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointRollback {
+    /// Which checkpoint, by any unique prefix of its name
+    pub(crate) name: String,
+    /// Restore it into this other agent of the same tree
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    pub(crate) into: Option<AgentId>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct CheckpointLs {
+    /// Only checkpoints of agents with this id, in any tree
+    #[arg(long, value_parser = agent)]
+    pub(crate) agent: Option<AgentId>,
+    /// Write each checkpoint as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,272 @@
+//! What may be written on the command line. Nothing is decided here.
+
+mod checkpoints;
+mod exec;
+mod help;
+mod looking;
+mod running;
+mod steering;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+
+pub(crate) use self::checkpoints::{
+    Checkpoint, CheckpointBranch, CheckpointLs, CheckpointMake, CheckpointRollback,
+};
+pub(crate) use self::exec::{Exec, ExecGuard, LimitPolicy};
+pub(crate) use self::looking::{
+    Attach, Completions, Costs, CostsBy, Events, Files, FilesCat, FilesCommand, Models, Ps, Questions,
+    Replay, Shared, Shell, Show, Top, TreeView, WhoseContext,
+};
+pub(crate) use self::running::{Check, Doctor, Given, Init, InitProvider, Resume, Run};
+pub(crate) use self::steering::{Answer, Broadcast, Budget, Cancel, Knowledge, Refresh, Rm, Send, Whom};
+use crate::exec::program;
+use crate::hint;
+
+/// The options of every command, below its own.
+const GLOBAL: &str = "Global options";
+
+/// Runs trees of AI agents under budgets that hold.
+#[derive(Debug, Parser)]
+#[command(name = "spinney", version, propagate_version = true, max_term_width = 100, after_help = help::TOP)]
+pub(crate) struct Args {
+    /// The home folder, where trees are stored (default: the nearest .spinney in this folder or above that is yours,
+    /// or else ./.spinney)
+    #[arg(
+        long,
+        global = true,
+        env = hint::HOME_VARIABLE,
+        value_name = "DIR",
+        hide_env_values = true,
+        help_heading = GLOBAL
+    )]
+    pub(crate) home: Option<PathBuf>,
+    /// Colours in output for people; NO_COLOR turns them off, too
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t = ColorChoice::Auto,
+        value_name = "WHEN",
+        help_heading = GLOBAL
+    )]
+    pub(crate) color: ColorChoice,
+    /// Continue although confirmed commits are missing from the journal; keeps a copy of what was found
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) accept_loss: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+/// Which tree a command is about. Every command takes it the same way.
+#[derive(Clone, Debug, Default, Group)]
+pub(crate) struct TreeArg {
+    /// A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+}
+
+impl TreeArg {
+    /// How the tree is named.
+    pub(crate) fn text(&self) -> &str {
+        self.id.as_deref().unwrap_or(hint::LAST)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a tree file to its end
+    #[command(after_help = help::RUN)]
+    Run(Run),
+    /// Run an agent program of somebody else under a budget: Claude Code, Codex, or any that calls Anthropic's or
+    /// OpenAI's API.
+    ///
+    /// Its model calls go through a gateway on this machine, which holds the most that each can cost before it is sent.
+    /// At a ceiling everything waits until `spinney budget` raises it.
+    #[command(after_help = help::EXEC)]
+    Exec(Box<Exec>),
+    /// The process between `exec` and its program.
+    #[command(name = program::GUARD, hide = true)]
+    ExecGuard(ExecGuard),
+    /// Check a tree file: everything that is wrong with it, what it looks like, and the most it can spend
+    #[command(after_help = help::CHECK)]
+    Check(Check),
+    /// Write a small tree file with its script, to start from; runs without an account
+    #[command(after_help = help::INIT)]
+    Init(Init),
+    /// Resume a tree where it stopped
+    #[command(after_help = help::RESUME)]
+    Resume(Resume),
+    /// List every tree
+    #[command(after_help = help::PS)]
+    Ps(Ps),
+    /// Show all trees that run, live; or list them once
+    #[command(after_help = help::TOP_COMMAND)]
+    Top(Top),
+    /// Follow a tree that another process runs, live, until it ends
+    #[command(after_help = help::ATTACH)]
+    Attach(Attach),
+    /// Show the agents of a tree: who spawned whom, what each is doing and what it spent
+    #[command(after_help = help::TREE)]
+    Tree(TreeView),
+    /// Show who spent what, by agent, role, model, step, branch or attempt
+    #[command(after_help = help::COSTS)]
+    Costs(Costs),
+    /// List the files that agents wrote, with paths to open; or print one
+    #[command(after_help = help::FILES)]
+    Files(Files),
+    /// Show what happened in a tree
+    #[command(after_help = help::EVENTS)]
+    Events(Events),
+    /// Show everything an agent has read and said, including what its window leaves out
+    #[command(after_help = help::SHOW)]
+    Show(Show),
+    /// Show how large an agent's window is, and what is in it
+    #[command(after_help = help::WINDOW)]
+    Window(WhoseContext),
+    /// Show open questions, with everything that a yes would allow
+    #[command(after_help = help::QUESTIONS)]
+    Questions(Questions),
+    /// Show the values that the agents of a tree share, or one of them
+    #[command(after_help = help::SHARED)]
+    Shared(Shared),
+    /// Cancel a tree, or one agent and everything below it
+    #[command(after_help = help::CANCEL)]
+    Cancel(Cancel),
+    /// Answer a question that an agent asked
+    #[command(after_help = help::ANSWER)]
+    Answer(Answer),
+    /// Send a message to an agent
+    #[command(after_help = help::SEND)]
+    Send(Send),
+    /// Share with an agent what its parent knows now
+    #[command(after_help = help::REFRESH)]
+    Refresh(Refresh),
+    /// Share what one agent knows with several others
+    #[command(after_help = help::BROADCAST)]
+    Broadcast(Broadcast),
+    /// Pause a tree or an agent: running calls finish, nothing new starts
+    #[command(after_help = help::PAUSE)]
+    Pause(Whom),
+    /// End a pause
+    #[command(after_help = help::UNPAUSE)]
+    Unpause(Whom),
+    /// Raise the ceilings of a tree
+    #[command(after_help = help::BUDGET)]
+    Budget(Budget),
+    /// Make, list and branch from checkpoints
+    #[command(subcommand, after_help = help::CHECKPOINT)]
+    Checkpoint(Checkpoint),
+    /// List models with their context sizes and prices
+    #[command(after_help = help::MODELS)]
+    Models(Models),
+    /// Show what works here: the home, the keys of providers, and the models of a tree file.
+    ///
+    /// With a file, each of its models is called once, with a tiny prompt and the least output that the provider
+    /// allows. That costs a fraction of a cent per model, outside any budget; --no-calls makes no call.
+    #[command(after_help = help::DOCTOR)]
+    Doctor(Doctor),
+    /// Remove a tree, its workspaces and its checkpoints
+    #[command(after_help = help::RM)]
+    Rm(Rm),
+    /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
+    #[command(after_help = help::REPLAY)]
+    Replay(Replay),
+    /// Print a script that completes commands in your shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(Completions),
+}
+
+impl Command {
+    /// The tree that it is about, as the user named it.
+    pub(crate) fn tree(&self) -> Option<&str> {
+        match self {
+            Self::Resume(Resume { tree, .. })
+            | Self::Attach(Attach { tree, .. })
+            | Self::Tree(TreeView { tree, .. })
+            | Self::Costs(Costs { tree, .. })
+            | Self::Files(Files { command: Some(FilesCommand::Cat(FilesCat { tree, .. })), .. })
+            | Self::Files(Files { tree, .. })
+            | Self::Events(Events { tree, .. })
+            | Self::Questions(Questions { tree, .. })
+            | Self::Shared(Shared { tree, .. })
+            | Self::Cancel(Cancel { tree, .. })
+            | Self::Refresh(Refresh { tree, .. })
+            | Self::Broadcast(Broadcast { tree, .. })
+            | Self::Pause(Whom { tree, .. })
+            | Self::Unpause(Whom { tree, .. })
+            | Self::Budget(Budget { tree, .. })
+            | Self::Checkpoint(Checkpoint::Make(CheckpointMake { tree, .. }))
+            | Self::Rm(Rm { tree, .. })
+            | Self::Replay(Replay { tree, .. }) => Some(tree.text()),
+            Self::Show(Show { whom, .. }) | Self::Window(whom) => Some(whom.tree()),
+            Self::Answer(answer) => Some(answer.tree()),
+            Self::Send(send) => Some(send.tree()),
+            Self::Run(_)
+            | Self::Exec(_)
+            | Self::ExecGuard(_)
+            | Self::Check(_)
+            | Self::Init(_)
+            | Self::Ps(_)
+            | Self::Top(_)
+            | Self::Checkpoint(_)
+            | Self::Models(_)
+            | Self::Completions(_)
+            | Self::Doctor(_) => None,
+        }
+    }
+
+    /// Whether it reads, prints and ends: it needs one thread.
+    pub(crate) const fn is_short(&self) -> bool {
+        matches!(
+            self,
+            Self::Ps(_)
+                | Self::Check(_)
+                | Self::Init(_)
+                | Self::Models(_)
+                | Self::Show(_)
+                | Self::Costs(_)
+                | Self::Files(_)
+                | Self::Window(_)
+                | Self::Completions(_)
+        )
+    }
+
+    /// Whether its output is JSON and its last line a result, whatever happens.
+    pub(crate) const fn ends_in_a_result(&self) -> bool {
+        if let Self::Exec(exec) = self {
+            return exec.json;
+        }
+        matches!(
+            self,
+            Self::Run(Run { json: true, .. })
+                | Self::Resume(Resume { json: true, .. })
+                | Self::Replay(Replay { json: true, .. })
+        )
+    }
+}
+
+/// Adds what the parser cannot know: a program of `exec` that is written without `--` is an unknown argument to it.
+pub(crate) fn suggest(error: &mut clap::Error) {
+    let is_of_exec = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(" exec "),
+        _ => false,
+    };
+    let is_alone = !std::env::args_os().any(|word| word == "--");
+    if is_of_exec && is_alone && error.kind() == ErrorKind::UnknownArgument {
+        let tip = "write `--` before the program and its arguments".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+}

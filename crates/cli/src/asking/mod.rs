@@ -1,0 +1,250 @@
+//! Asks a person at the terminal: one question at a time, the oldest first. With a live view the answer is typed in its last
+//! line while other agents go on; with lines, it is read when everything else rests.
+
+pub(crate) mod approval;
+pub(crate) mod questions;
+
+use std::future::pending;
+use std::io::{self, IsTerminal as _};
+
+use anyhow::Result;
+use spinney::Tree;
+use spinney::tree::{OpenQuestion, RequestError};
+use spinney_kernel::words::CallId;
+use tokio::task::JoinHandle;
+
+use self::approval::Extent;
+use crate::events::screen::Style;
+use crate::follow::shown::Shown;
+use crate::terminal::keyboard::{Keyboard, Pressed};
+use crate::terminal::{Stream, out};
+
+pub(crate) struct Asking {
+    person: Person,
+    current: Option<Asked>,
+}
+
+/// How a person is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Person {
+    Absent,
+    /// By lines.
+    Lines,
+    /// By the live view.
+    View,
+}
+
+/// A question at the terminal.
+struct Asked {
+    question: CallId,
+    /// Whether what is being typed was begun for another question.
+    is_stale: bool,
+    input: Input,
+}
+
+enum Input {
+    Line {
+        line: JoinHandle<io::Result<String>>,
+        /// Whether the cursor is still after the question.
+        on_line: bool,
+    },
+    /// `None` while this process is in the background.
+    Keys(Option<Keyboard>),
+}
+
+/// What a person did.
+pub(crate) enum Typed {
+    /// More or less of a line.
+    Part,
+    Line(String),
+    /// There will be no more.
+    Ended,
+}
+
+impl Asking {
+    pub(crate) fn new(shown: &Shown) -> Self {
+        let is_attended = shown.screen.style() == Style::Lines && io::stdin().is_terminal();
+        let person = match (is_attended, &shown.live) {
+            (false, _) => Person::Absent,
+            (true, None) => Person::Lines,
+            (true, Some(_)) => Person::View,
+        };
+        Self { person, current: None }
+    }
+
+    pub(crate) fn is_attended(&self) -> bool {
+        self.person != Person::Absent
+    }
+
+    /// Whether the cursor is where an answer is typed: drawing would move it.
+    pub(crate) fn is_on_line(&self) -> bool {
+        matches!(&self.current, Some(Asked { input: Input::Line { on_line: true, .. }, .. }))
+    }
+
+    /// Ends the prompt's line before other output.
+    pub(crate) fn leave_line(&mut self) {
+        if let Some(Asked { input: Input::Line { on_line: on_line @ true, .. }, .. }) = &mut self.current {
+            *on_line = false;
+            out::note("");
+        }
+    }
+
+    /// Asks the oldest question, when nothing else goes on.
+    pub(crate) fn ask_at_rest(&mut self, questions: &[OpenQuestion], shown: &mut Shown) -> Result<()> {
+        match questions.first() {
+            Some(first) if self.person == Person::Lines => self.turn_to(first, shown),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Asks the oldest question that the live view knows, whatever else goes on.
+    pub(crate) async fn ask_in_view(&mut self, tree: &Tree, shown: &mut Shown) -> Result<()> {
+        if self.person != Person::View {
+            self.show_typed(shown);
+            return Ok(());
+        }
+        let oldest = shown.live.as_ref().and_then(|live| live.tree().oldest_question());
+        if let Some(oldest) = oldest
+            && self.current.as_ref().is_none_or(|asked| asked.question != oldest)
+        {
+            // A tree that is no longer run is reported by whoever follows it. A question that was closed meanwhile
+            // leaves the view with its event.
+            let look = tree.look().await.ok();
+            let question =
+                look.and_then(|look| look.questions.into_iter().find(|open| open.question == oldest));
+            if let Some(question) = question {
+                self.turn_to(&question, shown)?;
+            }
+        }
+        if oldest.is_none() {
+            self.close();
+        }
+        if let Some(Asked { input: Input::Keys(keyboard), .. }) = &mut self.current {
+            match keyboard {
+                Some(keyboard) => keyboard.keep()?,
+                None => *keyboard = Keyboard::begin()?,
+            }
+        }
+        self.show_typed(shown);
+        Ok(())
+    }
+
+    /// The question is closed, and no other one is open.
+    fn close(&mut self) {
+        if let Some(asked) = self.current.take()
+            && let Input::Keys(Some(keyboard)) = asked.input
+            && !keyboard.text().is_empty()
+        {
+            out::note("the question closed before you answered it");
+        }
+    }
+
+    /// Shows a question, unless it is already being asked. Nothing in it can look like our own output, because further lines
+    /// are indented.
+    fn turn_to(&mut self, question: &OpenQuestion, shown: &Shown) -> Result<()> {
+        if self.current.as_ref().is_some_and(|asked| asked.question == question.question) {
+            return Ok(());
+        }
+        let lines = questions::lines(question, Extent::Whole, "").join("\n    ");
+        match &shown.live {
+            Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,
+            None => out::prompt(&format!("\n{lines}")),
+        }
+        let question = question.question;
+        match &mut self.current {
+            // What is being typed for a question that ended elsewhere is not an answer to this one.
+            Some(asked) => {
+                asked.question = question;
+                match &mut asked.input {
+                    Input::Line { on_line, .. } => (*on_line, asked.is_stale) = (true, true),
+                    Input::Keys(keyboard) => {
+                        let is_begun = keyboard.as_ref().is_some_and(|keyboard| !keyboard.text().is_empty());
+                        asked.is_stale |= is_begun;
+                    }
+                }
+            }
+            None => {
+                let input = match self.person {
+                    Person::View => Input::Keys(None),
+                    Person::Lines | Person::Absent => Input::Line { line: read_line(), on_line: true },
+                };
+                self.current = Some(Asked { question, is_stale: false, input });
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what is typed in the live view.
+    pub(crate) fn show_typed(&self, shown: &mut Shown) {
+        let typed = match &self.current {
+            Some(Asked { question, input: Input::Keys(Some(keyboard)), .. }) => {
+                Some((*question, keyboard.text().to_owned()))
+            }
+            Some(_) | None => None,
+        };
+        if let Some(live) = &mut shown.live {
+            live.prompt(typed);
+        }
+    }
+
+    /// What the person does next. Pending for ever if nothing is asked.
+    pub(crate) async fn next(&mut self) -> Typed {
+        match self.current.as_mut().map(|asked| &mut asked.input) {
+            Some(Input::Line { line, .. }) => {
+                let line = line.await.ok().and_then(Result::ok).filter(|line| !line.is_empty());
+                line.map_or(Typed::Ended, Typed::Line)
+            }
+            Some(Input::Keys(Some(keyboard))) => match keyboard.next().await {
+                Pressed::Changed => Typed::Part,
+                Pressed::Entered(line) => Typed::Line(line),
+                Pressed::Ended => Typed::Ended,
+            },
+            Some(Input::Keys(None)) | None => pending().await,
+        }
+    }
+
+    /// Nobody answers here any more. Returns whether the rest of the tree goes on without.
+    pub(crate) fn end(&mut self) -> bool {
+        let was_in_view = self.person == Person::View;
+        if was_in_view {
+            out::note("questions stay open: the commands below answer them, from any terminal");
+        }
+        (self.person, self.current) = (Person::Absent, None);
+        was_in_view
+    }
+
+    /// Takes a whole line: the answer, unless it was begun for another question.
+    pub(crate) async fn answer(&mut self, tree: &Tree, line: &str) -> Result<()> {
+        let Some(asked) = &mut self.current else { return Ok(()) };
+        let (question, is_stale) = (asked.question, std::mem::take(&mut asked.is_stale));
+        let is_in_view = matches!(asked.input, Input::Keys(_));
+        if is_in_view && !line.trim().is_empty() {
+            out::lines_above(&format!("> {line}"), Stream::Output)?;
+        }
+        if !is_in_view {
+            self.current = None;
+        }
+        if is_stale {
+            out::note("the question closed before you answered it; your line was not used for the next one");
+            return Ok(());
+        }
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        match tree.answer(question, line.trim_end_matches(['\r', '\n'])).await {
+            Ok(()) | Err(RequestError::Stopped(_)) => Ok(()),
+            Err(RequestError::Refused(refusal)) => {
+                out::complain(&refusal.to_string());
+                Ok(())
+            }
+            Err(RequestError::Reply(other)) => Err(other.into()),
+        }
+    }
+}
+
+fn read_line() -> JoinHandle<io::Result<String>> {
+    tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    })
+}

@@ -1,0 +1,5 @@
+//! Events for people and programs: each as text, and the screen that writes them.
+
+pub(crate) mod names;
+pub(crate) mod screen;
+pub(crate) mod text;

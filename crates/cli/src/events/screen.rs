@@ -1,0 +1,235 @@
+//! The screen: writes events to standard output, as lines of text or of JSON. `run`, `resume`, `events` and `replay`
+//! all use it. It must get every event from the first on: earlier ones name the calls of later ones.
+
+use serde_json::{Map, Value};
+use spinney::bus::{Tail, TracedEvent};
+use spinney_journal::{Blocking, Journal};
+use spinney_kernel::context::EventContext;
+use spinney_kernel::definition::Tags;
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, Millis, Seq, Time, Topic, TreeId};
+
+use super::names::EventNames;
+use super::text::{Line, Weight, describe, settled};
+use crate::terminal::Terminal;
+use crate::terminal::out::{self, Unwritten};
+use crate::terminal::paint::{Ink, Row, width_of, wrapped};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Only important events, indented by depth.
+    Lines,
+    /// Every event with its number and path.
+    Log,
+    /// Every event as a line of JSON.
+    Json,
+}
+
+/// How far further lines of an event are indented.
+const HANGING: usize = 2;
+/// Takes the place of a name while its line is wrapped.
+const NO_BREAK: &str = "\u{a0}";
+/// Lines are not wrapped to less than this.
+const WRAPPED_MIN: usize = 24;
+
+/// Deepest indentation, in agents, so that a chain of thousands still fits the terminal.
+const INDENT_MAX: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Only events about this agent.
+    pub(crate) agent: Option<AgentId>,
+    /// Only this topic and those below it.
+    pub(crate) topic: Option<Topic>,
+}
+
+impl Wanted {
+    fn has(&self, context: &EventContext) -> bool {
+        let agent = self.agent.is_none() || context.agent == self.agent;
+        agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic))
+    }
+}
+
+pub(crate) struct Screen {
+    tree: TreeId,
+    style: Style,
+    only: Wanted,
+    /// The first event to write.
+    from: Seq,
+    names: EventNames,
+    started: Option<Time>,
+    last: Option<Time>,
+    lines: u64,
+    /// Where lines are wrapped and get colours; `None` leaves them as they are.
+    terminal: Option<Terminal>,
+}
+
+impl Screen {
+    pub(crate) fn new(tree: TreeId, style: Style) -> Self {
+        Self {
+            tree,
+            style,
+            only: Wanted::default(),
+            from: Seq(0),
+            names: EventNames::default(),
+            started: None,
+            last: None,
+            lines: 0,
+            terminal: None,
+        }
+    }
+
+    /// Fits lines to where they are written.
+    pub(crate) const fn on(mut self, terminal: Terminal) -> Self {
+        self.terminal = Some(terminal);
+        self
+    }
+
+    pub(crate) fn only(mut self, wanted: Wanted) -> Self {
+        self.only = wanted;
+        self
+    }
+
+    pub(crate) const fn from(mut self, from: Seq) -> Self {
+        self.from = from;
+        self
+    }
+
+    pub(crate) const fn style(&self) -> Style {
+        self.style
+    }
+
+    pub(crate) const fn has_written(&self) -> bool {
+        self.lines > 0
+    }
+
+    /// From the first event to the last one so far.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        self.last.unwrap_or_default().0.saturating_sub(self.started.unwrap_or_default().0)
+    }
+
+    /// Takes an event in, and writes it if it is wanted.
+    pub(crate) fn show(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
+        let TracedEvent { recorded, context, .. } = traced;
+        self.started.get_or_insert(recorded.at);
+        self.last = Some(recorded.at);
+        self.names.enter(&recorded.event);
+        let is_wanted = recorded.seq >= self.from && self.only.has(context);
+        let line = if is_wanted && self.style != Style::Json { self.line(traced) } else { None };
+        self.names.leave(&recorded.event);
+        if is_wanted && self.style == Style::Json {
+            self.lines += 1;
+            return out::json(&json(self.tree, traced));
+        }
+        self.lines += u64::from(line.is_some());
+        line.map_or(Ok(()), |line| self.write(&line))
+    }
+
+    fn write(&self, line: &EventLine) -> Result<(), Unwritten> {
+        let EventLine { time, indent, who, text } = line;
+        let Some(terminal) = self.terminal else {
+            return out::line(&format!("{time}{indent}{who}{text}"));
+        };
+        let start = width_of(time) + width_of(indent);
+        let mut head = Row::of(Ink::Dim, time).with(Ink::Plain, indent).with(Ink::Name, who);
+        let Some(width) = terminal.width else { return out::row(&head.with(Ink::Plain, text), terminal) };
+        // Further lines begin a little below the name, and the first one has less room.
+        let room = width.saturating_sub(start + HANGING).max(WRAPPED_MIN);
+        let text = format!("{}{text}", NO_BREAK.repeat(head.width() - start));
+        for (at, part) in wrapped(&out::inert(&text), room).iter().enumerate() {
+            let before =
+                if at == 0 { std::mem::take(&mut head) } else { Row::plain(&" ".repeat(start + HANGING)) };
+            out::row(&before.with(Ink::Plain, part.trim_start_matches(NO_BREAK)), terminal)?;
+        }
+        Ok(())
+    }
+
+    /// Shows every stored event of its tree.
+    pub(crate) fn show_stored(&mut self, journal: &dyn Journal) -> anyhow::Result<()> {
+        let mut tail = Tail::new(journal, self.tree);
+        while let Some(traced) = tail.next().wait()? {
+            self.show(&traced)?;
+        }
+        Ok(())
+    }
+
+    /// The text of an event, if it is shown.
+    fn line(&self, traced: &TracedEvent) -> Option<EventLine> {
+        let TracedEvent { recorded, context, .. } = traced;
+        let Line { text, weight } = describe(&self.names, &recorded.event);
+        let since = Millis(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
+        if self.style == Style::Log {
+            let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };
+            let settled =
+                settled(&self.names, &recorded.event).map_or_else(String::new, |it| format!("  {it}"));
+            return Some(EventLine {
+                time: format!("{:>5}  {since:>#7}  ", recorded.seq.0),
+                indent: String::new(),
+                who: format!("{path}  "),
+                text: text + &settled,
+            });
+        }
+        if weight == Weight::Detail {
+            return None;
+        }
+        let indent = "  ".repeat(context.path().len().saturating_sub(1).min(INDENT_MAX));
+        let who = context.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
+        Some(EventLine { time: format!("{since:>#7}  "), indent, who, text })
+    }
+}
+
+/// The parts of an event's line.
+struct EventLine {
+    time: String,
+    indent: String,
+    who: String,
+    text: String,
+}
+
+/// Ids from the root down, separated by slashes.
+fn path(context: &EventContext) -> String {
+    let ids: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
+    ids.join("/")
+}
+
+/// An event as a line of JSON: common fields first, then its context, then its own fields.
+fn json(tree: TreeId, TracedEvent { recorded, context, .. }: &TracedEvent) -> String {
+    let mut line = Map::new();
+    let mut fields = fields(&recorded.event);
+    line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());
+    line.insert("tree".to_owned(), tree.to_string().into());
+    line.insert("seq".to_owned(), recorded.seq.0.into());
+    line.insert("at".to_owned(), recorded.at.0.into());
+    line.insert("path".to_owned(), path(context).into());
+    let since = context.since.map(|since| since.0);
+    let ended = Some(recorded.at.0).filter(|_| context.is_end);
+    let facts = [
+        ("topic", Some(context.topic.as_str().into())),
+        ("thread", context.thread().map(|thread| thread.as_str().into())),
+        ("caller", context.caller.as_ref().map(|caller| caller.as_str().into())),
+        ("recipient", context.recipient.as_ref().map(|recipient| recipient.as_str().into())),
+        ("message_type", context.message.as_ref().map(|kind| kind.as_str().into())),
+        ("correlation", context.correlation.as_ref().map(|correlation| correlation.as_str().into())),
+        ("start", since.map(Value::from)),
+        ("end", ended.map(Value::from)),
+        ("agent", context.agent.as_ref().map(|agent| agent.as_str().into())),
+        ("tags", tags(&context.tags)),
+        ("from", context.switch.as_ref().map(|switch| switch.from.as_str().into())),
+        ("reason", context.switch.as_ref().map(|switch| switch.reason().into())),
+    ];
+    line.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
+    line.extend(fields);
+    Value::Object(line).to_string()
+}
+
+fn tags(tags: &Tags) -> Option<Value> {
+    let tags = tags.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+    Some(Value::Object(tags.collect())).filter(|tags| *tags != Value::Object(Map::new()))
+}
+
+fn fields(event: &Event) -> Map<String, Value> {
+    match serde_json::to_value(event) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => unreachable!("an event is written as an object"),
+    }
+}

@@ -1,0 +1,271 @@
+//! Follows a tree that runs in this process, until it ends, or until it needs a person and none is present.
+
+pub(crate) mod shown;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use spinney::bus::{Seen, Watch, WatchFault, Watcher};
+use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
+use spinney::{Home, Shutdown, Tree};
+use spinney_journal::{Blocking, Journal};
+use spinney_kernel::words::{AgentId, Seq};
+use spinney_kernel::world::{AgentStatus, TreeState};
+
+use self::shown::{Display, Shown};
+use crate::asking::{Asking, Typed};
+use crate::control::Listening;
+use crate::events::screen::{Screen, Style};
+use crate::exit::Exit;
+use crate::hint::{about, go_on};
+use crate::history::costs::Costs;
+use crate::home::ids::TreeInHome;
+use crate::home::workspaces::WorkspaceWriter;
+use crate::interrupt::Interrupts;
+use crate::live::write_summary;
+use crate::result::{Failure, Outcome, failed, write_questions};
+use crate::terminal::out;
+
+pub(crate) struct Follow {
+    pub(crate) home: Arc<Home>,
+    /// The home's folder, as the user named it.
+    pub(crate) path: PathBuf,
+    pub(crate) tree: Tree,
+    pub(crate) style: Style,
+    /// The last event that an earlier process recorded.
+    pub(crate) past: Seq,
+    pub(crate) listening: Listening,
+    pub(crate) display: Display,
+}
+
+/// Follows a tree and returns the exit code. When it returns, nothing of the tree runs and the home is closed.
+pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
+    let Follow { home, path, tree, style, past, listening, display } = follow;
+    let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
+    let server = listening.serve(Arc::clone(&home), tree.clone());
+    let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
+    let mut shown = Shown::new(tree.id(), &path, style, past, display);
+    let mut events = tree.watch(Watch { deltas: display.is_live, ..Watch::default() });
+    let watched = watch(&tree, &path, &mut events, &mut shown).await;
+    server.close().await;
+    home.shutdown(Shutdown::Stop).await;
+    workspaces.end().await;
+    let watched = match watched {
+        Ok(()) => rest(&mut events, &mut shown).await,
+        Err(error) => Err(error),
+    };
+    shown.erase();
+    let Shown { screen, live } = shown;
+    let interrupted = interrupts.came();
+    interrupts.close().await;
+    let journal = home.journal().as_ref();
+    let place = TreeInHome { home: &path, tree: tree.id() };
+    let look = match watched {
+        Ok(()) => last_look(&tree).await,
+        Err(error) => {
+            if !matches!(tree.status().state, TreeState::Ended(_)) {
+                // If the journal cannot be read, that error is reported below.
+                let head = journal.head(tree.id()).wait().ok().flatten();
+                let state = head.map_or(TreeState::New, |head| head.state);
+                let resume = go_on(&path, tree.id(), state);
+                out::note(&format!("the tree is stopped. Continue with: {resume}"));
+            }
+            Err(error)
+        }
+    };
+    let look = look.map_err(|error| {
+        let outcome = |failure: &Failure<'_>| failed_at(failure, journal, &screen, place);
+        failed(screen.style(), outcome, error)
+    })?;
+    let outcome = Outcome::of(&look, tree.status().hash, journal, place);
+    let outcome = outcome.took(screen.elapsed_ms());
+    let outcome = if interrupted { outcome.interrupted() } else { outcome };
+    match live {
+        Some(watched) => {
+            let costs = Costs::read(journal, place.tree);
+            let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
+            write_summary(&outcome, watched.tree(), costs.ok().as_ref(), place, display.terminal)?;
+            write_open(&outcome, &look, place)?;
+        }
+        None => write(&outcome, &look, &screen, place)?,
+    }
+    Ok(outcome.exit())
+}
+
+/// Shows events until the tree ends, is stopped, or cannot continue on its own.
+async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown) -> Result<()> {
+    let mut asking = Asking::new(shown);
+    let mut told_pause = false;
+    loop {
+        let seen = events.seen();
+        let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
+        if paused && !told_pause {
+            tell_pause(tree, path).await;
+        }
+        told_pause = paused;
+        if let Some(look) = settled(tree, seen).await? {
+            if look.state != TreeState::Waiting || !asking.is_attended() {
+                return Ok(());
+            }
+            asking.ask_at_rest(&look.questions, shown)?;
+        }
+        asking.ask_in_view(tree, shown).await?;
+        tokio::select! {
+            next = events.next() => match next {
+                None => return Ok(()),
+                Some(seen) => {
+                    let seen = seen.map_err(watch_error)?;
+                    if let Seen::Event(_) = seen {
+                        asking.leave_line();
+                    }
+                    shown.see(&seen)?;
+                }
+            },
+            // Whoever types an answer must see what they type.
+            () = shown.tick(), if !asking.is_on_line() => shown.draw()?,
+            typed = asking.next() => match typed {
+                Typed::Part => {
+                    asking.show_typed(shown);
+                    shown.draw()?;
+                }
+                Typed::Line(line) => asking.answer(tree, &line).await?,
+                Typed::Ended if asking.end() => {}
+                Typed::Ended => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Prints that a tree is paused, and the command that ends the pause.
+async fn tell_pause(tree: &Tree, path: &Path) {
+    // A tree that is no longer run is reported by the caller.
+    let Ok(look) = tree.look().await else { return };
+    let is_paused = |id: &AgentId| {
+        look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
+    };
+    // Agents below a paused one are paused with it.
+    let paused = look
+        .agents
+        .iter()
+        .filter(|agent| agent.status == AgentStatus::Paused && !agent.parent.as_ref().is_some_and(is_paused));
+    let unpause = paused.map(|agent| match agent.parent {
+        Some(_) => about(path, "unpause", tree.id(), &[agent.agent.as_str()]),
+        None => about(path, "unpause", tree.id(), &[]),
+    });
+    let unpause: Vec<String> = unpause.collect();
+    if !unpause.is_empty() {
+        out::note(&format!("paused, nothing runs: continue with `{}`", unpause.join(" && ")));
+    }
+}
+
+/// The tree's state, if it needs a person and everything up to there was shown.
+async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
+    let status = tree.status();
+    if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
+        return Ok(None);
+    }
+    // The status may lag behind; the tree itself knows.
+    match tree.look().await {
+        Ok(look) => Ok(Some(look).filter(|look| look.seq == seen && rests(look.state))),
+        Err(_) => Ok(None),
+    }
+}
+
+const fn rests(state: TreeState) -> bool {
+    match state {
+        TreeState::Waiting | TreeState::Halted => true,
+        // A paused tree may be unpaused from elsewhere.
+        TreeState::New
+        | TreeState::Running
+        | TreeState::Paused
+        | TreeState::Suspended
+        | TreeState::Ended(_) => false,
+    }
+}
+
+/// Shows what was decided while the home was shut down.
+async fn rest(events: &mut Watcher, shown: &mut Shown) -> Result<()> {
+    while let Some(seen) = events.next().await {
+        shown.see(&seen.map_err(watch_error)?)?;
+    }
+    Ok(())
+}
+
+async fn last_look(tree: &Tree) -> Result<Look> {
+    if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = tree.status().stopped {
+        return Err(stop_error(stopped));
+    }
+    tree.look().await.map_err(unwrap_stop)
+}
+
+/// The result of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
+fn failed_at(
+    failure: &Failure<'_>,
+    journal: &dyn Journal,
+    screen: &Screen,
+    place: TreeInHome<'_>,
+) -> Outcome {
+    match stored(journal, place.tree).wait() {
+        Ok(Stored { look, hash }) => {
+            Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms()).failed(failure)
+        }
+        // The message already names the journal's fault.
+        Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure),
+    }
+}
+
+/// The questions that are open, and how to answer them.
+fn open_questions(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Vec<String> {
+    match outcome.exit() {
+        Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
+            write_questions(look, outcome.state(), place)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn write_open(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Result<()> {
+    let questions = open_questions(outcome, look, place);
+    if !questions.is_empty() {
+        out::line("")?;
+    }
+    for line in questions {
+        out::line(&line)?;
+    }
+    Ok(())
+}
+
+fn write(outcome: &Outcome, look: &Look, screen: &Screen, place: TreeInHome<'_>) -> Result<()> {
+    if screen.style() == Style::Json {
+        open_questions(outcome, look, place).iter().for_each(|line| out::note(line));
+        return Ok(outcome.write_json()?);
+    }
+    if screen.has_written() {
+        out::line("")?;
+    }
+    outcome.write_plain()?;
+    write_open(outcome, look, place)
+}
+
+fn unwrap_stop(error: RequestError) -> anyhow::Error {
+    match error {
+        RequestError::Stopped(stopped) => stop_error(stopped),
+        RequestError::Refused(refusal) => refusal.into(),
+        RequestError::Reply(other) => other.into(),
+    }
+}
+
+fn stop_error(stopped: Stopped) -> anyhow::Error {
+    match stopped {
+        Stopped::Journal(fault) => fault.into(),
+        Stopped::Shutdown | Stopped::Bug => stopped.into(),
+    }
+}
+
+fn watch_error(fault: WatchFault) -> anyhow::Error {
+    match fault {
+        WatchFault::Journal(fault) => fault.into(),
+        WatchFault::TooSlow { .. } => fault.into(),
+    }
+}
