@@ -55,7 +55,8 @@ pub fn table(root: &Path) -> anyhow::Result<String> {
     convert(&read("source.toml")?, &read("source.json")?)
 }
 
-/// The text of the table: a line about the source, then for each provider a line, followed by one for each model.
+/// The text of the table: a line about the source, then for each provider a line, followed by one for each model. Each
+/// model has a price or the reason why it has none, unless its provider has a reason for all of them.
 ///
 /// # Errors
 /// Names the provider and model where something is not understood.
@@ -67,18 +68,21 @@ pub fn convert(origin: &str, source: &str) -> anyhow::Result<String> {
     let mut push = |line: &Value| writeln!(lines, "{line}");
     push(&json!({ "source": format!("{package} {version}"), "date": date }))?;
     for provider in &providers {
-        push(&json!({ "provider": provider.id }))?;
+        let no_bound = NO_BOUND.iter().find(|(id, _)| *id == provider.id);
+        push(&match no_bound {
+            Some((id, reason)) => json!({ "provider": id, "unpriced": reason }),
+            None => json!({ "provider": provider.id }),
+        })?;
         for model in &provider.models {
-            let no_bound = NO_BOUND.iter().find(|(id, _)| *id == provider.id).map(|(_, reason)| *reason);
-            let line =
-                model_line(model, no_bound).with_context(|| format!("{} / {}", provider.id, model.id))?;
+            let line = model_line(model, no_bound.is_some())
+                .with_context(|| format!("{} / {}", provider.id, model.id))?;
             push(&Value::Object(line))?;
         }
     }
     Ok(lines)
 }
 
-fn model_line(model: &Model, no_bound: Option<&str>) -> anyhow::Result<Map<String, Value>> {
+fn model_line(model: &Model, is_unpriced: bool) -> anyhow::Result<Map<String, Value>> {
     model.check_variants()?;
     let mut line = Map::from_iter([("model".to_owned(), json!(model.id))]);
     let rule = source::rule(&model.matches)?;
@@ -90,11 +94,13 @@ fn model_line(model: &Model, no_bound: Option<&str>) -> anyhow::Result<Map<Strin
         line.insert("context".to_owned(), json!(context));
     }
     let known = price(&model.dated()?)?;
-    let (key, value) = match no_bound.map_or(known, |reason| Err(reason.to_owned())) {
-        Ok(price) => ("price", Value::Object(price)),
-        Err(reason) => ("unpriced", json!(reason)),
-    };
-    line.insert(key.to_owned(), value);
+    if !is_unpriced {
+        let (key, value) = match known {
+            Ok(price) => ("price", Value::Object(price)),
+            Err(reason) => ("unpriced", json!(reason)),
+        };
+        line.insert(key.to_owned(), value);
+    }
     Ok(line)
 }
 

@@ -38,6 +38,8 @@ pub struct PriceTable {
 #[derive(Debug)]
 struct Provider {
     id: String,
+    /// Why none of its models has a price.
+    unpriced: Option<String>,
     models: Vec<TableModel>,
 }
 
@@ -84,6 +86,8 @@ struct HeadLine {
 #[serde(deny_unknown_fields)]
 struct ProviderLine {
     provider: String,
+    /// Why none of its models has a price.
+    unpriced: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -119,15 +123,16 @@ impl PriceTable {
         let mut providers: Vec<Provider> = Vec::new();
         for (at, line) in lines {
             if line.starts_with(r#"{"provider""#) {
-                let ProviderLine { provider } = json(at, line)?;
-                providers.push(Provider { id: provider, models: Vec::new() });
+                let ProviderLine { provider, unpriced } = json(at, line)?;
+                providers.push(Provider { id: provider, unpriced, models: Vec::new() });
                 continue;
             }
-            let model = TableModel::of(json(at, line)?);
-            match (model, providers.last_mut()) {
-                (Some(model), Some(provider)) => provider.models.push(model),
-                (None, _) => return Err(wrong(at, "either a price or a reason")),
-                (_, None) => return Err(wrong(at, "a model without a provider")),
+            let Some(provider) = providers.last_mut() else {
+                return Err(wrong(at, "a model without a provider"));
+            };
+            match TableModel::of(json(at, line)?, provider.unpriced.as_deref()) {
+                Some(model) => provider.models.push(model),
+                None => return Err(wrong(at, "either a price or a reason")),
             }
         }
         Ok(Self { source, date, providers })
@@ -183,12 +188,14 @@ impl PriceTable {
 }
 
 impl TableModel {
-    fn of(line: ModelLine) -> Option<Self> {
+    /// None if its line says nothing about its price, or two things.
+    fn of(line: ModelLine, none_of_its_provider: Option<&str>) -> Option<Self> {
         let ModelLine { model: name, rule, context, price, unpriced } = line;
-        let price = match (price, unpriced) {
-            (Some(price), None) => searching(&name).map_or(Ok(price), Err),
-            (None, Some(reason)) => Err(reason),
-            (Some(_), Some(_)) | (None, None) => return None,
+        let price = match (price, unpriced, none_of_its_provider) {
+            (Some(price), None, None) => searching(&name).map_or(Ok(price), Err),
+            (None, Some(reason), None) => Err(reason),
+            (None, None, Some(reason)) => Err(reason.to_owned()),
+            _ => return None,
         };
         let rule = rule.unwrap_or_else(|| NameRule::Equals(name.to_lowercase()));
         Some(Self { name, context, rule, price })

@@ -13,6 +13,8 @@ const TABLE: &str = r#"{"source":"test 1","date":"2026-01-02"}
 {"model":"voice","unpriced":"it is also billed by audio_hours"}
 {"provider":"google"}
 {"model":"gem","price":{"input_per_mtok":9,"output_per_mtok":10}}
+{"provider":"router","unpriced":"its prices are no bound"}
+{"model":"one"}
 "#;
 
 /// The input rate of a model in the small table, or why it has none.
@@ -48,6 +50,8 @@ fn what_is_unknown_has_no_price() {
 fn what_no_hold_bounds_has_no_price_and_a_reason() {
     let reason = "what `voice` costs at most is unknown: it is also billed by audio_hours";
     assert_eq!(input("acme", "voice"), Err(reason.to_owned()));
+    let reason = "what `one` costs at most is unknown: its prices are no bound";
+    assert_eq!(input("router", "one"), Err(reason.to_owned()));
     let searches = "it searches the web by itself, which is billed apart";
     for model in ["any-search-preview", "any:online", "any-deep-research"] {
         assert_eq!(input("acme", model), Err(format!("what `{model}` costs at most is unknown: {searches}")));
@@ -61,6 +65,7 @@ fn a_broken_table_is_an_error_with_its_line() {
     insta::assert_snapshot!(told(""), @"line 1 of the price table: the table is empty");
     insta::assert_snapshot!(told(&format!("{head}\n{{\"model\":\"m\",\"unpriced\":\"r\"}}")), @"line 2 of the price table: a model without a provider");
     insta::assert_snapshot!(told(&format!("{head}\n{{\"provider\":\"p\"}}\n{{\"model\":\"m\"}}")), @"line 3 of the price table: either a price or a reason");
+    insta::assert_snapshot!(told(&format!("{head}\n{{\"provider\":\"p\",\"unpriced\":\"r\"}}\n{{\"model\":\"m\",\"unpriced\":\"r\"}}")), @"line 3 of the price table: either a price or a reason");
     assert!(
         told(&format!("{head}\n{{\"provider\":\"p\"}}\n{{\"model\":\"m\",\"match\":{{\"regex\":\"(\"}}}}"))
             .contains("line 3")
