@@ -19,8 +19,10 @@ mod result;
 mod terminal;
 mod tree_file;
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::Parser;
 use mimalloc::MiMalloc;
 
@@ -62,7 +64,9 @@ fn main() -> ExitCode {
             return Exit::Failed.into();
         }
     };
-    let exit = runtime.block_on(command::run(args)).unwrap_or_else(|error| {
+    // Boxed: `block_on` has a copy of what it runs for each kind of runtime, and this is most of the program.
+    let command: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command::run(args));
+    let exit = runtime.block_on(command).unwrap_or_else(|error| {
         let exit = Exit::of_error(&error);
         if exit != Exit::Closed {
             out::complain(&format!("{error:#}"));

@@ -231,6 +231,7 @@ fn settings_that_cannot_be_are_refused_before_anything_starts() {
     };
     let at = |url: &str| error(&format!("provider: openai_compatible, model: tiny, base_url: '{url}'"));
     insta::assert_snapshot!(at("ftp://127.0.0.1/v1"), @"spinney: /tree.yaml:5:63: the model's base_url is neither http nor https: write https://host/path");
+    insta::assert_snapshot!(at("https://bücher.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url has letters that no host name has: write it as DNS does, such as https://xn--bcher-kva.example");
     insta::assert_snapshot!(at("http://models.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url is plain http to another machine: write https, or tunnel it to 127.0.0.1");
     insta::assert_snapshot!(at("https://me:secret@models.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url has a password in it: name an environment variable as key_env");
     insta::assert_snapshot!(at("https://models.example/v1?key=1"), @"spinney: /tree.yaml:5:63: the model's base_url has a query: write only the address, such as https://host/v1");

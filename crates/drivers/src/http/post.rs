@@ -50,7 +50,13 @@ impl HttpPost {
     pub(super) fn address(&self) -> Result<Url, WireFault> {
         let refused =
             |why: &str| WireFault::new(WireFaultKind::BadRequest, format!("the model's base_url {why}"));
-        let url = Url::parse(&self.url).map_err(|_| refused("is no address: write https://host/path"))?;
+        let url = Url::parse(&self.url).map_err(|_| {
+            refused(if self.url.is_ascii() {
+                "is no address: write https://host/path"
+            } else {
+                "has letters that no host name has: write it as DNS does, such as https://xn--bcher-kva.example"
+            })
+        })?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("is neither http nor https: write https://host/path"));
         }
