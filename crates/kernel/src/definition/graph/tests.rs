@@ -35,6 +35,15 @@ fn problems(written: &Value) -> Vec<String> {
     parse(written).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
+/// serde reads a list as the fields of a struct, in their order.
+#[test]
+fn a_list_is_no_budget() {
+    for budget in [json!([]), json!([1]), json!({ "repeats": [] }), json!({ "repeats": [1, 2] })] {
+        let found = problems(&sequence(&[step("a", &json!({ "budget": budget }))]));
+        assert!(found[0].contains("invalid type: sequence, expected the keys of"), "{found:?}");
+    }
+}
+
 /// A map that is itself a member of a race or vote: looking for its scopes once never ended.
 #[test]
 fn a_map_can_be_a_member_of_a_race_or_vote() {

@@ -1,7 +1,8 @@
 //! The fields of steps and groups: each is read with its own rule, and a problem has the place of its key.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::{Error as _, Unexpected};
+use serde_json::{Error, Value};
 
 use super::{Fields, Reader, kind_of, shown};
 use crate::definition::graph::keys::UNDO;
@@ -118,7 +119,7 @@ impl<'v> Reader<'v, '_> {
 
     /// Its ceilings, and its timeout as part of them.
     pub(super) fn budget(&mut self, ix: NodeIx, keys: Fields<'v>) -> Option<Box<BudgetSpec>> {
-        let written = keys.get("budget").map(BudgetKeys::deserialize);
+        let written = keys.get("budget").map(budget_keys);
         let mut spec = match written {
             None => None,
             Some(Ok(keys)) => Some(keys.spec()),
@@ -278,4 +279,16 @@ pub(super) fn bare<T>(
         let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
         parse(inner.filter(|inner| !inner.contains("{{")).map_or(text, str::trim))
     }
+}
+
+/// The keys of a budget. serde would read a list as the keys in their order.
+fn budget_keys(value: &Value) -> Result<BudgetKeys, Error> {
+    let refused = |expected: &str| Err(Error::invalid_type(Unexpected::Seq, &expected));
+    if value.is_array() {
+        return refused("the keys of a budget");
+    }
+    if value.get("repeats").is_some_and(Value::is_array) {
+        return refused("the keys of `repeats`, such as `{ notice: 3, end: 6 }`");
+    }
+    BudgetKeys::deserialize(value)
 }
