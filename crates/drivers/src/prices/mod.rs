@@ -189,9 +189,9 @@ impl PriceTable {
 
 impl TableModel {
     /// None if its line says nothing about its price, or two things.
-    fn of(line: ModelLine, none_of_its_provider: Option<&str>) -> Option<Self> {
+    fn of(line: ModelLine, provider_unpriced: Option<&str>) -> Option<Self> {
         let ModelLine { model: name, rule, context, price, unpriced } = line;
-        let price = match (price, unpriced, none_of_its_provider) {
+        let price = match (price, unpriced, provider_unpriced) {
             (Some(price), None, None) => searching(&name).map_or(Ok(price), Err),
             (None, Some(reason), None) => Err(reason),
             (None, None, Some(reason)) => Err(reason.to_owned()),
