@@ -4,5 +4,6 @@
 
 pub mod picture;
 pub mod prices;
+pub mod public_api;
 pub mod tidy;
 pub mod workspace;

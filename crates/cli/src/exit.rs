@@ -5,9 +5,12 @@ use std::process::ExitCode;
 
 use spinney::tree::Stopped;
 
+use spinney_host::control::SteerError;
+use spinney_host::home::ids::TreeNameError;
+use spinney_host::trust::TrustError;
 use spinney_journal::JournalFault;
+use spinney_server::exec::RunExit;
 
-use crate::control::NoAnswer;
 use crate::terminal::out::Unwritten;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,18 @@ impl Exit {
         }
     }
 
+    /// For a run of a program.
+    pub(crate) const fn of_run(exit: RunExit) -> Self {
+        match exit {
+            RunExit::Completed => Self::Completed,
+            RunExit::Program(code) => Self::Program(code),
+            RunExit::Tree(kind) => Self::of_kind(kind),
+            RunExit::Failed => Self::Failed,
+            RunExit::Halted => Self::Halted,
+            RunExit::Interrupted => Self::Interrupted,
+        }
+    }
+
     /// For an error.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
         if let Some(unwritten) = error.downcast_ref::<Unwritten>() {
@@ -81,13 +96,12 @@ impl Exit {
                 Stopped::Shutdown => Self::Interrupted,
             };
         }
-        if let Some(no_answer) = error.downcast_ref::<NoAnswer>() {
-            return match no_answer {
-                NoAnswer::Busy(_) => Self::Busy,
-                NoAnswer::Unknown(_) => Self::Unknown,
-            };
+        match error.downcast_ref::<SteerError>() {
+            Some(SteerError::Busy { .. }) => return Self::Busy,
+            Some(SteerError::Unknown { .. }) => return Self::Unknown,
+            Some(SteerError::Home(_) | SteerError::Unreachable { .. }) | None => {}
         }
-        match error.downcast_ref::<JournalFault>() {
+        match fault_in(error) {
             Some(JournalFault::Locked { .. } | JournalFault::Busy { .. }) => Self::Busy,
             Some(
                 JournalFault::UnknownTree { .. }
@@ -111,6 +125,7 @@ impl Exit {
                 | JournalFault::Lost { .. }
                 | JournalFault::UnknownLoss { .. }
                 | JournalFault::Gone { .. }
+                | JournalFault::Changed { .. }
                 | JournalFault::KeyTaken { .. }
                 | JournalFault::TooLarge { .. }
                 | JournalFault::DiskFull
@@ -122,6 +137,16 @@ impl Exit {
     }
 }
 
+/// The fault of a journal that an error is about.
+pub(crate) fn fault_in(error: &anyhow::Error) -> Option<&JournalFault> {
+    error.chain().find_map(|link| {
+        match (link.downcast_ref::<TrustError>(), link.downcast_ref::<TreeNameError>()) {
+            (Some(TrustError::Journal(fault)), _) | (_, Some(TreeNameError::Journal(fault))) => Some(fault),
+            _ => link.downcast_ref(),
+        }
+    })
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
@@ -131,6 +156,6 @@ impl From<Exit> for ExitCode {
 /// Ends the process immediately. The journal survives that like any other crash.
 #[expect(clippy::disallowed_methods, clippy::exit, reason = "this file is the home of ending the process")]
 pub(crate) fn at_once() -> ! {
-    crate::terminal::keyboard::restore_at_once();
+    crate::terminal::mode::restore_at_once();
     std::process::exit(i32::from(Exit::Interrupted.code()))
 }

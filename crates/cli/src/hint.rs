@@ -1,24 +1,20 @@
 //! Commands that we suggest. This is the only place that writes them: they work when pasted, in any home and any
 //! shell.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spinney_kernel::budget::{Resource, Shortfall};
+use spinney_host::home::ids::TreeInHome;
+use spinney_host::home::{self, exec_homes};
+use spinney_host::shell_word;
+use spinney_journal::JournalFault;
+use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
+use spinney_view::remedy::SuggestedRaise;
+use spinney_view::wording::short_id;
 
-use crate::exec::homes;
-use crate::home;
-use crate::home::ids::short;
-use crate::terminal::out::is_hostile;
-
-/// The name of a home that no command line names.
-pub(crate) const HOME: &str = ".spinney";
 /// The environment variable that sets another one.
 pub(crate) const HOME_VARIABLE: &str = "SPINNEY_HOME";
-/// The tree that started last, and the tree of a command that names none.
-pub(crate) const LAST: &str = "last";
 
 /// Placeholder for an answer. Pasted as it is, it approves nothing: only `yes` does.
 pub(crate) const YOUR_ANSWER: &str = "your answer";
@@ -28,7 +24,7 @@ pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 /// A command of ours, with `--home` unless it finds this home without. Commands find the runs of `exec` from the home above
 /// theirs.
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
-    command_in(homes::above(home), words)
+    command_in(exec_homes::above(home), words)
 }
 
 /// A command about a home itself, which may be that of a run of `exec`.
@@ -38,35 +34,73 @@ pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
     written(Some(home).filter(|_| !is_meant), words)
 }
 
-/// A command about a tree: a verb, the tree's id, and further words.
-pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> String {
-    command(home, &[&[verb, short(tree).as_str()], more].concat())
+/// A command about the user's configuration, which is the same in every home.
+pub(crate) fn config(words: &[&str]) -> String {
+    let is_option = |word: &&str| word.starts_with('-');
+    // After a verb and a key come values, which are no options.
+    let (before, values) = words.split_at(words.len().min(2));
+    let dashes: &[&str] = if values.iter().any(is_option) { &["--"] } else { &[] };
+    written(None, &[&["config"], before, dashes, values].concat())
 }
 
-/// The command that raises a ceiling: by as much as the call lacks, rounded up to what a person would type. `None` is the
-/// account of the root.
-pub(crate) fn raise(home: &Path, tree: TreeId, account: Option<&AgentId>, short: &Shortfall) -> String {
-    const DOLLAR: u64 = 1_000_000_000;
-    let lacks = short.asked.saturating_sub(short.left()).max(1);
-    let (option, amount) = match short.resource {
-        Resource::Cost => ("--add-usd", lacks.div_ceil(DOLLAR)),
-        Resource::Tokens => ("--add-tokens", lacks.next_multiple_of(1_000)),
-        Resource::Steps => ("--add-steps", lacks),
-        Resource::ToolCalls => ("--add-tool-calls", lacks),
-        Resource::Retries => ("--add-retries", lacks),
+/// A command about a tree: a verb, the tree's id, and further words.
+pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> String {
+    command(home, &[&[verb, short_id(tree).as_str()], more].concat())
+}
+
+/// The command that raises ceilings. A raise of the root names no agent.
+pub(crate) fn raise(
+    TreeInHome { home, tree }: TreeInHome<'_>,
+    root: Option<&AgentId>,
+    raises: &[SuggestedRaise],
+) -> String {
+    let mut accounts: Vec<(&AgentId, Vec<String>)> = Vec::new();
+    for raise in raises {
+        let words = raise_words(raise);
+        match accounts.iter_mut().find(|(known, _)| *known == &raise.account) {
+            Some((_, all)) => all.extend(words),
+            None => accounts.push((&raise.account, words.to_vec())),
+        }
+    }
+    let command = |(account, words): &(&AgentId, Vec<String>)| {
+        let agent = Some(account.as_str()).filter(|_| Some(*account) != root);
+        let words: Vec<&str> = agent.into_iter().chain(words.iter().map(String::as_str)).collect();
+        about(home, "budget", tree, &words)
     };
-    let amount = amount.to_string();
-    let more: &[&str] = match account {
-        None => &[option, &amount],
-        Some(agent) => &[agent.as_str(), option, &amount],
+    accounts.iter().map(command).collect::<Vec<String>>().join(" && ")
+}
+
+/// The option that raises a ceiling, and by how much.
+fn raise_words(SuggestedRaise { resource, amount, .. }: &SuggestedRaise) -> [String; 2] {
+    let (option, amount) = match resource {
+        Resource::Cost => ("--add-usd", usd(*amount).trim_start_matches('$').to_owned()),
+        Resource::Tokens => ("--add-tokens", amount.to_string()),
+        Resource::Steps => ("--add-steps", amount.to_string()),
+        Resource::ToolCalls => ("--add-tool-calls", amount.to_string()),
+        Resource::Retries => ("--add-retries", amount.to_string()),
     };
-    about(home, "budget", tree, more)
+    [option.to_owned(), amount]
+}
+
+/// The command that accepts a loss, if the fault is one.
+pub(crate) fn accept_loss(home: &Path, fault: &JournalFault) -> Option<String> {
+    fault.is_loss().then(|| accepting_loss(home))
+}
+
+/// The command that accepts a loss.
+pub(crate) fn accepting_loss(home: &Path) -> String {
+    // A run of `exec` is continued by its own command.
+    let run = home.file_name().and_then(|name| name.to_str()).filter(|_| exec_homes::is_of_exec(home));
+    match run.and_then(|name| name.parse().ok()) {
+        Some(tree) => command(home, &["exec", "--resume", &short_id(tree), "--accept-loss"]),
+        None => command_in(home, &["ps", "--accept-loss"]),
+    }
 }
 
 /// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
-    if homes::is_of_exec(home) {
-        return command(home, &["exec", "--resume", &short(tree)]);
+    if exec_homes::is_of_exec(home) {
+        return command(home, &["exec", "--resume", &short_id(tree)]);
     }
     if state == TreeState::Paused {
         return about(home, "resume", tree, &["--unpause"]);
@@ -77,39 +111,13 @@ pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
 fn written(home: Option<&Path>, words: &[&str]) -> String {
     let mut written = "spinney".to_owned();
     if let Some(home) = home {
-        written += &format!(" --home {}", quoted(home));
+        written += &format!(" --home {}", shell_word::of_path(home));
     }
     for word in words {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-=".contains(&byte);
-        let is_plain = !word.is_empty() && word.bytes().all(is_plain);
         written.push(' ');
-        written += &if is_plain { (*word).to_owned() } else { quoted(Path::new(word)) };
+        written += &shell_word::of_word(word);
     }
     written
-}
-
-/// A path as one shell word. A path that cannot be shown safely is written in octal: it passes a terminal unchanged,
-/// and any shell reads it back.
-fn quoted(path: &Path) -> String {
-    let bytes = path.as_os_str().as_bytes();
-    // A leading dash would be taken for an option.
-    let here = if bytes.starts_with(b"-") { "./" } else { "" };
-    match path.to_str().filter(|text| !text.contains(is_hostile) && !text.contains('\n')) {
-        Some(text) => format!("'{here}{}'", text.replace('\'', r"'\''")),
-        None => {
-            let spelled: String = bytes.iter().map(|byte| spelled(*byte)).collect();
-            // A shell drops trailing line breaks of a command's output; a final character keeps them.
-            if bytes.ends_with(b"\n") {
-                return format!(r#""$(printf '{here}{spelled}/.')""#);
-            }
-            format!(r#""$(printf '{here}{spelled}')""#)
-        }
-    }
-}
-
-fn spelled(byte: u8) -> String {
-    let is_plain = byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
-    if is_plain { char::from(byte).to_string() } else { format!(r"\{byte:03o}") }
 }
 
 #[cfg(test)]
@@ -133,5 +141,7 @@ mod tests {
         assert_eq!(written(None, &["answer", "1", "2", YOUR_ANSWER]), "spinney answer 1 2 'your answer'");
         assert_eq!(written(None, &["run", YOUR_FILE]), "spinney run 'your tree.yaml'");
         assert_eq!(written(None, &["rm", "1", "--force"]), "spinney rm 1 --force");
+        assert_eq!(config(&["add", "allow_hosts", "[::1]:80"]), "spinney config add allow_hosts '[::1]:80'");
+        assert_eq!(config(&["set", "notify", "say", "-x y"]), "spinney config set notify -- say '-x y'");
     }
 }

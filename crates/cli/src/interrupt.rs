@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first one shuts the home down gracefully, the second one ends the process immediately.
+//! Ctrl-C and SIGTERM: the first one shuts the home down gracefully, the second one ends the process immediately. If nobody
+//! reads the output any more, that counts as the first one.
 //!
 //! Signals have their own thread and runtime for the life of the process: however busy or blocked the workers are,
 //! the second signal ends the process. That thread therefore never waits for a lock that a worker may hold, including
@@ -20,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::exit;
 use crate::hint::about;
-use crate::terminal::out;
+use crate::terminal::{out, reader};
 
 /// How long a line on standard error may take when the process is about to end.
 const LAST_LINE_MAX: Duration = Duration::from_millis(200);
@@ -33,7 +34,7 @@ pub(crate) struct Interrupts {
 
 /// The state of the signal thread.
 struct Listener {
-    signals: (Signal, Signal),
+    signals: Signals,
     tell: watch::Sender<bool>,
     is_closed: Arc<AtomicBool>,
     resume: String,
@@ -43,7 +44,8 @@ impl Interrupts {
     pub(crate) fn listen(home: Arc<Home>, path: &Path, tree: TreeId) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let inside = runtime.enter();
-        let signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        let signals = Signals { interrupt: interrupt?, terminate: terminate? };
         drop(inside);
         let (tell, came) = watch::channel(false);
         let is_closed = Arc::new(AtomicBool::new(false));
@@ -74,31 +76,60 @@ impl Interrupts {
 
 impl Listener {
     async fn run(mut self) {
-        self.next().await;
+        let first = tokio::select! {
+            () = self.signals.next() => First::Signal,
+            () = reader::gone() => First::ReaderGone,
+        };
         // Checked before others are notified: they may close at once, and still have the result to write.
-        if !self.is_closed.load(Ordering::SeqCst) {
-            self.tell.send_replace(true);
-            let stopping = || {
-                out::note(
-                    "stopping: running calls finish, nothing new starts. Press Ctrl-C again to stop at once.",
-                );
-            };
-            // If no thread can be started there is no message; the second signal still ends the process.
-            let _ = thread::Builder::new().spawn(stopping);
-            self.next().await;
-            if !self.is_closed.load(Ordering::SeqCst) {
-                let resume = self.resume;
-                last_line(format!("stopped at once. Continue with: {resume}"));
+        match (first, self.is_closed.load(Ordering::SeqCst)) {
+            (First::Signal, true) => {}
+            // What is still to be written finds out.
+            (First::ReaderGone, true) => self.signals.next().await,
+            (first, false) => {
+                self.tell.send_replace(true);
+                // If no thread can be started there is no message; the next signal still ends the process.
+                let _ = thread::Builder::new().spawn(move || out::note(first.text()));
+                self.signals.next().await;
+                if !self.is_closed.load(Ordering::SeqCst) {
+                    let resume = self.resume;
+                    last_line(format!("stopped at once. Continue with: {resume}"));
+                }
             }
         }
         exit::at_once()
     }
+}
 
+/// Why the home is shut down.
+#[derive(Clone, Copy)]
+enum First {
+    Signal,
+    ReaderGone,
+}
+
+impl First {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Signal => {
+                "stopping: running calls finish, nothing new starts. Press Ctrl-C again to stop at once."
+            }
+            Self::ReaderGone => {
+                "stopping, because nobody reads the output any more: running calls finish, nothing new starts. Press Ctrl-C to stop at once."
+            }
+        }
+    }
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
     async fn next(&mut self) {
-        let (interrupt, terminate) = &mut self.signals;
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `SPINNEY_LOG`: debug lines on standard error. Off unless it is set.
+//! What the libraries say on standard error: warnings of the host, for people, and with `SPINNEY_LOG` debug lines.
 //!
 //! Not a second journal: nothing reads the lines, and they contain ids, names, counts and kinds, never texts of
 //! agents, arguments or keys. They pass the same terminal filter as all output.
@@ -9,7 +9,7 @@ use spinney::clock::{Clock, SystemClock};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::terminal::out;
 
@@ -35,11 +35,11 @@ impl fmt::Display for BadFilter {
     }
 }
 
-/// Enables logging if the variable is set.
+/// Shows warnings for people, and debug lines if the variable is set.
 #[expect(clippy::disallowed_methods, reason = "a filter for the whole process, read once at its start")]
 pub(crate) fn start() -> Result<(), BadFilter> {
-    let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
-    let filter = Filter::parse(&text.to_string_lossy())?;
+    let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
+    let filter = text.map(|text| Filter::parse(&text.to_string_lossy())).transpose()?.unwrap_or(Filter::OFF);
     let clock = SystemClock::new();
     let log = Log { filter, started_ms: clock.now_ms(), clock };
     // Nothing else in this process sets one.
@@ -47,9 +47,18 @@ pub(crate) fn start() -> Result<(), BadFilter> {
     Ok(())
 }
 
+/// Whether debug lines may be written at any moment.
+pub(crate) fn is_on() -> bool {
+    tracing::dispatcher::get_default(|log| {
+        log.downcast_ref().is_some_and(|log: &Log| log.filter != Filter::OFF)
+    })
+}
+
 impl Filter {
+    const OFF: Self = Self { level: LevelFilter::OFF, targets: Vec::new() };
+
     fn parse(text: &str) -> Result<Self, BadFilter> {
-        let mut filter = Self { level: LevelFilter::OFF, targets: Vec::new() };
+        let mut filter = Self::OFF;
         for part in text.split(',').map(str::trim) {
             let (target, level) = part.split_once('=').map_or((None, part), |(t, level)| (Some(t), level));
             let level = level_of(level).ok_or_else(|| BadFilter(part.to_owned()))?;
@@ -67,6 +76,12 @@ impl Filter {
         let starts = self.targets.iter().filter(|(start, _)| is_start(start, target));
         starts.max_by_key(|(start, _)| start.len()).map_or(self.level, |(_, level)| *level)
     }
+}
+
+/// Whether it is a warning that the user should read, as a sentence.
+fn is_for_people(metadata: &Metadata<'_>) -> bool {
+    let is_of = |start| is_start(start, metadata.target());
+    *metadata.level() == Level::WARN && (is_of("spinney_host") || is_of("spinney_server::control"))
 }
 
 /// Whether `target` is `start` or a module below it.
@@ -95,17 +110,22 @@ struct Log {
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= self.filter.level(metadata.target())
+        metadata.is_event()
+            && (is_for_people(metadata) || *metadata.level() <= self.filter.level(metadata.target()))
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        self.filter.targets.iter().map(|(_, level)| *level).chain([self.filter.level]).max()
+        let levels = self.filter.targets.iter().map(|(_, level)| *level);
+        levels.chain([self.filter.level, LevelFilter::WARN]).max()
     }
 
     fn event(&self, event: &Event<'_>) {
         let ms = self.clock.now_ms().saturating_sub(self.started_ms);
         let mut line = Line { message: String::new(), fields: String::new() };
         event.record(&mut line);
+        if is_for_people(event.metadata()) {
+            return out::complain(&line.message);
+        }
         let (level, target) = (event.metadata().level(), event.metadata().target());
         let text =
             format!("{}.{:03}s {level} {target}: {}{}", ms / 1_000, ms % 1_000, line.message, line.fields);

@@ -3,21 +3,23 @@
 mod args;
 mod asking;
 mod command;
-mod control;
+mod completion;
+mod error_words;
 mod events;
 mod exec;
 mod exit;
+mod explain;
 mod follow;
 mod hint;
-mod history;
-mod home;
 mod huge_pages;
 mod interrupt;
 mod live;
 mod log;
+mod permission;
+mod question_lines;
 mod result;
+mod shown;
 mod terminal;
-mod tree_file;
 
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -39,6 +41,11 @@ static MEMORY: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     let without_huge_pages = HugePagesOff::new();
     std::panic::set_hook(Box::new(|panic| out::complain(&panic.to_string())));
+    match completion::answer() {
+        Ok(true) => return Exit::Completed.into(),
+        Ok(false) => {}
+        Err(error) => return unparsed(error),
+    }
     if let Err(error) = log::start() {
         out::complain(&error.to_string());
         return Exit::Usage.into();
@@ -69,7 +76,7 @@ fn main() -> ExitCode {
     let exit = runtime.block_on(command).unwrap_or_else(|error| {
         let exit = Exit::of_error(&error);
         if exit != Exit::Closed {
-            out::complain(&format!("{error:#}"));
+            out::complain(&error_words::in_words(&error));
         }
         exit
     });

@@ -1,12 +1,20 @@
 //! A batch: one input with the events that it decided. A journal stores batches, and a replay checks them.
 
 use serde::{Deserialize, Serialize};
+use spinney_kernel::words::limit::BATCH_BYTES_MAX;
 
 use spinney_kernel::record::{Event, Outcome, Standing, ToolAsk};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::rules::{Input, What};
 use spinney_kernel::words::Body;
+
+use crate::json::{self, Unwritable};
+
+/// Enough for most batches.
+const BATCH_BYTES: usize = 1_024;
+/// Typical size of an event.
+const EVENT_BYTES: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
@@ -15,6 +23,27 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// The stored form: JSON, with texts shared by input and event stored once. It is made here, for every store: the code
+    /// that writes and reads all events is compiled once.
+    ///
+    /// # Errors
+    /// If it contains a type that no journal holds.
+    pub fn encode(mut self) -> Result<Vec<u8>, Unwritable> {
+        self.fold();
+        let room = BATCH_BYTES.max(self.events.len() * EVENT_BYTES).min(BATCH_BYTES_MAX);
+        json::to_vec(&self, room)
+    }
+
+    /// Reads what [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// If it is not a batch.
+    pub fn decode(bytes: &[u8]) -> serde_json::Result<Self> {
+        let mut batch: Self = serde_json::from_slice(bytes)?;
+        batch.unfold();
+        Ok(batch)
+    }
+
     /// Removes texts from the input that an event contains too, so that they are stored once.
     pub fn fold(&mut self) {
         if let Some((done, body, asks)) = done_twice(self) {

@@ -1,26 +1,35 @@
-//! Waits for a journal's answer without an async runtime: command-line tools, tests and benches.
+//! Waits for a future without an async runtime: command-line tools, the budget handle, tests and benches.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::thread::{self, Thread};
+use std::time::Duration;
 
 /// Waits for a future by blocking the thread. Never use it in a task of an async runtime.
 pub trait Blocking: Future + Sized {
     fn wait(self) -> Self::Output {
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        let mut context = Context::from_waker(&waker);
-        let mut future = pin!(self);
-        loop {
-            match future.as_mut().poll(&mut context) {
-                Poll::Ready(answer) => return answer,
-                Poll::Pending => std::thread::park(),
-            }
-        }
+        park_on(self, || None)
     }
 }
 
 impl<F: Future> Blocking for F {}
+
+/// Runs a future on this thread. It is polled when woken, and at the latest after `nap`, if that gives a duration.
+pub fn park_on<F: Future>(future: F, nap: impl Fn() -> Option<Duration>) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        match nap() {
+            Some(longest) => thread::park_timeout(longest),
+            None => thread::park(),
+        }
+    }
+}
 
 struct Unpark(Thread);
 

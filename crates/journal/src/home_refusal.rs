@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HomeRefusal {
     /// A symbolic link could lead anywhere.
     Link,
@@ -21,6 +21,11 @@ pub enum HomeRefusal {
     ForeignDatabase {
         /// The id in the file; 0 if it has none.
         application_id: i32,
+    },
+    /// A journal whose tables, indexes, views or triggers are not those that we make.
+    ChangedSchema {
+        /// One of the changes, such as: it has a trigger `x`.
+        change: String,
     },
 }
 
@@ -53,6 +58,10 @@ impl fmt::Display for HomeRefusal {
             Self::ForeignDatabase { application_id } => write!(
                 f,
                 "is not a journal of spinney (its application id is {application_id:#010x}): choose another home"
+            ),
+            Self::ChangedSchema { change } => write!(
+                f,
+                "was changed by another program: {change}. It is not opened, because statements in it could change what is read and written: undo the change, restore a copy, or choose another home"
             ),
         }
     }

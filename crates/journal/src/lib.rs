@@ -8,6 +8,7 @@ mod catalog;
 mod chain;
 mod checkpoints;
 mod home_refusal;
+mod json;
 mod page;
 mod port;
 mod recall;
@@ -15,11 +16,12 @@ mod retention;
 
 pub use batch::Batch;
 pub use blobs::blobs_of;
-pub use blocking::Blocking;
+pub use blocking::{Blocking, park_on};
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
 pub use home_refusal::HomeRefusal;
+pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{
     Append, Appended, Base, ChainHash, Entry, Head, HeadCursor, HeadPage, Journal, JournalFault, Reading,

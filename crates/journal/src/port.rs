@@ -291,7 +291,7 @@ pub enum JournalFault {
         /// The version that can be read.
         known: u32,
     },
-    #[error("process {pid} has this home open: stop it, use another --home, or use a read-only command")]
+    #[error("process {pid} has this home open: stop it, use another home, or only read this one")]
     Locked {
         /// 0 if unknown.
         pid: u32,
@@ -313,7 +313,7 @@ pub enum JournalFault {
     /// Refused as a home, or as a file of one.
     #[error("{path} {why}")]
     HomeRefused { path: String, why: HomeRefusal },
-    #[error("no journal in {path}: choose another home, or run a tree in an empty folder first")]
+    #[error("{path} has no trees yet: run one first, or choose another home")]
     NoHome { path: String },
     /// The file as a whole cannot be read.
     #[error(
@@ -328,7 +328,7 @@ pub enum JournalFault {
     },
     /// Confirmed commits are missing.
     #[error(
-        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up with --accept-loss; after a loss of power with durability `normal` that is the way to go on",
+        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up; after a loss of power with durability `normal` that is the way to go on",
         found + 1, losers(trees)
     )]
     Lost {
@@ -342,7 +342,7 @@ pub enum JournalFault {
     },
     /// The number of confirmed commits is unknown, so missing ones cannot be detected.
     #[error(
-        "{path} says which commits were confirmed, and {reason}: it is unknown whether any are missing. Nothing was run. Restore it, or continue with what is there: --accept-loss"
+        "{path} says which commits were confirmed, and {reason}: it is unknown whether any are missing. Nothing was run. Restore it, or accept the loss and continue with what is there"
     )]
     UnknownLoss {
         /// The file that counts them.
@@ -354,6 +354,11 @@ pub enum JournalFault {
         "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, restore the home, and resume"
     )]
     Gone { path: String },
+    /// A file of the home was changed by another process while it was open.
+    #[error(
+        "{path} was changed by another process while the journal was open: nothing was written since; stop, restore the home, and resume"
+    )]
+    Changed { path: String },
     /// Another program keeps the file locked.
     #[error("another program holds {path}: end its transaction and try again")]
     Busy { path: String },
@@ -365,6 +370,14 @@ pub enum JournalFault {
     Overloaded { waiting: usize },
     #[error("the journal is closed")]
     Closed,
+}
+
+impl JournalFault {
+    /// Whether it says that confirmed commits are or may be missing.
+    #[must_use]
+    pub const fn is_loss(&self) -> bool {
+        matches!(self, Self::Lost { .. } | Self::UnknownLoss { .. })
+    }
 }
 
 fn and(salvage: &Option<String>) -> String {

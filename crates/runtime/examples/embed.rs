@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spinney::kernel::budget::{Amounts, Resource, Usage, Used};
-use spinney::kernel::context::Message;
-use spinney::kernel::port::Pending;
-use spinney::model::{DeltaKind, Deltas, Missed, Model};
+use spinney::budget::{Amounts, Resource};
+use spinney::model::{DeltaKind, Deltas, Message, Missed, Model, Pending, Usage, Used};
 use spinney::prelude::*;
 
 /// Says how warm it will be in a city.
@@ -55,9 +53,7 @@ impl Model for Forecaster {
         };
         deltas(DeltaKind::Text, &text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
-        Box::pin(
-            async move { Ok(ModelAnswer { asks, used: Used::Tokens(usage), ..ModelAnswer::said(text) }) },
-        )
+        Box::pin(async move { Ok(ModelAnswer::said(text).with_asks(asks).with_used(Used::Tokens(usage))) })
     }
 }
 
@@ -108,9 +104,8 @@ pub(crate) async fn ask(tree: &str) -> Result<String, Box<dyn Error>> {
     let weather = FunctionTool::new(forecast).repeatable().timeout_ms(5_000);
     let drivers = Drivers::new()
         .with_model("forecaster".parse()?, Arc::new(Forecaster))
-        .with_tool("weather".parse()?, Arc::new(weather))
-        .with_hooks(Arc::new(Watch));
-    let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
+        .with_tool("weather".parse()?, Arc::new(weather));
+    let home = Home::open(Arc::new(MemoryJournal::new()), drivers).with_hooks(Arc::new(Watch));
     let tree = home.start(TreeFile::parse("weather.yaml", tree)?.definition).await?;
     tree.ended().await;
     let end = tree.look().await?.end.ok_or("it has not ended")?;

@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 /// # Panics
 /// Inside another tokio runtime: await the future there.
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
-    let runtime = Builder::new_multi_thread().worker_threads(worker_threads()).enable_time().build()?;
+    let runtime = Builder::new_multi_thread().worker_threads(worker_threads()).enable_all().build()?;
     let output = runtime.block_on(future);
     // A tool may block a thread forever.
     runtime.shutdown_background();

@@ -1,8 +1,7 @@
 //! Randomness: the only place of the library that generates any. Everything else is given the numbers.
 
-use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read as _};
+use std::io;
 
 use spinney_kernel::words::TreeId;
 
@@ -12,7 +11,7 @@ use spinney_kernel::words::TreeId;
 /// If the system gives none.
 pub fn secret() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -1,29 +1,86 @@
-//! Drivers: the models and tools of a home, by name. A definition is completed from them before its tree starts.
+//! Drivers: the models and tools of a tree, by name, and where a home gets them. A definition is completed from them before
+//! its tree starts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready, try_join_all};
 use spinney_kernel::definition::{Allow, Builtin, Definition, Role, TokenCounter};
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
+use spinney_kernel::port::{OfferedTool, ToolDiscovery, ToolSource};
 use spinney_kernel::rules::request::{Request, Verb};
-use spinney_kernel::words::{ModelName, Part, RoleName, TokenCount, ToolName};
+use spinney_kernel::words::{
+    Millis, ModelName, Part, RoleName, TokenCount, ToolName, TreeId, is_hostile, limit,
+};
+use tokio::time::timeout;
 
-use crate::call_limits::CallLimits;
-use crate::hooks::TreeHooks;
+/// Where a home gets the drivers of its trees. Each tree has its own, so trees whose models have the same names and
+/// different drivers run side by side. [`Drivers`] themselves are a source: the same ones for every tree.
+pub trait DriverSource: Send + Sync {
+    /// The drivers of a tree that is about to start or to be resumed.
+    ///
+    /// # Errors
+    /// Which driver is missing. The tree does not run then.
+    fn drivers<'a>(
+        &'a self,
+        tree: TreeId,
+        definition: &'a Definition,
+    ) -> BoxFuture<'a, Result<Drivers, NoDriver>>;
 
-/// The models and tools that trees may use.
+    /// Models that count the tokens of a request to a tree that is not running. None of them is called, so they need no
+    /// keys. A request must be possible whatever became of the tree's files, so there is no error: without a model,
+    /// bytes are counted, which is a bound.
+    fn counters<'a>(&'a self, tree: TreeId, definition: &'a Definition) -> BoxFuture<'a, Drivers> {
+        let _ = (tree, definition);
+        ready(Drivers::new()).boxed()
+    }
+}
+
+impl<S: DriverSource + ?Sized> DriverSource for Arc<S> {
+    fn drivers<'a>(
+        &'a self,
+        tree: TreeId,
+        definition: &'a Definition,
+    ) -> BoxFuture<'a, Result<Drivers, NoDriver>> {
+        (**self).drivers(tree, definition)
+    }
+
+    fn counters<'a>(&'a self, tree: TreeId, definition: &'a Definition) -> BoxFuture<'a, Drivers> {
+        (**self).counters(tree, definition)
+    }
+}
+
+impl DriverSource for Drivers {
+    fn drivers<'a>(&'a self, _: TreeId, _: &'a Definition) -> BoxFuture<'a, Result<Drivers, NoDriver>> {
+        ready(Ok(self.clone())).boxed()
+    }
+
+    fn counters<'a>(&'a self, _: TreeId, _: &'a Definition) -> BoxFuture<'a, Drivers> {
+        ready(self.clone()).boxed()
+    }
+}
+
+/// The models and tools that a tree may use. Clones share them.
 #[derive(Clone, Default)]
 pub struct Drivers {
+    set: Arc<DriverSet>,
+}
+
+#[derive(Clone, Default)]
+struct DriverSet {
     models: BTreeMap<ModelName, Arc<dyn Model>>,
     /// For every model without its own.
     any: Option<Arc<dyn Model>>,
     /// One model for each tokenizer.
     counters: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
-    hooks: Option<Arc<dyn TreeHooks>>,
-    /// Shared by all trees that use these drivers, and by clones.
-    limits: Arc<CallLimits>,
+    /// Those that were not asked yet.
+    tool_sources: Vec<Arc<dyn ToolSource>>,
+    workspaces: Option<Arc<Path>>,
 }
 
 /// A model or tool that a definition needs and no driver provides.
@@ -46,6 +103,30 @@ pub enum NoDriver {
         /// Its name.
         tool: ToolName,
     },
+    /// A source of tools failed, or took too long.
+    #[error("`{source_name}` does not list its tools: {message}")]
+    Discovery {
+        /// Its name.
+        source_name: String,
+        /// Why.
+        message: String,
+    },
+    /// A source offers a tool whose name is taken: built in, registered, or offered by another source.
+    #[error(
+        "`{source_name}` offers tool `{tool}`, and there is one of that name already: rename one of them"
+    )]
+    ToolTwice {
+        /// The name of the source.
+        source_name: String,
+        /// The tool.
+        tool: ToolName,
+    },
+    /// The source cannot make the drivers of this tree.
+    #[error("{message}")]
+    Source {
+        /// Why, and what to do.
+        message: String,
+    },
 }
 
 impl Drivers {
@@ -58,54 +139,60 @@ impl Drivers {
     /// Adds a model.
     #[must_use]
     pub fn with_model(mut self, name: ModelName, model: Arc<dyn Model>) -> Self {
-        self.models.insert(name, model);
+        let set = Arc::make_mut(&mut self.set);
+        set.models.insert(name, model);
         let mut known = BTreeSet::new();
-        let models = self.models.values();
+        let models = set.models.values();
         let first = models.filter(|model| model.tokenizer().is_none_or(|name| known.insert(name)));
-        self.counters = first.cloned().collect();
+        set.counters = first.cloned().collect();
         self
     }
 
     /// Sets the driver of every model that has none of its own: for trees whose models are added while they run.
     #[must_use]
     pub fn with_any_model(mut self, model: Arc<dyn Model>) -> Self {
-        self.any = Some(model);
+        Arc::make_mut(&mut self.set).any = Some(model);
         self
     }
 
     /// Adds a tool.
     #[must_use]
     pub fn with_tool(mut self, name: ToolName, tool: Arc<dyn Tool>) -> Self {
-        self.tools.insert(name, tool);
+        Arc::make_mut(&mut self.set).tools.insert(name, tool);
         self
     }
 
-    /// Adds hooks around every model and tool call.
+    /// Adds a source of tools, which is asked for them when a tree starts or is resumed.
     #[must_use]
-    pub fn with_hooks(mut self, hooks: Arc<dyn TreeHooks>) -> Self {
-        self.hooks = Some(hooks);
+    pub fn with_tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        Arc::make_mut(&mut self.set).tool_sources.push(source);
+        self
+    }
+
+    /// Gives each agent a folder, `ROOT/TREE/AGENT`, which comes with each of its calls
+    /// ([`ToolAttempt::workspace`](spinney_kernel::port::tool::ToolAttempt::workspace)). The drivers that use the folders
+    /// create them.
+    #[must_use]
+    pub fn with_workspaces(mut self, root: impl AsRef<Path>) -> Self {
+        Arc::make_mut(&mut self.set).workspaces = Some(root.as_ref().into());
         self
     }
 
     /// The names of all tools.
     pub fn tool_names(&self) -> impl Iterator<Item = &ToolName> {
-        self.tools.keys()
-    }
-
-    pub(crate) const fn hooks(&self) -> Option<&Arc<dyn TreeHooks>> {
-        self.hooks.as_ref()
-    }
-
-    pub(crate) const fn limits(&self) -> &Arc<CallLimits> {
-        &self.limits
+        self.set.tools.keys()
     }
 
     pub(crate) fn model(&self, name: &ModelName) -> Option<&Arc<dyn Model>> {
-        self.models.get(name).or(self.any.as_ref())
+        self.set.models.get(name).or(self.set.any.as_ref())
+    }
+
+    pub(crate) fn workspaces(&self) -> Option<&Arc<Path>> {
+        self.set.workspaces.as_ref()
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name)
+        self.set.tools.get(name)
     }
 
     /// A text's tokens for every model: a child's answer is read by its parent's model, and a call may use a fallback.
@@ -116,7 +203,7 @@ impl Drivers {
             let bound = model.tokens(text);
             TokenCount::new(bound, model.estimate(text).unwrap_or(bound))
         };
-        let most = self.counters.iter().map(count).reduce(TokenCount::max);
+        let most = self.set.counters.iter().map(count).reduce(TokenCount::max);
         most.unwrap_or(TokenCount::exact(bytes)).at_most(bytes)
     }
 
@@ -127,7 +214,7 @@ impl Drivers {
 
     /// Counts an image or a file by its bytes, for every model.
     pub(crate) fn count_part(&self, part: &mut Part, bytes: &[u8]) {
-        let Some(bound) = self.counters.iter().map(|model| model.part_tokens(part, bytes)).max() else {
+        let Some(bound) = self.set.counters.iter().map(|model| model.part_tokens(part, bytes)).max() else {
             return;
         };
         let estimate = match (part.is_image(), std::str::from_utf8(bytes)) {
@@ -135,6 +222,31 @@ impl Drivers {
             (true, _) | (false, Err(_)) => bound,
         };
         part.count(TokenCount::new(bound, estimate));
+    }
+
+    /// These, with the tools that their sources offer to a tree in place of the sources. All are asked at the same time. A
+    /// home does this itself; [`first_call`](Self::first_call) needs it before.
+    ///
+    /// # Errors
+    /// If a source fails or takes too long, or a name is taken.
+    pub async fn discovered(mut self, tree: TreeId, definition: &Definition) -> Result<Self, NoDriver> {
+        if self.set.tool_sources.is_empty() {
+            return Ok(self);
+        }
+        let set = Arc::make_mut(&mut self.set);
+        let mut discovery = ToolDiscovery::new(tree, Arc::new(definition.clone()));
+        discovery.workspaces = set.workspaces.clone();
+        let sources = std::mem::take(&mut set.tool_sources);
+        let offers = sources.iter().map(|source| offered(source.as_ref(), discovery.clone()));
+        for (source, offers) in sources.iter().zip(try_join_all(offers).await?) {
+            for OfferedTool { name, tool, .. } in offers {
+                if is_builtin(&name) || set.tools.contains_key(&name) {
+                    return Err(NoDriver::ToolTwice { source_name: source.name().to_owned(), tool: name });
+                }
+                set.tools.insert(name, tool);
+            }
+        }
+        Ok(self)
     }
 
     /// Fills in what only drivers know: how to treat lost calls, the tools that roles may call, and all token counts.
@@ -148,7 +260,7 @@ impl Drivers {
             };
         }
         self.check_tools(&definition)?;
-        for (name, tool) in &self.tools {
+        for (name, tool) in &self.set.tools {
             if definition.roles.values().any(|role| role.caps.tools.has(name)) {
                 definition.tools.insert(name.clone(), tool.spec());
             }
@@ -167,14 +279,31 @@ impl Drivers {
 
     /// Every tool that a role names must be registered or built in.
     fn check_tools(&self, definition: &Definition) -> Result<(), NoDriver> {
-        let is_builtin = |tool: &ToolName| Builtin::ALL.iter().any(|builtin| builtin.word() == tool.as_str());
         for (role, Role { caps, .. }) in &definition.roles {
             let Allow::Only(tools) = &caps.tools else { continue };
-            let missing = tools.iter().find(|tool| !is_builtin(tool) && !self.tools.contains_key(*tool));
+            let missing = tools.iter().find(|tool| !is_builtin(tool) && !self.set.tools.contains_key(*tool));
             if let Some(tool) = missing {
                 return Err(NoDriver::Tool { role: role.clone(), tool: tool.clone() });
             }
         }
         Ok(())
     }
+}
+
+async fn offered(source: &dyn ToolSource, discovery: ToolDiscovery) -> Result<Vec<OfferedTool>, NoDriver> {
+    let most = limit::TOOL_DISCOVERY_MS_MAX;
+    let message = match timeout(Duration::from_millis(most), source.tools(discovery)).await {
+        Ok(Ok(tools)) => return Ok(tools),
+        Ok(Err(fault)) if fault.message.is_empty() => fault.kind.word().to_owned(),
+        Ok(Err(fault)) => {
+            let shown = fault.message.chars().take(limit::NOTE_BYTES_MAX);
+            shown.map(|c| if is_hostile(c) || c == '\n' { ' ' } else { c }).collect()
+        }
+        Err(_) => format!("it did not answer within {}", Millis(most)),
+    };
+    Err(NoDriver::Discovery { source_name: source.name().to_owned(), message })
+}
+
+fn is_builtin(tool: &ToolName) -> bool {
+    Builtin::ALL.iter().any(|builtin| builtin.word() == tool.as_str())
 }

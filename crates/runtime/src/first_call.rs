@@ -8,7 +8,7 @@ use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::record::Work;
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, What, decide};
-use spinney_kernel::words::{By, ModelName, Time, TreeId};
+use spinney_kernel::words::{Actor, ModelName, Time, TreeId};
 use spinney_kernel::world::World;
 
 use crate::drivers::{Drivers, NoDriver};
@@ -55,11 +55,11 @@ impl Drivers {
     /// If the tree could not start.
     pub fn first_call(&self, definition: Definition, now: Time) -> Result<FirstCall, CannotStart> {
         let definition = Arc::new(self.fit(definition)?);
-        let mut start = Request::Start(Start { definition, goal_tokens: None });
+        let mut start = Request::Start(Start::new(definition));
         output_schema::check_request(&start)?;
         self.count(&mut start);
         let mut world = World::new(TreeId::new([0; 16]));
-        let what = What::Request { by: By::Person, request: Box::new(start) };
+        let what = What::Request { by: Actor::PROGRAM, request: Box::new(start) };
         decide(&mut world, &Input { now, draw: 0, what })?;
         let first = world.calls().all().next();
         Ok(match (first, world.halted()) {

@@ -5,17 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
-use spinney_journal::{Cleaned, Journal, JournalFault, Shared, clean};
+use spinney_journal::{Cleaned, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean};
 use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Reply, Request, Send, Start, Verb};
-use spinney_kernel::words::{Body, Seq, Time, TreeId};
+use spinney_kernel::words::{Actor, Body, Seq, Time, TraceParent, TreeId};
+use spinney_kernel::world::TreeState;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
+use crate::call_limits::CallLimits;
 use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
-use crate::drivers::{Drivers, NoDriver};
+use crate::drivers::{DriverSource, Drivers, NoDriver};
+use crate::hooks::TreeHooks;
 use crate::names::Names;
 use crate::output_schema;
 use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
@@ -23,12 +26,20 @@ use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, appl
 /// A home of trees.
 pub struct Home {
     journal: Arc<dyn Journal>,
-    drivers: Arc<Drivers>,
+    /// Asked for the drivers of each tree.
+    source: Arc<dyn DriverSource>,
+    /// Who makes its requests, unless they say so themselves.
+    actor: Actor,
+    hooks: Option<Arc<dyn TreeHooks>>,
+    /// Shared by all its trees.
+    limits: Arc<CallLimits>,
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
     names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
+    /// Before that: nobody waits any longer for drivers of trees that would not run.
+    closing: CancellationToken,
     /// Locks for trees that are being resumed, changed or removed.
     claims: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
     /// Shared by everything that changes a tree; exclusive for shutdown.
@@ -56,6 +67,32 @@ pub enum Shutdown {
     /// Everything is dropped at once; on resume, calls that were running are settled or repeated as their drivers
     /// say.
     Kill,
+}
+
+/// What a tree can begin with beside its definition.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct StartOptions {
+    /// Its id; drawn if `None`.
+    pub id: Option<TreeId>,
+    /// The trace that its caller belongs to.
+    pub trace: Option<TraceParent>,
+}
+
+impl StartOptions {
+    /// Starts the tree under an id from [`Home::draw_id`], for callers that prepare something for it first.
+    #[must_use]
+    pub const fn with_id(mut self, id: TreeId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// Records the trace of the caller, if there is one: the `traceparent` of W3C Trace Context.
+    #[must_use]
+    pub const fn with_trace(mut self, trace: Option<TraceParent>) -> Self {
+        self.trace = trace;
+        self
+    }
 }
 
 /// Why a tree could not be started.
@@ -132,32 +169,73 @@ pub struct Orphan {
 }
 
 impl Home {
-    /// Opens a home on a journal. Nothing runs until a tree is started or resumed.
+    /// Opens a home on a journal. Nothing runs until a tree is started or resumed. The source is asked for the drivers of
+    /// each tree; [`Drivers`](crate::Drivers) are the same ones for all.
     #[must_use]
-    pub fn open(journal: Arc<dyn Journal>, drivers: Drivers) -> Self {
-        Self::open_with(journal, drivers, Arc::new(SystemClock::new()), Draws::fresh())
+    pub fn open(journal: Arc<dyn Journal>, source: impl DriverSource + 'static) -> Self {
+        Self::open_with(journal, source, Arc::new(SystemClock::new()), Draws::fresh())
     }
 
     /// Opens a home with its own clock and random numbers, for repeatable tests.
     #[must_use]
     pub fn open_with(
         journal: Arc<dyn Journal>,
-        drivers: Drivers,
+        source: impl DriverSource + 'static,
         clock: Arc<dyn Clock>,
         draws: Draws,
     ) -> Self {
         Self {
             names: Arc::new(Names::new(Arc::clone(&journal))),
             journal,
-            drivers: Arc::new(drivers),
+            source: Arc::new(source),
+            actor: Actor::PROGRAM,
+            hooks: None,
+            limits: Arc::default(),
             clock,
             draws: Mutex::new(draws),
             trees: Mutex::default(),
             stop: CancellationToken::new(),
+            closing: CancellationToken::new(),
             claims: Mutex::default(),
             door: tokio::sync::RwLock::default(),
             cleaning: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Says who makes the requests of this home and of the trees that it starts and resumes, unless a request names
+    /// another actor. At first, that is a program without a name.
+    #[must_use]
+    pub fn with_actor(mut self, actor: Actor) -> Self {
+        self.actor = actor;
+        self
+    }
+
+    /// Adds hooks around every model and tool call of its trees.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Arc<dyn TreeHooks>) -> Self {
+        self.hooks = Some(hooks);
+        self
+    }
+
+    /// A tree that runs in this home.
+    #[must_use]
+    pub fn tree(&self, tree: TreeId) -> Option<Tree> {
+        let trees = self.trees();
+        trees.get(&tree).filter(|running| !running.task.is_finished()).map(|running| running.tree.clone())
+    }
+
+    /// A page of its trees, running and stored, oldest first: those in one of these states, or all. `after` is where the
+    /// previous page ended.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn page(
+        &self,
+        states: &[TreeState],
+        after: HeadCursor,
+        trees_max: usize,
+    ) -> Result<HeadPage, JournalFault> {
+        self.journal.head_page(states, after, trees_max).await
     }
 
     /// Its journal.
@@ -171,7 +249,7 @@ impl Home {
     /// # Errors
     /// What is wrong with the definition, which driver is missing, or the journal's fault. Nothing runs then.
     pub async fn start(&self, definition: Definition) -> Result<Tree, StartError> {
-        self.start_as(self.draw_id(), definition).await
+        self.start_with(definition, StartOptions::default()).await
     }
 
     /// An id for a tree that is about to start.
@@ -180,21 +258,30 @@ impl Home {
         self.draws().tree_id(self.clock.now_ms())
     }
 
-    /// Starts a tree under an id from [`draw_id`](Self::draw_id), for callers that prepare something for it first.
+    /// Starts a tree with more than its definition.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub async fn start_as(&self, id: TreeId, definition: Definition) -> Result<Tree, StartError> {
+    pub async fn start_with(
+        &self,
+        definition: Definition,
+        options: StartOptions,
+    ) -> Result<Tree, StartError> {
+        let StartOptions { id, trace } = options;
+        let id = id.unwrap_or_else(|| self.draw_id());
         let door = self.door.read().await;
         let claim = self.claim(id).await;
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
-        let definition = self.drivers.fit(definition).map_err(StartError::NoDriver)?;
-        let mut seedling = begin(self.begin(id)).await.map_err(StartError::Journal)?;
-        let mut start = Request::Start(Start { definition: Arc::new(definition), goal_tokens: None });
+        let drivers = self.drivers(id, &definition).await.ok_or(StartError::Shutdown)?;
+        let drivers = drivers.map_err(StartError::NoDriver)?;
+        let definition = drivers.fit(definition).map_err(StartError::NoDriver)?;
+        let seed = begin(self.begin(id)).await.map_err(StartError::Journal)?;
+        let mut start = Request::Start(Start { trace, ..Start::new(definition) });
         output_schema::check_request(&start).map_err(StartError::Refused)?;
-        self.drivers.count(&mut start);
+        drivers.count(&mut start);
+        let mut seedling = seed.with(drivers);
         seedling.ask(start).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
         let (tree, task) = seedling.grow();
@@ -217,23 +304,26 @@ impl Home {
         if self.stop.is_cancelled() {
             return Err(ResumeError::Shutdown);
         }
-        if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
+        if self.tree(tree).is_some() {
             return Err(ResumeError::Running { tree });
         }
-        let head = self.journal.head(tree).await.map_err(ResumeError::Journal)?;
-        let head = head.ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
-        let mut seedling = begin(self.begin(tree)).await.map_err(ResumeError::Journal)?;
-        if let spinney_kernel::world::TreeState::Ended(state) = seedling.world().state() {
+        let seed = begin(self.begin(tree)).await.map_err(ResumeError::Journal)?;
+        let head = seed.head().ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
+        if let TreeState::Ended(state) = seed.world().state() {
             return Err(ResumeError::Ended { tree, state });
         }
-        self.drivers.check(seedling.world().definition()).map_err(ResumeError::NoDriver)?;
+        let definition = seed.world().definition();
+        let drivers = self.drivers(tree, definition).await.ok_or(ResumeError::Shutdown)?;
+        let drivers = drivers.map_err(ResumeError::NoDriver)?;
+        drivers.check(definition).map_err(ResumeError::NoDriver)?;
         tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
+        let mut seedling = seed.with(drivers);
         seedling.resume(&head);
         let (tree, task) = seedling.grow();
         Ok(self.keep(tree, task))
     }
 
-    /// Applies one request of a person to a tree that is not running. No model and no tool is called; what the
+    /// Applies one request of its actor to a tree that is not running. No model and no tool is called; what the
     /// request releases continues when the tree is resumed. Due timers are decided first.
     ///
     /// # Errors
@@ -252,13 +342,23 @@ impl Home {
         verb: V,
         bytes: Vec<Vec<u8>>,
     ) -> Result<V::Reply, ApplyError> {
+        let reply = self.apply_as(self.actor.clone(), tree, verb.into(), bytes).await?;
+        reply.try_into().map_err(|other: <V::Reply as TryFrom<Reply>>::Error| ApplyError::Reply(other.into()))
+    }
+
+    async fn apply_as(
+        &self,
+        actor: Actor,
+        tree: TreeId,
+        request: Request,
+        bytes: Vec<Vec<u8>>,
+    ) -> Result<Reply, ApplyError> {
         let _door = self.door.read().await;
         let _claim = self.claim(tree).await;
-        if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
+        if self.tree(tree).is_some() {
             return Err(ApplyError::Running { tree });
         }
-        let reply = apply(self.begin(tree), verb.into(), bytes).await?;
-        reply.try_into().map_err(|other: <V::Reply as TryFrom<Reply>>::Error| ApplyError::Reply(other.into()))
+        apply(self.begin_as(tree, actor), self.source.as_ref(), request, bytes).await
     }
 
     /// Branches off a tree under an id from [`draw_id`](Self::draw_id). It is durable when this returns, shares what
@@ -280,7 +380,7 @@ impl Home {
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
         let door = self.door.read().await;
         let claim = self.claim(tree).await;
-        if self.trees().get(&tree).is_some_and(|running| !running.task.is_finished()) {
+        if self.tree(tree).is_some() {
             return Err(RemoveError::Running { tree });
         }
         let heads = self.journal.heads(&[]).await.map_err(RemoveError::Journal)?;
@@ -318,10 +418,10 @@ impl Home {
         let Some(root) = first.into_iter().flat_map(|entry| entry.batch.events).find_map(born) else {
             return false;
         };
-        let running = self.trees().get(&tree).filter(|running| !running.task.is_finished()).cloned();
-        match running {
-            Some(running) => running.tree.send(root, text).await.is_ok(),
-            None => self.apply(tree, Send::plain(root, Body::text(text))).await.is_ok(),
+        let send = Send::plain(root, Body::text(text));
+        match self.tree(tree) {
+            Some(running) => running.request(Actor::RUNTIME, send).await.is_ok(),
+            None => self.apply_as(Actor::RUNTIME, tree, send.into(), Vec::new()).await.is_ok(),
         }
     }
 
@@ -347,6 +447,7 @@ impl Home {
                 tree.settled().await;
             }
         }
+        self.closing.cancel();
         let door = self.door.write().await;
         self.stop.cancel();
         drop(door);
@@ -370,15 +471,28 @@ impl Home {
         claim.lock_owned().await
     }
 
+    /// The drivers of a tree, with all their tools. `None` if the home is shut down meanwhile.
+    async fn drivers(&self, tree: TreeId, definition: &Definition) -> Option<Result<Drivers, NoDriver>> {
+        let asking =
+            async { self.source.drivers(tree, definition).await?.discovered(tree, definition).await };
+        self.closing.run_until_cancelled(asking).await
+    }
+
     fn begin(&self, tree: TreeId) -> Begin {
+        self.begin_as(tree, self.actor.clone())
+    }
+
+    fn begin_as(&self, tree: TreeId, actor: Actor) -> Begin {
         let draws = Draws::seeded(self.draws().next());
         Begin {
             tree,
+            actor,
             journal: Arc::clone(&self.journal),
-            drivers: Arc::clone(&self.drivers),
             clock: Arc::clone(&self.clock),
             draws,
             names: Arc::clone(&self.names),
+            hooks: self.hooks.clone(),
+            limits: Arc::clone(&self.limits),
             stop: self.stop.clone(),
         }
     }

@@ -1,5 +1,5 @@
 //! Hooks around the calls of trees, for programs that embed Spinney and want to observe or stop calls. A home gets
-//! them with its drivers. They run where a call leaves the process, so neither a replay nor the recovery of ended
+//! them when it is opened. They run where a call leaves the process, so neither a replay nor the recovery of ended
 //! calls runs one. The plain budget has hooks of its own ([`budget::Hooks`](crate::budget::Hooks)).
 
 use std::sync::Arc;

@@ -70,7 +70,7 @@
 //!     let model = FunctionModel::new(|attempt| async move {
 //!         let asks = if attempt.turn == 1 { vec![ToolAsk::new("1", "clock", "{}")] } else { Vec::new() };
 //!         let heard = attempt.packet.messages.last().map(|last| last.text().into_owned());
-//!         Ok(ModelAnswer { asks, ..ModelAnswer::said(heard.unwrap_or_default()) })
+//!         Ok(ModelAnswer::said(heard.unwrap_or_default()).with_asks(asks))
 //!     });
 //!     let clock = FunctionTool::sync(|_: Untyped| Ok::<_, String>("It is noon.")).described("Says the time.");
 //!     let drivers = Drivers::new()
@@ -107,6 +107,7 @@ pub mod budget;
 pub mod bus;
 mod call_limits;
 pub mod clock;
+pub mod definition;
 pub mod draw;
 mod drivers;
 mod first_call;
@@ -114,24 +115,27 @@ mod function_model;
 pub mod function_tool;
 mod home;
 pub mod hooks;
+pub mod id;
+pub mod model;
 mod names;
 mod output_schema;
 pub mod prelude;
+pub mod record;
+pub mod request;
 mod sync;
+pub mod tool;
 pub mod tree;
 pub mod tree_file;
 
 pub use block_on::{block_on, worker_threads};
 pub use budget::{Budget, Limits};
-pub use drivers::{Drivers, NoDriver};
+pub use drivers::{DriverSource, Drivers, NoDriver};
 pub use first_call::{CannotStart, FirstCall};
 pub use function_model::FunctionModel;
 pub use function_tool::FunctionTool;
-pub use home::{Home, Orphan, RemoveError, ResumeError, Shutdown, StartError};
+pub use home::{Home, Orphan, RemoveError, ResumeError, Shutdown, StartError, StartOptions};
 pub use hooks::TreeHooks;
 pub use spinney_journal::{self as journal, Journal};
-pub use spinney_kernel::port::{model, tool};
-pub use spinney_kernel::{self as kernel, definition};
 #[cfg(feature = "sqlite")]
 pub use spinney_store::{Access, MemoryJournal, SqliteJournal};
 pub use tree::Tree;

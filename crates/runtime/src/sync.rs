@@ -2,18 +2,16 @@
 //! a test can try every interleaving.
 
 #[cfg(not(feature = "shuttle"))]
-pub(crate) use plain::{Mutex, block_on};
+pub(crate) use plain::Mutex;
 #[cfg(feature = "shuttle")]
-pub(crate) use shuttled::{Mutex, block_on};
+pub(crate) use shuttled::{Mutex, park_on};
+#[cfg(not(feature = "shuttle"))]
+pub(crate) use spinney_journal::park_on;
 
 #[cfg(not(feature = "shuttle"))]
 mod plain {
     use std::hint::spin_loop;
-    use std::pin::pin;
-    use std::sync::{self, Arc, MutexGuard, PoisonError, TryLockError};
-    use std::task::{Context, Poll, Wake, Waker};
-    use std::thread::{self, Thread};
-    use std::time::Duration;
+    use std::sync::{self, MutexGuard, PoisonError, TryLockError};
 
     /// Tries before a thread parks. Each waits twice as long as the last, up to `SPINS_MAX` pauses: together some
     /// tens of microseconds, less than parking and waking costs.
@@ -54,31 +52,6 @@ mod plain {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
-
-    struct Unparker(Thread);
-
-    impl Wake for Unparker {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
-    /// Runs a future on this thread. It is polled when woken, and at the latest after `nap`, if that gives a
-    /// duration.
-    pub(crate) fn block_on<F: Future>(future: F, nap: impl Fn() -> Option<Duration>) -> F::Output {
-        let mut future = pin!(future);
-        let waker = Waker::from(Arc::new(Unparker(thread::current())));
-        let mut context = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                return output;
-            }
-            match nap() {
-                Some(longest) => thread::park_timeout(longest),
-                None => thread::park(),
-            }
-        }
-    }
 }
 
 #[cfg(feature = "shuttle")]
@@ -102,7 +75,7 @@ mod shuttled {
     }
 
     /// Shuttle does not model time: a nap never ends by itself.
-    pub(crate) fn block_on<F: Future>(future: F, _nap: impl Fn() -> Option<Duration>) -> F::Output {
+    pub(crate) fn park_on<F: Future>(future: F, _nap: impl Fn() -> Option<Duration>) -> F::Output {
         shuttle::future::block_on(future)
     }
 }

@@ -1,4 +1,4 @@
-//! The stored form of a batch: JSON, with texts shared by input and event stored once.
+//! Stored batches, checked against their bounds and hashes.
 
 use std::ops::ControlFlow;
 
@@ -6,18 +6,10 @@ use spinney_journal::{Batch, ChainHash, Entry, JournalFault};
 use spinney_kernel::words::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
 
-use crate::{bound, json};
+use crate::bound;
 
-/// Enough for most batches.
-const BATCH_BYTES: usize = 1_024;
-/// Typical size of an event.
-const EVENT_BYTES: usize = 256;
-
-pub(crate) fn encode(mut batch: Batch) -> Result<Vec<u8>, JournalFault> {
-    batch.fold();
-    let room = BATCH_BYTES.max(batch.events.len() * EVENT_BYTES).min(BATCH_BYTES_MAX);
-    let bytes =
-        json::to_vec(&batch, room).map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
+pub(crate) fn encode(batch: Batch) -> Result<Vec<u8>, JournalFault> {
+    let bytes = batch.encode().map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
     bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
     Ok(bytes)
 }
@@ -40,12 +32,10 @@ fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
             format!("the next batch begins after event {}", after.0)
         });
     }
-    let mut batch: Batch = match serde_json::from_slice(bytes) {
-        Ok(batch) => batch,
-        Err(error) => return damaged(format!("the next batch cannot be read: {error}")),
-    };
-    batch.unfold();
-    Ok(Entry { after, batch, hash })
+    match Batch::decode(bytes) {
+        Ok(batch) => Ok(Entry { after, batch, hash }),
+        Err(error) => damaged(format!("the next batch cannot be read: {error}")),
+    }
 }
 
 /// Checks the bytes of a blob against its reference.

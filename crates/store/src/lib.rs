@@ -5,7 +5,7 @@
 
 mod bound;
 mod codec;
-mod json;
+pub mod layout;
 mod memory;
 mod sqlite;
 

@@ -9,7 +9,7 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Spawn, Start, Verb};
 use spinney_kernel::rules::{Decision, Input, InputReply, Receipt, What};
-use spinney_kernel::words::{AgentId, By, Time, TreeId};
+use spinney_kernel::words::{Actor, AgentId, Time, TreeId};
 use spinney_kernel::world::World;
 
 use crate::fixture::{self, Birth, Plant, parse};
@@ -75,7 +75,7 @@ impl Play {
 
     fn grown(self, plants: &[Plant], definition: Arc<Definition>) -> Self {
         let mut play = self;
-        play.must(Start { definition, goal_tokens: None });
+        play.must(Start::new(definition));
         for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {
             let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());
             play.must(Spawn {
@@ -131,7 +131,7 @@ impl Play {
     /// # Errors
     /// The refusal.
     pub fn ask<V: Verb>(&mut self, verb: V) -> Result<V::Reply, Refusal> {
-        self.ask_as(By::Person, verb)
+        self.ask_as(Actor::PERSON, verb)
     }
 
     /// Decides an agent's request.
@@ -141,7 +141,7 @@ impl Play {
     ///
     /// # Panics
     /// If the reply belongs to another verb.
-    pub fn ask_as<V: Verb>(&mut self, by: By, verb: V) -> Result<V::Reply, Refusal> {
+    pub fn ask_as<V: Verb>(&mut self, by: Actor, verb: V) -> Result<V::Reply, Refusal> {
         let decision = self.input(What::Request { by, request: Box::new(verb.into()) })?;
         let InputReply::Request(reply) = decision.reply else {
             panic!("a request has the reply of a report")

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::record::{
-    Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span, Spawned,
-    StartOf, Summary, Work, WrapUpReason,
+    Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
+    Spawned, StartOf, Summary, Work, WrapUpReason,
 };
-use spinney_kernel::words::{AgentId, By, Envelope, Topic};
+use spinney_kernel::words::{Actor, AgentId, Envelope, Topic};
 use spinney_kernel::world::{AgentView, World};
 
 /// The tree, one agent per line, children below their parents.
@@ -127,7 +127,7 @@ fn node_end(end: &NodeEnd) -> String {
 /// One event, as short as possible.
 pub(crate) fn event(event: &Event) -> String {
     match event {
-        Event::TreeStarted { rules, definition } => {
+        Event::TreeStarted { rules, definition, .. } => {
             format!("tree started: {} (rules {rules})", definition.name)
         }
         Event::AgentSpawned(spawned) => spawned_text(spawned),
@@ -172,25 +172,26 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CallSwitched { call, model, output_cap } => {
             format!("{call} switched: {model}, cap {output_cap}")
         }
-        Event::AttemptFailed { call, fault, spent, overrun } => {
+        Event::AttemptFailed { call, fault, spent, overrun, presumed } => {
             let what = fault.as_ref().map_or_else(|| "lost".to_owned(), |fault| format!("{:?}", fault.kind));
-            format!("{call} attempt failed: {what}, spent {}{}", amounts(spent), over(overrun))
+            let spent = settled(spent, overrun, presumed);
+            format!("{call} attempt failed: {what}, spent {spent}")
         }
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
-        Event::CallEnded { call, outcome, spent, overrun, .. } => {
-            format!("{call} ended: {}, spent {}{}", outcome_text(outcome), amounts(spent), over(overrun))
+        Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {
+            format!("{call} ended: {}, spent {}", outcome_text(outcome), settled(spent, overrun, presumed))
         }
         Event::ToolAnswered { agent, ask, body, is_error, .. } => {
             let how = if *is_error { "error" } else { "answer" };
             format!("{agent} tool {ask} {how}: {}", body.text)
         }
         Event::ValueWritten { name, value, by, version, .. } => {
-            format!("value {name} version {version} by {}: {}", sender(by), value.text)
+            format!("value {name} version {version} by {by}: {}", value.text)
         }
         Event::ValuesCleared { count } => format!("{count} shared values cleared"),
         Event::Charged { agent, amounts: charged, .. } => format!("{agent} charged {}", amounts(charged)),
         Event::MessageSent { from, to, body, .. } => {
-            format!("message from {} to {to}: {}", sender(from), body.text)
+            format!("message from {from} to {to}: {}", body.text)
         }
         Event::MessagePublished { from, body, envelope } => published(from, &body.text, envelope),
         Event::CheckpointMade { agent, name, kind, .. } => {
@@ -207,6 +208,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LimitRaised { agent, add, add_ms } => {
             format!("{agent} raised by {} and {add_ms}ms", amounts(add))
         }
+        Event::TreeAdjusted(changed) => adjusted(changed),
         Event::ClockSet { agent, clock, left_ms, alarm, .. } => {
             let (clock, runs) = (clock_word(*clock), if alarm.is_some() { "runs" } else { "stands" });
             format!("{agent}'s {clock} {runs}: {left_ms}ms left")
@@ -223,13 +225,18 @@ pub(crate) fn event(event: &Event) -> String {
     }
 }
 
-fn published(from: &By, text: &str, envelope: &Envelope) -> String {
+fn published(from: &Actor, text: &str, envelope: &Envelope) -> String {
     let topic = envelope.topic.as_ref().map_or("", Topic::as_str);
-    format!("message from {} about {topic}: {text}", sender(from))
+    format!("message from {from} about {topic}: {text}")
 }
 
-fn over(overrun: &Amounts) -> String {
-    if overrun.is_zero() { String::new() } else { format!(", overrun {}", amounts(overrun)) }
+/// What a call came to.
+fn settled(spent: &Amounts, overrun: &Amounts, presumed: &Amounts) -> String {
+    let part = |name: &str, part: &Amounts| match part.is_zero() {
+        true => String::new(),
+        false => format!(", {name} {}", amounts(part)),
+    };
+    format!("{}{}{}", amounts(spent), part("overrun", overrun), part("presumed", presumed))
 }
 
 fn exit_text(exit: &Exit) -> String {
@@ -261,6 +268,14 @@ fn outcome_text(outcome: &Outcome) -> String {
 }
 
 /// `$0.20 tokens=200 steps=1`, or `nothing`.
+fn adjusted(Adjusted { agent, limit, parallel_max, on_low, timeout_ms }: &Adjusted) -> String {
+    let mut changed = vec![limits(limit)];
+    changed.extend(parallel_max.map(|parallel| format!("parallel={parallel}")));
+    changed.extend(on_low.as_ref().map(|on_low| format!("on_low={on_low:?}")));
+    changed.extend(timeout_ms.map(|ms| format!("timeout={ms}ms")));
+    format!("{agent} adjusted: {}", changed.join(" "))
+}
+
 fn amounts(amounts: &Amounts) -> String {
     let shown: Vec<String> = Resource::ALL
         .into_iter()
@@ -284,13 +299,6 @@ fn one(resource: Resource, amount: u64) -> String {
         Resource::Tokens | Resource::Steps | Resource::ToolCalls | Resource::Retries => {
             format!("{resource}={amount}")
         }
-    }
-}
-
-fn sender(from: &By) -> String {
-    match from {
-        By::Person => "a person".to_owned(),
-        By::Agent(id) => id.to_string(),
     }
 }
 

@@ -17,7 +17,8 @@
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor, WaitNeed, Work,
+    BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor,
+    WaitNeed, Work,
 };
 use spinney_kernel::rules::report::{Breaker, Continued, Done, Failed, Lost, Rate, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{
@@ -88,7 +89,7 @@ fn request(verb: &str, rest: &[&str]) -> Request {
         "answer" => Request::Answer(Answer { question: call_id(name), answer: Body::text(said()) }),
         "finish" => Request::Finish(Finish { agent: agent(), result: Body::text(said()) }),
         "fail" => {
-            let error = Failure { code: said(), message: "it went wrong".to_owned() };
+            let error = Failure { code: FailureCode::of(&said()), message: "it went wrong".to_owned() };
             Request::Fail(Fail { agent: agent(), error, partial: None })
         }
         "pause" => Request::Pause(Pause { agent: agent() }),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use spinney::bus::RecordedEvent;
 use spinney::bus::Watch;
 use spinney::clock::{Clock, SystemClock};
 use spinney::draw::Draws;
-use spinney::tree::{Look, RecordedEvent};
+use spinney::tree::Look;
 use spinney::{Drivers, Home, Tree};
 use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
@@ -88,7 +89,7 @@ impl Stage {
         self.home_on(Arc::<SystemClock>::clone(&self.clock))
     }
 
-    /// A home on this stage whose drivers are changed first: with hooks, or a model more.
+    /// A home on this stage whose drivers are changed first: a model more, say.
     #[must_use]
     pub fn home_with(&self, change: impl FnOnce(Drivers) -> Drivers) -> Home {
         let (drivers, clock) = (change(self.drivers.clone()), Arc::<SystemClock>::clone(&self.clock));

@@ -93,6 +93,9 @@ fn model_line(model: &Model, is_unpriced: bool) -> anyhow::Result<Map<String, Va
     if let Some(context) = model.context_window {
         line.insert("context".to_owned(), json!(context));
     }
+    if model.deprecated {
+        line.insert("deprecated".to_owned(), json!(true));
+    }
     let known = price(&model.dated()?)?;
     if !is_unpriced {
         let (key, value) = match known {

@@ -33,8 +33,8 @@ pub(super) struct Model {
     _description: Option<String>,
     #[serde(default, rename = "price_comments")]
     _comments: Option<String>,
-    #[serde(default, rename = "deprecated")]
-    _deprecated: bool,
+    #[serde(default)]
+    pub(super) deprecated: bool,
 }
 
 #[derive(Deserialize)]

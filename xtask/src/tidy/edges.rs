@@ -20,15 +20,23 @@ const STORE: &str = "spinney-store";
 const DRIVERS: &str = "spinney-drivers";
 const TESTKIT: &str = "spinney-testkit";
 const SERVER: &str = "spinney-server";
-const CLUSTER: &str = "spinney-cluster";
+const VIEW: &str = "spinney-view";
+const HOST: &str = "spinney-host";
 
 /// From the bottom layer to the top.
-const PACKAGES: [Package; 11] = [
+const PACKAGES: [Package; 12] = [
     Package { folder: "crates/kernel", name: KERNEL, may_use: &[], may_offer: &[] },
     Package { folder: "crates/journal", name: JOURNAL, may_use: &[KERNEL], may_offer: &[] },
     Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL, JOURNAL], may_offer: &[STORE] },
     Package { folder: "crates/store", name: STORE, may_use: &[KERNEL, JOURNAL], may_offer: &[] },
     Package { folder: "crates/drivers", name: DRIVERS, may_use: &[KERNEL, JOURNAL], may_offer: &[] },
+    Package { folder: "crates/view", name: VIEW, may_use: &[KERNEL, JOURNAL, RUNTIME], may_offer: &[] },
+    Package {
+        folder: "crates/host",
+        name: HOST,
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW],
+        may_offer: &[],
+    },
     Package {
         folder: "crates/testkit",
         name: TESTKIT,
@@ -38,25 +46,19 @@ const PACKAGES: [Package; 11] = [
     Package {
         folder: "crates/server",
         name: SERVER,
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS],
-        may_offer: &[],
-    },
-    Package {
-        folder: "crates/cluster",
-        name: CLUSTER,
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW, HOST],
         may_offer: &[],
     },
     Package {
         folder: "crates/cli",
         name: "spinney-cli",
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, SERVER, CLUSTER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW, HOST, SERVER],
         may_offer: &[],
     },
     Package {
         folder: "crates/python",
         name: "spinney-python",
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, SERVER, CLUSTER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW, HOST, SERVER],
         may_offer: &[],
     },
     Package { folder: "xtask", name: "xtask", may_use: &[], may_offer: &[] },

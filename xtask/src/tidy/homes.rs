@@ -49,6 +49,7 @@ const TABOOS: [Taboo; 13] = [
         homes: &[
             Home::Path("crates/runtime/"),
             Home::Path("crates/cli/"),
+            Home::Path("crates/host/"),
             Home::Path("crates/server/"),
             Home::Path("crates/store/src/sqlite/readers.rs"),
             Home::Path("crates/store/src/sqlite/writer.rs"),
@@ -79,13 +80,15 @@ const TABOOS: [Taboo; 13] = [
         within: EVERYWHERE,
         homes: &[
             Home::Path("crates/cli/"),
+            Home::Path("crates/host/"),
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/store/tests/it/process.rs"),
             Home::Path("crates/drivers/tests/it/killed.rs"),
+            Home::Path("crates/drivers/tests/it/processes.rs"),
             Home::Path("xtask/"),
             Home::Benches,
         ],
-        remedy: "take the value as an argument: only the cli reads arguments and environment",
+        remedy: "take the value as an argument: only the host reads the environment, and the cli arguments",
     },
     Taboo {
         marks: &["print!", "println!", "eprint!", "eprintln!"],
@@ -94,6 +97,7 @@ const TABOOS: [Taboo; 13] = [
         homes: &[
             Home::Path("crates/cli/"),
             Home::Path("crates/testkit/src/bin/"),
+            Home::Path("crates/host/examples/"),
             Home::Path("crates/runtime/examples/"),
             Home::Path("xtask/src/main.rs"),
             Home::Tests,

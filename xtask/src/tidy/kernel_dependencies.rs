@@ -3,8 +3,8 @@
 use super::Finding;
 use crate::workspace::{DependencyKind, Workspace};
 
-const ALLOWED: [&str; 7] =
-    ["serde", "serde_json", "thiserror", "smallvec", "indexmap", "blake3", "minijinja"];
+const ALLOWED: [&str; 8] =
+    ["serde", "serde_json", "thiserror", "smallvec", "indexmap", "blake3", "minijinja", "strsim"];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     let kernels = workspace.manifests.iter().filter(|manifest| manifest.folder == "crates/kernel");

@@ -1,50 +1,232 @@
-//! The kernel's folders are layers, as a table: none imports from one above it.
+//! The modules of a crate are layers, as a table: none imports from one above or beside it, so there is no cycle.
+//!
+//! Names count by the module that they come from: `crate::Tree` is an import from `tree` if the root re-exports it from
+//! there, and `super::` leads where the compiler would go.
+
+use std::collections::BTreeMap;
 
 use super::Finding;
-use crate::workspace::{Source, Workspace};
+use crate::workspace::{Import, Source, Workspace, imports};
 
-const FOLDER: &str = "crates/kernel/src/";
+/// The layers of a crate, or of one of its folders.
+struct Table {
+    folder: &'static str,
+    /// The module that the folder is; empty for a whole crate.
+    module: &'static [&'static str],
+    /// From the bottom to the top. The modules of one row are strangers to each other.
+    rows: &'static [&'static [&'static str]],
+}
 
-/// From the bottom to the top.
-const LAYERS: [&str; 9] =
-    ["words", "budget", "definition", "record", "window", "context", "world", "port", "rules"];
+const TABLES: [Table; 6] = [
+    Table {
+        folder: "crates/kernel/src/",
+        module: &[],
+        rows: &[
+            &["words"],
+            &["budget"],
+            &["definition"],
+            &["record"],
+            &["window"],
+            &["context"],
+            &["world"],
+            &["port"],
+            &["rules"],
+        ],
+    },
+    Table {
+        folder: "crates/runtime/src/",
+        module: &[],
+        rows: &[
+            &[
+                "block_on",
+                "clock",
+                "definition",
+                "draw",
+                "id",
+                "model",
+                "output_schema",
+                "record",
+                "request",
+                "sync",
+                "tool",
+            ],
+            &["breaker", "drivers", "function_model", "function_tool", "hooks", "names", "tree_file"],
+            &["budget", "bus", "call_limits", "first_call"],
+            &["tree"],
+            &["home"],
+            &["prelude"],
+        ],
+    },
+    Table {
+        folder: "crates/drivers/src/",
+        module: &[],
+        rows: &[
+            &["prices", "processes", "scripted", "tokens", "wire", "workspace"],
+            &["files", "http"],
+            &["providers"],
+        ],
+    },
+    Table {
+        folder: "crates/host/src/",
+        module: &[],
+        rows: &[
+            &[
+                "caller_trace",
+                "error_text",
+                "own_drivers",
+                "price_list",
+                "private_files",
+                "run_folder",
+                "shell_word",
+            ],
+            &["attachments", "inside", "text_file"],
+            &["user"],
+            &["project"],
+            &["defaults"],
+            &["exec", "tree_file"],
+            &["home"],
+            &["trust"],
+            &["control", "notify", "prepared"],
+            &["check", "doctor", "explain", "host", "tree_list"],
+            &["prelude"],
+        ],
+    },
+    Table {
+        folder: "crates/server/src/gateway/",
+        module: &["gateway"],
+        rows: &[
+            &["wire"],
+            &[
+                "client",
+                "definition",
+                "halted_call",
+                "kept_response",
+                "key",
+                "models",
+                "newcomers",
+                "notice",
+                "pending_calls",
+                "permissions",
+                "refusals",
+                "request_body",
+                "upstream",
+            ],
+            &["agents", "counter", "driver", "retries", "settings"],
+            &["run"],
+            &["events", "wait"],
+            &["call"],
+            &["listen"],
+            &["running_gateway"],
+        ],
+    },
+    Table {
+        folder: "crates/cli/src/",
+        module: &[],
+        rows: &[
+            &["caller_trace", "hint", "huge_pages", "terminal"],
+            &["args", "error_words", "events", "exit", "log", "notify", "question_lines"],
+            &["completion", "explain", "interrupt", "permission", "result"],
+            &["live"],
+            &["shown"],
+            &["asking", "exec"],
+            &["follow"],
+            &["command"],
+        ],
+    },
+];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
-    workspace.sources.iter().flat_map(check_source).collect()
+    TABLES.iter().flat_map(|table| table.check(workspace)).collect()
 }
 
-fn check_source(source: &Source) -> Vec<Finding> {
-    let Some(place) = source.path.strip_prefix(FOLDER) else { return Vec::new() };
-    let Some((folder, _)) = place.split_once('/') else {
-        return if place == "lib.rs" { Vec::new() } else { vec![without_layer(source, place)] };
-    };
-    let Some(own) = rank(folder) else { return vec![without_layer(source, folder)] };
-    let mentions = source.scan.mentions.iter();
-    let upwards = mentions.filter_map(|mention| {
-        let layer = mention.path.strip_prefix("crate::")?.split("::").next()?;
-        (rank(layer)? > own).then(|| Finding {
-            path: source.path.clone(),
-            line: mention.line,
-            rule: "layers",
-            item: mention.path.clone(),
-            what: format!("`{folder}` imports `{}` from `{layer}`, which is above it", mention.path),
-            remedy: "move what both need to the lower layer, or pass it in from above",
-        })
-    });
-    upwards.collect()
-}
-
-fn rank(layer: &str) -> Option<usize> {
-    LAYERS.iter().position(|name| *name == layer)
-}
-
-fn without_layer(source: &Source, item: &str) -> Finding {
-    Finding {
-        path: source.path.clone(),
-        line: 1,
-        rule: "layers",
-        item: item.to_owned(),
-        what: format!("`{item}` is in no layer of the kernel"),
-        remedy: "move it into one, or add the layer to LAYERS in xtask/src/tidy/layers.rs and to ARCHITECTURE.md",
+impl Table {
+    fn check(&self, workspace: &Workspace) -> Vec<Finding> {
+        let inside = || {
+            let sources = workspace.sources.iter();
+            sources.filter_map(|source| Some((source.path.strip_prefix(self.folder)?, source)))
+        };
+        let is_root = |place: &str| matches!(place, "lib.rs" | "main.rs" | "mod.rs");
+        let mut shortcuts = BTreeMap::new();
+        for (_, root) in inside().filter(|(place, _)| is_root(place)) {
+            shortcuts.extend(self.shortcuts(root));
+        }
+        let others = inside().filter(|(place, _)| !is_root(place));
+        others.flat_map(|(place, source)| self.check_source(place, source, &shortcuts)).collect()
     }
+
+    /// The names that the root has from a layer, and the layer.
+    fn shortcuts(&self, root: &Source) -> BTreeMap<String, String> {
+        let lines = root.syntax.items.iter().filter_map(|item| match item {
+            syn::Item::Use(line) => Some(line),
+            _ => None,
+        });
+        let shortcut = |Import { path, alias, .. }: Import| {
+            let path = path.strip_prefix("self::").or(path.strip_prefix("crate::")).unwrap_or(&path);
+            let layer = path.split("::").next()?;
+            self.rank(layer)?;
+            Some((alias?, layer.to_owned()))
+        };
+        lines.flat_map(imports).filter_map(shortcut).collect()
+    }
+
+    fn check_source(
+        &self,
+        place: &str,
+        source: &Source,
+        shortcuts: &BTreeMap<String, String>,
+    ) -> Vec<Finding> {
+        let parts: Vec<&str> =
+            place.trim_end_matches(".rs").split('/').filter(|part| *part != "mod").collect();
+        let Some(own) = parts.first() else { return Vec::new() };
+        let Some(own_rank) = self.rank(own) else { return vec![self.without_layer(source, own)] };
+        let here: Vec<&str> = self.module.iter().copied().chain(parts.iter().copied()).collect();
+        let imported = source.scan.mentions.iter().filter_map(|mention| {
+            let path = absolute(&here, &mention.path)?;
+            let name = *path.strip_prefix(self.module)?.first()?;
+            let layer = shortcuts.get(name).map_or(name, String::as_str);
+            let rank = self.rank(layer).filter(|rank| *rank >= own_rank && layer != *own)?;
+            let place = if rank == own_rank { "beside" } else { "above" };
+            Some(Finding {
+                path: source.path.clone(),
+                line: mention.line,
+                rule: "layers",
+                item: mention.path.clone(),
+                what: format!("`{own}` imports `{}` from `{layer}`, which is {place} it", mention.path),
+                remedy: "move what both need to the lower layer, or pass it in from above",
+            })
+        });
+        imported.collect()
+    }
+
+    fn rank(&self, layer: &str) -> Option<usize> {
+        self.rows.iter().position(|row| row.contains(&layer))
+    }
+
+    fn without_layer(&self, source: &Source, item: &str) -> Finding {
+        Finding {
+            path: source.path.clone(),
+            line: 1,
+            rule: "layers",
+            item: item.to_owned(),
+            what: format!("`{item}` is in no layer of {}", self.folder),
+            remedy: "move it into one, or add it to TABLES in xtask/src/tidy/layers.rs and to ARCHITECTURE.md",
+        }
+    }
+}
+
+/// A path from the crate's root, if it begins at a place that is known: `crate`, `self` or `super`.
+fn absolute<'a>(here: &[&'a str], path: &'a str) -> Option<Vec<&'a str>> {
+    let mut parts = path.split("::").peekable();
+    let mut module = match *parts.peek()? {
+        "crate" => Vec::new(),
+        "self" | "super" => here.to_vec(),
+        _ => return None,
+    };
+    while let Some(step) = parts.next_if(|part| matches!(*part, "crate" | "self" | "super")) {
+        if step == "super" {
+            module.pop()?;
+        }
+    }
+    module.extend(parts);
+    Some(module)
 }

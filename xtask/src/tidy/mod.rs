@@ -2,6 +2,7 @@
 //!
 //! A new rule is one new file here, one line in `RULES`, and two tests: a text to find and one to pass.
 
+mod command_words;
 mod comments;
 mod edges;
 mod exceptions;
@@ -29,7 +30,7 @@ pub use finding::Finding;
 
 type Rule = fn(&Workspace) -> Vec<Finding>;
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     syntax::check,
     edges::check,
     layers::check,
@@ -42,6 +43,7 @@ const RULES: [Rule; 15] = [
     homes::check,
     sql::check,
     comments::check,
+    command_words::check,
     test_layout::check,
     machine_paths::check,
     verbs::check,

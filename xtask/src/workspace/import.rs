@@ -1,16 +1,17 @@
 //! What a `use` line brings into a file: one import per name, however the line groups them.
 
 /// One imported name.
-pub(super) struct Import {
+pub struct Import {
     /// Where the name stands.
-    pub(super) line: usize,
+    pub line: usize,
     /// The full path, without any renaming. A glob ends in `*`.
-    pub(super) path: String,
+    pub path: String,
     /// What the file calls it; nothing for a glob or for `as _`.
-    pub(super) alias: Option<String>,
+    pub alias: Option<String>,
 }
 
-pub(super) fn imports(item: &syn::ItemUse) -> Vec<Import> {
+/// Every name that a `use` line brings.
+pub fn imports(item: &syn::ItemUse) -> Vec<Import> {
     let mut imports = Vec::new();
     collect("", &item.tree, &mut imports);
     imports

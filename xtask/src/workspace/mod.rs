@@ -12,6 +12,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
+pub use import::{Import, imports};
 pub use manifest::{Dependency, DependencyKind, Manifest};
 pub use scan::{Mention, Scan, Spot};
 pub use source::Source;

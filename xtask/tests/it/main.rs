@@ -1,6 +1,7 @@
 //! The chores from outside. Tidy: the real workspace, and for each rule a text to find and one to leave alone. Prices: the
 //! committed table, and what becomes of each kind of price.
 
+mod command_words;
 mod comments;
 mod edges;
 mod exceptions;
@@ -12,6 +13,7 @@ mod module_docs;
 mod names;
 mod pictures;
 mod prices;
+mod public_api;
 mod public_names;
 mod sizes;
 mod sql;

@@ -36,6 +36,16 @@ fn flat_prices_are_rounded_up_to_nano_dollars() {
 }
 
 #[test]
+fn a_model_that_the_source_calls_deprecated_is_marked() {
+    let keys = r#""deprecated":true,"prices":{"input_mtok":1,"output_mtok":2}"#;
+    assert_eq!(
+        line(keys),
+        r#"{"model":"m","deprecated":true,"price":{"input_per_mtok":1000000000,"output_per_mtok":2000000000}}"#
+    );
+    assert!(!line(&keys.replace("true", "false")).contains("deprecated"));
+}
+
+#[test]
 fn tiers_of_single_prices_become_whole_sets_of_rates() {
     let keys = r#""prices":{"input_mtok":{"base":1,"tiers":[{"start":100,"price":3}]},"output_mtok":{"base":2,"tiers":[{"start":200,"price":4}]}}"#;
     assert_eq!(

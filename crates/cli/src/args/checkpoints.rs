@@ -3,9 +3,10 @@
 use clap::{ArgGroup, Args as Group, Subcommand};
 use spinney_kernel::definition::Usd;
 use spinney_kernel::words::{AgentId, CheckpointName};
+use spinney_view::agents::AgentPath;
 
 use super::TreeArg;
-use super::values::{agent, checkpoint, count};
+use super::values::{agent, agent_id, checkpoint, count};
 
 /// What to do with checkpoints.
 #[derive(Debug, Subcommand)]
@@ -29,7 +30,7 @@ pub(crate) struct CheckpointMake {
     pub(crate) tree: TreeArg,
     /// Which agent
     #[arg(value_parser = agent)]
-    pub(crate) agent: AgentId,
+    pub(crate) agent: AgentPath,
     /// Its name, unique in the home (default: generated)
     #[arg(long, value_parser = checkpoint)]
     pub(crate) name: Option<CheckpointName>,
@@ -57,13 +58,13 @@ pub(crate) struct CheckpointRollback {
     pub(crate) name: String,
     /// Restore it into this other agent of the same tree
     #[arg(long, value_name = "AGENT", value_parser = agent)]
-    pub(crate) into: Option<AgentId>,
+    pub(crate) into: Option<AgentPath>,
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct CheckpointLs {
     /// Only checkpoints of agents with this id, in any tree
-    #[arg(long, value_parser = agent)]
+    #[arg(long, value_parser = agent_id)]
     pub(crate) agent: Option<AgentId>,
     /// Write each checkpoint as a line of JSON
     #[arg(long)]

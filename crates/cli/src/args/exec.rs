@@ -2,12 +2,20 @@
 
 use std::ffi::OsString;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as Group, ValueEnum};
 use spinney::tree_file::nearest;
-use spinney_drivers::prices::{NoPrice, PriceTable};
+use spinney_drivers::prices::{NoPrice, PriceTable, PricedName, PricedNameError};
+use spinney_drivers::wire::RequestName;
+use spinney_host::defaults::GivenCeilings;
+use spinney_host::exec::options::{GivenRunOptions, HaltWait};
+use spinney_host::home::inside::HomeInode;
+use spinney_host::user::configuration::read_rates;
+use spinney_host::user::low_policy::LowPolicy;
 use spinney_kernel::budget::Price;
-use spinney_kernel::definition::{OnLow, TimeSpan, Usd};
+use spinney_kernel::definition::{TimeSpan, Usd};
 
+use super::TrustOptions;
 use super::values::count;
 
 #[derive(Debug, Group)]
@@ -16,7 +24,7 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
     /// The most that each sub-agent may cost (default: what is left)
-    #[arg(long, value_name = "USD", requires = "program")]
+    #[arg(long, value_name = "USD")]
     pub(crate) child_budget_usd: Option<Usd>,
     /// Most tokens, input and output together
     #[arg(long, value_name = "COUNT", value_parser = count)]
@@ -31,36 +39,46 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "COUNT", value_parser = parallel)]
     pub(crate) max_parallel: Option<u32>,
     /// Models that may be called, separated by commas; `*` at the end of a name stands for the rest (default: all)
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model, requires = "program")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model)]
     pub(crate) models: Vec<String>,
-    /// What happens to a call that no ceiling allows
-    #[arg(long, value_enum, default_value_t = LimitPolicy::Wait, value_name = "WHAT", requires = "program")]
-    pub(crate) on_limit: LimitPolicy,
-    /// How long a call waits for a higher ceiling before its program gets an error
-    #[arg(long, value_name = "TIME", default_value = "10m", requires = "program")]
-    pub(crate) halt_wait: TimeSpan,
-    /// What happens first to a call that does not fit
-    #[arg(long, value_enum, default_value_t = LowPolicy::Halt, value_name = "WHAT")]
-    pub(crate) on_low: LowPolicy,
-    /// The price of a model in dollars per million tokens: NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]; may be repeated
-    #[arg(long, value_name = "PRICE", value_parser = price, requires = "program")]
-    pub(crate) price: Vec<(String, Price)>,
-    /// Whose prices apply to models at a base URL of your own
-    #[arg(long, value_name = "PROVIDER", value_parser = provider, requires = "program")]
-    pub(crate) prices_of: Option<String>,
+    /// What happens to a call that does not fit under a ceiling (default: wait)
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) on_limit: Option<LimitPolicy>,
+    /// How long a call waits for a higher ceiling before its program gets an error (default: 10m)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) halt_wait: Option<TimeSpan>,
+    /// What happens first to a call that does not fit (default: shrink)
+    #[arg(long, value_parser = low_policy(), value_name = "WHAT")]
+    pub(crate) on_low: Option<LowPolicy>,
+    /// The price of a model in dollars per million tokens: NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]; `*` at the end of a name stands for the rest; may be repeated
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    pub(crate) price: Vec<(PricedName, Price)>,
+    /// Whose prices apply to models at a base URL of your own, separated by commas: the first that knows a model
+    #[arg(long, value_name = "PROVIDERS", value_delimiter = ',', value_parser = provider)]
+    pub(crate) prices_of: Vec<String>,
+    /// Allow something whose cost the gateway cannot bound: a field, or beta:NAME, tool:TYPE …; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_field: Vec<RequestName>,
     /// Keep only counts in the journal, and no requests and responses
-    #[arg(long, requires = "program")]
+    #[arg(long)]
     pub(crate) no_bodies: bool,
-    /// Continue the ledger of an earlier run, with its program or another one
-    #[arg(
-        long,
-        value_name = "ID",
-        conflicts_with_all = ["budget_usd", "tokens", "steps", "timeout", "max_parallel", "on_low"]
-    )]
+    /// The address of the gateway, for programs that take it from a file: 127.0.0.1 and a port (default: any free port)
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = listen)]
+    pub(crate) listen: Option<u16>,
+    /// Remove keys of other providers from the environment of the program
+    #[arg(long)]
+    pub(crate) hide_keys: bool,
+    /// Continue an earlier run, with its program or another one; other options replace those of the run
+    #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) trusted: TrustOptions,
     /// Show the live tree below the output of the program, which then has no terminal of its own
     #[arg(long)]
     pub(crate) live: bool,
+    /// Start nothing, and show every option, its value and where that comes from
+    #[arg(long, conflicts_with_all = ["resume", "live"])]
+    pub(crate) explain: bool,
     /// Write the result as a line of JSON, after the output of the program
     #[arg(long)]
     pub(crate) json: bool,
@@ -69,22 +87,68 @@ pub(crate) struct Exec {
     pub(crate) program: Vec<OsString>,
 }
 
+impl Exec {
+    /// What it says about the run itself.
+    pub(crate) fn run_options(&self) -> GivenRunOptions<'_> {
+        let halt_wait = match (self.on_limit, self.halt_wait) {
+            (Some(LimitPolicy::Stop), _) => Some(HaltWait::Never),
+            (Some(LimitPolicy::Wait) | None, Some(wait)) => Some(HaltWait::Ms(wait.ms())),
+            (Some(LimitPolicy::Wait), None) => Some(HaltWait::Usual),
+            (None, None) => None,
+        };
+        GivenRunOptions {
+            program: &self.program,
+            child_cost_nanos: self.child_budget_usd.map(Usd::nanos),
+            models: &self.models,
+            prices: &self.price,
+            prices_of: &self.prices_of,
+            halt_wait,
+            no_bodies: self.no_bodies,
+            listen: self.listen,
+            hide_keys: self.hide_keys,
+            allow_fields: &self.allow_field,
+        }
+    }
+
+    /// What it says about the ceilings of the tree.
+    pub(crate) fn given_ceilings(&self) -> GivenCeilings {
+        GivenCeilings {
+            cost_nanos: self.budget_usd.map(Usd::nanos),
+            tokens: self.tokens,
+            steps: self.steps,
+            timeout_ms: self.timeout.map(TimeSpan::ms),
+            on_low: self.on_low,
+        }
+    }
+}
+
+impl Exec {
+    /// Whether it asks for something that only a run that goes on can have.
+    pub(crate) fn wants_more_than_a_result(&self) -> bool {
+        let numbers = [self.tokens, self.steps].into_iter().flatten().count();
+        let dollars = [self.budget_usd, self.child_budget_usd].into_iter().flatten().count();
+        let times = [self.timeout, self.halt_wait].into_iter().flatten().count();
+        let lists = [self.models.len(), self.prices_of.len(), self.price.len(), self.allow_field.len()];
+        numbers + dollars + times + lists.iter().sum::<usize>() + self.program.len() > 0
+            || self.max_parallel.is_some()
+            || self.on_limit.is_some()
+            || self.on_low.is_some()
+            || self.no_bodies
+            || self.hide_keys
+            || self.listen.is_some()
+    }
+}
+
 #[derive(Debug, Group)]
 pub(crate) struct ExecGuard {
-    /// The process that asks for it
+    /// The home of the run, as other processes read it in our command line
     #[arg(long)]
-    pub(crate) parent: i32,
-    /// The limit of open files for the program
-    #[arg(long)]
-    pub(crate) open_files: Option<u64>,
-    /// Whether the program must not reach the terminal
-    #[arg(long)]
-    pub(crate) no_terminal: bool,
+    pub(crate) of_home: HomeInode,
     #[arg(required = true, last = true)]
     pub(crate) program: Vec<OsString>,
 }
 
-/// What happens to a call that no ceiling allows.
+/// What happens to a call that does not fit under a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LimitPolicy {
     /// It waits for a higher ceiling
@@ -93,22 +157,15 @@ pub(crate) enum LimitPolicy {
     Stop,
 }
 
-/// What happens first to a call that does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LowPolicy {
-    /// Nothing
-    Halt,
-    /// Its output cap is lowered to what fits
-    Shrink,
-}
-
-impl LowPolicy {
-    pub(crate) const fn on_low(self) -> OnLow {
-        match self {
-            Self::Halt => OnLow::Halt,
-            Self::Shrink => OnLow::Shrink,
-        }
-    }
+/// The words of a policy, with what each does.
+fn low_policy() -> impl TypedValueParser<Value = LowPolicy> {
+    let words = LowPolicy::ALL.map(|policy| {
+        PossibleValue::new(policy.as_str()).help(match policy {
+            LowPolicy::Halt => "Its output cap stays as it is",
+            LowPolicy::Shrink => "Its output cap is lowered to fit and to leave room for other calls",
+        })
+    });
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<LowPolicy>())
 }
 
 fn model(text: &str) -> Result<String, String> {
@@ -126,9 +183,18 @@ fn provider(text: &str) -> Result<String, String> {
     let Err(none @ NoPrice::UnknownProvider { .. }) = table.find(text, "") else {
         return Ok(text.to_owned());
     };
-    let mut known: Vec<&str> = table.models().map(|(provider, _)| provider).collect();
-    known.dedup();
-    Err(format!("{none}: {}", nearest::help(text, known, "providers")))
+    Err(format!("{none}: {}", nearest::help(text, table.providers(), "providers")))
+}
+
+/// The port of an address on this machine.
+fn listen(text: &str) -> Result<u16, String> {
+    let port = match text.rsplit_once(':') {
+        Some(("127.0.0.1" | "localhost", port)) => port,
+        Some(_) => return Err("the gateway listens on this machine only: write 127.0.0.1:PORT".to_owned()),
+        None => text,
+    };
+    let port = port.parse::<u16>().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| "write 127.0.0.1 and a port, such as 127.0.0.1:4100".to_owned())
 }
 
 fn parallel(text: &str) -> Result<u32, String> {
@@ -138,28 +204,30 @@ fn parallel(text: &str) -> Result<u32, String> {
 }
 
 /// `NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]`, in dollars per million tokens.
-fn price(text: &str) -> Result<(String, Price), String> {
+fn price(text: &str) -> Result<(PricedName, Price), String> {
     let wrong =
         || format!("`{text}` is not NAME=INPUT,OUTPUT in dollars per million tokens, such as gpt-5=1.25,10");
     let (name, rates) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
-    let rates: Result<Vec<u64>, String> = rates
-        .split(',')
-        .map(|rate| rate.trim().parse::<Usd>().map(|usd| usd.nanos()).map_err(|error| error.to_string()))
-        .collect();
-    let rates = rates?;
-    let ([input, output] | [input, output, ..]) = rates.as_slice() else { return Err(wrong()) };
-    if rates.len() > 4 {
-        return Err(wrong());
-    }
-    let mut price = Price::flat(*input, *output);
-    price.cached_input_per_mtok = rates.get(2).copied();
-    price.cache_write_per_mtok = rates.get(3).copied();
-    Ok((name.to_owned(), price))
+    let rates = read_rates(rates)?.ok_or_else(wrong)?;
+    let name: PricedName = name.parse().map_err(|error: PricedNameError| error.to_string())?;
+    Ok((name, rates.price()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gateway_listens_on_this_machine_only() {
+        for right in ["127.0.0.1:4100", "localhost:4100", "4100"] {
+            assert_eq!(listen(right), Ok(4_100), "{right}");
+        }
+        for wrong in
+            ["0.0.0.0:4100", "192.168.0.9:4100", "[::]:4100", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:x", ""]
+        {
+            assert!(listen(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_price_is_a_name_and_two_to_four_rates() {
@@ -168,7 +236,7 @@ mod tests {
         let (_, four) = price("m=1,2,0.1,1.25").unwrap();
         assert_eq!(four.cached_input_per_mtok, Some(100_000_000));
         assert_eq!(four.cache_write_per_mtok, Some(1_250_000_000));
-        for wrong in ["m", "m=", "=1,2", "m=1", "m=1,x", "m=1,2,3,4,5", "m=-1,2"] {
+        for wrong in ["m", "m=", "=1,2", "m=1", "m=1,x", "m=1,2,3,4,5", "m=-1,2", "a*b=1,2"] {
             assert!(price(wrong).is_err(), "{wrong}");
         }
     }

@@ -64,10 +64,12 @@ Examples:
   spinney ps
   spinney ps --json";
 pub(super) const TOP_COMMAND: &str = "\
-Without a terminal it lists the trees once. Ctrl-C leaves; the trees go on.
+Keys: ↑ and ↓ choose a tree, enter follows it as `attach` does, c cancels it after asking, q quits. The trees keep running. \
+Without a terminal it lists the trees once.
 
 Examples:
-  spinney top --once";
+  spinney top --once
+  spinney top --json";
 pub(super) const ATTACH: &str = "\
 Ctrl-C leaves; the tree goes on. It exits as the tree ends. Text that models stream is only shown by the process that \
 runs the tree.
@@ -80,8 +82,9 @@ Examples:
   spinney tree last --dot
   spinney tree --json";
 pub(super) const COSTS: &str = "\
-Every table sums up to what the tree spent, to the nano-dollar. `held` is what was set aside for the calls before they \
-ran; `saved` is what cached prompts saved against the price of plain input.
+Every table sums up to what the tree spent, to the nano-dollar. `presumed` is the part \
+that no provider reported: calls that were lost, cut or cancelled are booked at their full hold, and the true bill is at \
+most that. `held` is what was set aside for the calls before they ran; `saved` is what cached prompts saved against the price of plain input.
 
 Examples:
   spinney costs
@@ -111,19 +114,22 @@ Examples:
 pub(super) const SHARED: &str = "\
 Examples:
   spinney shared
+  spinney shared colour --set blue
+  spinney shared colour
   spinney shared last --json";
 pub(super) const CANCEL: &str = "\
 Examples:
   spinney cancel
   spinney cancel last lead --reason 'It takes too long.'";
-pub(super) const ANSWER_USAGE: &str = "spinney answer [OPTIONS] [ID] <QUESTION> <TEXT>";
+pub(super) const ANSWER_USAGE: &str = "spinney answer [OPTIONS] [ID] [QUESTION] [TEXT]";
 pub(super) const ANSWER: &str = "\
 Arguments:
   [ID]        A tree's id, any unique prefix of it, or `last` (default: last)
-  <QUESTION>  The question's number
-  <TEXT>      The answer; `yes` approves a tool
+  [QUESTION]  The question's number; may be left out if only one is open
+  [TEXT]      The answer; `yes` approves a tool. Without one, every open question is asked here, one after the other
 
 Examples:
+  spinney answer blue
   spinney answer 2 blue
   spinney answer last 2 'as you like'";
 pub(super) const SEND_USAGE: &str = "spinney send [OPTIONS] [ID] <AGENT> <TEXT>";
@@ -162,7 +168,18 @@ Examples:
   spinney checkpoint ls";
 pub(super) const MODELS: &str = "\
 Examples:
-  spinney models anthropic haiku";
+  spinney models anthropic haiku
+  spinney models claude-3 --all";
+pub(super) const CONFIG: &str = "\
+Settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, prices.MODEL, \
+notify, env_files. Comments in the file stay as they are.
+
+Examples:
+  spinney config
+  spinney config set budget.cost_usd 5
+  spinney config add allow_hosts openrouter.ai
+  spinney config set prices.my-model 0.50,2
+  spinney config unset budget.cost_usd";
 pub(super) const DOCTOR: &str = "\
 Examples:
   spinney doctor
@@ -175,6 +192,14 @@ Examples:
   spinney replay
   spinney replay last --verify";
 pub(super) const COMPLETIONS: &str = "\
+The script asks spinney what to complete, so load it whenever your shell starts: in ~/.bashrc,
+`source <(spinney completions bash)`; in zsh likewise; in fish, `spinney completions fish | source`.
+
 Examples:
   spinney completions bash > spinney.bash
   spinney completions fish > spinney.fish";
+
+pub(super) const MAN: &str = "\
+Examples:
+  spinney man exec > spinney-exec.1
+  spinney man --all man1";

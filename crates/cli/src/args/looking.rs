@@ -1,7 +1,12 @@
 //! The command line of commands that only look.
 
+use std::path::PathBuf;
+
 use clap::{Args as Group, Subcommand, ValueEnum};
-use spinney_kernel::words::{AgentId, Topic};
+use spinney_host::home::ids::LAST;
+use spinney_kernel::words::Topic;
+use spinney_view::agents::AgentPath;
+use spinney_view::costs::CostsBy;
 
 use super::TreeArg;
 use super::values::{agent, count, topic};
@@ -11,6 +16,9 @@ pub(crate) struct Top {
     /// List the trees once, without a live view
     #[arg(long)]
     pub(crate) once: bool,
+    /// Write each tree as a line of JSON, once
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Group)]
@@ -40,7 +48,7 @@ pub(crate) struct Costs {
     pub(crate) tree: TreeArg,
     /// One table instead of agents and models
     #[arg(long, value_enum)]
-    pub(crate) by: Option<CostsBy>,
+    pub(crate) by: Option<CostsTable>,
     /// Write one JSON object with every table
     #[arg(long, conflicts_with = "by")]
     pub(crate) json: bool,
@@ -48,7 +56,7 @@ pub(crate) struct Costs {
 
 /// What spending is summed up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CostsBy {
+pub(crate) enum CostsTable {
     Agent,
     Role,
     /// Models, tools, and what was charged from outside
@@ -59,6 +67,19 @@ pub(crate) enum CostsBy {
     Branch,
     /// First attempts of calls, second ones and so on
     Attempt,
+}
+
+impl From<CostsTable> for CostsBy {
+    fn from(table: CostsTable) -> Self {
+        match table {
+            CostsTable::Agent => Self::Agent,
+            CostsTable::Role => Self::Role,
+            CostsTable::Model => Self::Model,
+            CostsTable::Step => Self::Step,
+            CostsTable::Branch => Self::Branch,
+            CostsTable::Attempt => Self::Attempt,
+        }
+    }
 }
 
 #[derive(Debug, Group)]
@@ -94,6 +115,15 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
+#[derive(Debug, Group)]
+pub(crate) struct Man {
+    /// Which command (default: the program itself)
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands into this folder instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) all: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Shell {
     Bash,
@@ -114,7 +144,10 @@ pub(crate) struct Ps {
 pub(crate) struct Models {
     /// Only models whose `provider/model` has all of these words
     pub(crate) filter: Vec<String>,
-    /// Write each model as a line of JSON
+    /// Also list models without a price, deprecated ones, and those that a newer version replaced
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Write each model as a line of JSON, whether it is current or not
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -128,7 +161,7 @@ pub(crate) struct Events {
     pub(crate) from: u64,
     /// Show only this agent's events
     #[arg(long, value_parser = agent)]
-    pub(crate) agent: Option<AgentId>,
+    pub(crate) agent: Option<AgentPath>,
     /// Show only events about this topic, or below it: `agent` covers `agent.spawn`
     #[arg(long, value_parser = topic)]
     pub(crate) topic: Option<Topic>,
@@ -152,18 +185,47 @@ pub(crate) struct Questions {
 #[derive(Debug, Group)]
 pub(crate) struct Shared {
     #[command(flatten)]
-    pub(crate) tree: TreeArg,
-    /// Which value; its JSON alone is printed
-    pub(crate) key: Option<String>,
+    tree: TreeArg,
+    /// Which value; its JSON alone is printed. A single word is a value of the last tree, unless it names a tree
+    key: Option<String>,
     /// Write each value as a line of JSON, with its version, author and time
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the value: JSON, or a text if it is not JSON
-    #[arg(long, value_name = "VALUE", requires = "key", conflicts_with = "json")]
+    #[arg(long, value_name = "VALUE", conflicts_with = "json")]
     pub(crate) set: Option<String>,
     /// With --set: the version that it must have now (0: it must not exist)
     #[arg(long, value_name = "N", requires = "set", value_parser = count)]
     pub(crate) expect_version: Option<u64>,
+}
+
+/// What the words of `shared` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SharedWords<'a> {
+    /// All values of the last tree.
+    None,
+    /// A value of the last tree, or a tree.
+    One(&'a str),
+    /// A tree and a value of it.
+    Both { tree: &'a str, key: &'a str },
+}
+
+impl Shared {
+    pub(crate) fn words(&self) -> SharedWords<'_> {
+        match (self.tree.given(), &self.key) {
+            (None, _) => SharedWords::None,
+            (Some(word), None) => SharedWords::One(word),
+            (Some(tree), Some(key)) => SharedWords::Both { tree, key },
+        }
+    }
+
+    /// The tree whose home is looked for. A single word is understood later.
+    pub(super) fn tree(&self) -> &str {
+        match self.words() {
+            SharedWords::None | SharedWords::One(_) => LAST,
+            SharedWords::Both { tree, .. } => tree,
+        }
+    }
 }
 
 #[derive(Debug, Group)]
@@ -173,6 +235,9 @@ pub(crate) struct Show {
     /// Show long texts whole
     #[arg(long)]
     pub(crate) full: bool,
+    /// Show each call of a program that `exec` runs, with its bytes, instead of the conversation
+    #[arg(long)]
+    pub(crate) calls: bool,
 }
 
 #[derive(Debug, Group)]
@@ -182,7 +247,7 @@ pub(crate) struct WhoseContext {
     tree: TreeArg,
     /// Which agent
     #[arg(value_parser = agent)]
-    pub(crate) agent: AgentId,
+    pub(crate) agent: AgentPath,
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,7 @@
 //! What may be written on the command line. Nothing is decided here.
 
 mod checkpoints;
+mod config;
 mod exec;
 mod help;
 mod looking;
@@ -10,21 +11,32 @@ mod values;
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{Args as Group, Parser, Subcommand};
+
+use spinney_kernel::words::TreeId;
 
 pub(crate) use self::checkpoints::{
     Checkpoint, CheckpointBranch, CheckpointLs, CheckpointMake, CheckpointRollback,
 };
-pub(crate) use self::exec::{Exec, ExecGuard, LimitPolicy};
+pub(crate) use self::config::{Config, ConfigCommand, ConfigGet, ConfigKey, ConfigValues};
+pub(crate) use self::exec::{Exec, ExecGuard};
 pub(crate) use self::looking::{
-    Attach, Completions, Costs, CostsBy, Events, Files, FilesCat, FilesCommand, Models, Ps, Questions,
-    Replay, Shared, Shell, Show, Top, TreeView, WhoseContext,
+    Attach, Completions, Costs, Events, Files, FilesCat, FilesCommand, Man, Models, Ps, Questions, Replay,
+    Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
 };
-pub(crate) use self::running::{Check, Doctor, Given, Init, InitProvider, Resume, Run};
-pub(crate) use self::steering::{Answer, Broadcast, Budget, Cancel, Knowledge, Refresh, Rm, Send, Whom};
-use crate::exec::program;
+pub(crate) use self::running::{
+    Check, Doctor, Given, HomeTrust, Init, InitProvider, Resume, Run, TrustOptions, scripts,
+};
+pub(crate) use self::steering::{
+    Answer, AnswerWords, Broadcast, Budget, Cancel, Knowledge, Refresh, Rm, Send, Whom, question_number,
+};
 use crate::hint;
+use crate::terminal::ColorChoice;
+use spinney_host::defaults::OptionSource;
+use spinney_host::home::ids::LAST;
+use spinney_host::home::inside;
 
 /// The options of every command, below its own.
 const GLOBAL: &str = "Global options";
@@ -40,6 +52,7 @@ pub(crate) struct Args {
         global = true,
         env = hint::HOME_VARIABLE,
         value_name = "DIR",
+        value_parser = OsStringValueParser::new().try_map(values::home),
         hide_env_values = true,
         help_heading = GLOBAL
     )]
@@ -61,13 +74,20 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    Always,
-    Never,
+impl Args {
+    /// Where the home folder comes from.
+    #[expect(clippy::disallowed_methods, reason = "the parser reads it, and does not say so")]
+    pub(crate) fn home_source(&self) -> OptionSource {
+        match &self.home {
+            None => OptionSource::Default,
+            Some(home)
+                if std::env::var_os(hint::HOME_VARIABLE).is_some_and(|set| set == home.as_os_str()) =>
+            {
+                OptionSource::Environment(hint::HOME_VARIABLE.to_owned())
+            }
+            Some(_) => OptionSource::CommandLine,
+        }
+    }
 }
 
 /// Which tree a command is about. Every command takes it the same way.
@@ -79,9 +99,17 @@ pub(crate) struct TreeArg {
 }
 
 impl TreeArg {
+    pub(crate) fn named(tree: TreeId) -> Self {
+        Self { id: Some(tree.to_string()) }
+    }
+
     /// How the tree is named.
     pub(crate) fn text(&self) -> &str {
-        self.id.as_deref().unwrap_or(hint::LAST)
+        self.given().unwrap_or(LAST)
+    }
+
+    fn given(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 }
 
@@ -90,7 +118,7 @@ pub(crate) enum Command {
     /// Run a tree file to its end
     #[command(after_help = help::RUN)]
     Run(Run),
-    /// Run an agent program of somebody else under a budget: Claude Code, Codex, or any that calls Anthropic's or
+    /// Run someone else's agent program under a budget: Claude Code, Codex, or any that calls Anthropic's or
     /// OpenAI's API.
     ///
     /// Its model calls go through a gateway on this machine, which holds the most that each can cost before it is sent.
@@ -98,7 +126,7 @@ pub(crate) enum Command {
     #[command(after_help = help::EXEC)]
     Exec(Box<Exec>),
     /// The process between `exec` and its program.
-    #[command(name = program::GUARD, hide = true)]
+    #[command(name = inside::GUARD, hide = true)]
     ExecGuard(ExecGuard),
     /// Check a tree file: everything that is wrong with it, what it looks like, and the most it can spend
     #[command(after_help = help::CHECK)]
@@ -172,6 +200,9 @@ pub(crate) enum Command {
     /// List models with their context sizes and prices
     #[command(after_help = help::MODELS)]
     Models(Models),
+    /// Show or change your configuration: default budgets, where keys may go, prices, what is started or read for a run
+    #[command(after_help = help::CONFIG)]
+    Config(Config),
     /// Show what works here: the home, the keys of providers, and the models of a tree file.
     ///
     /// With a file, each of its models is called once, with a tiny prompt and the least output that the provider
@@ -184,9 +215,12 @@ pub(crate) enum Command {
     /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
     #[command(after_help = help::REPLAY)]
     Replay(Replay),
-    /// Print a script that completes commands in your shell
+    /// Print a script that completes commands, ids, agents and files in your shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(Completions),
+    /// Print the manual page of a command, or write those of all commands
+    #[command(after_help = help::MAN)]
+    Man(Man),
 }
 
 impl Command {
@@ -201,7 +235,6 @@ impl Command {
             | Self::Files(Files { tree, .. })
             | Self::Events(Events { tree, .. })
             | Self::Questions(Questions { tree, .. })
-            | Self::Shared(Shared { tree, .. })
             | Self::Cancel(Cancel { tree, .. })
             | Self::Refresh(Refresh { tree, .. })
             | Self::Broadcast(Broadcast { tree, .. })
@@ -212,6 +245,7 @@ impl Command {
             | Self::Rm(Rm { tree, .. })
             | Self::Replay(Replay { tree, .. }) => Some(tree.text()),
             Self::Show(Show { whom, .. }) | Self::Window(whom) => Some(whom.tree()),
+            Self::Shared(shared) => Some(shared.tree()),
             Self::Answer(answer) => Some(answer.tree()),
             Self::Send(send) => Some(send.tree()),
             Self::Run(_)
@@ -224,7 +258,17 @@ impl Command {
             | Self::Checkpoint(_)
             | Self::Models(_)
             | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Config(_)
             | Self::Doctor(_) => None,
+        }
+    }
+
+    /// The run of `exec` that it resumes.
+    pub(crate) fn resumed_run(&self) -> Option<&str> {
+        match self {
+            Self::Exec(exec) => exec.resume.as_deref(),
+            _ => None,
         }
     }
 
@@ -241,6 +285,8 @@ impl Command {
                 | Self::Files(_)
                 | Self::Window(_)
                 | Self::Completions(_)
+                | Self::Man(_)
+                | Self::Config(_)
         )
     }
 

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
+use spinney_host::tree_file::given::GivenValues;
+use spinney_host::tree_file::source::Scripts;
+use spinney_host::user::allowed_host::AllowedHost;
 use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
 
 use super::TreeArg;
@@ -14,12 +17,17 @@ pub(crate) struct Run {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) given: Given,
+    #[command(flatten)]
+    pub(crate) trusted: TrustOptions,
     /// Write each event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,
     /// Print lines as things happen, also on a terminal, instead of the live view
     #[arg(long, conflicts_with = "json")]
     pub(crate) plain: bool,
+    /// Start nothing, and show every option, its value and where that comes from
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 /// What the command line adds to a tree file.
@@ -37,6 +45,46 @@ pub(crate) struct Given {
     /// Allow scripts outside the tree file's folder
     #[arg(long)]
     pub(crate) allow_outside: bool,
+    #[command(flatten)]
+    pub(crate) allowed: HostOptions,
+}
+
+impl Given {
+    pub(crate) fn values(&self) -> GivenValues {
+        let cost_nanos = self.budget_usd.map(Usd::nanos);
+        GivenValues { goal: self.goal.clone(), inputs: self.set.clone(), cost_nanos }
+    }
+
+    pub(crate) const fn scripts(&self) -> Scripts {
+        scripts(self.allow_outside)
+    }
+}
+
+/// Where the scripts of a tree file may lie.
+pub(crate) const fn scripts(allow_outside: bool) -> Scripts {
+    if allow_outside { Scripts::Anywhere } else { Scripts::Below { allow: "use --allow-outside" } }
+}
+
+/// Where the keys of a tree may go.
+#[derive(Debug, Group)]
+pub(crate) struct HostOptions {
+    /// Allow the file to send its variables to this host; may be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<AllowedHost>,
+}
+
+/// Whether the user trusts the home.
+#[derive(Debug, Group)]
+pub(crate) struct TrustOptions {
+    /// Trust the home although it was not made by you on this machine
+    #[arg(long)]
+    trust_home: bool,
+}
+
+impl TrustOptions {
+    pub(crate) const fn trust(&self) -> HomeTrust {
+        if self.trust_home { HomeTrust::Given } else { HomeTrust::Ask }
+    }
 }
 
 #[derive(Debug, Group)]
@@ -49,6 +97,9 @@ pub(crate) struct Check {
     /// Write one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show every option of a run, its value and where that comes from, instead
+    #[arg(long, requires = "file")]
+    pub(crate) explain: bool,
     /// Print the JSON Schema of tree files instead
     #[arg(long, conflicts_with = "file")]
     pub(crate) schema: bool,
@@ -58,12 +109,21 @@ pub(crate) struct Check {
 pub(crate) struct Init {
     /// The tree file to write, or a folder for it (default: tree.yaml)
     pub(crate) path: Option<PathBuf>,
+    /// What to write: one of `--list` (default: hello)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) template: Option<String>,
+    /// List the templates: Spinney's own, and those of the project
+    #[arg(long, conflicts_with_all = ["path", "template", "provider", "schema"])]
+    pub(crate) list: bool,
     /// Call a model of this provider; without its key, the script answers
     #[arg(long, value_enum)]
     pub(crate) provider: Option<InitProvider>,
     /// Write the JSON Schema of tree files beside it and refer to it, for hints in editors
     #[arg(long)]
     pub(crate) schema: bool,
+    /// Print each template of the list as a JSON object in a line
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -92,6 +152,10 @@ pub(crate) struct Resume {
     /// End every pause in it first
     #[arg(long)]
     pub(crate) unpause: bool,
+    #[command(flatten)]
+    pub(crate) allowed: HostOptions,
+    #[command(flatten)]
+    pub(crate) trusted: TrustOptions,
     /// Write each event as a line of JSON, and the result last
     #[arg(long)]
     pub(crate) json: bool,
@@ -113,7 +177,18 @@ pub(crate) struct Doctor {
     /// Allow scripts outside the tree file's folder
     #[arg(long)]
     pub(crate) allow_outside: bool,
+    #[command(flatten)]
+    pub(crate) allowed: HostOptions,
     /// Write one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What the command line says about a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HomeTrust {
+    /// A person is asked.
+    Ask,
+    /// By `--trust-home`.
+    Given,
 }

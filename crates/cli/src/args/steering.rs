@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow};
 use clap::{ArgGroup, Args as Group, ValueEnum};
+use spinney_host::home::ids::LAST;
 use spinney_kernel::definition::{TimeSpan, Usd};
-use spinney_kernel::words::{AgentId, Category};
+use spinney_kernel::words::{CallId, Category};
+use spinney_view::agents::AgentPath;
 
 use super::values::{agent, count, question};
 use super::{TreeArg, help};
-use crate::hint;
 
 #[derive(Debug, Group)]
 pub(crate) struct Cancel {
@@ -17,40 +18,71 @@ pub(crate) struct Cancel {
     pub(crate) tree: TreeArg,
     /// Which agent (default: the root)
     #[arg(value_parser = agent)]
-    pub(crate) agent: Option<AgentId>,
+    pub(crate) agent: Option<AgentPath>,
     /// Why; recorded in the journal
-    #[arg(long, default_value = "a person cancelled it")]
+    #[arg(long, default_value = Self::REASON)]
     pub(crate) reason: String,
+}
+
+impl Cancel {
+    pub(crate) const REASON: &str = "a person cancelled it";
 }
 
 #[derive(Debug, Group)]
 #[command(override_usage = help::ANSWER_USAGE)]
 pub(crate) struct Answer {
+    #[arg(value_name = "ID", hide = true)]
+    first: Option<String>,
     #[arg(value_name = "QUESTION", hide = true)]
-    first: String,
+    second: Option<String>,
     #[arg(value_name = "TEXT", hide = true)]
-    second: String,
-    #[arg(hide = true)]
     third: Option<String>,
 }
 
+/// What the words of `answer` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerWords<'a> {
+    /// Every open question of the last tree is asked.
+    None,
+    /// The answer to the only open question, or a tree whose questions are asked.
+    One(&'a str),
+    /// A question or a tree, and the answer.
+    Two(&'a str, &'a str),
+    All {
+        tree: &'a str,
+        question: &'a str,
+        text: &'a str,
+    },
+}
+
 impl Answer {
-    pub(super) fn tree(&self) -> &str {
-        after_a_tree(&self.first, &self.second, self.third.as_deref()).0
+    pub(crate) const USAGE: &str = help::ANSWER_USAGE;
+
+    pub(crate) fn words(&self) -> AnswerWords<'_> {
+        match (&self.first, &self.second, &self.third) {
+            (Some(tree), Some(question), Some(text)) => AnswerWords::All { tree, question, text },
+            (Some(first), Some(text), None) => AnswerWords::Two(first, text),
+            (Some(word), None, _) => AnswerWords::One(word),
+            (None, _, _) => AnswerWords::None,
+        }
     }
 
-    /// The tree, the number of the question, and the answer.
-    pub(crate) fn parts(&self) -> Result<(&str, u64, &str)> {
-        let (tree, number, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());
-        Ok((tree, question(number).map_err(|error| anyhow!("`{number}`: {error}"))?, text))
+    /// The tree whose home is looked for. Fewer words are understood later.
+    pub(super) fn tree(&self) -> &str {
+        if let AnswerWords::All { tree, .. } = self.words() { tree } else { LAST }
     }
+}
+
+/// The number of a question.
+pub(crate) fn question_number(word: &str) -> Result<CallId> {
+    question(word).map(CallId).map_err(|error| anyhow!("`{word}`: {error}"))
 }
 
 /// Two words, with a tree before them or not: the parser itself can leave out only the second to last argument.
 fn after_a_tree<'a>(first: &'a str, second: &'a str, third: Option<&'a str>) -> (&'a str, &'a str, &'a str) {
     match third {
         Some(third) => (first, second, third),
-        None => (hint::LAST, first, second),
+        None => (LAST, first, second),
     }
 }
 
@@ -72,12 +104,19 @@ pub(crate) struct Send {
 }
 
 impl Send {
+    pub(crate) const USAGE: &str = help::SEND_USAGE;
+
+    /// The only two words. If the first one names a tree, something is missing.
+    pub(crate) fn words_without_tree(&self) -> Option<[&str; 2]> {
+        self.third.is_none().then_some([&self.first, &self.second])
+    }
+
     pub(super) fn tree(&self) -> &str {
         after_a_tree(&self.first, &self.second, self.third.as_deref()).0
     }
 
     /// The tree, the agent, and the message.
-    pub(crate) fn parts(&self) -> Result<(&str, AgentId, &str)> {
+    pub(crate) fn parts(&self) -> Result<(&str, AgentPath, &str)> {
         let (tree, name, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());
         Ok((tree, agent(name).map_err(Error::msg)?, text))
     }
@@ -107,7 +146,7 @@ pub(crate) struct Refresh {
     pub(crate) tree: TreeArg,
     /// Which agent
     #[arg(value_parser = agent)]
-    pub(crate) agent: AgentId,
+    pub(crate) agent: AgentPath,
     /// Replace what it received before instead of adding to it
     #[arg(long)]
     pub(crate) replace: bool,
@@ -119,10 +158,10 @@ pub(crate) struct Broadcast {
     pub(crate) tree: TreeArg,
     /// The agent whose knowledge is shared
     #[arg(long, value_parser = agent, value_name = "AGENT")]
-    pub(crate) from: AgentId,
+    pub(crate) from: AgentPath,
     /// An agent to share it with; may be repeated
     #[arg(long, value_parser = agent, value_name = "AGENT", required = true)]
-    pub(crate) to: Vec<AgentId>,
+    pub(crate) to: Vec<AgentPath>,
     /// What to share; may be repeated
     #[arg(long, value_enum, default_value = "context")]
     pub(crate) category: Vec<Knowledge>,
@@ -151,7 +190,7 @@ pub(crate) struct Whom {
     pub(crate) tree: TreeArg,
     /// Which agent (default: the root)
     #[arg(value_parser = agent)]
-    pub(crate) agent: Option<AgentId>,
+    pub(crate) agent: Option<AgentPath>,
 }
 
 #[derive(Debug, Group)]
@@ -161,21 +200,21 @@ pub(crate) struct Budget {
     pub(crate) tree: TreeArg,
     /// Whose ceilings (default: the root's)
     #[arg(value_parser = agent)]
-    pub(crate) agent: Option<AgentId>,
+    pub(crate) agent: Option<AgentPath>,
     /// Dollars to add
-    #[arg(long, group = "add", value_name = "USD")]
+    #[arg(long, group = "add", value_name = "USD", allow_negative_numbers = true)]
     pub(crate) add_usd: Option<Usd>,
     /// Tokens to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) add_tokens: Option<u64>,
     /// Model turns to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) add_steps: Option<u64>,
     /// Tool calls to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) add_tool_calls: Option<u64>,
     /// Retries to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) add_retries: Option<u64>,
     /// Time to add before the timeout, such as 90s or 5m
     #[arg(long, group = "add", value_name = "TIME")]

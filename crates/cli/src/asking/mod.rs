@@ -1,9 +1,6 @@
 //! Asks a person at the terminal: one question at a time, the oldest first. With a live view the answer is typed in its last
 //! line while other agents go on; with lines, it is read when everything else rests.
 
-pub(crate) mod approval;
-pub(crate) mod questions;
-
 use std::future::pending;
 use std::io::{self, IsTerminal as _};
 
@@ -11,11 +8,12 @@ use anyhow::Result;
 use spinney::Tree;
 use spinney::tree::{OpenQuestion, RequestError};
 use spinney_kernel::words::CallId;
+use spinney_view::approval::ApprovalExtent;
 use tokio::task::JoinHandle;
 
-use self::approval::Extent;
 use crate::events::screen::Style;
-use crate::follow::shown::Shown;
+use crate::question_lines;
+use crate::shown::Shown;
 use crate::terminal::keyboard::{Keyboard, Pressed};
 use crate::terminal::{Stream, out};
 
@@ -145,7 +143,7 @@ impl Asking {
         if self.current.as_ref().is_some_and(|asked| asked.question == question.question) {
             return Ok(());
         }
-        let lines = questions::lines(question, Extent::Whole, "").join("\n    ");
+        let lines = question_lines::lines(question, ApprovalExtent::Whole, "").join("\n    ");
         match &shown.live {
             Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,
             None => out::prompt(&format!("\n{lines}")),
@@ -242,7 +240,8 @@ impl Asking {
     }
 }
 
-fn read_line() -> JoinHandle<io::Result<String>> {
+/// A line of standard input; empty at its end.
+pub(crate) fn read_line() -> JoinHandle<io::Result<String>> {
     tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         io::stdin().read_line(&mut line).map(|_| line)

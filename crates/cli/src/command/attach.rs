@@ -4,26 +4,30 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Result;
 use spinney::bus::Tail;
 use spinney::tree::{Stored, stored};
+use spinney_host::control::{RunningTrees, StreamedText, TextSubscription, running};
+use spinney_host::home;
+use spinney_host::home::ids::{TreeInHome, find};
 use spinney_journal::{Head, Journal};
 use spinney_kernel::words::{Seq, TreeId};
+use spinney_view::costs::Costs;
+use spinney_view::wording::short_id;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::interval;
 
-use crate::control::{Running, StreamedText, TextSubscription, running};
+use crate::args;
 use crate::events::screen::Style;
 use crate::exit::Exit;
-use crate::follow::shown::{Display, Shown};
 use crate::hint::go_on;
-use crate::history::costs::Costs;
-use crate::home::ids::{TreeInHome, find, short};
 use crate::live::write_summary;
 use crate::result::Outcome;
-use crate::terminal::{Terminal, out};
-use crate::{args, home};
+use crate::shown::{Display, Shown};
+use crate::terminal::{Terminal, out, reader};
 
 /// Pieces of text that wait for the events before them. Those come from the journal, a little later.
 const TEXTS_MAX: usize = 1_024;
@@ -42,8 +46,13 @@ pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal)
     }
     let mut tail = Tail::new(&journal, tree);
     let mut still_runs = interval(STILL_RUNS);
+    let mut reader_gone = pin!(reader::gone());
+    // The view has changed the terminal's mode, which must be put back.
+    let mut interrupt = display.is_live.then(|| signal(SignalKind::interrupt())).transpose()?;
     loop {
         tokio::select! {
+            Some(()) = async { interrupt.as_mut()?.recv().await } => return Ok(Exit::Interrupted),
+            () = &mut reader_gone => return Ok(Exit::Closed),
             next = tail.wait_for_next() => match next? {
                 Some(traced) => {
                     shown.event(&traced)?;
@@ -112,9 +121,9 @@ impl Texts {
 /// Whether a process runs it, as far as is known.
 async fn is_run(home: &Path, tree: TreeId) -> bool {
     match running(home).await {
-        Running::Trees(trees) => trees.contains(&tree),
-        Running::Silent(_) | Running::Unknown => true,
-        Running::Nobody => false,
+        RunningTrees::Trees(trees) => trees.contains(&tree),
+        RunningTrees::Silent(_) | RunningTrees::Unknown => true,
+        RunningTrees::Nobody => false,
     }
 }
 
@@ -127,12 +136,12 @@ async fn left(
 ) -> Result<Exit> {
     let TreeInHome { home, tree } = place;
     shown.erase();
-    let Shown { screen, live } = shown;
+    let Shown { screen, live, .. } = shown;
     let Stored { look, hash } = stored(journal, tree).await?;
     let outcome = Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms());
     match live {
         Some(live) => {
-            write_summary(&outcome, live.tree(), Some(&Costs::read(journal, tree)?), place, terminal)?;
+            write_summary(&outcome, live.tree(), Some(&Costs::read(journal, tree).await?), place, terminal)?;
         }
         None => {
             if screen.has_written() {
@@ -144,7 +153,11 @@ async fn left(
     let head: Option<Head> = journal.head(tree).await?;
     if let Some(head) = head.filter(|head| !head.state.is_over()) {
         let resume = go_on(home, tree, head.state);
-        out::note(&format!("no process runs tree {} ({}). Continue with: {resume}", short(tree), head.state));
+        out::note(&format!(
+            "no process runs tree {} ({}). Continue with: {resume}",
+            short_id(tree),
+            head.state
+        ));
     }
     Ok(outcome.exit())
 }

@@ -8,24 +8,26 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home};
+use spinney_host::control::Asked;
+use spinney_host::home;
+use spinney_host::home::ids::{TreeInHome, find};
+use spinney_host::home::tree_copies;
+use spinney_host::trust::tree_marks;
 use spinney_journal::{Blocking, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Rollback, RollbackReply};
-use spinney_kernel::words::AgentId;
+use spinney_kernel::words::{Actor, AgentId};
+use spinney_view::agents;
+use spinney_view::wording::{ago, counted, short_id};
 
 use super::steer::{Next, ask, finish};
-use crate::control::Asked;
+use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command};
-use crate::history::agents;
-use crate::home::ids::{TreeInHome, find, short};
-use crate::home::tree_copies;
 use crate::terminal::paint::Row;
 use crate::terminal::table::{Column, Table};
-use crate::terminal::wording::{ago, counted};
 use crate::terminal::{Terminal, out};
-use crate::{args, home};
 
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Terminal) -> Result<Exit> {
     match args {
@@ -39,10 +41,12 @@ pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Te
 
 /// Works whether a process runs the tree or not.
 async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
-    let tree = find(home, &home::look(home)?, args.tree.text())?.tree;
-    let said = format!("checkpoint of `{}` in tree {}", args.agent, short(tree));
-    let named = [args.agent.clone()];
-    let request = spinney_kernel::rules::request::Checkpoint::manual(args.agent, args.name);
+    let journal = home::look(home)?;
+    let tree = find(home, &journal, args.tree.text())?.tree;
+    let agent = agents::at(&journal, tree, args.agent).await??;
+    let said = format!("checkpoint of `{agent}` in tree {}", short_id(tree));
+    let named = [agent.clone()];
+    let request = spinney_kernel::rules::request::Checkpoint::manual(agent, args.name);
     let answer = ask(TreeInHome { home, tree }, &named, request).await?;
     if let Asked::Done { reply, .. } = &answer {
         out::line(reply.name.as_str())?;
@@ -62,7 +66,7 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
         most.map_or(limit, |most| limit.with(resource, most))
     };
     let budget = given.into_iter().fold(Ceilings::NONE, limit);
-    let home = Home::open(Arc::new(home::write(path)?), Drivers::new());
+    let home = Home::open(Arc::new(home::write(path)?), Drivers::new()).with_actor(Actor::PERSON);
     let tree = home.draw_id();
     tree_copies::copy(path, from, tree)?;
     let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
@@ -74,8 +78,9 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
             BranchError::Refused(refusal) => refusal.into(),
         });
     }
+    tree_marks::branched(path, home.journal().as_ref(), from, tree);
     out::line(&tree.to_string())?;
-    let (origin, at, resume) = (short(from), known.seq.0, about(path, "resume", tree, &[]));
+    let (origin, at, resume) = (short_id(from), known.seq.0, about(path, "resume", tree, &[]));
     out::note(&format!("branched off tree {origin} at `{name}`, event {at}; continue with: {resume}"));
     Ok(Exit::Completed)
 }
@@ -83,8 +88,12 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
 /// Works whether a process runs the tree or not.
 async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
     let ListedCheckpoint { name, tree, known } = named(home, &args.name)?;
-    let asked: Vec<AgentId> = args.into.iter().cloned().collect();
-    let request = Rollback::to(known.agent.clone(), known.seq, args.into);
+    let into = match args.into {
+        Some(path) => Some(agents::at(&home::look(home)?, tree, path).await??),
+        None => None,
+    };
+    let asked: Vec<AgentId> = into.iter().cloned().collect();
+    let request = Rollback::to(known.agent.clone(), known.seq, into);
     let place = TreeInHome { home, tree };
     let answer = ask(place, &asked, request).await?;
     let mut said = String::new();
@@ -112,7 +121,7 @@ async fn rollback(home: &Path, args: args::CheckpointRollback) -> Result<Exit> {
 /// Prints the number of removed checkpoints, even if some could not be removed.
 async fn clean(path: &Path) -> Result<Exit> {
     drop(home::look(path)?);
-    let home = Home::open(Arc::new(home::write(path)?), Drivers::new());
+    let home = Home::open(Arc::new(home::write(path)?), Drivers::new()).with_actor(Actor::PERSON);
     let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
     if removed > 0 {
         let removed = counted(removed as u64, "automatic checkpoint");
@@ -122,7 +131,8 @@ async fn clean(path: &Path) -> Result<Exit> {
     }
     match failed.into_iter().next() {
         Some((tree, fault)) => {
-            Err(anyhow::Error::new(fault).context(format!("nothing was removed from tree {}", short(tree))))
+            Err(anyhow::Error::new(fault)
+                .context(format!("nothing was removed from tree {}", short_id(tree))))
         }
         None => Ok(Exit::Completed),
     }
@@ -151,12 +161,12 @@ fn makes_one(home: &Path, agent: Option<&AgentId>) -> Result<Option<String>> {
     let Some(newest) = journal.heads(&[]).wait()?.into_iter().rfind(|head| !head.state.is_over()) else {
         return Ok(None);
     };
-    let known = agents::known(&journal, newest.tree)?;
+    let known = agents::known(&journal, newest.tree).wait()?;
     let found = match agent {
         Some(agent) => known.into_iter().find(|known| known == agent),
         None => known.into_iter().next(),
     };
-    let tree = short(newest.tree);
+    let tree = short_id(newest.tree);
     Ok(found.map(|agent| command(home, &["checkpoint", "make", &tree, agent.as_str()])))
 }
 
@@ -190,7 +200,7 @@ fn ls(home: &Path, args: &args::CheckpointLs, terminal: Terminal) -> Result<Exit
     for ListedCheckpoint { name, tree, known } in &listed {
         let CheckpointFacts { agent, kind, seq, made, .. } = known;
         let made = ago(now.saturating_sub(made.0));
-        let cells = [name.as_str(), agent.as_str(), kind.word(), &short(*tree), &seq.0.to_string(), &made];
+        let cells = [name.as_str(), agent.as_str(), kind.word(), &short_id(*tree), &seq.0.to_string(), &made];
         table.add(cells.map(Row::plain).into());
     }
     table.write(terminal)?;

@@ -1,23 +1,19 @@
-//! `spinney completions`: a script for a shell that completes our commands and options.
+//! `spinney completions`: a script for a shell that completes our commands, and what they name.
 
 use anyhow::Result;
-use clap::CommandFactory;
-use clap_complete::{Shell, generate};
 
-use crate::args::{self, Args};
 use crate::exit::Exit;
 use crate::terminal::out;
+use crate::{args, completion};
 
 pub(super) fn completions(args: &args::Completions) -> Result<Exit> {
     let shell = match args.shell {
-        args::Shell::Bash => Shell::Bash,
-        args::Shell::Elvish => Shell::Elvish,
-        args::Shell::Fish => Shell::Fish,
-        args::Shell::Powershell => Shell::PowerShell,
-        args::Shell::Zsh => Shell::Zsh,
+        args::Shell::Bash => "bash",
+        args::Shell::Elvish => "elvish",
+        args::Shell::Fish => "fish",
+        args::Shell::Powershell => "powershell",
+        args::Shell::Zsh => "zsh",
     };
-    let mut script = Vec::new();
-    generate(shell, &mut Args::command(), "spinney", &mut script);
-    out::verbatim(String::from_utf8_lossy(&script).trim_end())?;
+    out::verbatim(String::from_utf8_lossy(&completion::script(shell)?).trim_end())?;
     Ok(Exit::Completed)
 }

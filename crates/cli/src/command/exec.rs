@@ -1,45 +1,60 @@
 //! `spinney exec`: runs somebody else's agent program under a budget. Its model calls go through a gateway on this
 //! machine, and each becomes a call of a tree in a home of its own.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use rustix::process::{Rlimit, getrlimit, setrlimit};
+use anyhow::{Context, Result, anyhow};
+use spinney::Tree;
 use spinney::clock::{Clock as _, SystemClock, instant};
-use spinney::draw::Draws;
-use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, Tree};
-use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::record::Failure;
+use spinney::tree::{Look, Stopped};
+use spinney_drivers::processes::hide_from_programs;
+use spinney_host::caller_trace;
+use spinney_host::defaults::{OptionSource, Sourced};
+use spinney_host::exec::codex::WebSearch;
+use spinney_host::exec::options::RunOptions;
+use spinney_host::exec::other_keys;
+use spinney_host::exec::prepared_run::PreparedRun;
+use spinney_host::exec::program::{Program, ProgramStart, ProgramStreams, base_name, known_as};
+use spinney_host::explain::{Explanation, ProgramRequest};
+use spinney_host::home::ids::TreeInHome;
+use spinney_host::notify::Notifier;
+use spinney_host::trust::foreign_home::{self, OldTreeTrust};
+use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::record::{Failure, FailureCode};
 use spinney_kernel::words::{Millis, TreeId};
-use spinney_server::gateway::{
-    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, PendingCalls, RaiseHint,
-    UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+use spinney_kernel::world::Halt;
+use spinney_server::exec::{
+    CeilingReached, ExecReport, GivenUpCalls, LastInterrupt, RunEnd, RunExit, RunTree, StartRun, StoredRun,
+    allow_many_connections, finish, follow_ledger, gateway_settings, home_of_run, on_limit, root, settle,
 };
-use tokio::time::sleep;
+use spinney_server::gateway::{Gateway, GatewaySocket};
+use spinney_view::RunLedger;
+use spinney_view::costs::Costs;
+use spinney_view::remedy::Remedy;
+use spinney_view::result::{FAILED, ResultError};
+use spinney_view::wording::short_id;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::run::listen;
-use crate::args::{self, ColorChoice};
-use crate::events::screen::Style;
-use crate::exec::ending::{End, finish, root, settle};
-use crate::exec::environment::{AnthropicKey, AskedProgram, UserEnvironment};
-use crate::exec::homes;
-use crate::exec::notices::{notices, raise_command};
-use crate::exec::options::RunOptions;
-use crate::exec::program::{Program, ProgramStart, ProgramStreams, base_name, hide_from_programs};
-use crate::exec::report::ExecReport;
+use crate::args;
+use crate::error_words::{in_words, of_prepared_run, of_run_tree};
+use crate::exec::allowed_fields;
+use crate::exec::ended_run::report_ended;
+use crate::exec::notices::notices;
+use crate::exec::report::{ShownReport, write_not_started};
 use crate::exec::signals::{Asked, Signals};
 use crate::exec::view::{self, ProgramOutput, RunView};
 use crate::exit::Exit;
-use crate::history::costs::Costs;
-use crate::home;
-use crate::home::ids::{self, short};
-use crate::result::{Outcome, failed};
-use crate::terminal::{Terminal, out};
+use crate::explain;
+use crate::permission::trust_home;
+use crate::terminal::out::{self, Unwritten};
+use crate::terminal::{ColorChoice, Terminal};
 
 /// How long calls may take to end after the program has: the provider's last word says what they cost.
 const LAST_CALLS: Duration = Duration::from_secs(60);
@@ -50,236 +65,218 @@ const NOTED_AFTER: Duration = Duration::from_secs(1);
 /// Two interrupts within this time end everything at once.
 const TWICE: Duration = Duration::from_secs(5);
 
-/// The open files of a gateway with 2,048 connections, each with one to the provider, and of everything else here.
-const OPEN_FILES: u64 = 2 * 2_048 + 256;
+/// How long a signal of the terminal may take to be seen here after it ended the program.
+const SIGNALS_LATE: Duration = Duration::from_millis(20);
 
-/// A tree that is ready for its program.
-struct Ready {
-    /// The home that people name.
-    home: PathBuf,
-    /// The home of the run, below it.
-    path: PathBuf,
-    opened: Arc<Home>,
-    tree: Tree,
-    pending_calls: Arc<PendingCalls>,
-}
-
-pub(super) async fn exec(home: &Path, args: args::Exec, colour: ColorChoice) -> Result<Exit> {
-    let style = if args.json { Style::Json } else { Style::Lines };
+pub(super) async fn exec(home: Sourced<&Path>, args: args::Exec, colour: ColorChoice) -> Result<Exit> {
+    if args.explain {
+        return explain(&home, &args, Terminal::of_output(colour));
+    }
+    let (home, is_json) = (home.value, args.json);
     // Without a terminal to draw on, the program runs as without the option.
     let view_on = args.live.then(|| view::terminal(colour)).flatten();
     let ended = run(home, args, view_on).await;
-    ended.map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))
+    ended.map_err(|error| {
+        if !is_json || error.is::<Unwritten>() {
+            return error;
+        }
+        match write_not_started(home, &error) {
+            Ok(()) => error,
+            Err(unwritten) => unwritten.into(),
+        }
+    })
 }
 
-async fn run(home: &Path, mut args: args::Exec, view_on: Option<Terminal>) -> Result<Exit> {
-    let resumed = args.resume.as_deref().map(|id| run_home(home, id)).transpose()?;
-    let user = UserEnvironment::read();
-    let options = match &resumed {
-        Some(path) if args.program.is_empty() => {
-            let (options, program) = RunOptions::read(path)?;
-            args.program = program;
-            options
-        }
-        Some(_) | None => RunOptions::of(&args, user.keys()),
-    };
-    let Some((program, program_args)) = args.program.split_first() else {
-        bail!("name a program after `--`")
-    };
-    hide_from_programs()?;
-    let asked = AskedProgram::read(program, program_args)?;
-    let open_files = allow_many_connections();
+/// Starts or resumes the tree, if the person trusts its home.
+async fn tree(
+    prepared: &PreparedRun,
+    home: &Path,
+    resumed: Option<PathBuf>,
+    args: &args::Exec,
+) -> Result<RunTree> {
+    let PreparedRun { program, user, options, starts, .. } = prepared;
+    let (given, parallel) = (args.given_ceilings(), args.max_parallel);
     let ready = match resumed {
-        Some(path) => resume(path).await?,
-        None => start(home, &args, &options, &user).await?,
+        Some(path) => {
+            let stored = StoredRun::read(path).map_err(|error| of_run_tree(home, error))?;
+            if let OldTreeTrust::Ask(question) = stored.trust(options, starts)? {
+                trust_home(*question, args.trusted.trust())?;
+            }
+            stored.resume(options, &given, parallel).await
+        }
+        None => {
+            if let Some(question) = foreign_home::for_new_tree(home, starts)? {
+                trust_home(question, args.trusted.trust())?;
+            }
+            let (ceilings, trace) = (prepared.ceilings(&given), caller_trace());
+            RunTree::start(StartRun { home, program, options, user, ceilings, parallel, trace }).await
+        }
     };
+    ready.map_err(|error| of_run_tree(home, error))
+}
+
+async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result<Exit> {
+    let resumed = args.resume.as_deref().map(|id| home_of_run(home, id)).transpose();
+    let resumed = resumed.map_err(|error| of_run_tree(home, error))?;
+    if let Some(exit) = resumed.as_deref().map(|path| report_ended(path, &args)).transpose()?.flatten() {
+        return Ok(exit);
+    }
+    hide_from_programs()?;
+    let prepared =
+        PreparedRun::read(home, resumed.as_deref(), &args.run_options()).map_err(of_prepared_run)?;
+    let open_files = allow_many_connections();
+    let socket = GatewaySocket::bind(prepared.options.listen).await?;
+    let ready = tree(&prepared, home, resumed, &args).await?;
+    let PreparedRun { configuration, user, options, asked, .. } = prepared;
+    let program = asked.program().to_owned();
+    let program = program.as_os_str();
     let listening = listen(&ready.path)?;
-    let given_up = Arc::new(AtomicBool::new(false));
-    let settings = settings(&ready, &options, &user);
-    let notices =
-        notices(ready.home.clone(), ready.tree.id(), options.on_limit(), view_on, Arc::clone(&given_up));
+    let ledger = follow_ledger(&ready.tree);
+    let given_up = GivenUpCalls::default();
+    let known_as = known_as(program);
+    let ask = allowed_fields::asked_at_terminal(&known_as, view_on.is_some());
+    let settings = gateway_settings(&options, &configuration, &user, &known_as, ask)?;
+    let search = WebSearch::of(&settings.permitted);
+    let notices = notices(ready.home.clone(), ready.tree.id(), on_limit(&options), view_on, given_up.clone());
     let gateway =
-        Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices).await?;
+        Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices, socket)
+            .await?;
     let server = listening.serve(Arc::clone(&ready.opened), ready.tree.clone());
     let (tree, at) = (ready.tree.id(), gateway.address());
+    let budget = root(&ready.tree).await.and_then(|root| root.limit).unwrap_or(Ceilings::NONE);
     if !args.json {
-        out::note(&head(&args, tree, at));
+        out::note(&head(program, tree, &budget, at));
     }
-    let start = asked.start(at, gateway.key().text(), &user, &ready.path);
+    note_missing_budget(&budget);
+    let hidden = hidden_keys(&options);
+    let name = base_name(program);
+    let notifier = Notifier::watch(configuration.notify(), &ready.tree, ready.past, &name, &ready.home);
+    let start = asked.start(at, gateway.key().text(), &user, hidden, &ready.path, search);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
     let view = view_on.map(|terminal| RunView::start(&ready.tree, &ready.path, terminal)).transpose()?;
     let end = match start.with_context(|| cannot_start(program)) {
-        Ok(start) => play(start, view_on, open_files, &ready.tree, &mut signals).await,
+        Ok(start) => play(start, view_on, open_files, &ready.tree, &gateway, &mut signals).await,
         Err(error) => Err(error),
     };
-    let patience = if matches!(end, Ok(End::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
+    if end.is_ok() && view_on.is_none() {
+        out::below_a_program();
+    }
+    let patience = if matches!(end, Ok(RunEnd::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
     let requests = gateway.requests();
-    let refused = gateway.close(time_for_last_calls(patience, &mut signals, args.json)).await;
+    let ceiling = CeilingReached::of(&given_up, &gateway);
+    let report = gateway.close(time_for_last_calls(patience, &mut signals, args.json)).await;
     if let Some(view) = view {
         view.end().await;
     }
     // An ended agent has no ceiling any more.
-    let limit = root(&ready.tree).await.and_then(|root| root.limit?.of(Resource::Cost));
-    let is_given_up = given_up.load(Ordering::Relaxed);
+    let budget = root(&ready.tree).await.and_then(|root| root.limit).unwrap_or(budget);
     let exit = match end {
-        Ok(end) => settle(&ready.tree, &end, is_given_up).await,
+        Ok(end) => settle(&ready.tree, &end, ceiling).await,
         Err(error) => {
-            finish(
-                &ready.tree,
-                Err(Failure { code: "not_started".to_owned(), message: format!("{error:#}") }),
-            )
-            .await;
+            let failure = Failure { code: FailureCode::NotStarted, message: in_words(&error) };
+            finish(&ready.tree, Err(failure)).await;
             server.close().await;
-            ready.opened.shutdown(Shutdown::Stop).await;
+            ready.close().await?;
+            notifier.end().await;
             return Err(error);
         }
     };
     server.close().await;
-    ready.opened.shutdown(Shutdown::Stop).await;
-    let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
     let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
-    let costs = Costs::read(ready.opened.journal().as_ref(), tree)?;
     let report = ExecReport {
-        home: &ready.home,
-        tree,
-        look: &look,
-        costs: &costs,
-        limit,
-        requests,
-        refused,
+        tree: Some(tree),
+        state: FAILED.word(),
+        end: None,
+        agents: Vec::new(),
+        costs: None,
+        budget,
+        requests: Some(requests),
+        gateway: report,
         exit,
         elapsed_ms,
+        error: None,
     };
-    if args.json {
-        report.write_json()?;
-    } else {
-        report.write_plain();
-    }
+    let exit = conclude(&ready, ledger, report, given_up.last(), args.json).await?;
+    notifier.end().await;
     Ok(exit)
 }
 
-/// Each call takes two connections, and the usual limit of open files is 1,024. If it cannot be raised, more calls wait.
-/// Returns the limit as it was, for the program.
-fn allow_many_connections() -> Option<u64> {
-    let Rlimit { current, maximum } = getrlimit(rustix::process::Resource::Nofile);
-    let wanted = maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES));
-    if current.is_some_and(|current| current < wanted) {
-        let _ = setrlimit(rustix::process::Resource::Nofile, Rlimit { current: Some(wanted), maximum });
-    }
-    current
-}
-
-/// Starts the tree of a new run.
-async fn start(
-    home: &Path,
-    args: &args::Exec,
-    options: &RunOptions,
-    user: &UserEnvironment,
-) -> Result<Ready> {
-    let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
-    let path = homes::home_of(home, tree);
-    homes::make(home)?;
-    let (opened, pending_calls) = open(&path)?;
-    let budget = ExecBudget {
-        cost_nanos: args.budget_usd.map(|usd| usd.nanos()),
-        tokens: args.tokens,
-        steps: args.steps,
-        timeout_ms: args.timeout.map(|span| span.ms()),
-        parallel: args.max_parallel,
-        on_low: args.on_low.on_low(),
+/// Stops the tree of a run and reports it, from its journal if that can be trusted.
+async fn conclude(
+    ready: &RunTree,
+    ledger: JoinHandle<RunLedger>,
+    mut report: ExecReport,
+    given_up: Option<Halt>,
+    is_json: bool,
+) -> Result<Exit> {
+    let read = match ready.close().await {
+        Ok(()) => read_whole(ready).await,
+        Err(stopped) => Err(stopped.into()),
     };
-    options.keep(&path)?;
-    let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
-    let definition = exec_definition(&name, &goal(&args.program, user), &budget)?;
-    let tree = match opened.start_as(tree, definition).await {
-        Ok(tree) => tree,
-        Err(StartError::Journal(fault)) => return Err(fault.into()),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Ready { home: home.to_owned(), path, opened, tree, pending_calls })
-}
-
-/// The home of an earlier run.
-fn run_home(home: &Path, id: &str) -> Result<PathBuf> {
-    let path = homes::find(home, id)?;
-    if !homes::is_of_exec(&path) {
-        ids::find(home, &home::look(home)?, id)?;
-        bail!(
-            "`{id}` was not started by `exec`: continue it with `{}`",
-            crate::hint::command(home, &["resume", id])
-        );
-    }
-    Ok(path)
-}
-
-/// Continues the tree of an earlier run.
-async fn resume(path: PathBuf) -> Result<Ready> {
-    let (opened, pending_calls) = open(&path)?;
-    let head = ids::find(&path, opened.journal().as_ref(), "last")?;
-    let tree = match opened.resume(head.tree).await {
-        Ok(tree) => tree,
-        Err(ResumeError::Journal(fault)) => return Err(fault.into()),
-        Err(ResumeError::Ended { tree, state }) => {
-            bail!("run {} has ended ({state}): start a new one", short(tree))
+    match read {
+        Ok((look, costs)) => {
+            report.end = look.end.as_ref().map(|end| end.exit.to_string());
+            (report.state, report.agents, report.costs) = (look.state.word(), look.agents, Some(costs));
         }
-        Err(error) => return Err(error.into()),
-    };
-    let home = homes::above(&path).to_owned();
-    Ok(Ready { home, path, opened, tree, pending_calls })
-}
-
-fn open(path: &Path) -> Result<(Arc<Home>, Arc<PendingCalls>)> {
-    let journal = home::write(path)?;
-    let pending_calls = Arc::new(PendingCalls::new());
-    let driver = Arc::new(GatewayModel::new(Arc::clone(&pending_calls)));
-    let opened = Home::open(Arc::new(journal), Drivers::new().with_any_model(driver));
-    Ok((Arc::new(opened), pending_calls))
-}
-
-/// What was started, for people. A key of the user in it is hidden.
-fn goal(program: &[OsString], user: &UserEnvironment) -> String {
-    const GOAL_CHARS_MAX: usize = 2_000;
-    let words: Vec<String> = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let goal = user.keys().fold(words.join(" "), |goal, key| goal.replace(key, "[key]"));
-    goal.chars().take(GOAL_CHARS_MAX).collect()
-}
-
-fn settings(ready: &Ready, options: &RunOptions, user: &UserEnvironment) -> GatewaySettings {
-    let (home, tree) = (ready.home.clone(), ready.tree.id());
-    GatewaySettings {
-        anthropic: UpstreamServer {
-            base_url: user.anthropic_base_url.clone(),
-            key: user.anthropic_key.clone().map(|key| match key {
-                AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
-                AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
-            }),
-            key_variable: "ANTHROPIC_API_KEY",
-        },
-        open_ai: UpstreamServer {
-            base_url: user.open_ai_base_url.clone(),
-            key: user.open_ai_key.clone().map(UpstreamKey::Bearer),
-            key_variable: "OPENAI_API_KEY",
-        },
-        models: ModelRules {
-            allowed: options.models.clone(),
-            prices: options.prices.clone(),
-            prices_of: options.prices_of.clone(),
-        },
-        child_cost_nanos: options.child_cost_nanos,
-        on_limit: options.on_limit(),
-        bodies: if options.no_bodies { Bodies::Dropped } else { Bodies::Kept },
-        waiting: WaitTimes::default(),
-        upstream: Default::default(),
-        raise_hint: RaiseHint::new(move |account, short| raise_command(&home, tree, account, short)),
+        Err(error) => {
+            report.agents = ledger.await?.agents_at_resume();
+            let code = if matches!(error.downcast_ref(), Some(Stopped::Bug)) { "bug" } else { "journal" };
+            let (code, message) = (code.to_owned(), in_words(&error));
+            report.error = Some(ResultError { code, message, remedy: Remedy::FixCause, numbers: None });
+            report.exit = RunExit::Failed;
+        }
     }
+    let place = TreeInHome { home: &ready.home, tree: ready.tree.id() };
+    ShownReport { place, report: &report, given_up }.write(is_json)?;
+    Ok(Exit::of_run(report.exit))
+}
+
+async fn read_whole(ready: &RunTree) -> Result<(Look, Costs)> {
+    let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
+    Ok((look, Costs::read(ready.opened.journal().as_ref(), ready.tree.id()).await?))
+}
+
+/// Shows every option of a run and starts nothing.
+fn explain(home: &Sourced<&Path>, args: &args::Exec, terminal: Terminal) -> Result<Exit> {
+    let on_limit = args.on_limit.map_or(OptionSource::Default, |_| OptionSource::CommandLine);
+    let request = ProgramRequest {
+        run: args.run_options(),
+        ceilings: args.given_ceilings(),
+        max_parallel: args.max_parallel,
+        on_limit,
+    };
+    explain::write(&Explanation::of_program(home, &request)?, args.json, terminal)?;
+    Ok(Exit::Completed)
 }
 
 /// Says what runs where.
-fn head(args: &args::Exec, tree: TreeId, at: SocketAddr) -> String {
-    let budget = args.budget_usd.map(|most| format!(" · at most {}", usd(most.nanos()))).unwrap_or_default();
-    let name = args.program.first().map(|program| base_name(program)).unwrap_or_default();
-    format!("spinney: {name} · tree {}{budget} · gateway on {at}", short(tree))
+fn head(program: &OsStr, tree: TreeId, budget: &Ceilings, at: SocketAddr) -> String {
+    let most = |resource: Resource| Some(format!("{:#}", resource.amount(budget.of(resource)?)));
+    let most: Vec<String> = Resource::ALL.into_iter().filter_map(most).collect();
+    let budget = if most.is_empty() { String::new() } else { format!(" · at most {}", most.join(", ")) };
+    format!("spinney: {} · tree {}{budget} · gateway on {at}", base_name(program), short_id(tree))
+}
+
+fn note_missing_budget(budget: &Ceilings) {
+    if budget.bounded().is_empty() {
+        out::note(
+            "spinney: no budget: this run may spend any amount. Set a ceiling with --budget-usd, --tokens or --steps",
+        );
+    }
+}
+
+/// The keys of other providers that the program must not find. Those that it finds are listed.
+fn hidden_keys(options: &RunOptions) -> Vec<String> {
+    let keys = other_keys::in_environment();
+    if options.hide_keys || keys.is_empty() {
+        return keys;
+    }
+    let names = keys.join(", ");
+    out::note(&format!(
+        "spinney: the program sees keys of other providers: {names}. Calls with them are outside this budget; --hide-keys removes them"
+    ));
+    Vec::new()
 }
 
 fn cannot_start(program: &OsStr) -> String {
@@ -310,8 +307,9 @@ async fn play(
     view_on: Option<Terminal>,
     open_files: Option<u64>,
     tree: &Tree,
+    gateway: &Gateway,
     signals: &mut Signals,
-) -> Result<End> {
+) -> Result<RunEnd> {
     let (output, streams) = match view_on {
         Some(terminal) => {
             let (output, to) = ProgramOutput::start(terminal.stream)?;
@@ -321,11 +319,11 @@ async fn play(
     };
     let running = Program::start(&start, streams, open_files);
     let mut running = running.with_context(|| cannot_start(&start.program))?;
-    let end = follow(&mut running, tree, signals).await;
+    let end = follow(&mut running, tree, gateway, signals).await;
     match end {
-        Ok(End::Program(_)) | Err(_) => running.kill().await,
-        Ok(End::Tree | End::Interrupted) => running.end().await,
-    }
+        Ok(RunEnd::Program(_)) | Err(_) => running.kill().await,
+        Ok(RunEnd::Tree | RunEnd::Interrupted) => running.end().await,
+    }?;
     if let Some(output) = output {
         tokio::select! {
             () = output.end() => {}
@@ -337,28 +335,52 @@ async fn play(
     end
 }
 
+/// Waits until a moment, or for ever.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => pending().await,
+    }
+}
+
 /// Waits until the run is over.
-async fn follow(program: &mut Program, tree: &Tree, signals: &mut Signals) -> Result<End> {
-    let mut last: Option<tokio::time::Instant> = None;
+async fn follow(
+    program: &mut Program,
+    tree: &Tree,
+    gateway: &Gateway,
+    signals: &mut Signals,
+) -> Result<RunEnd> {
+    let mut last: Option<LastInterrupt> = None;
     loop {
         tokio::select! {
             // A signal of the terminal may have ended the program, too: the signal says why.
             biased;
             signal = signals.next() => {
-                let is_second = last.is_some_and(|last| last.elapsed() < TWICE);
-                last = Some(instant());
+                let is_second = last.is_some_and(|last| last.age(instant()) < TWICE);
+                last = Some(LastInterrupt::new(instant()));
                 match (signal, is_second) {
                     (_, true) => {
-                        program.kill().await;
-                        return Ok(End::Interrupted);
+                        program.kill().await?;
+                        return Ok(RunEnd::Interrupted);
                     }
-                    (Asked::Terminated, false) => return Ok(End::Interrupted),
+                    (Asked::Terminated, false) => return Ok(RunEnd::Interrupted),
                     // It ends, or handles it and goes on.
                     (Asked::Interrupted, false) => program.interrupt(),
                 }
             }
-            status = program.wait() => return Ok(End::Program(status?)),
-            _ = tree.ended() => return Ok(End::Tree),
+            () = at(last.and_then(LastInterrupt::counts_at)) => {
+                if let Some(last) = &mut last {
+                    last.count(gateway.calls_asked());
+                }
+            }
+            status = program.wait() => {
+                let (status, now) = (status?, instant());
+                let was_asked = last.is_some_and(|last| last.is_cause(now, gateway.calls_asked()));
+                let is_interrupted = was_asked
+                    || (program.may_precede_signals() && signals.came_within(SIGNALS_LATE).await);
+                return Ok(if is_interrupted { RunEnd::Interrupted } else { RunEnd::Program(status) });
+            }
+            _ = tree.ended() => return Ok(RunEnd::Tree),
         }
     }
 }

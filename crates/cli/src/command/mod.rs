@@ -4,12 +4,14 @@ mod attach;
 mod check;
 mod checkpoint;
 mod completions;
+mod config;
 pub(crate) mod costs;
 mod doctor;
 mod events;
 mod exec;
 mod files;
 mod init;
+mod man;
 mod models;
 mod ps;
 mod questions;
@@ -26,52 +28,59 @@ mod tree;
 mod window;
 
 use anyhow::Result;
+use spinney_host::defaults::Sourced;
+use spinney_host::home::{self, exec_homes};
+use spinney_journal::JournalFault;
+use spinney_store::Loss;
 
-use crate::args::{Args, Command, Shared};
+use crate::args::{Args, Command};
 use crate::events::screen::Style;
-use crate::exec::{guard, homes};
+use crate::exec::guard;
 use crate::exit::Exit;
-use crate::home;
 use crate::result::{Outcome, failed};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, out};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
+    let source = args.home_source();
     let given = args.home.unwrap_or_else(home::nearest);
     // A run of `exec` has a home of its own below this one.
-    let found = args.command.tree().map(|tree| homes::find(&given, tree)).transpose()?;
+    let found = args.command.tree().map(|tree| exec_homes::find(&given, tree)).transpose()?;
     let home = found.as_deref().unwrap_or(&given);
     let colour = args.color;
     let terminal = Terminal::of_output(colour);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
-        let accepted = home::accept_loss(home);
-        accepted
-            .map_err(|error| failed(style, |failure| Outcome::without_a_look(home, None, failure), error))?;
+        // `exec` names the run that it resumes by an option.
+        let resumed = args.command.resumed_run().map(|id| exec_homes::find(&given, id)).transpose()?;
+        let accepted =
+            spinney_host::trust::accept_loss(resumed.as_deref().unwrap_or(home)).map_err(|error| {
+                failed(style, |failure| Outcome::without_a_look(home, None, failure), error.into())
+            })?;
+        note_loss(accepted);
     }
     match args.command {
-        Command::Run(args) => run::run(home, args, terminal).await,
-        Command::Exec(args) => exec::exec(home, *args, colour).await,
+        Command::Run(args) => run::run(Sourced::new(home, source), args, terminal).await,
+        Command::Exec(args) => exec::exec(Sourced::new(home, source), *args, colour).await,
         Command::ExecGuard(args) => guard::guard(args).await,
-        Command::Check(args) => check::check(home, &args),
+        Command::Check(args) => check::check(&Sourced::new(home, source), &args, terminal),
         Command::Init(args) => init::init(home, &args, terminal),
         Command::Resume(args) => resume::resume(home, &args, terminal).await,
         Command::Ps(args) => ps::ps(home, &args, terminal).await,
         Command::Models(args) => models::models(&args, terminal),
+        Command::Config(args) => config::config(&args, terminal),
         Command::Doctor(args) => doctor::doctor(home, &args).await,
         Command::Events(args) => events::events(home, args, terminal).await,
-        Command::Show(args) => show::show(home, &args, terminal),
+        Command::Show(args) => show::show(home, &args, terminal).await,
         Command::Questions(args) => questions::questions(home, &args).await,
-        Command::Shared(Shared { tree, key: Some(key), set: Some(set), expect_version, .. }) => {
-            steer::write_value(home, tree.text(), &key, &set, expect_version).await
-        }
         Command::Shared(args) => shared::shared(home, &args).await,
         Command::Top(args) => top::top(home, &args, terminal).await,
         Command::Attach(args) => attach::attach(home, &args, terminal).await,
         Command::Tree(args) => tree::tree(home, &args, terminal).await,
-        Command::Costs(args) => costs::costs(home, &args, terminal),
+        Command::Costs(args) => costs::costs(home, &args, terminal).await,
         Command::Files(args) => files::files(home, &args, terminal),
         Command::Completions(args) => completions::completions(&args),
-        Command::Window(args) => window::window(home, &args, terminal),
+        Command::Man(args) => man::man(&args),
+        Command::Window(args) => window::window(home, &args, terminal).await,
         Command::Replay(args) => replay::replay(home, &args, terminal),
         Command::Cancel(args) => steer::cancel(home, args).await,
         Command::Answer(args) => steer::answer(home, args).await,
@@ -84,4 +93,18 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Rm(args) => rm::rm(home, &args).await,
         Command::Checkpoint(args) => checkpoint::checkpoint(home, args, terminal).await,
     }
+}
+
+/// Says what was given up by accepting a loss.
+fn note_loss(accepted: Option<Loss>) {
+    let Some(Loss { fault, set_aside }) = accepted else {
+        return out::note("no confirmed commit is missing: --accept-loss changed nothing");
+    };
+    let what = match fault {
+        JournalFault::Lost { found, confirmed, .. } => {
+            format!("gave up commits {} to {confirmed}", found + 1)
+        }
+        _ => "continued without knowing whether commits are missing".to_owned(),
+    };
+    out::note(&format!("{what}; the journal as it was found is kept in {}", set_aside.display()));
 }

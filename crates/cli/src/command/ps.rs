@@ -1,28 +1,28 @@
-//! `spinney ps`: lists every tree of a home, and whether a process runs it.
+//! `spinney ps`: lists every tree of a home, the newest first, and whether a process runs it.
 
 use std::path::Path;
 
 use anyhow::Result;
 use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
+use spinney_host::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
+use spinney_view::wording::{ago, short_id};
 
 use crate::args;
+use crate::error_words::in_words_of;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command, go_on};
-use crate::home::ids::short;
-use crate::home::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
 use crate::terminal::paint::{Ink, Row};
+use crate::terminal::state_ink::state_ink;
 use crate::terminal::table::{Column, Table};
-use crate::terminal::wording::{ago, one_line};
 use crate::terminal::{Terminal, out};
 
-const NAME_CHARS_MAX: usize = 28;
 /// Most interrupted trees whose resume command is printed, newest first.
 const RESUMES_MAX: usize = 8;
 
 pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Result<Exit> {
     let Listing { trees: listed, unknown, unreadable } = TreeList::new(home).look().await?;
-    unreadable.iter().for_each(|why| out::complain(why));
+    unreadable.iter().for_each(|why| out::complain(&in_words_of(why.as_ref())));
     for unknown in unknown {
         out::note(&match unknown {
             UnknownRunner::Silent(pid) => format!(
@@ -55,11 +55,11 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
         Column::left("").expendable(2),
     ]);
     for ListedTree { head, name, state, .. } in &listed {
-        let base = head.base.map(|base| format!("branch of {} at {}", short(base.tree), base.at.0));
+        let base = head.base.map(|base| format!("branch of {} at {}", short_id(base.tree), base.at.0));
         table.add(vec![
-            Row::of(Ink::Name, &short(head.tree)),
-            Row::of(state.ink(), state.word()),
-            Row::plain(&one_line(name, NAME_CHARS_MAX)),
+            Row::of(Ink::Name, &short_id(head.tree)),
+            Row::of(state_ink(*state), state.word()),
+            Row::plain(name),
             Row::plain(&head.seq.0.to_string()),
             Row::plain(&since(head.started.0)),
             Row::plain(&since(head.changed.0)),
@@ -69,8 +69,8 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
     table.write(terminal)?;
     let interrupted: Vec<&ListedTree> =
         listed.iter().filter(|listed| listed.state == ListedState::Interrupted).collect();
-    for ListedTree { head, home, .. } in interrupted.iter().rev().take(RESUMES_MAX) {
-        let (id, resume) = (short(head.tree), go_on(home, head.tree, head.state));
+    for ListedTree { head, home, .. } in interrupted.iter().take(RESUMES_MAX) {
+        let (id, resume) = (short_id(head.tree), go_on(home, head.tree, head.state));
         out::note(&format!("{id} was interrupted, its process is gone; continue with: {resume}"));
     }
     if interrupted.len() > RESUMES_MAX {

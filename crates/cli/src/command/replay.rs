@@ -4,15 +4,18 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use spinney::tree::{Diverged, Verified, verify};
+use spinney_host::home;
+use spinney_host::home::ids::{TreeInHome, find};
+use spinney_host::trust::tree_marks;
 use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::words::{Seq, TreeId};
+use spinney_view::wording::counted;
 
+use crate::args;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
-use crate::home::ids::{TreeInHome, find};
 use crate::result::{Failure, Outcome, failed, label, whole};
 use crate::terminal::{Terminal, out};
-use crate::{args, home};
 
 /// How often a journal is read again because it grew meanwhile.
 const TRIES_MAX: u32 = 5;
@@ -44,9 +47,18 @@ fn tell(
         screen.show_stored(&journal)?;
     }
     let how = if checks { "verified" } else { "replayed" };
-    match (checked(&journal, tree, expect)?, style) {
+    let verified = checked(&journal, tree, expect)?;
+    let (verified, outside) = match (verified, checks) {
+        (Ok(verified), true) => {
+            let end = End::of(home, &journal, tree, expect)?;
+            (end.differs.map_or(Ok(verified), Err), Some(end.proved))
+        }
+        (verified, _) => (verified, None),
+    };
+    match (verified, style) {
         (Ok(verified), Style::Json) => {
             out::note(&said(&verified, how));
+            outside.iter().for_each(|outside| out::note(outside));
             if checks {
                 screen.show_stored(&journal)?;
             }
@@ -61,7 +73,7 @@ fn tell(
             if !checks {
                 out::line("")?;
             }
-            write(&verified, &journal, how)?;
+            write(&verified, &journal, how, outside.as_deref())?;
             Ok(Exit::Completed)
         }
         (Err(diverged), style) => {
@@ -71,6 +83,40 @@ fn tell(
             }
             Ok(Exit::Failed)
         }
+    }
+}
+
+/// What is known outside a journal about its end. Nothing inside it can show that its last events were removed.
+struct End {
+    differs: Option<Diverged>,
+    /// What the comparison proves, for people.
+    proved: String,
+}
+
+impl End {
+    fn of(home: &Path, journal: &dyn Journal, tree: TreeId, expect: Option<ChainHash>) -> Result<Self> {
+        // One that was only started says nothing about its end.
+        let mark = tree_marks::find(home, tree)?.filter(|mark| mark.events() > 0);
+        let Some((mark, head)) = mark.zip(journal.head(tree).wait()?) else {
+            let proved = match expect {
+                Some(_) => "as expected",
+                None => {
+                    "not compared: only a hash kept elsewhere (--expect) shows whether events were removed here"
+                }
+            };
+            return Ok(Self { differs: None, proved: proved.to_owned() });
+        };
+        let (found, recorded) = (head.seq.0, mark.events());
+        let differs = !mark.is_in(journal, &head)?;
+        let differs = differs.then_some(Diverged::OtherRecord { found, recorded });
+        let proved = if found == recorded {
+            format!("matches the {} recorded on this machine", counted(recorded, "event"))
+        } else {
+            format!(
+                "its first {recorded} events match those recorded on this machine; the others are not recorded"
+            )
+        };
+        Ok(Self { differs, proved })
     }
 }
 
@@ -90,11 +136,14 @@ fn checked(
     bail!("the tree is running and grows faster than it can be verified: try again when it has stopped")
 }
 
-fn write(verified: &Verified, journal: &dyn Journal, how: &str) -> Result<()> {
+fn write(verified: &Verified, journal: &dyn Journal, how: &str, outside: Option<&str>) -> Result<()> {
     let Verified { hash, look, .. } = verified;
     out::line(&said(verified, how))?;
     let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
     out::line(&format!("  hash    {hash}"))?;
+    if let Some(outside) = outside {
+        out::line(&format!("  end     {outside}"))?;
+    }
     out::line(&format!("  state   {}", look.state.word()))?;
     if let Some(end) = &look.end {
         let answer = whole(&end.shown, journal);

@@ -4,27 +4,38 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney::tree::{RequestError, Stored, stored};
+use spinney::tree::{RequestError, Stopped, Stored, stored};
 use spinney::{Home, ResumeError, Tree};
+use spinney_host::control::{RunningTrees, running};
+use spinney_host::home;
+use spinney_host::home::ids::{TreeInHome, find, name};
+use spinney_host::home::tree_copies::CalledFile;
+use spinney_host::home::{exec_homes, tree_copies, workspaces};
+use spinney_host::notify::Notifier;
+use spinney_host::trust::allowed_hosts::AllowedHosts;
+use spinney_host::trust::egress::{self, Egress, InputValues};
+use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
+use spinney_host::trust::tree_marks;
+use spinney_host::user::configuration::Configuration;
+use spinney_host::user::variables::Variables;
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::words::{Actor, Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, AgentView};
+use spinney_view::wording::{counted, one_line, short_id};
 
 use super::run::{head, listen};
-use crate::control::{Running, running};
+use crate::args;
+use crate::args::HomeTrust;
+use crate::error_words::in_words_of;
 use crate::events::screen::{Screen, Style};
-use crate::exec::homes;
 use crate::exit::Exit;
-use crate::follow::shown::Display;
 use crate::follow::{Follow, follow};
 use crate::hint::{about, go_on};
-use crate::home::ids::{TreeInHome, find, name, short};
-use crate::home::tree_copies::Kept;
-use crate::home::{tree_copies, workspaces};
+use crate::interrupt::Interrupts;
+use crate::permission::{agree_to_egress, trust_home};
 use crate::result::{Outcome, failed};
-use crate::terminal::wording::{counted, one_line};
+use crate::shown::Display;
 use crate::terminal::{Terminal, out};
-use crate::{args, home};
 
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
@@ -61,23 +72,37 @@ async fn take_up(
         match home::write_if_free(path) {
             Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),
             Ok(None) => {}
-            Err(error) => out::complain(&format!("the step files could not be checked: {error:#}")),
+            Err(error) => {
+                out::complain(&format!("the step files could not be checked: {}", in_words_of(&error)));
+            }
         }
         return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
     }
-    drop(journal);
-    if homes::is_of_exec(path) {
+    if exec_homes::is_of_exec(path) {
         bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
     }
+    let configuration = Configuration::read()?;
+    let user = Variables::read(&configuration)?;
+    let kept = tree_copies::read(path, known.tree)?;
+    if let Some(called) = &kept.called {
+        let allowed = AllowedHosts::new(&args.allowed.allow_host, &configuration, &user);
+        let tree = OldTree { home: path, journal: &journal, head: &known, source: kept.source.clone() };
+        agree(&tree, called, allowed, args.trusted.trust())?;
+    }
+    drop(journal);
     let journal = match home::write(path) {
         Ok(journal) => Arc::new(journal),
-        Err(error) => return Err(unless_running(path, known.tree, error).await),
+        Err(error) => return Err(unless_running(path, known.tree, error.into()).await),
     };
     let listening = listen(path)?;
     let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
     let name = name(journal.as_ref(), known.tree)?;
-    let Kept { drivers, scripted } = tree_copies::drivers(path, known.tree)?;
-    let home = Home::open(Arc::clone(&journal) as Arc<dyn Journal>, drivers);
+    let scripted = kept.scripted.clone();
+    let drivers = kept.drivers(&user)?;
+    let home =
+        Arc::new(Home::open(Arc::clone(&journal) as Arc<dyn Journal>, drivers).with_actor(Actor::PERSON));
+    // Before anything is called: from then on an interrupt stops in good order.
+    let interrupts = Interrupts::listen(Arc::clone(&home), path, known.tree)?;
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,
         // Another process finished it meanwhile.
@@ -85,26 +110,49 @@ async fn take_up(
             return tell_end(path, journal.as_ref(), known.tree, style).map(Resumed::HadEnded);
         }
         Err(ResumeError::Journal(fault)) => return Err(fault.into()),
+        Err(ResumeError::Shutdown) => return Err(Stopped::Shutdown.into()),
         Err(error) => return Err(error.into()),
     };
+    tree_marks::update(path, home.journal().as_ref(), tree.id());
     if args.unpause {
         unpause(&tree).await;
     }
-    let (name, id) = (one_line(&name, 60), short(known.tree));
-    let what = format!("{name} · tree {id} · resumed at event {}", past.0);
-    head(style, display, &what, &scripted)?;
-    let (home, path) = (Arc::new(home), path.to_owned());
-    Ok(Resumed::Runs(Box::new(Follow { home, path, tree, style, past, listening, display })))
+    let what =
+        format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short_id(known.tree), past.0);
+    // The tree runs: if nobody reads this, what follows it finds out and stops the tree in good order.
+    let _ = head(style, display, &what, &scripted);
+    let command = configuration.notify();
+    let notifier = Notifier::watch(command, &tree, past, &name, path);
+    let path = path.to_owned();
+    let follow = Follow { home, path, tree, style, past, listening, interrupts, display, notifier };
+    Ok(Resumed::Runs(Box::new(follow)))
+}
+
+/// Asks before a tree sends keys again.
+fn agree(tree: &OldTree<'_>, called: &CalledFile, mut allowed: AllowedHosts, trust: HomeTrust) -> Result<()> {
+    let egress = Egress::all(&called.file, &called.models, InputValues::Known);
+    let sends = egress::sent(&egress);
+    let mark = match sends.is_empty() {
+        true => foreign_home::mark_of(tree)?,
+        false => match foreign_home::for_old_tree(tree, &sends)? {
+            OldTreeTrust::AsLeft(mark) => mark,
+            OldTreeTrust::Ask(question) => trust_home(*question, trust)?,
+        },
+    };
+    allowed.add_remembered(mark.as_ref());
+    agree_to_egress(&called.text, &egress, &allowed)
 }
 
 /// Says how to follow a tree that another process runs.
 async fn unless_running(path: &Path, tree: TreeId, error: anyhow::Error) -> anyhow::Error {
     match running(path).await {
-        Running::Trees(trees) if trees.contains(&tree) => {
+        RunningTrees::Trees(trees) if trees.contains(&tree) => {
             let attach = about(path, "attach", tree, &[]);
-            error.context(format!("tree {} is running; `{attach}` follows it", short(tree)))
+            error.context(format!("tree {} is running; `{attach}` follows it", short_id(tree)))
         }
-        Running::Trees(_) | Running::Silent(_) | Running::Nobody | Running::Unknown => error,
+        RunningTrees::Trees(_) | RunningTrees::Silent(_) | RunningTrees::Nobody | RunningTrees::Unknown => {
+            error
+        }
     }
 }
 
@@ -132,7 +180,7 @@ fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> R
         Style::Json => outcome.write_json()?,
         Style::Lines | Style::Log => {
             let (name, events) = (one_line(&name(journal, tree)?, 60), counted(look.seq.0, "event"));
-            out::line(&format!("{name} · tree {} · already ended after {events}\n", short(tree)))?;
+            out::line(&format!("{name} · tree {} · already ended after {events}\n", short_id(tree)))?;
             outcome.write_plain()?;
         }
     }

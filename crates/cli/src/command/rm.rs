@@ -1,45 +1,45 @@
 //! `spinney rm`: removes a tree with everything that the home keeps of it, unless it is in use.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use spinney::{Drivers, Home, Orphan, RemoveError};
+use spinney_host::control::{RunningTrees, running};
+use spinney_host::home;
+use spinney_host::home::ids::find;
+use spinney_host::home::{exec_homes, tree_copies};
+use spinney_host::trust::tree_marks;
 use spinney_journal::{Head, JournalFault, Shared};
+use spinney_view::wording::short_id;
 
-use crate::control::{Running, running};
-use crate::exec::homes;
+use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command, go_on};
-use crate::home::ids::{find, short};
-use crate::home::tree_copies;
 use crate::terminal::out;
-use crate::{args, home};
-
-const ANSWER_BYTES_MAX: u64 = 64;
+use crate::terminal::question::{self, Reply};
 
 /// Asks for confirmation before an unfinished tree is removed. Without a terminal, says which option confirms.
 fn confirmed(path: &Path, head: &Head) -> bool {
-    let (id, state) = (short(head.tree), head.state);
+    let (id, state) = (short_id(head.tree), head.state);
     let resume = go_on(path, head.tree, state);
     let what = format!("tree {id} has not ended ({state}); `{resume}` continues it");
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let force = about(path, "rm", head.tree, &["--force"]);
-        out::complain(&format!("{what}; `{force}` removes it anyway"));
-        return false;
+    match question::ask(&format!("{what}. Remove it for good?")) {
+        Reply::Yes => true,
+        Reply::No => false,
+        Reply::Nobody => {
+            let force = about(path, "rm", head.tree, &["--force"]);
+            out::complain(&format!("{what}; `{force}` removes it anyway"));
+            false
+        }
     }
-    out::note(&format!("{what}. Remove it for good? [y/N]"));
-    let mut answer = String::new();
-    let read = io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     let head = find(path, &home::look(path)?, args.tree.text())?;
     let tree = head.tree;
-    if let Running::Trees(trees) = running(path).await
+    if let RunningTrees::Trees(trees) = running(path).await
         && trees.contains(&tree)
     {
         bail!("tree {tree} is running: `{}` first", about(path, "cancel", tree, &[]));
@@ -68,7 +68,8 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         format!("tree {tree} was removed, its folders were not; `{again}` tries again")
     })?;
     drop(home);
-    if homes::is_of_exec(path) {
+    tree_marks::forget(path, tree);
+    if exec_homes::is_of_exec(path) {
         // The home of a run has one tree.
         fs::remove_dir_all(path).with_context(|| format!("tree {tree} was removed, its folder was not"))?;
     }

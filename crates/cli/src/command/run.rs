@@ -3,32 +3,42 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
-use spinney::tree_file::{InputError, Severity};
-use spinney::{Home, StartError};
-use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::Definition;
-use spinney_kernel::words::Seq;
+use anyhow::{Context, Result};
+use spinney::clock::{Clock as _, SystemClock};
+use spinney::tree::Stopped;
+use spinney::{Home, StartError, StartOptions};
+use spinney_kernel::words::{Actor, Seq, Time};
 
-use crate::control::Listening;
+use crate::error_words::setting;
 use crate::events::screen::Style;
 use crate::exit::Exit;
-use crate::follow::shown::Display;
 use crate::follow::{Follow, follow};
-use crate::home::ids::short;
-use crate::home::tree_copies;
+use crate::interrupt::Interrupts;
+use crate::permission::{agree_to_egress, trust_home};
 use crate::result::{Outcome, failed};
-use crate::terminal::wording::one_line;
+use crate::shown::Display;
 use crate::terminal::{Terminal, out};
-use crate::tree_file::problems::Problems;
-use crate::tree_file::providers::Scripted;
-use crate::tree_file::source;
-use crate::tree_file::source::{Scripts, Source};
-use crate::{args, home};
+use crate::{args, explain};
+use spinney_host::caller_trace;
+use spinney_host::defaults::Sourced;
+use spinney_host::explain::Explanation;
+use spinney_host::home::tree_copies;
+use spinney_host::notify::Notifier;
+use spinney_host::prepared::{PreparedTree, StartRequest};
+use spinney_host::project::UsersSetting;
+use spinney_host::tree_file::providers::Scripted;
+use spinney_host::trust::egress;
+use spinney_host::trust::{foreign_home, tree_marks};
+use spinney_host::{OwnDrivers, home};
+use spinney_server::control::Listening;
+use spinney_view::wording::{one_line, short_id};
 
 /// Runs a tree file to its end.
-pub(super) async fn run(path: &Path, args: args::Run, terminal: Terminal) -> Result<Exit> {
-    let style = if args.json { Style::Json } else { Style::Lines };
+pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Terminal) -> Result<Exit> {
+    if args.explain {
+        return explain(&home, &args.file, &args.given, args.json, terminal);
+    }
+    let (path, style) = (home.value, if args.json { Style::Json } else { Style::Lines });
     let display = Display::of(terminal, style, args.plain);
     match start(path, args, style, display).await {
         Ok(started) => follow(started).await,
@@ -38,62 +48,77 @@ pub(super) async fn run(path: &Path, args: args::Run, terminal: Terminal) -> Res
 
 /// Starts the tree of a file.
 async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> Result<Follow> {
-    let scripts = if args.given.allow_outside { Scripts::Anywhere } else { Scripts::Below };
-    let source = source::read(&args.file, path, scripts)?;
-    let definition = adjusted(&source, &args.given).map_err(|errors| {
-        let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow!("{}: {}", args.file.display(), said.join("\n"))
-    })?;
-    if definition.goal.trim().is_empty() {
-        bail!("{} has no goal: add a `goal`, or use --goal", args.file.display());
+    let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
+    let now = Time(SystemClock::new().now_ms());
+    let prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
+    let PreparedTree { source, definition, defaults, egress, allowed } = prepared;
+    agree_to_egress(&source.text, &egress, &allowed)?;
+    if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&egress))? {
+        trust_home(question, args.trusted.trust())?;
     }
-    let problems = source.file.check(&definition);
-    if problems.iter().any(|problem| problem.severity == Severity::Error) {
-        return Err(Problems::errors_of(path, &args.file, problems).into());
-    }
-    let journal = home::write(path)?;
+    let journal = home::write_to_start(path)?;
     let listening = listen(path)?;
-    let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()));
+    let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()).with_actor(Actor::PERSON));
     let id = home.draw_id();
     tree_copies::keep(path, id, &source)?;
+    tree_marks::starting(path, id, &allowed);
     let name = definition.name.clone();
-    let started = home.start_as(id, definition).await;
+    // Before anything is called: from then on an interrupt stops in good order.
+    let interrupts = Interrupts::listen(Arc::clone(&home), path, id)?;
+    let start = StartOptions::default().with_id(id).with_trace(request.trace);
+    let started = home.start_with(definition, start).await;
     home::settle(path, home.journal().as_ref());
     let tree = match started {
         Ok(tree) => tree,
         Err(error) => {
+            tree_marks::forget(path, id);
             let error = match error {
                 StartError::Journal(fault) => anyhow::Error::new(fault),
+                StartError::Shutdown => return Err(Stopped::Shutdown.into()),
                 other => other.into(),
             };
             return Err(error.context(args.file.display().to_string()));
         }
     };
+    tree_marks::update(path, home.journal().as_ref(), tree.id());
     let scripted = source.scripted();
-    head(style, display, &format!("{} · tree {}", one_line(&name, 60), short(tree.id())), &scripted)?;
-    Ok(Follow { home, path: path.to_owned(), tree, style, past: Seq(0), listening, display })
+    // The tree runs: if nobody reads this, what follows it finds out and stops the tree in good order.
+    let _ =
+        head(style, display, &format!("{} · tree {}", one_line(&name, 60), short_id(tree.id())), &scripted);
+    let command = defaults.configuration.notify();
+    let notifier = Notifier::watch(command, &tree, Seq(0), &name, path);
+    let (path, past) = (path.to_owned(), Seq(0));
+    Ok(Follow { home, path, tree, style, past, listening, interrupts, display, notifier })
 }
 
-/// The definition of a file with what the command line says: inputs, and values that stand in place of the file's.
-pub(super) fn adjusted(source: &Source, given: &args::Given) -> Result<Definition, Vec<InputError>> {
-    let mut definition = source.file.clone().with_inputs(&given.set, &variable)?.definition;
-    override_with(&mut definition, given);
-    Ok(definition)
+/// Shows every option of a run and starts nothing.
+pub(super) fn explain(
+    home: &Sourced<&Path>,
+    file: &Path,
+    given: &args::Given,
+    is_json: bool,
+    terminal: Terminal,
+) -> Result<Exit> {
+    let request = start_request(file, given);
+    let explanation = Explanation::of_tree(home, &request, &OwnDrivers::default())?;
+    explain::write(&explanation, is_json, terminal)?;
+    Ok(Exit::Completed)
 }
 
-pub(super) fn override_with(definition: &mut Definition, given: &args::Given) {
-    if let Some(goal) = &given.goal {
-        definition.goal.clone_from(goal);
+/// What a command line says about the start of a tree file.
+pub(super) fn start_request<'a>(file: &'a Path, given: &'a args::Given) -> StartRequest<'a> {
+    StartRequest {
+        given: given.values(),
+        scripts: given.scripts(),
+        hosts: &given.allowed.allow_host,
+        setting: run_setting,
+        ..StartRequest::new(file)
     }
-    if let Some(most) = given.budget_usd {
-        definition.budget.limit = definition.budget.limit.with(Resource::Cost, most.nanos());
-    }
 }
 
-/// A variable of the environment that the file names as an input.
-#[expect(clippy::disallowed_methods, reason = "the file asks for it by name")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+/// The command that changes a setting, in a sentence.
+fn run_setting(change: &UsersSetting) -> String {
+    format!("run `{}`", setting(change))
 }
 
 /// Says what runs, and whether no model is called. JSON has the rest of this in its events.

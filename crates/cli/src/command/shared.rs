@@ -9,23 +9,54 @@ use serde_json::{Value, json};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{shared_json, shared_values};
 use spinney::tree_file::nearest;
+use spinney_host::home;
+use spinney_host::home::ids::{LAST, NamedTree, find};
 use spinney_journal::Journal;
 use spinney_kernel::context::{SharedValue, SharedValues};
-use spinney_kernel::words::{By, TreeId, ValueName, grouped};
+use spinney_kernel::words::{Actor, TreeId, ValueName, grouped};
+use spinney_view::wording::{LINE_CHARS_MAX, ago, counted, one_line, short_id};
 
+use super::steer::write_value;
+use crate::args;
+use crate::args::SharedWords;
+use crate::error_words::in_words_of;
 use crate::exit::Exit;
-use crate::home::ids::{find, short};
 use crate::terminal::out;
-use crate::terminal::wording::{LINE_CHARS_MAX, ago, counted, one_line};
-use crate::{args, home};
 
 pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
+    if let Some(set) = &args.set {
+        let (tree, key) = match args.words() {
+            SharedWords::Both { tree, key } => (tree, key),
+            SharedWords::One(key) => (LAST, key),
+            SharedWords::None => bail!("name the value to write, as in `KEY --set VALUE`"),
+        };
+        return write_value(home, tree, key, set, args.expect_version).await;
+    }
     let journal = home::look(home)?;
-    let tree = find(home, &journal, args.tree.text())?.tree;
-    let values = shared_values(&journal, tree).await?;
-    match (&args.key, args.json) {
-        (Some(key), is_json) => one(&journal, tree, &values, key, is_json).await,
-        (None, true) => all_json(&journal, &values).await,
+    let (tree, key) = match args.words() {
+        SharedWords::None => (find(home, &journal, LAST)?.tree, None),
+        SharedWords::Both { tree, key } => (find(home, &journal, tree)?.tree, Some(key)),
+        SharedWords::One(word) => {
+            let last = find(home, &journal, LAST)?.tree;
+            let is_value = shared_values(&journal, last).await?.all().any(|(name, _)| name.as_str() == word);
+            match NamedTree::find(home, word) {
+                _ if is_value => (last, Some(word)),
+                Ok(named) => return show(&named.journal, named.tree, None, args.json).await,
+                Err(no_tree) if word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                    bail!("the last tree has no shared value `{word}`, and {}", in_words_of(&no_tree))
+                }
+                Err(_) => (last, Some(word)),
+            }
+        }
+    };
+    show(&journal, tree, key, args.json).await
+}
+
+async fn show(journal: &dyn Journal, tree: TreeId, key: Option<&str>, is_json: bool) -> Result<Exit> {
+    let values = shared_values(journal, tree).await?;
+    match (key, is_json) {
+        (Some(key), is_json) => one(journal, tree, &values, key, is_json).await,
+        (None, true) => all_json(journal, &values).await,
         (None, false) => all(tree, &values),
     }
 }
@@ -40,7 +71,7 @@ async fn one(
 ) -> Result<Exit> {
     let Some((name, value)) = values.all().find(|(name, _)| name.as_str() == key) else {
         let names: Vec<&str> = values.all().map(|(name, _)| name.as_str()).collect();
-        bail!("tree {} has no shared value `{key}`: {}", short(tree), nearest::help(key, names, "values"))
+        bail!("tree {} has no shared value `{key}`: {}", short_id(tree), nearest::help(key, names, "values"))
     };
     let json = shared_json(journal, value).await?;
     if is_json {
@@ -62,7 +93,7 @@ async fn all_json(journal: &dyn Journal, values: &SharedValues) -> Result<Exit> 
 fn all(tree: TreeId, values: &SharedValues) -> Result<Exit> {
     let count = values.all().count() as u64;
     if count == 0 {
-        out::line(&format!("no shared values in tree {}", short(tree)))?;
+        out::line(&format!("no shared values in tree {}", short_id(tree)))?;
         return Ok(Exit::Completed);
     }
     let ended =
@@ -93,9 +124,7 @@ fn line(name: &ValueName, value: &SharedValue, json: String, is_cleared: bool) -
     })
 }
 
-fn author(by: &By) -> &str {
-    match by {
-        By::Agent(agent) => agent.as_str(),
-        By::Person => "person",
-    }
+/// `person` is no agent's id, and has always been the word here.
+fn author(by: &Actor) -> String {
+    if *by == Actor::PERSON { "person".to_owned() } else { by.to_string() }
 }

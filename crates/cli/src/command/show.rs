@@ -2,53 +2,61 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use serde_json::{Value, json};
+use anyhow::{Result, anyhow, bail};
+use serde::Serialize;
+use spinney_host::home;
+use spinney_host::home::exec_homes;
+use spinney_host::home::ids::find;
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::context::{Message, Shown};
-use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::By;
+use spinney_kernel::words::{AgentId, TreeId, grouped};
+use spinney_view::agents;
+use spinney_view::context_message::{MessageAsk, MessageSender, MessageView};
+use spinney_view::recall::{ClampedChild, KnownMessage, MessagePlace, RecallError, RecalledAgent, recall};
+use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
 use super::show_calls::ShowCalls;
-use crate::exec::homes;
+use crate::error_words::in_words_of;
 use crate::exit::Exit;
-use crate::history::recall::{Clamp, Known, Place, Recalled, recall};
-use crate::home::ids::{find, short};
-use crate::result::whole;
 use crate::terminal::paint::Ink;
-use crate::terminal::wording::{LINE_CHARS_MAX, counted, one_line};
+use crate::terminal::reflow::reflowed;
 use crate::terminal::{Terminal, out};
-use crate::{args, home};
+use crate::{args, hint};
 
 /// Bytes of a text that are shown without `--full`.
-const TEXT_BYTES_MAX: usize = 600;
+pub(super) const TEXT_BYTES_MAX: usize = 600;
+/// Columns before the text of a message.
+const INDENT: usize = 4;
 
-pub(super) fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result<Exit> {
+pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result<Exit> {
     let journal = home::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
-    let agent = &args.whom.agent;
-    if homes::is_of_exec(home) {
+    let agent = &agents::at(&journal, tree, args.whom.agent.clone()).await??;
+    if exec_homes::is_of_exec(home) {
         let (is_json, is_full) = (args.whom.json, args.full);
-        ShowCalls { journal: &journal, tree, agent, is_json, is_full }.show()?;
+        let calls = ShowCalls { journal: &journal, tree, agent, is_json, is_full, terminal };
+        if args.calls { calls.show() } else { calls.show_conversation() }?;
         return Ok(Exit::Completed);
     }
-    let recalled = recall(&journal, tree, agent)?;
+    if args.calls {
+        bail!("--calls is for agents of programs that `exec` runs: show {agent} without it");
+    }
+    let recalled = recalled(home, &journal, tree, agent).await?;
     let shown = || recalled.messages.iter().filter(|known| known.message.category().is_shown()).zip(1_u64..);
     if args.whom.json {
         for (known, number) in shown() {
-            out::json(&line(known, number, &journal))?;
+            out::json(&line(&read(known, number, &journal)))?;
         }
         return Ok(Exit::Completed);
     }
-    let Recalled { state, seq, .. } = &recalled;
+    let RecalledAgent { state, seq, .. } = &recalled;
     let say = |ink: Ink, text: &str| out::text(ink, text, 2, terminal);
-    say(Ink::Strong, &format!("{agent} of tree {}: {state}, as of event {}", short(tree), seq.0))?;
+    say(Ink::Strong, &format!("{agent} of tree {}: {state}, as of event {}", short_id(tree), seq.0))?;
     say(Ink::Plain, &sum(shown().map(|(known, _)| known)))?;
     if let Some(summary) = &recalled.summary {
         let summary = one_line(summary, LINE_CHARS_MAX);
         say(Ink::Plain, &format!("summary of what was left out, by its model: {summary}"))?;
     }
-    for Clamp { child, size, parent_size } in &recalled.clamps {
+    for ClampedChild { child, size, parent_size } in &recalled.clamps {
         let (size, own) = (counted(*size, "token"), counted(*parent_size, "token"));
         say(
             Ink::Warn,
@@ -61,21 +69,55 @@ pub(super) fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result
     }
     for (known, number) in shown() {
         out::line("")?;
-        say(Ink::Name, &head(known, number))?;
-        for line in body(known, &journal, args.full) {
-            out::text(Ink::Plain, format!("    {line}").trim_end(), 4, terminal)?;
+        let message = read(known, number, &journal);
+        say(Ink::Name, &head(&message))?;
+        let facts = known.message.facts().map(ToString::to_string);
+        let along = facts.into_iter().chain(known.message.parts().map(|part| part.to_string())).collect();
+        for line in body(&message, along, args.full, terminal.width) {
+            let line = format!("{:INDENT$}{line}", "");
+            out::text(Ink::Plain, line.trim_end(), INDENT, terminal)?;
         }
     }
     Ok(Exit::Completed)
 }
 
+/// An agent's context. One that has none gets the command that lists the others.
+pub(super) async fn recalled(
+    home: &Path,
+    journal: &dyn Journal,
+    tree: TreeId,
+    agent: &AgentId,
+) -> Result<RecalledAgent> {
+    recall(journal, tree, agent).await.map_err(|error| match error {
+        RecallError::NoTurns { .. } => {
+            anyhow!("{error}; all agents: {}", hint::about(home, "tree", tree, &[]))
+        }
+        error => unrecalled(error),
+    })
+}
+
+/// The exit code depends on the fault.
+pub(super) fn unrecalled(error: RecallError) -> anyhow::Error {
+    match error {
+        RecallError::Journal(fault) => fault.into(),
+        RecallError::Unknown { .. } | RecallError::NoTurns { .. } => error.into(),
+    }
+}
+
+/// A message with its texts. One that cannot be read is missing, and the person hears of it.
+fn read(known: &KnownMessage, number: u64, journal: &dyn Journal) -> MessageView {
+    let (message, faults) = MessageView::read(known, number, journal).wait();
+    faults.iter().for_each(|fault| out::complain(&in_words_of(fault)));
+    message
+}
+
 /// The number of messages, and how many of them the window left out.
-fn sum<'a>(shown: impl Iterator<Item = &'a Known>) -> String {
+fn sum<'a>(shown: impl Iterator<Item = &'a KnownMessage>) -> String {
     let (mut all, mut left_out, mut unread) = (0, 0, 0);
     for known in shown {
         all += 1;
-        left_out += u64::from(known.place == Place::LeftOut);
-        unread += u64::from(known.place == Place::Unread);
+        left_out += u64::from(known.place == MessagePlace::LeftOut);
+        unread += u64::from(known.place == MessagePlace::Unread);
     }
     let mut text = counted(all, "message");
     if left_out > 0 {
@@ -88,169 +130,63 @@ fn sum<'a>(shown: impl Iterator<Item = &'a Known>) -> String {
 }
 
 /// Number, category, role, sender, tokens, and where it is.
-fn head(known: &Known, number: u64) -> String {
-    let Known { message, tokens, place } = known;
-    let mut words = vec![message.category().word().to_owned(), role(message).to_owned()];
-    words.extend(from(message).map(|from| format!("from {from}")));
-    if let Message::Result { is_error: true, .. } = message.as_ref() {
+fn head(message: &MessageView) -> String {
+    let mut words = vec![message.category.word().to_owned(), message.role.to_owned()];
+    words.extend(message.from.as_ref().map(|from| match from {
+        MessageSender::Actor(actor) => format!("from {actor}"),
+        MessageSender::Agent { agent } => format!("from {agent}"),
+        MessageSender::Tool { tool } => format!("from {}", one_line(tool, LINE_CHARS_MAX)),
+    }));
+    if message.is_error {
         words.push("failed".to_owned());
     }
-    words.extend(at_most(message, *tokens).map(|tokens| counted(tokens, "token")));
-    match place {
-        Place::Window => {}
-        Place::LeftOut => words.push("left out".to_owned()),
-        Place::Unread => words.push("not read yet".to_owned()),
-    }
-    format!("#{number}  {}", words.join(" · "))
-}
-
-/// Upper bound on its tokens. The result of a wait is counted before its text is known, with room for a list of
-/// sources; no text has more tokens than bytes.
-fn at_most(message: &Message, tokens: Option<u64>) -> Option<u64> {
-    let is_text = matches!(message, Message::Result { .. }) && message.parts().next().is_none();
-    let facts = message.facts().map_or(0, |facts| facts.to_string().len() + 1);
-    let bytes = (message.text().len() + facts) as u64;
-    tokens.map(|tokens| if is_text { tokens.min(bytes) } else { tokens })
-}
-
-/// The role in which a model sees it.
-const fn role(message: &Message) -> &'static str {
-    match message {
-        Message::System(_) => "system",
-        Message::Heard { .. }
-        | Message::Shared { .. }
-        | Message::Note(_)
-        | Message::Mismatch(_)
-        | Message::Repeated(_)
-        | Message::Folded(_) => "user",
-        Message::Said { .. } => "assistant",
-        Message::Result { .. } => "tool",
-    }
-}
-
-/// The sender: a person, an agent or a tool. `None` for the agent's own texts and its first message.
-fn from(message: &Message) -> Option<String> {
-    match message {
-        Message::Heard { from: By::Person, .. } => Some("a person".to_owned()),
-        Message::Heard { from: By::Agent(agent), .. } | Message::Shared { from: agent, .. } => {
-            Some(agent.to_string())
+    words.extend(match (message.output_tokens, message.tokens) {
+        // An answer is output once, and input of every later call.
+        (Some(output), Some(tokens)) => {
+            Some(format!("{} out, {} as input", counted(output, "token"), grouped(tokens)))
         }
-        Message::Result { tool, .. } => Some(one_line(tool, LINE_CHARS_MAX)),
-        Message::System(_)
-        | Message::Said { .. }
-        | Message::Note(_)
-        | Message::Mismatch(_)
-        | Message::Repeated(_)
-        | Message::Folded(_) => None,
-    }
-}
-
-/// Its whole text.
-fn text(message: &Message, journal: &dyn Journal) -> String {
-    match message {
-        Message::Said { body, .. } => whole(body, journal),
-        Message::Shared { message, .. } => text(message, journal),
-        Message::System(_)
-        | Message::Heard { .. }
-        | Message::Result { .. }
-        | Message::Note(_)
-        | Message::Mismatch(_)
-        | Message::Repeated(_)
-        | Message::Folded(_) => message.text().into_owned(),
-    }
-}
-
-fn asks(message: &Message) -> &[ToolAsk] {
-    if let Message::Said { asks, .. } = message { asks } else { &[] }
-}
-
-/// What its model thought before it said that, where the provider shows it.
-fn reasoning(message: &Message, journal: &dyn Journal) -> Option<String> {
-    let blob = message.thought()?.reasoning.as_ref()?;
-    match journal.blob(blob).wait() {
-        Ok(bytes) => bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-        Err(fault) => {
-            out::complain(&format!("what the model thought cannot be shown: {fault}"));
-            None
-        }
-    }
-}
-
-/// The lines of its text, what comes along with it, and the tools that it asks for.
-fn body(known: &Known, journal: &dyn Journal, full: bool) -> Vec<String> {
-    let text = text(&known.message, journal);
-    let end = if full { text.len() } else { text.floor_char_boundary(TEXT_BYTES_MAX) };
-    let thought = reasoning(&known.message, journal).map(|thought| {
-        format!("thinks: {}", if full { thought } else { one_line(&thought, LINE_CHARS_MAX) })
+        (Some(output), None) => Some(format!("{} out", counted(output, "token"))),
+        (None, tokens) => tokens.map(|tokens| counted(tokens, "token")),
     });
-    let mut lines: Vec<String> =
-        thought.iter().flat_map(|thought| thought.lines()).map(str::to_owned).collect();
-    lines.extend(text[..end].trim_end().lines().map(str::to_owned));
+    match message.place {
+        MessagePlace::Window => {}
+        MessagePlace::LeftOut => words.push("left out".to_owned()),
+        MessagePlace::Unread => words.push("not read yet".to_owned()),
+    }
+    format!("#{}  {}", message.number, words.join(" · "))
+}
+
+/// The lines of its text, what comes along with it, and the tools that it asks for. A text is broken anew to fit a width.
+pub(super) fn body(
+    message: &MessageView,
+    along: Vec<String>,
+    is_full: bool,
+    width: Option<usize>,
+) -> Vec<String> {
+    let MessageView { text, reasoning, asks, .. } = message;
+    let mut lines = Vec::new();
+    if let Some(thought) = reasoning {
+        let thought = if is_full { thought.clone() } else { one_line(thought, LINE_CHARS_MAX) };
+        lines.extend(format!("thinks: {thought}").lines().map(str::to_owned));
+    }
+    let end = if is_full { text.len() } else { text.floor_char_boundary(TEXT_BYTES_MAX) };
+    let shown = text[..end].trim_end();
+    match width {
+        Some(width) => lines.extend(reflowed(&out::inert(shown), width.saturating_sub(INDENT))),
+        None => lines.extend(shown.lines().map(str::to_owned)),
+    }
     if end < text.len() {
         lines.push(format!("… {} in all; --full shows them", counted(text.len() as u64, "byte")));
     }
-    lines.extend(known.message.facts().map(ToString::to_string));
-    lines.extend(known.message.parts().map(|part| part.to_string()));
-    for ToolAsk { tool, args, .. } in asks(&known.message) {
-        let args = if full { args.clone() } else { one_line(args, LINE_CHARS_MAX) };
+    lines.extend(along);
+    for MessageAsk { tool, args, .. } in asks {
+        let args = if is_full { args.clone() } else { one_line(args, LINE_CHARS_MAX) };
         lines.extend(format!("calls {} {args}", one_line(tool, LINE_CHARS_MAX)).lines().map(str::to_owned));
     }
     lines
 }
 
-fn line(known: &Known, number: u64, journal: &dyn Journal) -> String {
-    let Known { message, tokens, place } = known;
-    let from = match message.as_ref() {
-        Message::Heard { from, .. } => json!(from),
-        Message::Shared { from, .. } => json!({ "agent": from }),
-        Message::Result { tool, .. } => json!({ "tool": tool }),
-        Message::System(_)
-        | Message::Said { .. }
-        | Message::Note(_)
-        | Message::Mismatch(_)
-        | Message::Repeated(_)
-        | Message::Folded(_) => Value::Null,
-    };
-    let is_error = matches!(message.as_ref(), Message::Result { is_error: true, .. });
-    let asks = asks(message).iter();
-    let asks: Vec<Value> =
-        asks.map(|ToolAsk { id, tool, args, .. }| json!({ "id": id, "tool": tool, "args": args })).collect();
-    let parts = message.parts().map(|shown| {
-        let part = shown.part();
-        let is_left_out = matches!(shown, Shown::LeftOut(_));
-        json!({
-            "kind": part.kind(),
-            "name": part.name(),
-            "media": part.media(),
-            "bytes": part.blob().bytes,
-            "blob": part.blob().hash,
-            "is_left_out": is_left_out,
-        })
-    });
-    let parts: Vec<Value> = parts.collect();
-    let mut line = json!({
-        "number": number,
-        "category": message.category(),
-        "role": role(message),
-        "from": from,
-        "tokens": at_most(message, *tokens),
-        "place": match place {
-            Place::Window => "window",
-            Place::LeftOut => "left_out",
-            Place::Unread => "unread",
-        },
-        "is_error": is_error,
-        "text": text(message, journal),
-        "asks": asks,
-    });
-    if let (Some(reasoning), Some(line)) = (reasoning(message, journal), line.as_object_mut()) {
-        line.insert("reasoning".to_owned(), json!(reasoning));
-    }
-    if let (Some(facts), Some(line)) = (message.facts(), line.as_object_mut()) {
-        line.insert("facts".to_owned(), json!({ "used": facts.used, "left": facts.left }));
-    }
-    if let (false, Some(line)) = (parts.is_empty(), line.as_object_mut()) {
-        line.insert("parts".to_owned(), parts.into());
-    }
-    line.to_string()
+/// A view for programs.
+pub(super) fn line(view: &impl Serialize) -> String {
+    serde_json::to_string(view).unwrap_or_else(|_| unreachable!("a view can be written"))
 }

@@ -1,32 +1,20 @@
-//! The calls of an agent of a program outside, for `spinney show`: such an agent has no context of ours, but what it sent
-//! and was answered is in the journal.
+//! An agent of a program outside, for `spinney show`: its conversation, or its calls byte for byte.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use serde_json::json;
-use spinney::bus::Tail;
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::record::{Event, Outcome, Work};
-use spinney_kernel::words::{AgentId, Body, CallId, ModelName, Time, TreeId};
+use spinney_kernel::record::Outcome;
+use spinney_kernel::words::{AgentId, CallId, TreeId};
+use spinney_server::exec::FoundConversation;
+use spinney_view::context_message::{MessagePart, MessageSender, MessageView};
+use spinney_view::outside_calls::{ProgramCall, ProgramCallEnd, ProgramCallView, end_word, outside_calls};
+use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
-use crate::history::agents;
-use crate::home::ids::short;
+use super::show::{TEXT_BYTES_MAX, body, line};
 use crate::result::whole;
-use crate::terminal::out;
-use crate::terminal::wording::counted;
-
-/// Bytes of a text that are shown without `--full`.
-const TEXT_BYTES_MAX: usize = 600;
-
-/// A call of the agent.
-struct Made {
-    model: ModelName,
-    asked: Time,
-    request: Body,
-    ended: Option<(Time, Outcome, Amounts)>,
-}
+use crate::terminal::paint::Ink;
+use crate::terminal::{Terminal, out};
 
 pub(super) struct ShowCalls<'s> {
     pub(super) journal: &'s dyn Journal,
@@ -34,66 +22,82 @@ pub(super) struct ShowCalls<'s> {
     pub(super) agent: &'s AgentId,
     pub(super) is_json: bool,
     pub(super) is_full: bool,
+    pub(super) terminal: Terminal,
 }
 
 impl ShowCalls<'_> {
     pub(super) fn show(&self) -> Result<()> {
-        let known = agents::known(self.journal, self.tree)?;
-        if !known.contains(self.agent) {
-            anyhow::bail!(agents::unknown(self.agent, &known));
-        }
         let calls = self.calls()?;
-        if self.is_json {
-            return calls.iter().try_for_each(|(call, made)| Ok(out::json(&self.line(*call, made))?));
+        if !self.is_json {
+            let count = counted(calls.len() as u64, "call");
+            let (agent, tree) = (self.agent, short_id(self.tree));
+            out::line(&format!("{agent} of tree {tree}: {count} of a program outside"))?;
         }
-        let count = counted(calls.len() as u64, "call");
-        out::line(&format!("{} of tree {}: {count} of a program outside", self.agent, short(self.tree)))?;
         for (call, made) in &calls {
-            out::line("")?;
-            out::line(&head(*call, made))?;
-            for (label, text) in [("sent", self.request(made)), ("got", self.answer(made))] {
-                self.write(label, &text)?;
+            let (sent, answer) = (&made.sent(self.journal).wait()?, &self.answer(made));
+            if self.is_json {
+                out::json(&line(&ProgramCallView { call: *call, agent: self.agent, made, sent, answer }))?;
+                continue;
             }
+            out::line("")?;
+            out::line(&call_head(*call, made))?;
+            self.write("sent", sent)?;
+            self.write("got", answer)?;
         }
         Ok(())
     }
 
-    fn calls(&self) -> Result<BTreeMap<CallId, Made>> {
-        let mut calls = BTreeMap::new();
-        let mut tail = Tail::new(self.journal, self.tree);
-        while let Some(traced) = tail.next().wait()? {
-            let at = traced.recorded.at;
-            match &traced.recorded.event {
-                Event::CallAsked { call, agent, work: Work::Model(work) } if agent == self.agent => {
-                    let request = work.outside.as_ref().map(|outside| outside.request.clone());
-                    let request = request.unwrap_or_default();
-                    let made = Made { model: work.model.clone(), asked: at, request, ended: None };
-                    calls.insert(*call, made);
+    pub(super) fn show_conversation(&self) -> Result<()> {
+        let calls = self.calls()?;
+        let count = counted(calls.len() as u64, "call");
+        let agent = format!("{} of tree {}", self.agent, short_id(self.tree));
+        let Some(mut found) = FoundConversation::newest(self.journal, &calls).wait()? else {
+            if self.is_json {
+                return Ok(());
+            }
+            let why = match calls.values().next_back() {
+                None => "it made no call".to_owned(),
+                Some(made) if made.request.is_empty() => {
+                    format!("{count}; no requests and responses were kept (--no-bodies)")
                 }
-                Event::CallEnded { call, outcome, spent, .. } => {
-                    if let Some(made) = calls.get_mut(call) {
-                        made.ended = Some((at, outcome.clone(), *spent));
-                    }
-                }
-                _ => {}
+                Some(_) => format!(
+                    "{count}; the newest requests cannot be shown as a conversation: --calls shows them"
+                ),
+            };
+            out::line(&format!("{agent}: {why}"))?;
+            return Ok(());
+        };
+        let answer = self.answer(found.made);
+        let is_answered = found.add_answer(&answer);
+        if self.is_json {
+            return found.messages().try_for_each(|message| Ok(out::json(&line(&message))?));
+        }
+        let say = |ink: Ink, text: &str| out::text(ink, text, 2, self.terminal);
+        say(Ink::Strong, &format!("{agent}: {count} of a program outside"))?;
+        let said = counted(found.messages().count() as u64, "message");
+        say(Ink::Plain, &format!("{said}, as of call {} ({})", found.call.0, found.made.model))?;
+        for message in found.messages() {
+            out::line("")?;
+            say(Ink::Name, &head(&message))?;
+            let parts = message.parts.iter().map(part).collect();
+            for line in body(&message, parts, self.is_full, None) {
+                out::text(Ink::Plain, format!("    {line}").trim_end(), 4, self.terminal)?;
             }
         }
-        Ok(calls)
-    }
-
-    fn request(&self, made: &Made) -> String {
-        let bytes = made.request.parts().iter().map(|part| self.journal.blob(part.blob()).wait());
-        let bytes: Vec<u8> = bytes.filter_map(|found| found.ok().flatten()).flatten().collect();
-        if bytes.is_empty() {
-            made.request.text.clone()
-        } else {
-            String::from_utf8_lossy(&bytes).into_owned()
+        if !is_answered {
+            out::line("")?;
+            say(Ink::Warn, &unanswered(found.made, &answer))?;
         }
+        Ok(())
     }
 
-    fn answer(&self, made: &Made) -> String {
-        let body = made.ended.as_ref().and_then(|(_, outcome, _)| outcome.body());
-        body.map(|body| whole(body, self.journal)).unwrap_or_default()
+    /// Refuses an agent that does not exist.
+    fn calls(&self) -> Result<BTreeMap<CallId, ProgramCall>> {
+        outside_calls(self.journal, self.tree, self.agent).wait().map_err(super::show::unrecalled)
+    }
+
+    fn answer(&self, made: &ProgramCall) -> String {
+        made.answer().map(|body| whole(body, self.journal)).unwrap_or_default()
     }
 
     fn write(&self, label: &str, text: &str) -> Result<()> {
@@ -109,45 +113,41 @@ impl ShowCalls<'_> {
         }
         Ok(())
     }
-
-    fn line(&self, call: CallId, made: &Made) -> String {
-        let mut line = json!({
-            "call": call,
-            "agent": self.agent,
-            "model": made.model,
-            "asked": made.asked,
-            "request": self.request(made),
-        });
-        if let (Some((at, outcome, spent)), Some(fields)) = (&made.ended, line.as_object_mut()) {
-            fields.insert("ended".to_owned(), json!(at));
-            fields.insert("end".to_owned(), json!(end_word(outcome)));
-            fields.insert("cost_nanos".to_owned(), json!(spent.of(Resource::Cost)));
-            fields.insert("tokens".to_owned(), json!(spent.of(Resource::Tokens)));
-            fields.insert("response".to_owned(), json!(self.answer(made)));
-        }
-        line.to_string()
-    }
 }
 
-fn head(call: CallId, made: &Made) -> String {
+fn call_head(call: CallId, made: &ProgramCall) -> String {
     let end = match &made.ended {
-        Some((_, outcome, spent)) => format!("{}, spent {spent:#}", end_word(outcome)),
+        Some(ProgramCallEnd { outcome, spent, .. }) => format!("{}, spent {spent}", end_word(outcome)),
         None => "not ended".to_owned(),
     };
     format!("call {} · {} · {end}", call.0, made.model)
 }
 
-const fn end_word(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Done { .. } => "answered",
-        Outcome::Failed { .. } => "failed",
-        Outcome::Lost => "lost",
-        Outcome::Refused { .. } => "refused",
-        Outcome::Cancelled => "withdrawn",
-        Outcome::Approved
-        | Outcome::Answered { .. }
-        | Outcome::Children { .. }
-        | Outcome::Message { .. }
-        | Outcome::Expired { .. } => "over",
+/// Why there is no answer.
+fn unanswered(made: &ProgramCall, answer: &str) -> String {
+    match made.ended.as_ref().map(|end| &end.outcome) {
+        None => "the call has not ended".to_owned(),
+        Some(Outcome::Done { .. }) if answer.is_empty() => "the answer was not kept".to_owned(),
+        Some(Outcome::Done { .. }) => {
+            format!("the answer cannot be shown: {}", one_line(answer, LINE_CHARS_MAX))
+        }
+        Some(outcome) => format!("the call got no answer: it was {}", end_word(outcome)),
     }
+}
+
+/// Number, role, sender, and whether it failed.
+fn head(message: &MessageView) -> String {
+    let mut words = vec![message.role.to_owned()];
+    if let Some(MessageSender::Tool { tool }) = &message.from {
+        words.push(format!("from {}", one_line(tool, LINE_CHARS_MAX)));
+    }
+    if message.is_error {
+        words.push("failed".to_owned());
+    }
+    format!("#{}  {}", message.number, words.join(" · "))
+}
+
+fn part(MessagePart { kind, media, bytes, .. }: &MessagePart) -> String {
+    let media = media.as_ref().map(|media| format!(" {media}")).unwrap_or_default();
+    one_line(&format!("[{kind}{media}, {}]", counted(*bytes, "byte")), LINE_CHARS_MAX)
 }

@@ -4,24 +4,21 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use spinney::bus::Tail;
 use spinney::clock::{Clock, SystemClock};
-use spinney_journal::Journal;
-use spinney_kernel::words::{Time, TreeId};
+use spinney_host::home;
+use spinney_host::home::ids::find;
+use spinney_kernel::words::Time;
+use spinney_view::live::LiveTree;
 
+use crate::args;
 use crate::exit::Exit;
-use crate::home::ids::find;
-use crate::live::{LiveTree, dot_lines, json_lines, tree_lines};
+use crate::live::{dot_lines, json_lines, tree_lines};
 use crate::terminal::{Terminal, out};
-use crate::{args, home};
-
-/// Columns of a tree that is written to a file.
-const WIDTH_UNBOUND: usize = 120;
 
 pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal) -> Result<Exit> {
     let journal = home::look(home)?;
     let id = find(home, &journal, args.tree.text())?.tree;
-    let tree = folded(&journal, id).await?;
+    let tree = LiveTree::read(&journal, id).await?;
     if args.json {
         for line in json_lines(&tree) {
             out::json(&line.to_string())?;
@@ -34,18 +31,9 @@ pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal)
         out::verbatim(&(graph + "}"))?;
     } else {
         let now = Time(SystemClock::new().now_ms());
-        for line in tree_lines(&tree, terminal.width.unwrap_or(WIDTH_UNBOUND), now) {
+        for line in tree_lines(&tree, terminal.width, now) {
             out::row(&line, terminal)?;
         }
     }
     Ok(Exit::Completed)
-}
-
-/// What the live view would know of it.
-pub(super) async fn folded(journal: &dyn Journal, id: TreeId) -> Result<LiveTree> {
-    let (mut tree, mut tail) = (LiveTree::new(id), Tail::new(journal, id));
-    while let Some(traced) = tail.next().await? {
-        tree.event(&traced);
-    }
-    Ok(tree)
 }

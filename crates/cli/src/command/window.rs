@@ -3,21 +3,24 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::{Value, json};
-use spinney_kernel::definition::{Preset, Shares};
-use spinney_kernel::record::{LeftOut, Tie};
-use spinney_kernel::words::{AgentId, Category, TreeId, grouped};
+use spinney_host::home;
+use spinney_host::home::exec_homes;
+use spinney_host::home::ids::find;
+use spinney_kernel::definition::Preset;
+use spinney_kernel::record::LeftOut;
+use spinney_kernel::words::{Category, grouped};
+use spinney_view::agents;
+use spinney_view::recall::SharedThread;
+use spinney_view::window::{CategoryUse, WindowView};
+use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
-use crate::exec::homes;
+use super::show::{line, recalled};
 use crate::exit::Exit;
-use crate::history::recall::{Recalled, Shared, recall};
-use crate::home::ids::{find, short};
 use crate::terminal::Terminal;
 use crate::terminal::out::{self, Unwritten};
 use crate::terminal::paint::{Ink, Row};
 use crate::terminal::table::{Column, Table};
-use crate::terminal::wording::{LINE_CHARS_MAX, counted, one_line};
-use crate::{args, hint, home};
+use crate::{args, hint};
 
 const BAR_WIDTH_MAX: usize = 72;
 const LABEL_WIDTH: usize = 12;
@@ -35,7 +38,7 @@ const fn sign(category: Category) -> (&'static str, Ink) {
 }
 
 /// What fills the window, one category after the other, and what is free.
-fn stacked(rows: &[CategoryRow], whole: u64, width: usize) -> Row {
+fn stacked(rows: &[CategoryUse], whole: u64, width: usize) -> Row {
     let mut bar = Row::new();
     let mut used = 0_u64;
     for row in rows.iter().filter(|row| row.used > 0) {
@@ -50,76 +53,30 @@ fn stacked(rows: &[CategoryRow], whole: u64, width: usize) -> Row {
     bar.with(Ink::Dim, &"·".repeat(free))
 }
 
-struct CategoryRow {
-    category: Category,
-    share: Option<u64>,
-    used: u64,
-    left_out: LeftOut,
-}
-
-pub(super) fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
+pub(super) async fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
     let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
-    if homes::is_of_exec(home) {
-        let show = hint::about(home, "show", tree, &[args.agent.as_str()]);
-        bail!("`{}` is part of a program outside, which has its own windows; its calls: {show}", args.agent);
+    let agent = &agents::at(&journal, tree, args.agent.clone()).await??;
+    if exec_homes::is_of_exec(home) {
+        let show = hint::about(home, "show", tree, &[agent.as_str()]);
+        bail!("`{agent}` is part of a program outside, which has its own windows; its calls: {show}");
     }
-    let recalled = recall(&journal, tree, &args.agent)?;
-    let (rows, left_out) = (rows(&recalled), left_out(&recalled));
+    let recalled = recalled(home, &journal, tree, agent).await?;
+    let window = WindowView::new(tree, agent, &recalled);
     if args.json {
-        out::json(&line(&recalled, &rows, tree, &args.agent))?;
+        out::json(&line(&window))?;
         return Ok(Exit::Completed);
     }
-    let Recalled { state, seq, .. } = &recalled;
-    let head = format!("{} of tree {}: {state}, as of event {}", args.agent, short(tree), seq.0);
+    let head = format!("{agent} of tree {}: {}, as of event {}", short_id(tree), window.state, window.seq.0);
     out::text(Ink::Strong, &head, 2, terminal)?;
-    about(&recalled, left_out, terminal)?;
+    about(&window, terminal)?;
     out::line("")?;
-    let used = recalled.window.used();
-    let whole = recalled.window.size().unwrap_or(used).max(used);
+    let whole = window.size.unwrap_or(window.used).max(window.used);
     let width = terminal.width.unwrap_or(BAR_WIDTH_MAX + 2).saturating_sub(2).min(BAR_WIDTH_MAX);
-    out::row(&Row::plain("  ").joined(stacked(&rows, whole, width)), terminal)?;
+    out::row(&Row::plain("  ").joined(stacked(&window.categories, whole, width)), terminal)?;
     out::line("")?;
-    table(&rows, recalled.window.size().is_some(), terminal)?;
+    table(&window.categories, window.size.is_some(), terminal)?;
     Ok(Exit::Completed)
-}
-
-fn rows(recalled: &Recalled) -> Vec<CategoryRow> {
-    let window = &recalled.window;
-    let shares = window.size().map(|size| Shares::of(recalled.preset, size));
-    let row = |category| {
-        let mut gone = window.left_out();
-        let left_out = gone.find(|(gone, _)| *gone == category).map(|(_, left_out)| left_out);
-        CategoryRow {
-            category,
-            share: shares.map(|shares| shares.get(category)),
-            used: window.used_by(category),
-            left_out: left_out.unwrap_or_default(),
-        }
-    };
-    let has_something =
-        |row: &CategoryRow| row.share.unwrap_or(0) > 0 || row.used > 0 || row.left_out.messages > 0;
-    Category::ALL.into_iter().map(row).filter(has_something).collect()
-}
-
-fn left_out(recalled: &Recalled) -> LeftOut {
-    recalled.window.left_out().fold(LeftOut::default(), |all, (_, left)| LeftOut {
-        messages: all.messages.saturating_add(left.messages),
-        tokens: all.tokens.saturating_add(left.tokens),
-    })
-}
-
-fn percent(used: u64, size: u64) -> u64 {
-    used.saturating_mul(100) / size.max(1)
-}
-
-/// Tokens of the digest of left-out messages.
-fn in_short(recalled: &Recalled) -> u64 {
-    let headers = recalled.window.headers().iter();
-    headers
-        .filter(|header| header.tie == Tie::Folded)
-        .map(|header| recalled.window.corrected(header.estimate.into()))
-        .sum()
 }
 
 const fn word(preset: Preset) -> &'static str {
@@ -134,61 +91,60 @@ fn gone(left_out: LeftOut) -> String {
     format!("{messages} of {}", counted(left_out.tokens, "token"))
 }
 
-fn about(recalled: &Recalled, left_out: LeftOut, terminal: Terminal) -> Result<(), Unwritten> {
+fn about(window: &WindowView, terminal: Terminal) -> Result<(), Unwritten> {
     let line = |text: &str| out::text(Ink::Plain, text, LABEL_WIDTH, terminal);
-    let window = &recalled.window;
-    let mut messages = counted(window.headers().len() as u64, "message");
-    if window.unread() > 0 {
-        messages += &format!(" ({} not read yet)", window.unread());
+    let mut messages = counted(window.messages as u64, "message");
+    if window.unread > 0 {
+        messages += &format!(" ({} not read yet)", window.unread);
     }
-    if window.images() > 0 {
-        messages += &format!(" with {}", counted(window.images() as u64, "image"));
+    if window.images > 0 {
+        messages += &format!(" with {}", counted(window.images as u64, "image"));
     }
-    let used = format!("{} of {messages}", counted(window.used(), "token"));
-    match (window.size(), &recalled.because) {
-        (Some(size), Some(because)) => {
+    let used = format!("{} of {messages}", counted(window.used, "token"));
+    match (window.size, &window.because, window.preset) {
+        (Some(size), Some(because), Some(preset)) => {
             line(&format!("  size      {}: {because}", counted(size, "token")))?;
-            line(&format!("  preset    {}", word(recalled.preset)))?;
-            line(&format!("  used      {used}, {} %", percent(window.used(), size)))?;
+            line(&format!("  preset    {}", word(preset)))?;
+            line(&format!("  used      {used}, {} %", window.percent.unwrap_or_default()))?;
         }
-        (Some(_) | None, _) => {
+        (Some(_) | None, ..) => {
             line("  size      no bound: role, model and spawner say nothing, so a packet holds everything")?;
             line(&format!("  used      {used}"))?;
         }
     }
-    match recalled.last_cut {
+    match window.last_cut {
         Some(cut) => {
-            let images = match recalled.images_left_out() {
+            let images = match window.images_left_out {
                 0 => String::new(),
                 images => format!(", and {}", counted(images, "image")),
             };
-            line(&format!("  left out  {}{images}; last cut by event {}", gone(left_out), cut.0))?;
+            line(&format!("  left out  {}{images}; last cut by event {}", gone(window.left_out), cut.0))?;
         }
         None => line("  left out  nothing")?,
     }
-    match in_short(recalled) {
+    match window.in_short {
         0 => {}
         tokens => {
             line(&format!("  in short  {} of context tell what was left out", counted(tokens, "token")))?;
-            if let Some(summary) = &recalled.summary {
+            if let Some(summary) = &window.summary {
                 line(&format!("  summary   {}", one_line(summary, LINE_CHARS_MAX)))?;
             }
         }
     }
-    match &recalled.thread {
+    match &window.thread {
         Some(thread) => line(&format!("  thread    {}", shared(thread))),
         None => Ok(()),
     }
 }
 
-fn shared(Shared { of, readers, bound }: &Shared) -> String {
+fn shared(SharedThread { of, readers, bound }: &SharedThread) -> String {
     let readers = counted(*readers as u64, "other");
     let bound =
         bound.map_or_else(String::new, |tokens| format!("; at most {} of it", counted(tokens, "token")));
     format!("what {of} learns, read by {readers}{bound}")
 }
 
-fn table(rows: &[CategoryRow], is_bound: bool, terminal: Terminal) -> Result<(), Unwritten> {
+fn table(rows: &[CategoryUse], is_bound: bool, terminal: Terminal) -> Result<(), Unwritten> {
     let mut columns = vec![Column::left(""), Column::left("CATEGORY"), Column::right("USED")];
     if is_bound {
         columns.push(Column::right("SHARE"));
@@ -207,38 +163,4 @@ fn table(rows: &[CategoryRow], is_bound: bool, terminal: Terminal) -> Result<(),
         table.add(cells);
     }
     table.write(terminal)
-}
-
-fn line(recalled: &Recalled, rows: &[CategoryRow], tree: TreeId, agent: &AgentId) -> String {
-    let window = &recalled.window;
-    let categories: Vec<Value> = rows
-        .iter()
-        .map(|CategoryRow { category, share, used, left_out }| {
-            json!({ "category": category, "share": share, "used": used, "left_out": left_out })
-        })
-        .collect();
-    let line = json!({
-        "tree": tree,
-        "agent": agent,
-        "state": recalled.state.to_string(),
-        "seq": recalled.seq,
-        "size": window.size(),
-        "because": recalled.because,
-        "preset": window.size().map(|_| recalled.preset),
-        "used": window.used(),
-        "messages": window.headers().len(),
-        "unread": window.unread(),
-        "images": window.images(),
-        "percent": window.size().map(|size| percent(window.used(), size)),
-        "left_out": left_out(recalled),
-        "images_left_out": recalled.images_left_out(),
-        "last_cut": recalled.last_cut,
-        "in_short": in_short(recalled),
-        "summary": recalled.summary,
-        "thread": recalled.thread.as_ref().map(|Shared { of, readers, bound }| {
-            json!({ "of": of, "readers": readers, "bound": bound })
-        }),
-        "categories": categories,
-    });
-    line.to_string()
 }

@@ -1,5 +1,3 @@
 //! Events for people and programs: each as text, and the screen that writes them.
 
-pub(crate) mod names;
 pub(crate) mod screen;
-pub(crate) mod text;

@@ -1,16 +1,15 @@
 //! The screen: writes events to standard output, as lines of text or of JSON. `run`, `resume`, `events` and `replay`
 //! all use it. It must get every event from the first on: earlier ones name the calls of later ones.
 
-use serde_json::{Map, Value};
-use spinney::bus::{Tail, TracedEvent};
+use spinney::bus::TracedEvent;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::EventContext;
-use spinney_kernel::definition::Tags;
-use spinney_kernel::record::Event;
 use spinney_kernel::words::{AgentId, Millis, Seq, Time, Topic, TreeId};
+use spinney_view::each_event;
+use spinney_view::events::{
+    EventNames, EventText, EventWeight, asked_by, describe, event_json, event_path, settled,
+};
 
-use super::names::EventNames;
-use super::text::{Line, Weight, describe, settled};
 use crate::terminal::Terminal;
 use crate::terminal::out::{self, Unwritten};
 use crate::terminal::paint::{Ink, Row, width_of, wrapped};
@@ -119,7 +118,7 @@ impl Screen {
         self.names.leave(&recorded.event);
         if is_wanted && self.style == Style::Json {
             self.lines += 1;
-            return out::json(&json(self.tree, traced));
+            return out::json(&event_json(self.tree, traced).to_string());
         }
         self.lines += u64::from(line.is_some());
         line.map_or(Ok(()), |line| self.write(&line))
@@ -146,35 +145,33 @@ impl Screen {
 
     /// Shows every stored event of its tree.
     pub(crate) fn show_stored(&mut self, journal: &dyn Journal) -> anyhow::Result<()> {
-        let mut tail = Tail::new(journal, self.tree);
-        while let Some(traced) = tail.next().wait()? {
-            self.show(&traced)?;
-        }
-        Ok(())
+        each_event(journal, self.tree, |traced| Ok(self.show(traced)?)).wait()
     }
 
     /// The text of an event, if it is shown.
     fn line(&self, traced: &TracedEvent) -> Option<EventLine> {
         let TracedEvent { recorded, context, .. } = traced;
-        let Line { text, weight } = describe(&self.names, &recorded.event);
+        let EventText { text, weight } = describe(&self.names, &recorded.event);
         let since = Millis(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
         if self.style == Style::Log {
-            let path = if context.path().is_empty() { "-".to_owned() } else { path(context) };
+            let path = if context.path().is_empty() { "-".to_owned() } else { event_path(context) };
+            let asked = asked_by(&recorded.event, recorded.actor.as_ref()).unwrap_or_default();
             let settled =
                 settled(&self.names, &recorded.event).map_or_else(String::new, |it| format!("  {it}"));
             return Some(EventLine {
                 time: format!("{:>5}  {since:>#7}  ", recorded.seq.0),
                 indent: String::new(),
                 who: format!("{path}  "),
-                text: text + &settled,
+                text: text + &asked + &settled,
             });
         }
-        if weight == Weight::Detail {
+        if weight == EventWeight::Detail {
             return None;
         }
         let indent = "  ".repeat(context.path().len().saturating_sub(1).min(INDENT_MAX));
         let who = context.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
-        Some(EventLine { time: format!("{since:>#7}  "), indent, who, text })
+        let asked = asked_by(&recorded.event, recorded.actor.as_ref()).unwrap_or_default();
+        Some(EventLine { time: format!("{since:>#7}  "), indent, who, text: text + &asked })
     }
 }
 
@@ -184,52 +181,4 @@ struct EventLine {
     indent: String,
     who: String,
     text: String,
-}
-
-/// Ids from the root down, separated by slashes.
-fn path(context: &EventContext) -> String {
-    let ids: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
-    ids.join("/")
-}
-
-/// An event as a line of JSON: common fields first, then its context, then its own fields.
-fn json(tree: TreeId, TracedEvent { recorded, context, .. }: &TracedEvent) -> String {
-    let mut line = Map::new();
-    let mut fields = fields(&recorded.event);
-    line.insert("type".to_owned(), fields.shift_remove("type").unwrap_or_default());
-    line.insert("tree".to_owned(), tree.to_string().into());
-    line.insert("seq".to_owned(), recorded.seq.0.into());
-    line.insert("at".to_owned(), recorded.at.0.into());
-    line.insert("path".to_owned(), path(context).into());
-    let since = context.since.map(|since| since.0);
-    let ended = Some(recorded.at.0).filter(|_| context.is_end);
-    let facts = [
-        ("topic", Some(context.topic.as_str().into())),
-        ("thread", context.thread().map(|thread| thread.as_str().into())),
-        ("caller", context.caller.as_ref().map(|caller| caller.as_str().into())),
-        ("recipient", context.recipient.as_ref().map(|recipient| recipient.as_str().into())),
-        ("message_type", context.message.as_ref().map(|kind| kind.as_str().into())),
-        ("correlation", context.correlation.as_ref().map(|correlation| correlation.as_str().into())),
-        ("start", since.map(Value::from)),
-        ("end", ended.map(Value::from)),
-        ("agent", context.agent.as_ref().map(|agent| agent.as_str().into())),
-        ("tags", tags(&context.tags)),
-        ("from", context.switch.as_ref().map(|switch| switch.from.as_str().into())),
-        ("reason", context.switch.as_ref().map(|switch| switch.reason().into())),
-    ];
-    line.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
-    line.extend(fields);
-    Value::Object(line).to_string()
-}
-
-fn tags(tags: &Tags) -> Option<Value> {
-    let tags = tags.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-    Some(Value::Object(tags.collect())).filter(|tags| *tags != Value::Object(Map::new()))
-}
-
-fn fields(event: &Event) -> Map<String, Value> {
-    match serde_json::to_value(event) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) | Err(_) => unreachable!("an event is written as an object"),
-    }
 }

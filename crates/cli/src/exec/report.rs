@@ -1,139 +1,155 @@
-//! What a run of `spinney exec` came to: what it spent, by agent, and how to look at it.
+//! What a run of `spinney exec` came to, for people and for programs, and how to look at it.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::path::Path;
 
-use serde_json::json;
-use spinney::tree::Look;
-use spinney_kernel::budget::{Amounts, Resource, usd};
-use spinney_kernel::words::{AgentId, Millis, TreeId, grouped};
-use spinney_kernel::world::AgentView;
-use spinney_server::gateway::RefusedRequests;
+use spinney_host::home::ids::TreeInHome;
+use spinney_kernel::budget::{Resource, usd};
+use spinney_kernel::words::{Millis, TreeId};
+use spinney_kernel::world::Halt;
+use spinney_server::exec::{ExecReport, OwnSpending};
+use spinney_view::costs::{CostsBy, Sums};
+use spinney_view::wording::{counted, short_id};
 
+use crate::error_words::of_gateway;
+use crate::exec::notices::raise_command;
 use crate::exit::Exit;
 use crate::hint::{about, command};
-use crate::history::costs::{Costs, Sums};
-use crate::home::ids::short;
-use crate::result::Spent;
+use crate::result::{Failure, Outcome};
 use crate::terminal::out::{self, Unwritten};
-use crate::terminal::wording::counted;
 
 /// Most agents that are listed, the most expensive first.
 const LISTED_MAX: usize = 20;
 
-pub(crate) struct ExecReport<'r> {
-    pub(crate) home: &'r Path,
-    pub(crate) tree: TreeId,
-    pub(crate) look: &'r Look,
-    pub(crate) costs: &'r Costs,
-    /// The cost ceiling of the run.
-    pub(crate) limit: Option<u64>,
-    /// What the program sent to the gateway.
-    pub(crate) requests: u64,
-    /// What the gateway refused of it, or could not pass on.
-    pub(crate) refused: Option<RefusedRequests>,
-    pub(crate) exit: Exit,
-    pub(crate) elapsed_ms: u64,
+/// A report of a tree in a home.
+pub(crate) struct ShownReport<'r> {
+    pub(crate) place: TreeInHome<'r>,
+    pub(crate) report: &'r ExecReport,
+    /// What the last call that was given up at a ceiling lacked.
+    pub(crate) given_up: Option<Halt>,
 }
 
-impl ExecReport<'_> {
+impl ShownReport<'_> {
+    pub(crate) fn write(&self, is_json: bool) -> Result<(), Unwritten> {
+        if is_json {
+            return self.write_json();
+        }
+        self.write_plain();
+        Ok(())
+    }
+
     /// For people, beside the output of the program.
-    pub(crate) fn write_plain(&self) {
-        let spent = self.spent();
-        let of = self.limit.map(|limit| format!(" of {}", usd(limit))).unwrap_or_default();
-        let calls = call_count(&self.costs.total);
-        let tokens = grouped(spent.of(Resource::Tokens));
-        // How it ended, with the reason.
-        let end = match &self.look.end {
-            Some(end) => end.exit.to_string(),
-            None => self.look.state.word().to_owned(),
-        };
+    fn write_plain(&self) {
+        let Self { place: TreeInHome { home, tree }, report, .. } = self;
+        let spent = report.spent();
+        let limit = report.budget.of(Resource::Cost);
+        let of = limit.map(|limit| format!(" of {}", usd(limit))).unwrap_or_default();
+        let costs = report.costs.as_ref();
+        let calls = costs.map(|costs| format!(" · {}", call_count(&costs.total))).unwrap_or_default();
+        let (cost, tokens) = (spent.amount(Resource::Cost), spent.amount(Resource::Tokens));
+        let end = report.end.as_deref().unwrap_or(report.state);
         out::note(&format!(
-            "spinney: {end} after {:#} · spent {}{of} · {calls} · {tokens} tokens",
-            Millis(self.elapsed_ms),
-            usd(spent.of(Resource::Cost)),
+            "spinney: {end} after {:#} · spent {cost}{of}{calls} · {tokens}",
+            Millis(report.elapsed_ms),
         ));
-        if self.requests == 0 && matches!(self.exit, Exit::Completed) {
-            out::note(
-                "spinney: no request came to the gateway: does the program's own configuration name another address?",
-            );
+        if let Some(hint) = report.hint() {
+            out::note(&format!("spinney: {hint}"));
         }
-        if let Some(RefusedRequests { count, last }) = &self.refused {
-            let requests = counted(*count, "request");
-            let which = if *count == 1 { "" } else { ", the last" };
-            let message = last.message.trim_start_matches("spinney: ");
-            out::note(&format!("spinney: {requests} got an error of the gateway{which}: {message}"));
+        self.write_gateway();
+        self.write_agents();
+        if let Some(error) = &report.error {
+            out::complain(&error.message);
+            out::note(&format!("spinney: {}", remedy(home, *tree)));
+            return;
         }
-        let mut agents = self.agents();
-        agents.sort_by_key(|(_, own)| std::cmp::Reverse(own.of(Resource::Cost)));
-        if agents.len() > 1 {
-            for (agent, own) in agents.iter().take(LISTED_MAX) {
-                let (name, cost) = (agent.agent.as_str(), usd(own.of(Resource::Cost)));
-                let calls = call_count(&self.costs.by_agent.of(name));
-                out::note(&format!("spinney:   {name:<28} {cost} · {calls}"));
+        out::note(&format!("spinney: look at it with: {}", about(home, "events", *tree, &[])));
+        let resume = resume(home, *tree);
+        match (Exit::of_run(report.exit), &self.given_up) {
+            (Exit::Halted, Some(halt)) => {
+                let raise = raise_command(self.place, halt.shortfalls());
+                out::note(&format!("spinney: raise the ceiling with: {raise}"));
+                out::note(&format!("spinney: then continue with: {resume}"));
             }
-            if agents.len() > LISTED_MAX {
-                out::note(&format!("spinney:   … and {} more", agents.len() - LISTED_MAX));
+            (Exit::Halted | Exit::Interrupted, _) => {
+                out::note(&format!("spinney: to continue with the same budget: {resume}"));
             }
-        }
-        out::note(&format!("spinney: look at it with: {}", about(self.home, "events", self.tree, &[])));
-        if matches!(self.exit, Exit::Halted | Exit::Interrupted) {
-            let resume = command(self.home, &["exec", "--resume", &short(self.tree)]);
-            out::note(&format!("spinney: go on with the same budget with: {resume}"));
+            _ => {}
         }
     }
 
-    pub(crate) fn write_json(&self) -> Result<(), Unwritten> {
-        let amounts = |spent: &Amounts| serde_json::to_value(Spent(spent)).unwrap_or_default();
-        let agent = |(agent, own): &(&AgentView, Amounts)| {
-            json!({
-                "agent": agent.agent,
-                "parent": agent.parent,
-                "own": amounts(own),
-                "spent": amounts(&agent.spent),
-            })
-        };
-        let agents: Vec<_> = self.agents().iter().map(agent).collect();
-        let refused = self
-            .refused
-            .as_ref()
-            .map(|refused| json!({ "count": refused.count, "last": refused.last.message }));
-        let result = json!({
-            "type": "result",
-            "tree": self.tree,
-            "state": self.look.state.word(),
-            "exit_code": self.exit.code(),
-            "spent": amounts(&self.spent()),
-            "agents": agents,
-            "refused": refused,
-            "elapsed_ms": self.elapsed_ms,
-        });
-        out::json(&result.to_string())
-    }
-
-    fn root(&self) -> Option<&AgentView> {
-        self.look.agents.iter().find(|agent| agent.parent.is_none())
-    }
-
-    fn spent(&self) -> Amounts {
-        self.root().map(|root| root.spent).unwrap_or_default()
-    }
-
-    /// The agents, each with what it spent itself, without those below it.
-    fn agents(&self) -> Vec<(&AgentView, Amounts)> {
-        let mut below: BTreeMap<&AgentId, Amounts> = BTreeMap::new();
-        for agent in &self.look.agents {
-            if let Some(parent) = &agent.parent {
-                let sum = below.entry(parent).or_default();
-                *sum = sum.plus(&agent.spent);
-            }
+    /// What the gateway refused, and what it let through beyond the budget.
+    fn write_gateway(&self) {
+        let ExecReport { gateway, costs, .. } = self.report;
+        let refused = gateway.refused.unexplained(costs.as_ref().map_or(0, |costs| costs.total.count));
+        if let Some(last) = refused.last() {
+            let requests = counted(refused.count(), "request");
+            let which = if refused.count() == 1 { "" } else { ", the last" };
+            let message = of_gateway(last);
+            out::note(&format!("spinney: the gateway refused {requests}{which}: {message}"));
         }
-        let own = |agent: &AgentView| {
-            let below = below.get(&agent.agent).copied().unwrap_or_default();
-            agent.spent.minus(&below)
-        };
-        self.look.agents.iter().map(|agent| (agent, own(agent))).collect()
+        if gateway.capped > 0 {
+            let calls = counted(gateway.capped, "call");
+            out::note(&format!("spinney: {calls} got a smaller output cap to fit the budget"));
+        }
+        for (name, calls) in &gateway.outside_bound {
+            let calls = counted(*calls, "call");
+            out::note(&format!(
+                "spinney: not bounded by the budget: `{name}`, which you allowed, in {calls}"
+            ));
+        }
     }
+
+    fn write_agents(&self) {
+        let mut agents = self.report.own_spending();
+        agents.sort_by_key(|agent| Reverse(agent.own.of(Resource::Cost)));
+        if agents.len() < 2 {
+            return;
+        }
+        for OwnSpending { agent, own } in agents.iter().take(LISTED_MAX) {
+            let (name, cost) = (agent.agent.as_str(), own.amount(Resource::Cost));
+            let costs = self.report.costs.as_ref();
+            let calls = costs.map(|costs| format!(" · {}", call_count(&costs.by(CostsBy::Agent).of(name))));
+            out::note(&format!("spinney:   {name:<28} {cost}{}", calls.unwrap_or_default()));
+        }
+        if agents.len() > LISTED_MAX {
+            out::note(&format!("spinney:   … and {} more", agents.len() - LISTED_MAX));
+        }
+    }
+
+    fn write_json(&self) -> Result<(), Unwritten> {
+        let TreeInHome { home, tree } = self.place;
+        let remedy = remedy(home, tree);
+        let result = line(self.report, Exit::of_run(self.report.exit), Some(&remedy));
+        if let Some(error) = &self.report.error {
+            out::complain(&error.message);
+        }
+        match self.report.requests {
+            Some(_) => out::json_below(&result),
+            // No program wrote anything.
+            None => out::json(&result),
+        }
+    }
+}
+
+fn line(report: &ExecReport, exit: Exit, remedy: Option<&str>) -> String {
+    let line = serde_json::to_string(&report.json(exit.code(), remedy));
+    line.unwrap_or_else(|_| unreachable!("a report can be written"))
+}
+
+fn resume(home: &Path, tree: TreeId) -> String {
+    command(home, &["exec", "--resume", &short_id(tree)])
+}
+
+/// What to do after a failure.
+fn remedy(home: &Path, tree: TreeId) -> String {
+    format!("fix what the message names, then continue with: {}", resume(home, tree))
+}
+
+/// The result of a run that has none, because its program was not started.
+pub(crate) fn write_not_started(home: &Path, error: &anyhow::Error) -> Result<(), Unwritten> {
+    let failure = Failure::Error(error);
+    let outcome = Outcome::without_a_look(home, None, &failure);
+    out::json(&line(&ExecReport::not_started(failure.error()), outcome.exit(), outcome.remedy().as_deref()))
 }
 
 /// How many calls there were, and how many of them got no answer: one that was cut off may have been billed, and is booked

@@ -1,11 +1,12 @@
 //! The signals that end a run of `spinney exec`.
 
 use std::future::pending;
+use std::time::Duration;
 
 use anyhow::Result;
+use spinney_drivers::processes::listen_unless_ignored;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use super::program::listen_unless_ignored;
+use tokio::time::timeout;
 
 /// Ctrl-C; and SIGTERM, a closed terminal and Ctrl-\.
 pub(crate) struct Signals {
@@ -38,6 +39,11 @@ impl Signals {
             () = came(&mut self.hangup) => Asked::Terminated,
             () = came(&mut self.quit) => Asked::Terminated,
         }
+    }
+
+    /// Whether a signal comes within this time.
+    pub(crate) async fn came_within(&mut self, time: Duration) -> bool {
+        timeout(time, self.next()).await.is_ok()
     }
 
     /// One more signal after the end. A closed terminal does not count: the kernel and the shell both tell of it.

@@ -10,12 +10,11 @@ use spinney::bus::Watch;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use crate::args::ColorChoice;
 use crate::events::screen::Style;
-use crate::follow::shown::Display;
 use crate::live::LiveScreen;
+use crate::shown::Display;
 use crate::terminal::out;
-use crate::terminal::{Stream, Terminal};
+use crate::terminal::{ColorChoice, Stream, Terminal};
 
 /// How much of a program's output is taken at once.
 const READ_BYTES: usize = 64 * 1024;

@@ -1,7 +1,5 @@
 //! Follows a tree that runs in this process, until it ends, or until it needs a person and none is present.
 
-pub(crate) mod shown;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,19 +11,21 @@ use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{AgentId, Seq};
 use spinney_kernel::world::{AgentStatus, TreeState};
 
-use self::shown::{Display, Shown};
 use crate::asking::{Asking, Typed};
-use crate::control::Listening;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
-use crate::history::costs::Costs;
-use crate::home::ids::TreeInHome;
-use crate::home::workspaces::WorkspaceWriter;
 use crate::interrupt::Interrupts;
 use crate::live::write_summary;
 use crate::result::{Failure, Outcome, failed, write_questions};
+use crate::shown::{Display, Shown};
 use crate::terminal::out;
+use spinney_host::home::ids::TreeInHome;
+use spinney_host::home::workspaces::WorkspaceWriter;
+use spinney_host::notify::Notifier;
+use spinney_host::trust::tree_marks;
+use spinney_server::control::Listening;
+use spinney_view::costs::Costs;
 
 pub(crate) struct Follow {
     pub(crate) home: Arc<Home>,
@@ -36,13 +36,22 @@ pub(crate) struct Follow {
     /// The last event that an earlier process recorded.
     pub(crate) past: Seq,
     pub(crate) listening: Listening,
+    pub(crate) interrupts: Interrupts,
     pub(crate) display: Display,
+    /// What the user wants to be told of it.
+    pub(crate) notifier: Notifier,
 }
 
 /// Follows a tree and returns the exit code. When it returns, nothing of the tree runs and the home is closed.
-pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
-    let Follow { home, path, tree, style, past, listening, display } = follow;
-    let interrupts = Interrupts::listen(Arc::clone(&home), &path, tree.id())?;
+pub(crate) async fn follow(mut follow: Follow) -> Result<Exit> {
+    let notifier = std::mem::take(&mut follow.notifier);
+    let exit = to_the_end(follow).await;
+    notifier.end().await;
+    exit
+}
+
+async fn to_the_end(follow: Follow) -> Result<Exit> {
+    let Follow { home, path, tree, style, past, listening, interrupts, display, notifier: _ } = follow;
     let server = listening.serve(Arc::clone(&home), tree.clone());
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
     let mut shown = Shown::new(tree.id(), &path, style, past, display);
@@ -51,12 +60,13 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     server.close().await;
     home.shutdown(Shutdown::Stop).await;
     workspaces.end().await;
+    tree_marks::update(&path, home.journal().as_ref(), tree.id());
     let watched = match watched {
         Ok(()) => rest(&mut events, &mut shown).await,
         Err(error) => Err(error),
     };
     shown.erase();
-    let Shown { screen, live } = shown;
+    let Shown { screen, live, .. } = shown;
     let interrupted = interrupts.came();
     interrupts.close().await;
     let journal = home.journal().as_ref();
@@ -83,7 +93,7 @@ pub(crate) async fn follow(follow: Follow) -> Result<Exit> {
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
     match live {
         Some(watched) => {
-            let costs = Costs::read(journal, place.tree);
+            let costs = Costs::read(journal, place.tree).await;
             let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
             write_summary(&outcome, watched.tree(), costs.ok().as_ref(), place, display.terminal)?;
             write_open(&outcome, &look, place)?;

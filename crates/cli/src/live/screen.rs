@@ -6,16 +6,16 @@ use std::time::Duration;
 use rustix::process::Signal as ProcessSignal;
 use spinney::bus::{Seen, TracedEvent};
 use spinney::clock::{Clock, SystemClock};
+use spinney_host::control::StreamedText;
 use spinney_kernel::words::{CallId, Seq, Time, TreeId};
+use spinney_view::live::LiveTree;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::region;
-use super::state::LiveTree;
 use super::view::{Commands, Size, view};
-use crate::control::StreamedText;
 use crate::terminal::Terminal;
 use crate::terminal::out::Unwritten;
+use crate::terminal::region;
 
 /// Pause between two frames: fast for people, cheap for the machine.
 const FRAME: Duration = Duration::from_millis(100);

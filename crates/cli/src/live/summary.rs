@@ -1,25 +1,26 @@
 //! What a person sees when a tree that was watched live is no longer run: the result, who spent what, what failed and
 //! why, the files, and how to look closer.
 
-use spinney_kernel::budget::{Resource, usd};
+use spinney_host::home::ids::TreeInHome;
+use spinney_kernel::budget::Resource;
 use spinney_kernel::words::grouped;
 use spinney_kernel::world::AgentIx;
+use spinney_view::costs::{Costs, CostsBy};
+use spinney_view::live::LiveTree;
+use spinney_view::spent::Spent;
 
-use super::state::LiveTree;
 use crate::exit::Exit;
 use crate::hint::about;
-use crate::history::costs::{Costs, Sums};
-use crate::home::ids::TreeInHome;
-use crate::result::{self, Outcome};
+use crate::result::{self, LABEL_WIDTH, Outcome};
 use crate::terminal::Terminal;
+use crate::terminal::money::MoneyColumn;
 use crate::terminal::out::{self, Unwritten};
-use crate::terminal::paint::{Ink, Row, wrapped};
+use crate::terminal::paint::{Ink, Row, width_of, wrapped};
 use crate::terminal::reflow::reflowed;
 
 /// Agents with their own line.
 const SPENDERS_MAX: usize = 8;
 const FAILURES_MAX: usize = 8;
-const LABEL_WIDTH: usize = 10;
 
 pub(crate) fn write_summary(
     outcome: &Outcome,
@@ -38,13 +39,15 @@ pub(super) fn summary(
     place: TreeInHome<'_>,
     width: Option<usize>,
 ) -> Vec<Row> {
+    // Beside the labels.
+    let room = width.map(|width| width.saturating_sub(LABEL_WIDTH).max(20));
     let failed = failures(tree);
     let mut more = Vec::new();
     if !failed.is_empty() {
         more.push(("trouble", failed.join("\n")));
     }
     if let Some(costs) = costs {
-        more.push(("costs", spenders(costs).join("\n")));
+        more.push(("costs", spenders(costs, room).join("\n")));
     }
     let looks = ["tree", "costs", "events"].map(|verb| about(place.home, verb, place.tree, &[]));
     let ink = match outcome.exit() {
@@ -56,7 +59,7 @@ pub(super) fn summary(
     for (label, text) in outcome.blocks(more, &looks) {
         // A command is never broken: it is there to be copied.
         let is_command = matches!(label, "look" | "go on" | "give up" | "remedy" | "tree");
-        let room = width.filter(|_| !is_command).map(|width| width.saturating_sub(LABEL_WIDTH).max(20));
+        let room = room.filter(|_| !is_command);
         let text = out::inert(text.trim_end());
         let fitted = match room {
             None => text.lines().map(str::to_owned).collect(),
@@ -93,22 +96,58 @@ fn failures(tree: &LiveTree) -> Vec<String> {
     lines
 }
 
-fn spenders(costs: &Costs) -> Vec<String> {
-    let rows = costs.by_agent.rows();
-    let shown: Vec<[String; 3]> = rows
-        .iter()
-        .take(SPENDERS_MAX)
-        .map(|(name, Sums { spent, .. })| {
-            [name.clone(), usd(spent.of(Resource::Cost)), grouped(spent.of(Resource::Tokens))]
-        })
-        .collect();
-    let width = |at: usize| shown.iter().map(|cells| cells[at].len()).max().unwrap_or(0);
-    let [names, costs, tokens] = [0, 1, 2].map(width);
-    let line =
-        |[name, cost, used]: &[String; 3]| format!("{name:<names$}  {cost:>costs$}  {used:>tokens$} tokens");
-    let mut lines: Vec<String> = shown.iter().map(line).collect();
+/// The agents that spent most, and how much of it is presumed: in words where there is room, or else marked.
+fn spenders(costs: &Costs, room: Option<usize>) -> Vec<String> {
+    let by_agent = costs.by(CostsBy::Agent);
+    let rows = by_agent.rows();
+    let shown: Vec<(&str, Spent)> =
+        rows.iter().take(SPENDERS_MAX).map(|(name, sums)| (name.as_str(), sums.booked())).collect();
+    let in_words = spender_lines(&shown, |spent| {
+        let presumed = spent.presumed_first();
+        let presumed =
+            presumed.map(|(resource, amount)| format!("  ({:#} presumed)", resource.amount(amount)));
+        Suffixes { end: presumed.unwrap_or_default(), ..Suffixes::default() }
+    });
+    let fits = |line: &String| room.is_none_or(|room| width_of(line) <= room);
+    let (mut lines, footnote) = if in_words.iter().all(fits) {
+        (in_words, None)
+    } else {
+        let marks = |spent: &Spent| Suffixes {
+            cost: spent.mark(Resource::Cost),
+            tokens: spent.mark(Resource::Tokens),
+            end: String::new(),
+        };
+        (spender_lines(&shown, marks), costs.total.booked().footnote())
+    };
     if rows.len() > SPENDERS_MAX {
         lines.push(format!("and {} more agents", rows.len() - SPENDERS_MAX));
     }
+    lines.extend(footnote);
     lines
+}
+
+/// What follows the numbers of an agent, and its line.
+#[derive(Default)]
+struct Suffixes {
+    cost: &'static str,
+    tokens: &'static str,
+    end: String,
+}
+
+fn spender_lines(shown: &[(&str, Spent)], suffixes: impl Fn(&Spent) -> Suffixes) -> Vec<String> {
+    let money = MoneyColumn::exact(shown.iter().map(|(_, spent)| spent.of(Resource::Cost)));
+    let cells: Vec<[String; 4]> = shown
+        .iter()
+        .map(|(name, spent)| {
+            let Suffixes { cost, tokens, end } = suffixes(spent);
+            let cost = money.show(spent.of(Resource::Cost)) + cost;
+            [(*name).to_owned(), cost, grouped(spent.of(Resource::Tokens)) + tokens, end]
+        })
+        .collect();
+    let width = |at: usize| cells.iter().map(|cells| cells[at].len()).max().unwrap_or(0);
+    let [names, costs, tokens] = [0, 1, 2].map(width);
+    let line = |[name, cost, used, end]: &[String; 4]| {
+        format!("{name:<names$}  {cost:>costs$}  {used:>tokens$} tokens{end}")
+    };
+    cells.iter().map(line).collect()
 }

@@ -13,14 +13,14 @@ use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::report::{Done, Failed, Report};
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, What, decide};
-use spinney_kernel::words::{AgentId, Body, By, CallId, Fault, FaultKind, Seq, Time, TreeId};
+use spinney_kernel::words::{Actor, AgentId, Body, CallId, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::World;
 use spinney_testkit::sim;
+use spinney_view::live::LiveTree;
+use spinney_view::wording::is_hostile;
 
 use super::listing::{dot_lines, json_lines, tree_lines};
-use super::state::LiveTree;
 use super::view::{Commands, Size, view};
-use crate::terminal::out::is_hostile;
 
 const TREE: TreeId = TreeId::new([1; 16]);
 
@@ -54,8 +54,8 @@ impl Stage {
         definition.tools.insert("look".parse().unwrap(), ToolSpec::default());
         let (world, trace) = (World::new(TREE), Trace::default());
         let mut stage = Self { world, trace, live: LiveTree::new(TREE), now: 1_000_000 };
-        let request = Request::Start(Start { definition: Arc::new(definition), goal_tokens: None });
-        stage.input(What::Request { by: By::Person, request: Box::new(request) });
+        let request = Request::Start(Start::new(definition));
+        stage.input(What::Request { by: Actor::PERSON, request: Box::new(request) });
         stage
     }
 
@@ -158,6 +158,35 @@ fn the_view_shows_who_does_what_and_what_it_costs() {
     insta::assert_snapshot!("busy_200", stage.shown(200, 20));
 }
 
+/// Issue 34: the mark of refusals was cut with a long name.
+#[test]
+fn a_long_name_leaves_room_for_what_was_refused() {
+    let mut stage = Stage::new();
+    let id = "somebody-with-a-rather-long-name";
+    let spawn = format!(r#"{{"agent":"researcher","id":"{id}","goal":"Look."}}"#);
+    stage.done("lead", "", &[("spawn_agent", &spawn)]);
+    stage.done(id, "", &[("nope", "{}")]);
+    for width in [60, 80] {
+        let shown = stage.shown(width, 20);
+        let line = shown.lines().find(|line| line.contains("● somebod")).unwrap();
+        assert!(line.contains("… !1 "), "{shown}");
+    }
+}
+
+/// G40 (the live view): sums that are presumed in part are marked, and a line says how much that is.
+#[test]
+fn g40_the_view_says_how_much_is_presumed() {
+    let mut stage = busy();
+    let (call, used) = (stage.call("torch"), Used::Unknown);
+    let fault = Fault { message: "the stream broke off".to_owned(), ..Fault::of(FaultKind::Cut) };
+    stage.input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
+    insta::assert_snapshot!("presumed_60", stage.shown(60, 20));
+    insta::assert_snapshot!("presumed_80", stage.shown(80, 20));
+    insta::assert_snapshot!("presumed_200", stage.shown(200, 20));
+    // A small terminal has it as well.
+    assert!(stage.shown(60, 5).contains("* includes what is presumed: $"), "{}", stage.shown(60, 5));
+}
+
 /// O17 (the root's view): text of a deep agent is shown in that agent's line while it is still streaming, and another
 /// attempt or agent never gets it.
 #[test]
@@ -216,7 +245,7 @@ fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
     let fault = Fault { message: "no such key".to_owned(), ..Fault::of(FaultKind::Auth) };
     stage.input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     insta::assert_snapshot!("failed_80", stage.shown(80, 20));
-    let lines = tree_lines(&stage.live, 100, Time(stage.now));
+    let lines = tree_lines(&stage.live, Some(100), Time(stage.now));
     insta::assert_snapshot!(
         "tree_100",
         lines.iter().map(|row| row.painted(false) + "\n").collect::<String>()
@@ -273,7 +302,7 @@ fn no_random_tree_breaks_the_view() {
                 now,
             );
             assert!(rows.len() <= height, "seed {seed}");
-            for row in rows.iter().chain(&tree_lines(&live, width, now)) {
+            for row in rows.iter().chain(&tree_lines(&live, Some(width), now)) {
                 assert!(row.width() <= width, "seed {seed}: {}", row.text());
                 assert!(!row.text().contains(is_hostile), "seed {seed}: {}", row.text());
             }
@@ -341,7 +370,7 @@ fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
     let stage = Stage::of(&FILE.replace(budget, "budget: { cost_usd: 0.00001, answer_reserve: 0 }"));
     assert!(stage.live.world().halted().is_some());
-    insta::assert_snapshot!("halted_60", stage.shown(60, 20));
+    insta::assert_snapshot!("halted_70", stage.shown(70, 20));
     insta::assert_snapshot!("halted_80", stage.shown(80, 5));
     insta::assert_snapshot!("halted_200", stage.shown(200, 20));
 }

@@ -2,16 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, usd};
 use spinney_kernel::record::ClockKind;
 use spinney_kernel::words::{CallId, Millis, Time, TreeId, grouped};
 use spinney_kernel::world::{AgentIx, Halt, TreeState, World};
+use spinney_view::live::{AgentMark, LiveNotice, LiveTree, NoticeUrgency, TreeLine, lines_within};
+use spinney_view::remedy::SuggestedRaise;
+use spinney_view::spent::Spent;
+use spinney_view::wording::short_id;
 
-use super::doing::{Mark, seconds};
-use super::folding::{Place, places};
-use super::state::{LiveTree, Notice};
+use super::doing::{doing, seconds, sign};
 use crate::hint::{YOUR_ANSWER, about, raise};
-use crate::home::ids::short;
+use crate::terminal::money::MoneyColumn;
 use crate::terminal::out::inert;
 use crate::terminal::paint::{Ink, Row, bar, shortened, tail, width_of};
 
@@ -19,6 +22,10 @@ use crate::terminal::paint::{Ink, Row, bar, shortened, tail, width_of};
 const RAILS_MAX: usize = 8;
 const NOTICES_SHOWN: usize = 4;
 const QUESTIONS_SHOWN: usize = 3;
+/// Whatever an agent does is said in less.
+pub(super) const DOING_UNBOUND: usize = 1_000;
+/// Where nothing is shortened, amounts and bars are as wide as on a terminal of this width.
+pub(super) const WIDTH_UNBOUND: usize = 160;
 /// Below this many lines there is only the head and the tree.
 const HEIGHT_FOR_NOTICES: usize = 12;
 
@@ -53,10 +60,9 @@ impl Commands {
             return;
         }
         let root = world.agents().root().map(|root| world.agents().id(root));
-        self.raise = halt.map(|halt| {
-            let account = Some(&halt.account).filter(|account| Some(*account) != root);
-            (halt.clone(), raise(&self.home, self.tree, account, &halt.short))
-        });
+        let place = TreeInHome { home: &self.home, tree: self.tree };
+        self.raise =
+            halt.map(|halt| (halt.clone(), raise(place, root, &SuggestedRaise::all(halt.shortfalls()))));
     }
 
     fn answer(&self, number: &str) -> String {
@@ -80,13 +86,14 @@ pub(crate) fn view(
     let prompt = prompt.filter(|_| size.height > 0);
     size.height -= usize::from(prompt.is_some());
     let mut lines = vec![head(tree, now), budget(tree, width)];
+    lines.extend(presumed(tree));
     lines.extend(halt(commands, width));
     lines.extend(steps(tree));
     let below = below(tree, commands, prompt.map(|(question, _)| *question), size);
     let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
     lines.push(Row::new());
     let columns = Columns::of(width);
-    lines.extend(places(tree, room).iter().map(|place| line(tree, place, columns, now)));
+    lines.extend(lines_within(tree, room).iter().map(|place| line(tree, place, columns, now)));
     lines.extend(below);
     lines.truncate(size.height);
     lines.extend(prompt.map(|(_, typed)| typed_line(typed, width)));
@@ -117,7 +124,7 @@ pub(crate) fn shows_command(command: &str, width: usize) -> bool {
 
 /// The name, the state and the time.
 pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
-    let state = tree.world.state();
+    let state = tree.world().state();
     let ink = match state {
         TreeState::Running | TreeState::New => Ink::Good,
         TreeState::Waiting | TreeState::Paused | TreeState::Suspended => Ink::Warn,
@@ -126,14 +133,14 @@ pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
     };
     let until = if state.is_over() { tree.last } else { now.max(tree.last) };
     let mut head = Row::of(Ink::Strong, &tree.name)
-        .with(Ink::Dim, &format!(" · {} · ", short(tree.world.tree())))
+        .with(Ink::Dim, &format!(" · {} · ", short_id(tree.world().tree())))
         .with(ink, state.word())
         .with(Ink::Dim, &format!(" · {:#}", Millis(until.0.saturating_sub(tree.started.0))));
-    let root = tree.world.agents().root();
-    let clock = root.and_then(|root| tree.world.clock(root, ClockKind::Timeout));
+    let root = tree.world().agents().root();
+    let clock = root.and_then(|root| tree.world().clock(root, ClockKind::Timeout));
     if let Some(clock) = clock.filter(|_| !state.is_over()) {
         let left = clock.left_at(now);
-        let still = if clock.is_running() { "" } else { ", standing still" };
+        let still = if clock.is_running() { "" } else { " (clock stopped)" };
         let ink = if left.saturating_mul(10) < clock.given_ms { Ink::Warn } else { Ink::Dim };
         head.push(ink, &format!(" · {} left{still}", seconds(left)));
     }
@@ -143,14 +150,14 @@ pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
 }
 
 pub(super) fn living(tree: &LiveTree) -> usize {
-    let agents = tree.world.agents();
+    let agents = tree.world().agents();
     agents.all().filter(|ix| agents.living(*ix).is_some()).count()
 }
 
 /// What the whole tree has spent, with a bar for each ceiling.
 pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
-    let Some(root) = tree.world.agents().root() else { return Row::new() };
-    let account = account(tree, root);
+    let Some(root) = tree.world().agents().root() else { return Row::new() };
+    let (account, money) = (account(tree, root), money(tree));
     let bar_width = (width / 10).clamp(5, 16);
     let mut row = Row::new();
     for resource in [Resource::Cost, Resource::Tokens, Resource::Steps] {
@@ -160,12 +167,13 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
             row.push(Ink::Dim, "   ");
         }
         let shown = match resource {
-            Resource::Cost => money(spent),
+            Resource::Cost => money.show(spent),
             Resource::Tokens | Resource::Steps | Resource::ToolCalls | Resource::Retries => grouped(spent),
         };
         row.push(Ink::Plain, &shown);
+        row.push(Ink::Warn, account.spent.mark(resource));
         if let Some(limit) = limit {
-            let shown = if resource == Resource::Cost { money(limit) } else { grouped(limit) };
+            let shown = if resource == Resource::Cost { usd(limit) } else { grouped(limit) };
             row.push(Ink::Dim, &format!(" of {shown}"));
         }
         if resource != Resource::Cost {
@@ -180,6 +188,12 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
         }
     }
     row
+}
+
+/// How much of what the whole tree has spent is presumed, if any. Lines with such a part are marked.
+pub(super) fn presumed(tree: &LiveTree) -> Option<Row> {
+    let root = tree.world().agents().root()?;
+    Some(Row::of(Ink::Warn, &account(tree, root).spent.footnote()?))
 }
 
 /// The steps of a pipeline, if there is one.
@@ -222,6 +236,20 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// As wide as these lines need them.
+    pub(super) fn unbound(tree: &LiveTree, places: &[TreeLine], now: Time) -> Self {
+        let agents = || {
+            places.iter().filter_map(|place| match place {
+                TreeLine::Agent { ix, rails } => Some((*ix, rails)),
+                TreeLine::Hidden { .. } => None,
+            })
+        };
+        let name = agents().map(|(ix, rails)| name(tree, ix, rails, usize::MAX).width()).max();
+        let doing = agents().map(|(ix, _)| doing(tree, ix, now, DOING_UNBOUND).width()).max();
+        let (name, doing) = (name.unwrap_or_default(), doing.unwrap_or_default());
+        Self { name, doing, ..Self::of(WIDTH_UNBOUND) }
+    }
+
     pub(super) fn of(width: usize) -> Self {
         let name = (width / 4).clamp(14, 36);
         let (cost, bar) = match width {
@@ -234,12 +262,17 @@ impl Columns {
         let rest = cost + bar + 3 + tokens.map_or(0, |tokens| tokens + bar + 3);
         Self { name, doing: width.saturating_sub(name + 1 + rest).max(8), cost, bar, tokens }
     }
+
+    pub(super) fn width(self) -> usize {
+        let Self { name, doing, cost, bar, tokens } = self;
+        name + 1 + doing + cost + bar + 3 + tokens.map_or(0, |tokens| tokens + bar + 3)
+    }
 }
 
-pub(super) fn line(tree: &LiveTree, place: &Place, columns: Columns, now: Time) -> Row {
+pub(super) fn line(tree: &LiveTree, place: &TreeLine, columns: Columns, now: Time) -> Row {
     match place {
-        Place::Agent { ix, rails } => agent_line(tree, *ix, rails, columns, now),
-        Place::Hidden { rails, count, by_mark } => {
+        TreeLine::Agent { ix, rails } => agent_line(tree, *ix, rails, columns, now),
+        TreeLine::Hidden { rails, count, by_mark } => {
             let marks = by_mark.iter().map(|(mark, count)| format!("{count} {}", mark.word()));
             let marks: Vec<String> = marks.collect();
             Row::of(Ink::Dim, &drawn(rails)).with(Ink::Dim, &format!("… {count} more: {}", marks.join(", ")))
@@ -248,42 +281,50 @@ pub(super) fn line(tree: &LiveTree, place: &Place, columns: Columns, now: Time) 
 }
 
 fn agent_line(tree: &LiveTree, ix: AgentIx, rails: &[bool], columns: Columns, now: Time) -> Row {
-    let agents = tree.world.agents();
+    let mut row = name(tree, ix, rails, columns.name).padded(columns.name + 1);
+    row.append(doing(tree, ix, now, columns.doing));
+    row = row.padded(columns.name + 1 + columns.doing);
+    row.append(spending(&account(tree, ix), money(tree), columns));
+    row
+}
+
+/// Where an agent is in the tree, how it is, its id and its role or step, in at most this many columns. How often it was
+/// refused something is not cut.
+fn name(tree: &LiveTree, ix: AgentIx, rails: &[bool], width: usize) -> Row {
+    let agents = tree.world().agents();
     let mark = tree.mark(ix);
-    let (sign, ink) = mark.sign();
+    let (sign, ink) = sign(mark);
     let (id, note) = (agents.id(ix), tree.agents.get(&ix));
     let role = agents.living(ix).map_or_else(
         || agents.ended(ix).map_or("", |ended| ended.role.as_str()),
         |agent| agent.charter.role.as_str(),
     );
     let mut row = Row::of(Ink::Dim, &drawn(rails)).with(ink, sign).with(Ink::Plain, " ");
-    let is_over = matches!(mark, Mark::Completed | Mark::Cancelled);
+    let is_over = matches!(mark, AgentMark::Completed | AgentMark::Cancelled);
     row.push(if is_over { Ink::Dim } else { Ink::Name }, id.as_str());
     let more = note.and_then(|note| note.step.as_deref()).filter(|step| !id.as_str().starts_with(*step));
     let more = more.unwrap_or(if id.as_str().starts_with(role) { "" } else { role });
     if !more.is_empty() {
         row.push(Ink::Dim, &format!(" {more}"));
     }
-    if let Some(refusals) = note.map(|note| note.refusals).filter(|refusals| *refusals > 0) {
-        row.push(Ink::Warn, &format!(" !{refusals}"));
-    }
-    row = row.cut(columns.name).padded(columns.name + 1);
-    row.append(tree.doing(ix, now, columns.doing));
-    row = row.padded(columns.name + 1 + columns.doing);
-    row.append(spending(&account(tree, ix), columns));
+    let refusals = note.map(|note| note.refusals).filter(|refusals| *refusals > 0);
+    let refused = refusals.map_or_else(Row::new, |count| Row::of(Ink::Warn, &format!(" !{count}")));
+    row = row.cut(width.saturating_sub(refused.width()));
+    row.append(refused);
     row
 }
 
 /// What an agent and everything below it spent of what they may.
-fn spending(account: &Account, columns: Columns) -> Row {
+fn spending(account: &Account, money: MoneyColumn, columns: Columns) -> Row {
     let mut row = Row::new();
     for (resource, width) in [(Resource::Cost, Some(columns.cost)), (Resource::Tokens, columns.tokens)] {
         let Some(width) = width else { continue };
         let limit = account.own_limit.and_then(|limit| limit.of(resource));
         let spent = account.spent.of(resource);
-        let show = |amount| if resource == Resource::Cost { money(amount) } else { grouped(amount) };
-        let alone = show(spent);
-        let both = limit.map(|limit| format!("{alone} of {}", show(limit)));
+        let is_cost = resource == Resource::Cost;
+        let alone = if is_cost { money.show(spent) } else { grouped(spent) } + account.spent.mark(resource);
+        let most = |limit| if is_cost { usd(limit) } else { grouped(limit) };
+        let both = limit.map(|limit| format!("{alone} of {}", most(limit)));
         let text = both.filter(|both| width_of(both) <= width).unwrap_or(alone);
         let text = shortened(&text, width);
         row.push(Ink::Plain, &" ".repeat((width + 2).saturating_sub(width_of(&text))));
@@ -297,13 +338,10 @@ fn spending(account: &Account, columns: Columns) -> Row {
     row
 }
 
-/// Dollars in a column: four decimals, or as many as the first digit needs.
-pub(super) fn money(nanos: u64) -> String {
-    let exact = usd(nanos);
-    let Some((whole, decimals)) = exact.split_once('.') else { return exact };
-    let first = decimals.find(|c| c != '0').map_or(0, |at| at + 2);
-    let kept = if whole == "$0" { first.max(4) } else { 2 }.min(decimals.len());
-    format!("{whole}.{}", &decimals[..kept])
+/// How the amounts of a tree are shown. The root has the largest.
+pub(super) fn money(tree: &LiveTree) -> MoneyColumn {
+    let root = tree.world().agents().root().map(|root| account(tree, root).spent);
+    MoneyColumn::rounded(root.map_or(0, |spent| spent.of(Resource::Cost)))
 }
 
 /// The lines that lead to an agent.
@@ -323,7 +361,7 @@ fn drawn(rails: &[bool]) -> String {
 }
 
 struct Account {
-    spent: Amounts,
+    spent: Spent,
     held: Amounts,
     limit: Option<Ceilings>,
     /// Ceilings that were given to it, and not derived from those above.
@@ -332,10 +370,10 @@ struct Account {
 }
 
 fn account(tree: &LiveTree, ix: AgentIx) -> Account {
-    let agents = tree.world.agents();
+    let agents = tree.world().agents();
     match (agents.living(ix), agents.ended(ix)) {
         (Some(agent), _) => {
-            let account = tree.world.ledger().account(agent.account);
+            let account = tree.world().ledger().account(agent.account);
             let limit = account.terms.limit;
             let own = Resource::ALL.into_iter().filter(|resource| !account.terms.inherited.has(*resource));
             let own = own.fold(Ceilings::NONE, |own, resource| match limit.of(resource) {
@@ -343,7 +381,7 @@ fn account(tree: &LiveTree, ix: AgentIx) -> Account {
                 None => own,
             });
             Account {
-                spent: account.spent,
+                spent: Spent { all: account.spent, presumed: *account.presumed },
                 held: account.held,
                 limit: Some(limit),
                 own_limit: Some(own),
@@ -351,10 +389,12 @@ fn account(tree: &LiveTree, ix: AgentIx) -> Account {
             }
         }
         (None, Some(ended)) => {
-            Account { spent: ended.spent, held: Amounts::ZERO, limit: None, own_limit: None, is_over: true }
+            let spent = Spent { all: ended.spent, presumed: *ended.presumed };
+            Account { spent, held: Amounts::ZERO, limit: None, own_limit: None, is_over: true }
         }
         (None, None) => {
-            Account { spent: Amounts::ZERO, held: Amounts::ZERO, limit: None, own_limit: None, is_over: true }
+            let (spent, held) = (Spent::default(), Amounts::ZERO);
+            Account { spent, held, limit: None, own_limit: None, is_over: true }
         }
     }
 }
@@ -391,7 +431,12 @@ fn below(tree: &LiveTree, commands: &Commands, asked_here: Option<CallId>, size:
     lines
 }
 
-fn notice_line(tree: &LiveTree, Notice { at, who, text, ink, count }: &Notice) -> Row {
+fn notice_line(tree: &LiveTree, LiveNotice { at, who, text, urgency, count }: &LiveNotice) -> Row {
+    let ink = match urgency {
+        NoticeUrgency::Failure => Ink::Bad,
+        NoticeUrgency::Warning => Ink::Warn,
+        NoticeUrgency::Information => Ink::Plain,
+    };
     let since = Millis(at.0.saturating_sub(tree.started.0));
     let mut row = Row::of(Ink::Dim, &format!("{since:>#7} "));
     if let Some(who) = who {
@@ -400,5 +445,5 @@ fn notice_line(tree: &LiveTree, Notice { at, who, text, ink, count }: &Notice) -
     if *count > 1 {
         row.push(Ink::Dim, &format!("(and {} before) ", count - 1));
     }
-    row.with(*ink, text)
+    row.with(ink, text)
 }

@@ -1,43 +1,13 @@
-//! A line that a person types while other output goes on. The terminal gives us each key, and shows none itself: what is
-//! typed is part of the live view, so that drawing does not destroy it. Ctrl-C is a signal as ever.
-//!
-//! The mode of the terminal is changed only while a question is open, and put back however we end, except by a kill.
+//! A line that a person types while other output goes on. What is typed is part of the live view, so that drawing does not
+//! destroy it.
 
-use std::io::{self, PipeReader, PipeWriter, stdin};
+use std::io;
 use std::mem::take;
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::getpgrp;
-use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
-};
-use tokio::sync::mpsc;
+use super::key_reader::KeyReader;
 
 /// Longer lines are not typed.
 const LINE_BYTES_MAX: usize = 16 * 1024;
-/// How much is read at once, and how many reads wait.
-const READ_BYTES: usize = 1_024;
-const READS_MAX: usize = 64;
-
-/// The mode to put back. There is one terminal for the whole process.
-static MODE_BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-
-/// Puts the terminal's mode back before the process ends at once. Waits for nobody.
-pub(crate) fn restore_at_once() {
-    if let Ok(mut before) = MODE_BEFORE.try_lock() {
-        put_back(&mut before);
-    }
-}
-
-fn put_back(before: &mut Option<Termios>) {
-    if let Some(before) = before.take() {
-        // A terminal that is gone has no mode.
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
-    }
-}
 
 /// What came of the keys that were pressed.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,37 +20,20 @@ pub(crate) enum Pressed {
 }
 
 pub(crate) struct Keyboard {
-    keys: mpsc::Receiver<Vec<u8>>,
+    reader: KeyReader,
     line: TypedLine,
-    /// Closed to end the thread.
-    stop: Option<PipeWriter>,
-    reader: Option<JoinHandle<()>>,
 }
 
 impl Keyboard {
-    /// Takes the keyboard. `None` while it belongs to others: a process in the background must not touch it. What was typed
-    /// before is dropped, because it cannot be meant for what is asked now.
+    /// Takes the keyboard. `None` while it belongs to others.
     pub(crate) fn begin() -> io::Result<Option<Self>> {
-        if tcgetpgrp(stdin())? != getpgrp() {
-            return Ok(None);
-        }
-        let before = tcgetattr(stdin())?;
-        tcsetattr(stdin(), OptionalActions::Flush, &key_by_key(before.clone()))?;
-        MODE_BEFORE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(before);
-        let (is_stopped, stop) = io::pipe()?;
-        let (send, keys) = mpsc::channel(READS_MAX);
-        let reader = thread::Builder::new().name("keys".to_owned());
-        let reader = reader.spawn(move || read_keys(&is_stopped, &send))?;
-        Ok(Some(Self { keys, line: TypedLine::default(), stop: Some(stop), reader: Some(reader) }))
+        let reader = KeyReader::begin()?;
+        Ok(reader.map(|reader| Self { reader, line: TypedLine::default() }))
     }
 
-    /// Sets the mode again, if somebody else has changed it: a shell does when it stops and continues a job.
+    /// Sets the terminal's mode again if it was changed.
     pub(crate) fn keep(&self) -> io::Result<()> {
-        let mode = tcgetattr(stdin())?;
-        if mode.local_modes.contains(LocalModes::ICANON) && tcgetpgrp(stdin())? == getpgrp() {
-            tcsetattr(stdin(), OptionalActions::Now, &key_by_key(mode))?;
-        }
-        Ok(())
+        self.reader.keep()
     }
 
     /// What is typed so far.
@@ -89,64 +42,13 @@ impl Keyboard {
     }
 
     pub(crate) async fn next(&mut self) -> Pressed {
-        while let Some(bytes) = self.keys.recv().await {
+        while let Some(bytes) = self.reader.next().await {
             if let Some(pressed) = self.line.press(&bytes) {
                 return pressed;
             }
         }
         Pressed::Ended
     }
-}
-
-impl Drop for Keyboard {
-    fn drop(&mut self) {
-        self.keys.close();
-        drop(self.stop.take());
-        // It waits for nothing else.
-        if let Some(reader) = self.reader.take() {
-            let _ = reader.join();
-        }
-        put_back(&mut MODE_BEFORE.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-/// Reads until it is stopped, or the terminal is gone.
-fn read_keys(is_stopped: &PipeReader, send: &mpsc::Sender<Vec<u8>>) {
-    let input = stdin();
-    loop {
-        let mut ready = [PollFd::new(&input, PollFlags::IN), PollFd::new(is_stopped, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(_) => return,
-        }
-        let [keys, stopped] = ready.map(|ready| ready.revents());
-        if !stopped.is_empty() {
-            return;
-        }
-        let mut bytes = vec![0; READ_BYTES];
-        match rustix::io::read(&input, bytes.as_mut_slice()) {
-            Ok(0) if keys.intersects(PollFlags::HUP | PollFlags::ERR) => return,
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(count) => {
-                bytes.truncate(count);
-                if send.blocking_send(bytes).is_err() {
-                    return;
-                }
-            }
-            Err(_) => return,
-        }
-    }
-}
-
-/// Each key at once, unseen. Signals stay, but for the one that ends us without a word.
-fn key_by_key(mut mode: Termios) -> Termios {
-    mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-    mode.input_modes |= InputModes::ICRNL;
-    mode.special_codes[SpecialCodeIndex::VMIN] = 0;
-    mode.special_codes[SpecialCodeIndex::VTIME] = 0;
-    mode.special_codes[SpecialCodeIndex::VQUIT] = 0;
-    mode
 }
 
 /// The line, and the keys that are not complete.

@@ -1,18 +1,33 @@
 //! What standard output and standard error are: a terminal or not, how large, and whether it gets colours.
 
+pub(crate) mod key_reader;
 pub(crate) mod keyboard;
+pub(crate) mod keys;
+pub(crate) mod mode;
+pub(crate) mod money;
 pub(crate) mod out;
 pub(crate) mod paint;
+pub(crate) mod question;
+pub(crate) mod reader;
 pub(crate) mod reflow;
+pub(crate) mod region;
+pub(crate) mod state_ink;
 pub(crate) mod table;
-pub(crate) mod wording;
 
 use std::io::{self, IsTerminal, Write as _, stderr, stdout};
 use std::os::fd::AsFd;
 
+use clap::ValueEnum;
 use rustix::termios::tcgetwinsize;
 
-use crate::args::ColorChoice;
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
 
 /// Below this, text is wrapped as if there were more room.
 const WIDTH_MIN: usize = 40;

@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use spinney_view::wording::is_hostile;
+
 use super::paint::{Ink, Row, width_of, wrapped};
-use crate::live;
+use super::region;
 use crate::terminal::{self, Stream, Terminal};
 
 /// Bytes of several rows that are written together.
@@ -36,27 +38,6 @@ impl std::error::Error for Unwritten {}
 impl From<io::Error> for Unwritten {
     fn from(error: io::Error) -> Self {
         Self(error)
-    }
-}
-
-/// Whether a terminal would act on this character, reorder others by it, or show nothing for it.
-pub(crate) const fn is_hostile(c: char) -> bool {
-    match c {
-        // Used by our own lines.
-        '\n' | '\t' => false,
-        // Control characters of ASCII and Latin-1: includes escape, delete, and both forms of CSI and OSC.
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Marks, overrides and isolates that reorder text.
-        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Line and paragraph separators.
-        | '\u{2028}' | '\u{2029}'
-        // Zero width or invisible. Joined emoji and some scripts use two of them, but seeing everything matters more.
-        | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        // Tags, and other invisible characters of their plane.
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
     }
 }
 
@@ -154,18 +135,26 @@ pub(crate) fn lines_above(text: &str, stream: Stream) -> Result<(), Unwritten> {
         lines += &inert(line);
         lines.push('\n');
     }
-    Ok(live::above(|| stream.write(lines.as_bytes()))?)
+    Ok(region::above(|| stream.write(lines.as_bytes()))?)
 }
 
 /// Writes one line of JSON to standard output, unbuffered. Its value does not change: hostile characters occur only
 /// in strings, where JSON has escapes for them.
 pub(crate) fn json(text: &str) -> Result<(), Unwritten> {
-    let escaped = escaped(text, |escaped, c| {
+    write_line(&json_escaped(text))
+}
+
+/// The same below the output of a program, whose last line may have no end.
+pub(crate) fn json_below(text: &str) -> Result<(), Unwritten> {
+    write_line(&format!("\n{}", json_escaped(text)))
+}
+
+fn json_escaped(text: &str) -> Cow<'_, str> {
+    escaped(text, |escaped, c| {
         for unit in c.encode_utf16(&mut [0; 2]) {
             let _ = write!(escaped, "\\u{unit:04x}");
         }
-    });
-    write_line(&escaped)
+    })
 }
 
 fn write_line(text: &str) -> Result<(), Unwritten> {
@@ -176,9 +165,17 @@ fn write_line(text: &str) -> Result<(), Unwritten> {
 
 /// Writes a line to standard error. A failure is ignored: there is no other place to report it.
 pub(crate) fn note(text: &str) {
-    live::above(|| {
+    region::above(|| {
         let _ = writeln!(io::stderr().lock(), "{}", fitted(&inert(text), terminal::width_of_errors()));
     });
+}
+
+/// Begins a line below the output of a program, whose last line may have no end, if standard error is a terminal: in a file
+/// the two are not one text.
+pub(crate) fn below_a_program() {
+    if terminal::width_of_errors().is_some() {
+        note("");
+    }
 }
 
 /// Writes an error to standard error. Further lines are indented, so that a name with a line break cannot imitate
@@ -203,7 +200,7 @@ pub(crate) fn prompt(question: &str) {
 /// Writes a question above a live view.
 pub(crate) fn question_above(question: &str, stream: Stream) -> Result<(), Unwritten> {
     let question = fitted_question(&inert(question), Some(stream.size().0)) + "\n";
-    Ok(live::above(|| stream.write(question.as_bytes()))?)
+    Ok(region::above(|| stream.write(question.as_bytes()))?)
 }
 
 /// Indented lines are values to approve: broken into lines of our own, one value could look like two.

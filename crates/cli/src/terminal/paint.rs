@@ -283,15 +283,21 @@ fn is_command(text: &str) -> bool {
     text.trim_start_matches('`').starts_with("spinney ")
 }
 
+/// A cell of a bar that is not full, by eighths.
+const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
 /// How much of a whole is used, as a bar of `width` columns. The part that is only held is lighter.
 pub(crate) fn bar(spent: u64, held: u64, limit: u64, width: usize) -> Row {
     let limit = limit.max(1);
-    let columns = |amount: u64| {
-        let columns = u128::from(amount.min(limit)) * width as u128 / u128::from(limit);
-        usize::try_from(columns).unwrap_or(width)
+    let eighths = |amount: u64| {
+        let eighths = u128::from(amount.min(limit)) * 8 * width as u128 / u128::from(limit);
+        usize::try_from(eighths).unwrap_or(8 * width)
     };
-    let full = if spent > 0 { columns(spent).max(1) } else { 0 };
-    let to_come = columns(spent.saturating_add(held)).max(full) - full;
+    // Whatever is used can be seen.
+    let used = eighths(spent).max(usize::from(spent > 0));
+    let (full, part) = (used / 8, PARTS[used % 8]);
+    let begun = full + usize::from(!part.is_empty());
+    let to_come = (eighths(spent.saturating_add(held)) / 8).max(begun) - begun;
     let ink = if spent >= limit {
         Ink::Bad
     } else if u128::from(spent) * 10 >= u128::from(limit) * 8 {
@@ -301,8 +307,9 @@ pub(crate) fn bar(spent: u64, held: u64, limit: u64, width: usize) -> Row {
     };
     Row::new()
         .with(ink, &"█".repeat(full))
+        .with(ink, part)
         .with(Ink::Dim, &"▒".repeat(to_come))
-        .with(Ink::Dim, &"░".repeat(width.saturating_sub(full + to_come)))
+        .with(Ink::Dim, &"░".repeat(width.saturating_sub(begun + to_come)))
 }
 
 #[cfg(test)]
@@ -353,8 +360,11 @@ mod tests {
     #[test]
     fn a_bar_shows_what_is_spent_and_what_is_held() {
         let shown = |spent, held| bar(spent, held, 100, 10).text();
-        assert_eq!([shown(0, 0), shown(1, 0), shown(50, 20)], ["░░░░░░░░░░", "█░░░░░░░░░", "█████▒▒░░░"]);
+        assert_eq!([shown(0, 0), shown(1, 0), shown(50, 20)], ["░░░░░░░░░░", "▏░░░░░░░░░", "█████▒▒░░░"]);
+        assert_eq!([shown(8, 20), shown(57, 0), shown(99, 1)], ["▊▒░░░░░░░░", "█████▋░░░░", "█████████▉"]);
         assert_eq!([shown(100, 0), shown(150, 90)], ["██████████", "██████████"]);
         assert_eq!(bar(1, 1, 0, 4).text(), "████");
+        // Issue 34: a full cell at 0.2 %.
+        assert_eq!(bar(2, 0, 1_000, 8).text(), "▏░░░░░░░");
     }
 }

@@ -92,7 +92,9 @@ fn marker(text: &str) -> Option<usize> {
 /// Words, and nothing that code, records or aligned columns have.
 fn is_prose(text: &str) -> bool {
     let begins = text.starts_with(|c: char| c.is_alphabetic() || "\"'`(*_[“‘„«".contains(c));
-    begins && !text.trim_end().contains("  ") && !text.contains(['{', '}', '=', ';', '\\', '\t'])
+    let text = text.trim_end();
+    // Prose has semicolons within a line, statements at its end.
+    begins && !text.contains("  ") && !text.contains(['{', '}', '=', '\\', '\t']) && !text.ends_with(';')
 }
 
 /// Whether a line belongs to the paragraph or the item before it.
@@ -160,6 +162,13 @@ mod tests {
         assert_eq!(reflowed(wanted, 40)[0], "Dear reader,");
         let hard = "This line is as wide as the next one is.  \nThis line is as wide as the one before.";
         assert_eq!(reflowed(hard, 30)[2], "This line is as wide as the");
+        // Issue 34: a semicolon in a sentence made its line one of code.
+        let semicolon =
+            "What is said of the others is partial if time is what\nhurts; the report says so, too.";
+        assert_eq!(
+            reflowed(semicolon, 40),
+            ["What is said of the others is partial if", "time is what hurts; the report says so,", "too."]
+        );
     }
 
     #[test]

@@ -22,15 +22,17 @@ pub(crate) struct Column {
     shrinks: bool,
     /// Columns with higher numbers are left out first; 0 stays.
     expendable: u8,
+    /// Whether it is left out if all its cells are empty.
+    unless_empty: bool,
 }
 
 impl Column {
     pub(crate) const fn left(title: &'static str) -> Self {
-        Self { title, align: Align::Left, shrinks: false, expendable: 0 }
+        Self { title, align: Align::Left, shrinks: false, expendable: 0, unless_empty: false }
     }
 
     pub(crate) const fn right(title: &'static str) -> Self {
-        Self { title, align: Align::Right, shrinks: false, expendable: 0 }
+        Self { title, align: Align::Right, shrinks: false, expendable: 0, unless_empty: false }
     }
 
     pub(crate) const fn shrinking(mut self) -> Self {
@@ -40,6 +42,11 @@ impl Column {
 
     pub(crate) const fn expendable(mut self, rank: u8) -> Self {
         self.expendable = rank;
+        self
+    }
+
+    pub(crate) const fn unless_empty(mut self) -> Self {
+        self.unless_empty = true;
         self
     }
 }
@@ -98,7 +105,8 @@ impl Table {
     fn widths(&self, most: Option<usize>) -> Vec<Option<usize>> {
         let natural = self.columns.iter().enumerate().map(|(at, column)| {
             let cells = self.rows.iter().map(|row| row.get(at).map_or(0, Row::width));
-            Some(cells.max().unwrap_or(0).max(width_of(column.title)))
+            let widest = cells.max().unwrap_or(0);
+            (widest > 0 || !column.unless_empty).then(|| widest.max(width_of(column.title)))
         });
         let mut widths: Vec<Option<usize>> = natural.collect();
         let Some(most) = most else { return widths };

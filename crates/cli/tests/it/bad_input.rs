@@ -9,7 +9,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
-use spinney_kernel::words::By;
+use spinney_kernel::words::Actor;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 
@@ -50,7 +50,7 @@ fn files_that_cannot_be_read_are_named() {
     std::fs::write(stage.folder().join("bytes.yaml"), [b'n', 0xff, 0xfe]).unwrap();
     insta::assert_snapshot!(refused(&stage, &["run", "bytes.yaml"]), @"spinney: cannot read bytes.yaml: it is not UTF-8 at byte 1");
     std::fs::write(stage.folder().join("huge.yaml"), vec![b'#'; 17 * 1024 * 1024]).unwrap();
-    insta::assert_snapshot!(refused(&stage, &["run", "huge.yaml"]), @"spinney: cannot read huge.yaml: it has 17825792 bytes, more than 16777216");
+    insta::assert_snapshot!(refused(&stage, &["run", "huge.yaml"]), @"spinney: cannot read huge.yaml: it has more than 16777216 bytes");
 }
 
 #[test]
@@ -105,7 +105,7 @@ struct Boastful(Used);
 impl Model for Boastful {
     fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let used = self.0;
-        Box::pin(async move { Ok(ModelAnswer { used, ..ModelAnswer::said("done") }) })
+        Box::pin(async move { Ok(ModelAnswer::said("done").with_used(used)) })
     }
 
     fn tokens(&self, text: &str) -> u64 {
@@ -201,7 +201,7 @@ async fn reported(used: Used, amount: u64) {
         let raise = Raise { agent: "root".parse().unwrap(), add: absurd, add_ms: 0 };
         assert!(tree.raise(raise).await.unwrap_err().to_string().contains(&amount.to_string()));
         let charge = Charge { agent: "root".parse().unwrap(), amounts: absurd, note: String::new() };
-        let charged = tree.request(By::Person, Request::Charge(charge)).await;
+        let charged = tree.request(Actor::PERSON, Request::Charge(charge)).await;
         assert!(charged.unwrap_err().to_string().contains(&amount.to_string()));
     }
     assert_eq!(tree.look().await.unwrap().seq, seq, "nothing changed");
@@ -213,4 +213,39 @@ async fn reported(used: Used, amount: u64) {
     // What was held: its output cap of 100 tokens at $0.001 each.
     assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
     assert!(look.agents[0].overrun.is_zero());
+}
+
+/// Issue 34: a variable that is set to nothing is named, and so is what an amount must be.
+#[test]
+fn values_of_the_command_line_say_what_to_write() {
+    let stage = Stage::new();
+    let none = stage.play_in(&["ps"], &[("SPINNEY_HOME", "")]).end();
+    insta::assert_snapshot!(none.err, @"
+    error: invalid value '' for '--home <DIR>': it is empty: name a folder, or unset SPINNEY_HOME
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(refused(&stage, &["budget", "last", "--add-usd", "-1"]), @"
+    error: invalid value '-1' for '--add-usd <USD>': `-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals
+
+    For more information, try '--help'.
+    ");
+}
+
+/// Issue 34: a script that cannot be read may have the tool, so only the script is reported.
+#[test]
+fn a_script_that_cannot_be_read_brings_no_other_error() {
+    let stage = Stage::new();
+    let tree = stage.tree("echo", "rules: [ { say: hi, think_ms: .inf } ]\ntools: { echo: { say: x } }");
+    let told = refused(&stage, &["run", &tree]);
+    assert!(told.contains("tree.script.yaml:1:") && !told.contains("unknown tool"), "{told}");
+}
+
+/// Issue 34: with `--json` there is a line for every file.
+#[test]
+fn a_check_of_a_file_that_cannot_be_read_is_a_line_of_json() {
+    let stage = Stage::new();
+    let checked = stage.spinney(&["check", "--json", "nowhere.yaml"]);
+    assert_eq!(checked.code, Some(2));
+    insta::assert_snapshot!(checked.out, @r#"{"type":"check","file":"nowhere.yaml","ok":false,"problems":[{"severity":"error","file":"nowhere.yaml","line":null,"column":null,"message":"cannot read nowhere.yaml: No such file or directory (os error 2)","remedy":null,"text":null}]}"#);
 }

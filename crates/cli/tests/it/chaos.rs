@@ -76,7 +76,8 @@ fn v7_every_misbehaving_server_is_named_and_settled() {
         ),
         ("refuses the key", Reply::error("401 Unauthorized", "", "no"), "auth", Settled::Nothing),
         ("is busy", Reply::error("503 Service Unavailable", "", "busy"), "overloaded", Settled::Nothing),
-        ("breaks", Reply::error("500 Internal Server Error", "", "oh"), "server", Settled::Hold),
+        ("breaks", Reply::error("500 Internal Server Error", "", "oh"), "server", Settled::Nothing),
+        ("breaks behind a proxy", Reply::error("502 Bad Gateway", "", "oh"), "server", Settled::Hold),
     ];
     for (what, reply, kind, settled) in table {
         let ended = run(&Upstream::new(vec![reply]).url);

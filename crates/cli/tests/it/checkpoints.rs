@@ -35,7 +35,7 @@ fn p25_checkpoints_of_all_trees_are_listed_by_agent() {
     ");
     let json = stage.spinney(&["checkpoint", "ls", "--agent", "lead", "--json"]).json();
     let trees: Vec<_> =
-        stage.spinney(&["ps", "--json"]).json().iter().map(|tree| tree["tree"].clone()).collect();
+        stage.spinney(&["ps", "--json"]).json().iter().rev().map(|tree| tree["tree"].clone()).collect();
     assert_eq!(json.iter().map(|line| line["tree"].clone()).collect::<Vec<_>>(), trees);
     assert_eq!((&json[0]["checkpoint"], &json[0]["kind"]), (&json!("before-lunch"), &json!("manual")));
     let none = stage.spinney(&["checkpoint", "ls", "--agent", "nobody"]);
@@ -115,11 +115,11 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     assert_eq!(made.code, Some(0), "{}", made.err);
     insta::assert_snapshot!(steady(&made.err), @"branched off tree [id] at `fork`, event 7; continue with: spinney resume [id]");
     let branch = made.out.trim();
-    let origin = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
+    let origin = stage.spinney(&["ps", "--json"]).json()[1]["tree"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(steady(&stage.spinney(&["ps"]).out), @"
     TREE          STATE    NAME  EVENTS  STARTED   LAST CHANGE
-    [id]  waiting  test       7  just now  just now
     [id]  stopped  test      10  just now  just now     branch of [id] at 7
+    [id]  waiting  test       7  just now  just now
     ");
     assert_eq!(stage.spinney(&["answer", branch, "2", "left"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", branch]).code, Some(0));
@@ -128,7 +128,7 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
     insta::assert_snapshot!(steady(&stage.spinney(&["events", branch, "--from", "7"]).out), @"
      7    0.00s  lead  has a checkpoint: fork, manual
      8    0.00s  -  branched off tree [id] after event 7: what ran there does not run here
-     9    0.00s  -  the tree is suspended until somebody resumes it
+     9    0.00s  -  the tree is stopped until it is resumed
     10    0.00s  lead  has a checkpoint: [name], branch
     11    0.00s  lead  has an answer from a person: left
     12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 16000 out

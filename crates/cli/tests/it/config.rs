@@ -537,3 +537,31 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
     ");
     assert!(!stage.home().exists(), "nothing was started");
 }
+
+/// A call that waits says what holds it back: the rate of its role is not the model's fault.
+#[test]
+fn a_call_that_a_rate_holds_back_names_the_rate() {
+    for (tree, role, whose) in [
+        ("", "rate: { requests_per_min: 1 }", "the rate of its role"),
+        ("limits: { rate: { requests_per_min: 1 } }\n", "tools: [look]", "the rate of the tree"),
+    ] {
+        let stage = Stage::new();
+        stage.file("s.yaml", "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: done } ]\ntools: { look: { say: seen } }\n");
+        let text = format!(
+            "name: t\ngoal: Go.\nbudget: {{ cost_usd: 1, timeout: 500ms }}\n{tree}models: {{ fast: {{ provider: scripted, script: s.yaml, price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }} }} }}\nagents: {{ lead: {{ model: fast, {role} }} }}\n"
+        );
+        let text = if role.contains("tools") {
+            text
+        } else {
+            text.replace("model: fast,", "model: fast, tools: [look],")
+        };
+        let ended = stage.spinney(&["run", &stage.file("t.yaml", &text), "--plain"]);
+        assert!(
+            ended.out.contains(&format!("waits to call model fast: {whose} is used up")),
+            "{} {}",
+            ended.out,
+            ended.err
+        );
+        assert!(!ended.out.contains("accepts calls again"), "{}", ended.out);
+    }
+}

@@ -74,7 +74,7 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
 
         Your task: Try it.
 
-    #2  dialog · assistant · 37 tokens · left out
+    #2  dialog · assistant · 6 tokens out, 37 as input · left out
         Look 1.
         calls look {"number":"1"}
 
@@ -83,7 +83,7 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
         Line two of look 1, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
         [you have left $0.9999735]
 
-    #4  dialog · assistant · 37 tokens · left out
+    #4  dialog · assistant · 6 tokens out, 37 as input · left out
         Look 2.
         calls look {"number":"2"}
 
@@ -92,7 +92,7 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
         Line two of look 2, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
         [you have left $0.99990875]
 
-    #6  dialog · assistant · 37 tokens
+    #6  dialog · assistant · 6 tokens out, 37 as input
         Look 3.
         calls look {"number":"3"}
 
@@ -101,7 +101,7 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
         Line two of look 3, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
         [you have left $0.99980575]
 
-    #8  dialog · assistant · 37 tokens
+    #8  dialog · assistant · 6 tokens out, 37 as input
         Look 4.
         calls look {"number":"4"}
 
@@ -110,11 +110,11 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
         Line two of look 4, which is quite a bit longer than the first one: it goes on about this and that, about what was seen and what was not, about those who were there and those who came later, about the weather, the price of milk and the state of the roads, and then it is over.
         [you have left $0.999725]
 
-    #10  dialog · assistant · 12 tokens
+    #10  dialog · assistant · 4 tokens out, 12 as input
         Enough is known.
     "#);
     let whole = stage.spinney(&["show", "last", "lead", "--json"]);
-    insta::assert_snapshot!(steady(whole.out.lines().nth(1).unwrap()), @r#"{"number":2,"category":"dialog","role":"assistant","from":null,"tokens":37,"place":"left_out","is_error":false,"text":"Look 1.","asks":[{"id":"call_1_1","tool":"look","args":"{\"number\":\"1\"}"}]}"#);
+    insta::assert_snapshot!(steady(whole.out.lines().nth(1).unwrap()), @r#"{"number":2,"category":"dialog","role":"assistant","from":null,"tokens":37,"place":"left_out","is_error":false,"text":"Look 1.","asks":[{"id":"call_1_1","tool":"look","args":"{\"number\":\"1\"}"}],"output_tokens":6}"#);
 }
 
 #[test]
@@ -294,14 +294,14 @@ rules:
 
         Your task: Try it.
 
-    #2  dialog · assistant · 52 tokens
+    #2  dialog · assistant · 12 tokens out, 52 as input
         calls spawn_agent {"agent":"helper","goal":"Help.","id":"helper"}
 
     #3  output · tool · from spawn_agent · 70 tokens
         Helped.
         [used $0.00001425, 49 tokens, 1 step; you have left $0.999847]
 
-    #4  dialog · assistant · 9 tokens
+    #4  dialog · assistant · 1 token out, 9 as input
         done
     "#);
     let shown = stage.spinney(&["show", "lead", "--json"]);
@@ -317,7 +317,7 @@ rules:
 
         Your task: Help.
 
-    #2  dialog · assistant · 10 tokens
+    #2  dialog · assistant · 2 tokens out, 10 as input
         Helped.
     ");
 }
@@ -428,20 +428,20 @@ fn p15_a_person_shares_an_agents_context_with_others() {
 
         Your task: Help.
 
-    #2  context · user · from lead · 157 tokens · left out
+    #2  context · user · from lead · 177 tokens · left out
         The milk is sour.
 
-    #3  context · user · from lead · 117 tokens · left out
+    #3  context · user · from lead · 137 tokens · left out
         You lead.
 
-        Your task: Try it.
+        Its task: Try it.
 
-    #4  context · user · from lead · 117 tokens
+    #4  context · user · from lead · 137 tokens
         You lead.
 
-        Your task: Try it.
+        Its task: Try it.
 
-    #5  context · user · from lead · 157 tokens
+    #5  context · user · from lead · 177 tokens
         The milk is sour.
     ");
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
@@ -528,7 +528,7 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
 
         Your task: Try it.
 
-    #2  dialog · assistant · 44 tokens
+    #2  dialog · assistant · 6 tokens out, 44 as input
         calls ask_human {"question":"Which?"}
 
     #3  output · tool · from ask_human · failed · 9 tokens · not read yet
@@ -561,4 +561,29 @@ fn a_rollback_shows_what_was_known_then() {
     assert_eq!(now.len(), then.len() + 1, "{now:?}");
     assert!(now[then.len()].0.to_string().contains("rolled back"), "{now:?}");
     assert_eq!(stage.spinney(&["window", "lead"]).code, Some(0));
+}
+
+/// Issue 34: one answer had one count in `events` and another in `show`. What a provider reported is the same in both, and
+/// what the answer takes as input of later calls says so.
+#[test]
+fn an_answer_has_the_same_output_tokens_in_events_and_show() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - { when: { turn: 1 }, say: Let me see., call: [ { tool: list_agents } ], usage: { input: 500, output: 321 } }
+  - { say: It is done., usage: { input: 600, output: 45 } }
+";
+    assert_eq!(stage.spinney(&["run", &stage.tree("list_agents", script)]).code, Some(0));
+    let events = stage.said(&["events"]);
+    let used = events.lines().filter_map(|line| line.split_once(" used: "));
+    assert_eq!(used.map(|(_, used)| used).collect::<Vec<_>>(), ["500 in, 321 out]", "600 in, 45 out]"]);
+    let shown = stage.said(&["show", "lead"]);
+    let answers: Vec<&str> = shown.lines().filter(|line| line.contains("assistant")).collect();
+    insta::assert_snapshot!(answers.join("\n"), @"
+    #2  dialog · assistant · 321 tokens out, 44 as input
+    #4  dialog · assistant · 45 tokens out, 11 as input
+    ");
+    let json = stage.spinney(&["show", "lead", "--json"]).json();
+    let outputs: Vec<Option<u64>> = json.iter().map(|message| message["output_tokens"].as_u64()).collect();
+    assert_eq!(outputs, [None, Some(321), None, Some(45)]);
 }

@@ -35,7 +35,7 @@ fn the_example_tells_its_story_and_completes() {
     completed after 0.00s
       answer  A spinney is a small wood. The word goes back to the Latin spina, a thorn: once it meant a thicket of thorn bushes.
               How many trees it takes nobody has fixed; fewer than a forest, more than a row.
-      spent   $0.000829 · 2,808 tokens · 5 steps · 2 tool calls · 1 retry
+      spent   $0.000829 · 2,808 tokens · 5 steps · 2 tool calls and 1 built-in · 1 retry
       agents  2
       tree    [tree]
       look    spinney events [id]

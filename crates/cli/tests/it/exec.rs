@@ -8,23 +8,25 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::stage::{Ended, Playing, Stage};
+use crate::exec_refused::last_line;
+use crate::stage::{Ended, NO_SERVER, Playing, Stage};
 use crate::upstream::{Reply, Upstream};
 
 const USER_KEY: &str = "sk-the-users-own-key-0123456789";
 
-/// A program that makes calls: `call TOKENS TEXT`.
+/// A program that makes calls: `call TOKENS TEXT`, and as a sub-agent `as_agent TOKENS TEXT`.
 pub(crate) const CALLS: &str = r#"
 call() {
   at=${ANTHROPIC_BASE_URL#http://}
   exec 3<>/dev/tcp/${at%:*}/${at#*:}
   body="{\"model\":\"m\",\"max_tokens\":$1,\"messages\":[{\"role\":\"user\",\"content\":\"$2\"}]}"
-  printf 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\nconnection: close\r\ncontent-length: %s\r\n\r\n%s' \
-    "$ANTHROPIC_API_KEY" "${#body}" "$body" >&3
+  printf 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\n%bconnection: close\r\ncontent-length: %s\r\n\r\n%s' \
+    "$ANTHROPIC_API_KEY" "$as" "${#body}" "$body" >&3
   cat <&3
   exec 3>&-
   echo
 }
+as_agent() { as='x-claude-code-session-id: s\r\nx-claude-code-agent-id: a\r\n' call "$@"; }
 "#;
 
 /// The process of `spinney exec` as its program finds it: the parent of its own parent.
@@ -46,11 +48,11 @@ pub(crate) fn used(tokens: u64) -> Reply {
 }
 
 /// Starts a program under a budget of a dollar, or with other options.
-fn exec(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str) -> Playing {
+pub(crate) fn exec(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str) -> Playing {
     exec_in(stage, upstream, options, script, &[])
 }
 
-fn exec_in(
+pub(crate) fn exec_in(
     stage: &Stage,
     upstream: &Upstream,
     options: &[&str],
@@ -93,13 +95,13 @@ pub(crate) fn until_gone(word: &str) {
     }
 }
 
-fn ps(stage: &Stage) -> Vec<Value> {
+pub(crate) fn ps(stage: &Stage) -> Vec<Value> {
     stage.spinney(&["ps", "--json"]).json()
 }
 
 /// The command in a note.
 fn command_in(note: &str) -> &str {
-    note.split_once("go on with: ").unwrap().1.trim()
+    note.split_once("continue with: ").unwrap().1.trim()
 }
 
 /// G11: at its ceiling the program waits; the printed command tops it up from another terminal, and it finishes. Every
@@ -111,21 +113,21 @@ fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
     let script = "call 900 one\ncall 900 two\necho finished";
     let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
     running.until("used 900");
-    let note = running.until_noted("go on with: spinney budget");
+    let note = running.until_noted("continue with: spinney budget");
     assert_eq!(ps(&stage)[0]["state"], json!("halted"));
     let raised = stage.shell(command_in(&note));
     assert_eq!(raised.code, Some(0), "{}", raised.err);
     let Ended { code, out, err } = running.end();
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("finished") && out.matches("used 900").count() == 2, "{out}");
-    assert!(err.contains("spent $1.80 of $2.00 · 2 calls"), "{err}");
+    assert!(err.contains("spent $1.80 of $1.80 · 2 calls"), "{err}");
     assert_eq!(upstream.asked().len(), 2);
     assert_eq!(ps(&stage)[0]["state"], json!("completed"));
     for look in [&["events", "last"][..], &["replay", "--verify", "last"], &["show", "last", "main"]] {
         let ended = stage.spinney(look);
         assert_eq!(ended.code, Some(0), "{look:?} {}", ended.err);
     }
-    let shown = stage.spinney(&["show", "last", "main", "--json"]).json();
+    let shown = stage.spinney(&["show", "last", "main", "--calls", "--json"]).json();
     assert_eq!(shown.len(), 2);
     assert!(shown[0]["request"].as_str().unwrap().contains("\"one\""));
     assert!(shown[1]["response"].as_str().unwrap().contains("used 900"));
@@ -135,12 +137,12 @@ fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
 /// The other ceilings freeze a run as well, and the printed command raises the one that was reached.
 #[test]
 fn g11_a_ceiling_of_tokens_or_calls_freezes_and_the_printed_command_lets_it_finish() {
-    for (ceiling, add) in [(["--tokens", "2500"], "--add-tokens 1000"), (["--steps", "1"], "--add-steps 1")] {
+    for (ceiling, add) in [(["--tokens", "2500"], "--add-tokens 340"), (["--steps", "1"], "--add-steps 1")] {
         let stage = Stage::new();
         let upstream = Upstream::new(vec![used(900)]);
         let mut running = exec(&stage, &upstream, &ceiling, "call 900 one\ncall 900 two\necho finished");
         running.until("used 900");
-        let note = running.until_noted("go on with: spinney budget");
+        let note = running.until_noted("continue with: spinney budget");
         assert!(command_in(&note).ends_with(add), "{note}");
         assert_eq!(ps(&stage)[0]["state"], json!("halted"));
         let raised = stage.shell(command_in(&note));
@@ -161,7 +163,9 @@ fn g11_a_program_that_is_stopped_at_the_limit_reads_our_text_and_the_run_can_go_
     let ended = exec(&stage, &upstream, &["--budget-usd", "1", "--on-limit", "stop"], script).end();
     assert_eq!(ended.code, Some(3), "{}", ended.err);
     assert!(ended.out.contains("402 Payment Required"), "{}", ended.out);
-    assert!(ended.out.contains("raise it with `spinney budget"), "{}", ended.out);
+    assert!(ended.out.contains("a person can raise the budget"), "{}", ended.out);
+    assert!(!ended.out.contains("spinney budget"), "only our terminal has the command: {}", ended.out);
+    assert!(ended.err.contains("at the limit; raise it with: spinney budget"), "{}", ended.err);
     assert_eq!(ps(&stage)[0]["state"], json!("stopped"));
     assert_eq!(stage.spinney(&["budget", "last", "--add-usd", "2"]).code, Some(0));
     let again = exec(&stage, &upstream, &["--resume", "last", "--json"], "call 900 three").end();
@@ -208,6 +212,25 @@ fn a_cancelled_run_leaves_no_process() {
     assert_eq!(ps(&stage)[0]["state"], json!("cancelled"));
 }
 
+/// A run that waits at a ceiling and is stopped does not continue, and does not say so.
+#[test]
+fn a_waiting_run_that_is_stopped_does_not_say_that_it_continues() {
+    for stop in ["INT", "TERM", "cancel"] {
+        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+        let script = "call 900 one\ncall 900 two";
+        let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
+        running.until_noted("continue with: spinney budget");
+        match stop {
+            "cancel" => assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0)),
+            signal => running.signal(signal),
+        }
+        let ended = running.end();
+        assert!(!ended.err.contains("the run continues"), "{stop}: {}", ended.err);
+        let code = if stop == "cancel" { 4 } else { 130 };
+        assert_eq!(ended.code, Some(code), "{stop}: {}", ended.err);
+    }
+}
+
 /// A deadline ends the program.
 #[test]
 fn a_run_whose_time_is_over_ends_its_program() {
@@ -227,7 +250,7 @@ fn the_exit_code_is_the_programs_own_and_nothing_of_it_is_left() {
     let ended = exec(&stage, &upstream, &[], "setsid sleep NAP >/dev/null 2>&1 &\nexit 7").end();
     assert_eq!(ended.code, Some(7), "{}", ended.err);
     assert!(!lives(&nap()));
-    let none = stage.spinney(&["exec", "--", "no-such-program-here"]);
+    let none = stage.play_in(&["exec", "--", "no-such-program-here"], &NO_SERVER).end();
     assert_eq!(none.code, Some(127));
     assert!(none.err.contains("cannot start no-such-program-here"), "{}", none.err);
 }
@@ -244,12 +267,10 @@ fn a_run_is_resumed_as_it_was_started() {
     running.signal("INT");
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.err);
-    let command = ended.err.split_once("the same budget with: ").unwrap().1.trim();
+    let command = ended.err.split_once("the same budget: ").unwrap().1.trim();
     let environment = [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
     let words: Vec<&str> = command.split(' ').collect();
     assert_eq!(&words[..3], ["spinney", "exec", "--resume"]);
-    let other = stage.play_in(&[&words[1..], &["--no-bodies"]].concat(), &environment).end();
-    assert_eq!(other.code, Some(2), "{}", other.err);
     let again = stage.play_in(&words[1..], &environment).end();
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert!(
@@ -281,13 +302,15 @@ fn the_report_has_what_the_gateway_refused() {
     let no_price = [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
     let ended = stage.play_in(&["exec", "--", "bash", &program], &no_price).end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let expected = "spinney: 2 requests got an error of the gateway, the last: the price of model m at your own base URL is unknown: run with --prices-of anthropic";
+    let expected = "spinney: the gateway refused 2 requests, the last: the price of model m at your own base URL is unknown: run with --prices-of anthropic";
     assert!(ended.err.contains(expected), "{}", ended.err);
     let ended = stage.play_in(&["exec", "--json", "--", "bash", &program], &no_price).end();
-    assert_eq!(ended.json().last().unwrap()["refused"]["count"], json!(2), "{}", ended.out);
-    // Without a key nothing goes up.
-    let ended = stage.play_in(&["exec", "--", "bash", &program], &[]).end();
-    assert!(ended.err.contains("2 requests got an error of the gateway, the last: "), "{}", ended.err);
+    assert_eq!(last_line(&ended)["refused"]["count"], json!(2), "{}", ended.out);
+    // Without a key of its provider nothing goes up.
+    let other = [("OPENAI_API_KEY", USER_KEY)];
+    let priced = ["exec", "--price", "m=0,1", "--", "bash", &program];
+    let ended = stage.play_in(&priced, &other).end();
+    assert!(ended.err.contains("the gateway refused 2 requests, the last: "), "{}", ended.err);
     assert!(ended.err.contains("ANTHROPIC_API_KEY"), "{}", ended.err);
 }
 
@@ -333,7 +356,7 @@ fn a_closed_terminal_or_a_quit_leaves_no_process() {
         let stage = Stage::new();
         let script = format!("setsid sleep {} &\necho started\nwait", nap_seconds());
         let program = stage.file("program.sh", &script);
-        let mut terminal = stage.terminal(&["exec", "--", "bash", &program], 80, 24);
+        let mut terminal = stage.terminal_in(&["exec", "--", "bash", &program], (80, 24), &NO_SERVER);
         terminal.until("started");
         let code = if is_closed {
             terminal.close()
@@ -356,6 +379,7 @@ fn a_run_that_ignores_a_closed_terminal_goes_on() {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_spinney")]);
     command.args(["exec", "--", "bash", &program]).current_dir(stage.folder()).stdin(Stdio::null());
+    command.envs(NO_SERVER);
     let ended = Stage::started(command).end();
     assert_eq!((ended.code, ended.out.trim()), (Some(0), "went on"), "{}", ended.err);
 }
@@ -369,6 +393,7 @@ fn the_limit_of_open_files_is_raised_for_the_gateway_alone() {
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -Sn 300; exec \"$@\"", "bash", env!("CARGO_BIN_EXE_spinney")]);
     command.args(["exec", "--", "bash", &program]).current_dir(stage.folder()).stdin(Stdio::null());
+    command.envs(NO_SERVER);
     let ended = Stage::started(command).end();
     let [soft, hard, ours] = ended.out.lines().collect::<Vec<_>>().try_into().unwrap();
     assert_eq!(soft, "300", "{}", ended.out);
@@ -396,7 +421,7 @@ fn the_settings_of_claude_code_lead_to_the_gateway() {
     let pair = format!("--settings={file}");
     for given in [&["--settings", mine, "-p"][..], &["--settings", "ignored", &pair, "-p"], &["-p", &pair]] {
         let args = [&["exec", "--", &claude], given].concat();
-        let ended = stage.spinney(&args);
+        let ended = stage.play_in(&args, &NO_SERVER).end();
         let [option, path, print, mode, settings] = ended.out.lines().collect::<Vec<_>>().try_into().unwrap();
         assert_eq!((option, print, mode), ("--settings", "-p", "600"));
         let settings: Value = serde_json::from_str(settings).unwrap();
@@ -409,7 +434,7 @@ fn the_settings_of_claude_code_lead_to_the_gateway() {
     }
     let listed = ps(&stage).len();
     for bad in ["no-such-file", "{", "{\"env\":3}"] {
-        let ended = stage.spinney(&["exec", "--", &claude, "--settings", bad]);
+        let ended = stage.play_in(&["exec", "--", &claude, "--settings", bad], &NO_SERVER).end();
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
         assert!(ended.err.contains("`--settings`"), "{}", ended.err);
     }
@@ -428,12 +453,38 @@ fn arguments_that_lead_codex_past_the_gateway_are_refused() {
         &["-c", " \"model_provider\" = 'openai'"],
         &["exec", "--oss"],
     ] {
-        let ended = stage.spinney(&[&["exec", "--", &codex], bad].concat());
+        let ended = stage.play_in(&[&["exec", "--", &codex], bad].concat(), &NO_SERVER).end();
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{bad:?} {}", ended.err);
         assert!(ended.err.contains("past the gateway: leave it out"), "{}", ended.err);
     }
     let fine = ["exec", "--", &codex, "exec", "-c", "model=\"m\"", "--", "--oss"];
-    assert_eq!(stage.spinney(&fine).code, Some(0));
+    assert_eq!(stage.play_in(&fine, &NO_SERVER).end().code, Some(0));
+}
+
+/// What `exec` adds to the arguments of Codex.
+fn codex_arguments(stage: &Stage, options: &[&str], args: &[&str]) -> String {
+    let codex = named(stage, "codex");
+    let ended = stage.play_in(&[&["exec"], options, &["--", &codex], args].concat(), &NO_SERVER).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    ended.out
+}
+
+/// With a model other than its default Codex offers the provider's web search, which the gateway refuses.
+#[test]
+fn codex_searches_only_if_the_user_asks() {
+    let stage = Stage::new();
+    let disabled = "web_search=\"disabled\"";
+    assert!(codex_arguments(&stage, &[], &["exec", "-m", "m", "Fix it."]).contains(disabled));
+    // After `--` there are no options.
+    assert!(codex_arguments(&stage, &[], &["exec", "--", "--search"]).contains(disabled));
+    for args in [
+        &["--search", "exec"][..],
+        &["exec", "-c", "web_search=\"live\""],
+        &["exec", "--config=tools.web_search=true"],
+    ] {
+        assert!(!codex_arguments(&stage, &[], args).contains(disabled), "{args:?}");
+    }
+    assert!(!codex_arguments(&stage, &["--allow-field", "tool:web_search"], &["exec"]).contains(disabled));
 }
 
 /// G12: the user's key reaches neither the program, nor the home, nor a log.
@@ -505,13 +556,13 @@ fn several_runs_and_a_tree_work_side_by_side_in_one_folder() {
     assert_eq!(tree.code, Some(0), "{}", tree.err);
     let listed = ps(&stage);
     let states: Vec<&str> = listed.iter().map(|tree| tree["state"].as_str().unwrap()).collect();
-    assert_eq!(states, ["running", "completed", "completed"]);
+    assert_eq!(states, ["completed", "completed", "running"]);
     assert_eq!(
         stage.spinney(&["events", "last", "--json"]).result()["agent"],
         json!("lead"),
         "last is the tree"
     );
-    let id = listed[0]["tree"].as_str().unwrap();
+    let id = listed[2]["tree"].as_str().unwrap();
     assert_eq!(stage.spinney(&["cancel", id]).code, Some(0));
     assert_eq!(first.end().code, Some(4));
     let removed = stage.spinney(&["rm", id]);

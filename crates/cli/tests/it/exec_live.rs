@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::exec::{CALLS, EXEC_PID, lives, nap, nap_seconds, until_gone, used};
 use crate::pty::Pty;
-use crate::stage::Stage;
+use crate::stage::{NO_SERVER, Stage};
 use crate::upstream::{Reply, Upstream};
 
 /// Starts a program on a terminal, with the live view.
@@ -50,7 +50,7 @@ printf 'last, without an end'
     let at = |part: &str| halted.find(part).unwrap_or_else(|| panic!("{part}: {halted}"));
     let order = ["one ", "\ntwo", "used 900", "three", " · halted", "■ everything waits", "■ main"].map(at);
     assert!(order.is_sorted(), "{halted}");
-    assert!(halted.contains("$0.90 of $1.00"), "{halted}");
+    assert!(halted.contains("$0.9000 of $1.00"), "{halted}");
     let command = halted.lines().find(|line| line.starts_with("  spinney budget")).unwrap().trim();
     let raised = stage.shell(command);
     assert_eq!(raised.code, Some(0), "{}", raised.err);
@@ -59,7 +59,7 @@ printf 'last, without an end'
     let (_, shown) = ended.out.split_once("\ntwo\n").unwrap();
     let expected = "used 900\nthree\nused 900\nlast, without an end\nspinney: completed after ";
     assert!(shown.starts_with(expected), "{}", ended.out);
-    assert!(shown.contains("spent $1.80 of $2.00 · 2 calls · "), "{}", ended.out);
+    assert!(shown.contains("spent $1.80 of $1.80 · 2 calls · "), "{}", ended.out);
     assert_eq!(shown.lines().count(), 6, "{}", ended.out);
 }
 
@@ -125,11 +125,11 @@ fn ctrl_c_and_a_closed_terminal_end_the_run_as_without_the_view() {
     assert!(!lives(&nap()));
 
     let stage = Stage::new();
-    let script = "trap 'echo no' INT TERM\necho started\nwhile :; do sleep NAP & wait; done";
+    let script = "trap 'echo not yet' INT TERM\necho started\nwhile :; do sleep NAP & wait; done";
     let mut terminal = live(&stage, &upstream, &[], script, (80, 24));
     terminal.until("started");
     terminal.send("\u{3}");
-    terminal.until("no");
+    terminal.until("not yet");
     terminal.send("\u{3}");
     let ended = terminal.end();
     assert_eq!(ended.code, Some(130), "{}", ended.out);
@@ -165,8 +165,9 @@ fn a_view_that_was_stopped_begins_anew() {
 #[test]
 fn without_a_terminal_the_program_runs_as_ever() {
     let stage = Stage::new();
-    let ended = stage.spinney(&["exec", "--live", "--", "printf", "%s", "\u{1b}[2Jraw"]);
-    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "\u{1b}[2Jraw"), "{}", ended.err);
+    let args = ["exec", "--live", "--", "printf", "%s", "\u{1b}[2Jraw"];
+    let ended = stage.play_in(&args, &NO_SERVER).end();
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "\u{1b}[2Jraw\n"), "{}", ended.err);
     assert!(ended.err.contains("spinney: completed after"), "{}", ended.err);
 }
 
@@ -176,7 +177,7 @@ fn a_command_that_does_not_fit_the_view_is_printed_above_it() {
     let stage = Stage::new().at("a-home-with-a-very-long-name-that-no-narrow-terminal-has-room-for");
     let upstream = Upstream::new(vec![used(900)]);
     let mut terminal = live(&stage, &upstream, &["--budget-usd", "0.5"], "call 900 one >/dev/null", (60, 24));
-    let halted = terminal.until("--add-usd 1");
+    let halted = terminal.until("--add-usd 0.40");
     let command = halted.lines().find(|line| line.starts_with("spinney --home")).unwrap();
     assert_eq!(stage.shell(command).code, Some(0), "{halted}");
     assert_eq!(terminal.end().code, Some(0));
@@ -198,7 +199,18 @@ fn the_report_counts_calls_that_were_cut_off_or_failed() {
         stage.play_in(&args, &environment(&upstream)).end().err
     };
     let err = calls("call 100 one");
-    assert!(err.contains("spent $0.10 · 1 call, cut off · "), "{err}");
+    assert!(err.contains("spent $0.10 (all presumed) · 1 call, cut off · "), "{err}");
     let err = calls("call 100 one\ncall 100 two");
     assert!(err.contains("spent $0.01 · 2 calls, 1 failed · "), "{err}");
+}
+
+/// Issue 34: the report begins on a line of its own, also without the view.
+#[test]
+fn the_report_begins_below_a_line_without_an_end() {
+    let stage = Stage::new();
+    let program = ["exec", "--", "printf", "hello"];
+    let mut environment = NO_SERVER.to_vec();
+    environment.push(("ANTHROPIC_API_KEY", "sk-1"));
+    let ended = stage.terminal_in(&program, (100, 24), &environment).end();
+    assert!(ended.out.contains("\nhello\nspinney: completed"), "{}", ended.out);
 }

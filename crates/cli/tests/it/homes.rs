@@ -93,6 +93,7 @@ fn no_file_of_a_home_is_reached_through_a_link() {
         "journal.sqlite3",
         "journal.sqlite3-wal",
         "journal.sqlite3-shm",
+        "id",
         "journal.head",
         "trees",
         "workspace",

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::stage::{Stage, steady};
+use crate::upstream::{Reply, Upstream};
 
 const LOOKS: &str = "
 rules:
@@ -101,6 +102,58 @@ fn two_signals_end_the_process_while_its_workers_are_blocked() {
         // If it had waited for the lock, it would have failed with `busy`.
         assert!(!ended.err.contains("busy"), "{}", ended.err);
     }
+}
+
+/// Issue 34: `run --json | head -3` waited in silence for running calls, and only noticed at the next event.
+#[test]
+fn a_run_that_nobody_reads_stops_in_good_order() {
+    for style in [&["--json"][..], &[]] {
+        let stage = Stage::new();
+        let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
+        let tree = stage.tree_on(&upstream);
+        let mut running = stage.play(&[&["run", &tree], style].concat());
+        upstream.was_asked(1);
+        running.turn_away();
+        // The call still runs, and no event comes before its end.
+        running.until_noted("stopping, because nobody reads the output any more: running calls finish");
+        upstream.release();
+        running.until_noted("the tree is stopped. Continue with: spinney resume");
+        assert_eq!(running.end().code, Some(141));
+        assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("stopped"));
+        let resumed = stage.spinney(&["resume", "--json"]);
+        assert_eq!((resumed.code, &resumed.result()["output"]), (Some(0), &json!("done")), "{}", resumed.err);
+        assert_eq!(upstream.asked().len(), 2, "the call that ran was not repeated");
+    }
+}
+
+/// It counts as the first Ctrl-C: the next one ends the process at once.
+#[test]
+fn one_interrupt_ends_a_run_that_nobody_reads() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    running.turn_away();
+    running.until_noted("Press Ctrl-C to stop at once");
+    running.signal("INT");
+    running.until_noted("stopped at once. Continue with: spinney resume");
+    assert_eq!(running.end().code, Some(130));
+}
+
+/// Commands that only look end when nobody reads what they show, and the tree goes on.
+#[test]
+fn who_follows_a_tree_ends_with_its_reader() {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
+    running.until("starts");
+    for look in [&["events", "--follow"][..], &["attach", "--plain"]] {
+        let mut looking = stage.play(look);
+        looking.until("starts");
+        looking.turn_away();
+        let ended = looking.end();
+        assert_eq!((ended.code, ended.err.as_str()), (Some(141), ""), "{look:?}");
+    }
+    assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
+    running.kill();
 }
 
 /// A template that would grow for ever is refused when it is read.

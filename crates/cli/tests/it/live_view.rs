@@ -320,3 +320,67 @@ fn plain_prints_lines_also_on_a_terminal() {
     assert_eq!(ended.code, Some(0), "{}", ended.out);
     assert!(ended.out.contains("lead starts: Look around."), "{}", ended.out);
 }
+
+/// The lines of the answer in the output of a run.
+fn answer(out: &str) -> Vec<&str> {
+    let from = out.lines().skip_while(|line| !line.starts_with("  answer  "));
+    from.take_while(|line| line.starts_with("  answer  ") || line.starts_with("          "))
+        .map(|line| &line[10..])
+        .collect()
+}
+
+/// Issue 34: an answer with lines of its own was left with broken lines at most widths, in the summary, in lines and in
+/// `show`.
+#[test]
+fn an_answer_is_filled_again_at_every_width() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/research.yaml");
+    let stage = Stage::new();
+    let is_filled = |lines: &[&str], room: usize| {
+        lines.windows(2).all(|pair| {
+            let next = pair[1].split(' ').next().unwrap_or_default();
+            pair[0].len() <= room && pair[0].len() + 1 + next.len() > room
+        })
+    };
+    for columns in [60, 70, 80, 100, 120] {
+        for more in [&[][..], &["--plain"]] {
+            let ended = stage.terminal(&[&["run", example], more].concat(), columns, 40).end();
+            let lines = answer(&ended.out);
+            assert!(lines.len() > 1 && is_filled(&lines, usize::from(columns) - 10), "{lines:#?}");
+        }
+        let shown = stage.terminal(&["show", "lead"], columns, 400).end().out;
+        let lines = shown.lines().skip_while(|line| !line.starts_with("    Take PyTorch"));
+        let lines: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
+        assert!(lines.len() > 1 && is_filled(&lines, usize::from(columns) - 4), "{lines:#?}");
+    }
+}
+
+/// Issue 34: into a pipe, `tree` shortened names and texts, and had other lines than a terminal with room for them.
+#[test]
+fn a_tree_in_a_pipe_is_whole_and_the_same_as_on_a_wide_terminal() {
+    let stage = Stage::new();
+    let tree = scripted_team(&stage);
+    assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
+    let piped = stage.spinney(&["tree", "--color", "never"]).out;
+    assert!(!piped.contains('…'), "{piped}");
+    assert!(piped.contains("on any terminal that is not very wide."), "{piped}");
+    let on_terminal = stage.terminal(&["tree", "--color", "never"], 300, 40).end().out;
+    assert_eq!(on_terminal.trim_end(), piped.trim_end());
+    insta::assert_snapshot!("tree_piped", steady(&piped));
+    insta::assert_snapshot!("tree_100", steady(&stage.terminal(&["tree"], 100, 40).end().out));
+}
+
+/// Issue 34: whatever is typed while a tree runs, the terminal does not show it in the view, and it waits for the next
+/// program that reads.
+#[test]
+fn typing_while_a_tree_runs_leaves_nothing_on_the_screen() {
+    let stage = Stage::new();
+    let upstream = Upstream::new(vec![Reply::says("I ask.", &[]).late()]);
+    let mut terminal = stage.terminal(&["run", &stage.tree_on(&upstream)], 100, 24);
+    terminal.until("● lead");
+    let before = terminal.text();
+    terminal.send("abc\n\nrm\n");
+    upstream.release();
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    assert!(!ended.out.contains("abc") && !ended.out.contains("● lead"), "{before}\n{}", ended.out);
+}

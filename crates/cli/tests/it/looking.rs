@@ -339,19 +339,6 @@ fn keys(value: &Value) -> String {
     }
 }
 
-#[test]
-fn every_shell_gets_its_completions() {
-    let stage = Stage::new();
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let ended = stage.spinney(&["completions", shell]);
-        assert_eq!(ended.code, Some(0), "{}", ended.err);
-        assert!(ended.out.contains("checkpoint"), "{shell}");
-    }
-    stage.file("completions.bash", &stage.spinney(&["completions", "bash"]).out);
-    let checked = Command::new("bash").args(["-n", "completions.bash"]).current_dir(stage.folder()).status();
-    assert!(checked.unwrap().success());
-}
-
 /// G17 (help): every example of every command's help does something when it is pasted: none is wrong usage.
 #[test]
 fn g17_every_example_in_help_works() {

@@ -2,27 +2,43 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod actors;
+mod answering;
 mod approvals;
 mod asking;
 mod bad_input;
 mod book;
+mod changed_journal;
 mod chaos;
 mod checking;
 mod checkpoints;
+mod completing;
 mod config;
+mod configuration;
 mod contexts;
 mod docs;
 mod doctor;
+mod env_files;
 mod error_messages;
 mod example;
 mod exec;
+mod exec_interrupt;
+mod exec_journal;
 mod exec_live;
+mod exec_recipes;
+mod exec_refused;
+mod exec_remedy;
+mod exec_resume;
+mod exec_show;
+mod exec_start;
+mod explaining;
 mod file_tools;
 mod following;
 mod graphs;
 mod homes;
 mod hostile;
 mod huge_pages;
+mod initialising;
 mod interrupting;
 mod leftovers;
 mod listing;
@@ -31,15 +47,22 @@ mod logging;
 mod looking;
 mod lost_commits;
 mod models;
+mod notifying;
 mod output_schema;
 mod partial;
 #[cfg(feature = "peers")]
 mod peers;
+mod presumed;
+mod project_file;
 #[cfg(feature = "peers")]
 mod provider;
+#[cfg(feature = "peers")]
+mod provider_address;
 mod providers;
 mod pty;
+mod raising_inside;
 mod read_only;
+mod recipients;
 mod removing;
 mod replaying;
 mod result;
@@ -53,6 +76,7 @@ mod spawning;
 mod stage;
 mod steering;
 mod stopped_terminal;
+mod strangers;
 mod suggested;
 mod summaries;
 mod teams;

@@ -457,7 +457,7 @@ fn a_tree_with_one_stand_in_says_which_model_it_is() {
     let file = stage.file(
         "tree.yaml",
         &format!(
-            "name: test\ngoal: Try it.\nmodels:\n  fast: {{ {} }}\n  slow: {{ provider: gemini, model: gemini-2.5-pro, \
+            "name: test\ngoal: Try it.\nmodels:\n  fast: {{ {}, fallback: [slow] }}\n  slow: {{ provider: gemini, model: gemini-2.5-pro, \
              key_env: NO_SUCH_KEY, script: stand-in.yaml }}\nagents:\n  lead: {{ model: fast }}\n",
             compatible(&upstream)
         ),

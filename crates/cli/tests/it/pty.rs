@@ -34,6 +34,21 @@ impl Pty {
         lines: u16,
         environment: &[(&str, &str)],
     ) -> Self {
+        Self::start_as(command, &["--ctty", "--wait"], columns, lines, environment)
+    }
+
+    /// Starts a command whose input and output are a terminal that does not control it.
+    pub(crate) fn start_apart(command: &Command, columns: u16, lines: u16) -> Self {
+        Self::start_as(command, &["--wait"], columns, lines, &[])
+    }
+
+    fn start_as(
+        command: &Command,
+        session: &[&str],
+        columns: u16,
+        lines: u16,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -42,7 +57,7 @@ impl Pty {
         let slave = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let open = || File::options().read(true).write(true).open(&slave).unwrap();
         let mut leader = Command::new("setsid");
-        leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
+        leader.args(session).arg(command.get_program()).args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => leader.env(name, value),
@@ -120,6 +135,19 @@ impl Pty {
 
     pub(crate) fn send(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until its command takes single keys.
+    pub(crate) fn until_keys(&mut self) {
+        while tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ICANON) {
+            assert!(!self.has_ended());
+            std::thread::yield_now();
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([format!("-{name}"), id]).status().unwrap().success());
     }
 
     /// Closes the terminal, as people close a window, and waits for the end of its command; the exit code.

@@ -12,8 +12,9 @@ fn a_journal_is_verified_without_a_model() {
     let result = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result();
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     insta::assert_snapshot!(steady(&verified.out), @"
-    verified: 6 events; every input was decided again under rules 5, with the same result
+    verified: 6 events; every input was decided again under rules 6, with the same result
       hash    [hash]
+      end     matches the 6 events recorded on this machine
       state   completed
       answer  an unmistakable answer
     ");
@@ -35,7 +36,7 @@ fn the_event_texts_are_reprinted_from_the_journal() {
       0.00s  lead answers: an unmistakable answer
       0.00s  lead completed; spent $0.00001875, 51 tokens, 1 step
 
-    replayed: 6 events; every input was decided again under rules 5, with the same result
+    replayed: 6 events; every input was decided again under rules 6, with the same result
       hash    [hash]
       state   completed
       answer  an unmistakable answer
@@ -56,7 +57,11 @@ fn o22_one_changed_byte_is_found_and_named() {
     let diverged = stage.spinney(&["replay", "last", "--verify"]);
     assert_eq!((diverged.code, diverged.out.as_str()), (Some(1), ""));
     insta::assert_snapshot!(steady(&diverged.err), @"spinney: tree [tree] failed verification: the journal of tree [tree] is damaged after event 4: the bytes of the next batch do not match their hash");
-    assert_eq!(stage.spinney(&["events", "last"]).code, Some(1));
+    for look in [&["events", "last"][..], &["show", "last", "lead"], &["window", "last", "lead"], &["costs"]]
+    {
+        let ended = stage.spinney(look);
+        assert_eq!(ended.code, Some(1), "{look:?}: {}", ended.err);
+    }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("completed"));
 }
 

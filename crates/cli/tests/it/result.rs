@@ -27,6 +27,30 @@ fn a_tree_that_answers_exits_with_zero() {
     ");
 }
 
+/// Issue 34: a run with ten calls of built-in tools said "0 tool calls". No budget counts them, because they cost nothing.
+#[test]
+fn calls_of_built_in_tools_are_counted_beside_those_of_budgets() {
+    let stage = Stage::new();
+    let script = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: list_agents }, { tool: write_context, args: { key: a, value: 1 } }, { tool: read_context, args: { key: a } } ]
+  - { when: { turn: 2, goal_contains: both }, call: [ { tool: look } ] }
+  - say: done
+tools: { look: { description: looks, say: seen } }
+";
+    let tree = stage.tree("list_agents, write_context, read_context, look", script);
+    let spent = |goal: &str| {
+        let ended = stage.spinney(&["run", &tree, "--goal", goal]);
+        let line = ended.out.lines().find(|line| line.contains("  spent ")).unwrap().to_owned();
+        let result = stage.spinney(&["resume", "--json"]).result();
+        let counts = (result["spent"]["tool_calls"].as_u64(), result["builtin_calls"].as_u64());
+        (line.split(" · ").nth(3).unwrap().to_owned(), counts)
+    };
+    assert_eq!(spent("Use one kind."), ("3 built-in tool calls".to_owned(), (Some(0), Some(3))));
+    assert_eq!(spent("Use both."), ("1 tool call and 3 built-in".to_owned(), (Some(1), Some(3))));
+}
+
 #[test]
 fn every_line_is_json_and_the_last_is_the_result() {
     let stage = Stage::new();
@@ -41,8 +65,7 @@ fn every_line_is_json_and_the_last_is_the_result() {
         assert_eq!(event["tree"], result["tree"]);
     }
     let keys: Vec<&String> = result.as_object().unwrap().keys().collect();
-    let wanted =
-        "type tree state output outputs succeeded failed skipped spent agents elapsed_ms event_hash scripted";
+    let wanted = "type tree state output outputs succeeded failed skipped spent builtin_calls agents elapsed_ms event_hash scripted";
     assert_eq!(keys, wanted.split(' ').collect::<Vec<_>>());
     assert_eq!(
         (&result["type"], &result["state"], &result["output"]),
@@ -112,7 +135,7 @@ fn a_tree_that_fails_exits_with_one_and_says_why() {
     let ended = stage.spinney(&["run", &stage.tree("", "rules: [ { fail: { kind: auth } } ]"), "--json"]);
     assert_eq!((ended.code, ended.result()["state"].clone()), (Some(1), json!("failed")));
     assert_eq!(ended.result()["error"]["code"], json!("model_auth"));
-    assert_eq!(ended.result()["error"]["remedy"], json!("give the model a valid key and run it again"));
+    assert_eq!(ended.result()["error"]["remedy"], json!("give the model a valid key, and run it again"));
 }
 
 /// Each kind of provider failure gets a fitting remedy.
@@ -134,7 +157,7 @@ fn every_failure_of_a_provider_has_a_remedy() {
     model_context_too_long: set the model's `context` to what it takes, or give the agent a smaller `window.size`, and run it again
     model_content_filter: change the prompt or the goal, or give the model a `fallback`, and run it again
     model_declined: change the prompt or the goal, or give the model a `fallback`, and run it again
-    model_invalid: see what led to it
+    model_invalid: check the model's `base_url`, `model` and `params`, and run it again; what led to it
     model_overloaded: try again later, or give the model a `fallback`
     ");
 }
@@ -158,14 +181,14 @@ fn a_tree_at_its_ceiling_exits_with_three_and_continues_after_a_raise() {
     halted after 0.00s
       so far  done
       why     `lead` has spent $0.001096 of its $0.0022, and its next call may need $0.020072
-      remedy  raise it by at least this: spinney budget [id] --add-usd 0.018968 && spinney resume [id]
+      remedy  let calls write less (`on_low: shrink` in the file), or raise it by at least this: spinney budget [id] --add-usd 0.019 && spinney resume [id]
       spent   $0.001096 · 1,180 tokens · 2 steps · 1 tool call · 0 retries
       agents  1
       tree    [tree]
       look    spinney events [id]
     ");
     // The remedy is a command that works, to the last digit.
-    let remedy = error["remedy"].as_str().unwrap().split_once(": ").unwrap().1;
+    let remedy = error["remedy"].as_str().unwrap().split_once("this: ").unwrap().1;
     let resumed = stage.shell(remedy);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     assert!(resumed.out.contains("  answer  done\n"), "{}", resumed.out);
@@ -184,7 +207,7 @@ fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
       0.00s  lead asks a person (question 2): Which colour?
 
     waiting after 0.00s
-      spent   $0.00006925 · 249 tokens · 1 step · 0 tool calls · 0 retries
+      spent   $0.00006925 · 249 tokens · 1 step · 1 built-in tool call · 0 retries
       agents  1
       tree    [tree]
       look    spinney events [id]

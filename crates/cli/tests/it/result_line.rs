@@ -91,8 +91,11 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
     let expected = json!({
         "type": "result", "tree": null, "state": "failed", "output": "", "outputs": {},
         "succeeded": [], "failed": [], "skipped": [],
-        "spent": { "cost_usd": 0.00, "cost_nanos": 0, "tokens": 0, "steps": 0, "tool_calls": 0, "retries": 0 },
-        "agents": 0, "elapsed_ms": 0, "event_hash": "",
+        "spent": {
+            "cost_usd": 0.00, "cost_nanos": 0, "tokens": 0, "steps": 0, "tool_calls": 0, "retries": 0,
+            "presumed": { "cost_usd": 0.00, "cost_nanos": 0, "tokens": 0 },
+        },
+        "builtin_calls": 0, "agents": 0, "elapsed_ms": 0, "event_hash": "",
         "error": {
             "code": "usage",
             "message": format!("{tree}:2:1: unknown key `buget`: did you mean `budget`?"),
@@ -111,7 +114,7 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
 
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
-    let id = stage.spinney(&["ps", "--json"]).result()["tree"].clone();
+    let id = stage.spinney(&["ps", "--json"]).json()[0]["tree"].clone();
     let locked = stage.spinney(&["resume", "last", "--json"]);
     let line = only_line(&locked);
     assert_eq!((locked.code, &line["error"]["code"], &line["tree"]), (Some(6), &json!("locked"), &id));

@@ -86,7 +86,7 @@ fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
     insta::assert_snapshot!(printed.concat(), @r"
     spinney: `empty.txt` is empty: send something, or leave it out
     spinney: cannot send [folder]/huge.bin: it has 8388609 bytes and the limit is 8388608: make it smaller
-    spinney: none.png has the extension of image/png but other contents: rename it
+    spinney: cannot send [folder]/none.png: it has the extension of image/png but other contents: rename it
     spinney: cannot send [folder]/odd\.txt: rename it: `odd\.txt` is not a valid name of a part: 1 to 128 bytes without `/`, `\` and characters that cannot be printed, not `.` or `..`, no space at an end
     spinney: cannot send [folder]/missing.txt: No such file or directory (os error 2)
     spinney: cannot send [folder]: it is a folder: name a file in it

@@ -16,6 +16,10 @@ pub(crate) struct Stage {
     home: PathBuf,
 }
 
+/// Where programs of `exec` that make no call would send them: nothing listens there.
+pub(crate) const NO_SERVER: [(&str, &str); 2] =
+    [("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+
 /// What a command printed, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -27,7 +31,8 @@ pub(crate) struct Ended {
 /// A running command.
 pub(crate) struct Playing {
     child: Child,
-    out: Lines<BufReader<ChildStdout>>,
+    /// `None` once nobody reads it any more.
+    out: Option<Lines<BufReader<ChildStdout>>>,
     err: BufReader<ChildStderr>,
     said: String,
 }
@@ -36,7 +41,17 @@ pub(crate) struct Playing {
 const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
 
 impl Stage {
+    /// Of a user who allows servers on this machine, because that is where the models of tests are.
     pub(crate) fn new() -> Self {
+        let stage = Self::stranger();
+        let folder = stage.folder.path().join("user/config/spinney");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), "allow_hosts = [\"127.0.0.1\"]\n").unwrap();
+        stage
+    }
+
+    /// Of a user who has allowed nothing.
+    pub(crate) fn stranger() -> Self {
         let folder = TempDir::new().unwrap();
         let home = folder.path().join(".spinney");
         Self { folder, home }
@@ -89,16 +104,35 @@ impl Stage {
         self.file("tree.yaml", &text)
     }
 
+    /// Where the user of a test has their configuration and what is remembered for them.
+    pub(crate) fn user_folders(&self) -> [(&'static str, PathBuf); 2] {
+        [("XDG_CONFIG_HOME", "user/config"), ("XDG_STATE_HOME", "user/state")]
+            .map(|(variable, folder)| (variable, self.folder.path().join(folder)))
+    }
+
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
-        // No test calls a real model, even if the environment has keys.
-        for key in ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"] {
-            command.env_remove(key);
+        // No test calls a real model, even if the environment has keys or logins.
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CONFIG_DIR",
+            "CODEX_API_KEY",
+            "CODEX_HOME",
+            "GEMINI_API_KEY",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+        ] {
+            command.env_remove(name);
         }
         command
             .args(args)
             .env_remove("SPINNEY_HOME")
             .env_remove("SPINNEY_LOG")
+            .env_remove("TRACEPARENT")
+            .envs(self.user_folders())
             .current_dir(self.folder.path());
         if self.home != self.folder.path().join(".spinney") {
             command.env("SPINNEY_HOME", &self.home);
@@ -110,6 +144,11 @@ impl Stage {
     /// Starts a command on a terminal of this size.
     pub(crate) fn terminal(&self, args: &[&str], columns: u16, lines: u16) -> Pty {
         Pty::start(&self.command(args), columns, lines)
+    }
+
+    /// The same with a terminal that does not control it.
+    pub(crate) fn terminal_apart(&self, args: &[&str], columns: u16, lines: u16) -> Pty {
+        Pty::start_apart(&self.command(args), columns, lines)
     }
 
     /// The same with more environment variables.
@@ -132,7 +171,7 @@ impl Stage {
     ) -> Pty {
         let mut command = Command::new(program);
         command.args(args).env_remove("SPINNEY_HOME").env_remove("SPINNEY_LOG");
-        command.current_dir(self.folder.path());
+        command.envs(self.user_folders()).current_dir(self.folder.path());
         Pty::start_in(&command, columns, lines, environment)
     }
 
@@ -164,7 +203,7 @@ impl Stage {
         let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"PATH="$1:$PATH"; eval "$2""#, "sh"]).arg(binary).arg(line);
-        shell.env_remove("SPINNEY_HOME");
+        shell.env_remove("SPINNEY_HOME").envs(self.user_folders());
         Ended::from(shell.current_dir(self.folder.path()).stdin(Stdio::null()).output().unwrap())
     }
 
@@ -183,7 +222,11 @@ impl Stage {
     pub(crate) fn play_unmasked(&self, args: &[&str]) -> Playing {
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"umask 000; exec "$@""#, "sh", env!("CARGO_BIN_EXE_spinney")]).args(args);
-        shell.env("SPINNEY_HOME", &self.home).current_dir(self.folder.path()).stdin(Stdio::null());
+        shell
+            .env("SPINNEY_HOME", &self.home)
+            .envs(self.user_folders())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
         Self::started(shell)
     }
 
@@ -191,7 +234,7 @@ impl Stage {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         let err = BufReader::new(child.stderr.take().unwrap());
-        Playing { child, out, err, said: String::new() }
+        Playing { child, out: Some(out), err, said: String::new() }
     }
 }
 
@@ -222,11 +265,7 @@ impl Playing {
     /// Waits for a line of output that contains this.
     pub(crate) fn until(&mut self, part: &str) -> String {
         loop {
-            let line = self
-                .out
-                .next()
-                .unwrap_or_else(|| panic!("it ended without `{part}`:\n{}", self.said))
-                .unwrap();
+            let line = self.line().unwrap_or_else(|| panic!("it ended without `{part}`:\n{}", self.said));
             self.said += &format!("{line}\n");
             if line.contains(part) {
                 return line;
@@ -241,7 +280,7 @@ impl Playing {
 
     /// The next line of output; `None` once the command has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
-        self.out.next().map(Result::unwrap)
+        self.out.as_mut()?.next().map(Result::unwrap)
     }
 
     /// Waits for a line on standard error that contains this.
@@ -271,18 +310,14 @@ impl Playing {
         self.child.wait().unwrap();
     }
 
-    /// Closes the other end of its output, and waits for its end.
-    pub(crate) fn turn_away(self) -> Ended {
-        let Self { mut child, out, mut err, said } = self;
-        drop(out);
-        let mut noted = String::new();
-        err.read_to_string(&mut noted).unwrap();
-        Ended { code: child.wait().unwrap().code(), out: said, err: noted }
+    /// Closes the other end of its output.
+    pub(crate) fn turn_away(&mut self) {
+        self.out = None;
     }
 
     pub(crate) fn end(mut self) -> Ended {
-        for line in self.out.by_ref() {
-            self.said += &format!("{}\n", line.unwrap());
+        while let Some(line) = self.line() {
+            self.said += &format!("{line}\n");
         }
         let mut err = String::new();
         self.err.read_to_string(&mut err).unwrap();

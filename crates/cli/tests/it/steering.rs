@@ -41,12 +41,12 @@ fn refusals_are_reported_to_the_caller() {
         assert_eq!(ended.code, Some(2), "{}", ended.err);
         steady(&ended.err)
     };
-    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; list open questions: spinney questions [id]");
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question 7 is open: choose one of `2`; list open questions: spinney questions [id]");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
     insta::assert_snapshot!(refused(&["send", "last", "No body", "hi"]), @"spinney: `No body` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
     insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
     running.kill();
-    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question #7 is open: choose one of `#2`; list open questions: spinney questions [id]");
+    insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question 7 is open: choose one of `2`; list open questions: spinney questions [id]");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause; continue with: spinney resume [id]");
 }
 
@@ -223,8 +223,9 @@ fn a_process_that_does_not_answer_is_not_taken_for_dead() {
         "{}",
         cancelled.err
     );
-    // And it is: the request waits in the socket.
+    // The request waited in the socket, and its process has ended: nobody knows any more who asked.
     running.signal("CONT");
+    assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
     assert_eq!(running.end().code, Some(4));
 }
 

@@ -55,9 +55,14 @@ fn commands_of(value: &Value) -> Vec<String> {
     }
 }
 
+/// Makes a folder like another. The folder itself stays: a home is known by its inode.
 fn copy(from: &Path, to: &Path) {
-    let _ = fs::remove_dir_all(to);
-    let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(to).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    let copied = Command::new("cp").arg("-a").args([&from.join("."), to]).status().unwrap();
     assert!(copied.success());
 }
 
@@ -79,15 +84,20 @@ fn runs(stage: &Stage, mut found: Vec<String>, expected: &[(&str, i32)]) {
     let mut wanted: Vec<&str> = expected.iter().map(|(command, _)| *command).collect();
     wanted.sort_unstable();
     assert_eq!(plain.iter().map(|(plain, _)| plain.as_str()).collect::<Vec<_>>(), wanted, "{found:?}");
-    let kept = stage.folder().join("kept");
-    if stage.home().exists() {
-        copy(stage.home(), &kept);
+    // With what is remembered of the home outside it.
+    let state = stage.folder().join("user/state");
+    let kept = [stage.home(), &state]
+        .map(|folder| (folder, stage.folder().join("kept").join(folder.file_name().unwrap())));
+    for (folder, kept) in kept.iter().filter(|(folder, _)| folder.exists()) {
+        copy(folder, kept);
     }
     for (plain, command) in &plain {
         let ended = stage.shell(command);
         let code = expected.iter().find(|(wanted, _)| wanted == plain).map(|(_, code)| *code);
         assert_eq!(ended.code, code, "{command}\n{}{}", ended.out, ended.err);
-        copy(&kept, stage.home());
+        for (folder, kept) in kept.iter().filter(|(_, kept)| kept.exists()) {
+            copy(kept, folder);
+        }
     }
 }
 
@@ -128,7 +138,7 @@ fn a_halted_tree_suggests_commands_that_work() {
     let stage = odd();
     let tree = stage.tree_with("budget: { cost_usd: 0.0022 }", "look", SPENDS);
     let halted = stage.spinney(&["run", &tree]);
-    let raise = "budget [id] --add-usd 0.018968 && resume [id]";
+    let raise = "budget [id] --add-usd 0.019 && resume [id]";
     suggests(&stage, &halted, &[(raise, 0), ("events [id]", 0)]);
     let halted = stage.spinney(&["resume", "last", "--json"]).result();
     runs(&stage, commands_of(&halted), &[(raise, 0)]);
@@ -237,7 +247,8 @@ fn a_paused_tree_that_is_resumed_says_which_command_ends_the_pause() {
     let unpaused = stage.shell(&unpause[0]);
     assert_eq!(unpaused.code, Some(0), "{unpause:?}: {unpaused:?}");
     assert_eq!(resumed.end().code, Some(0));
-    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    let verified = stage.spinney(&["replay", "last", "--verify"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.err);
 }
 
 /// If an agent below the root is paused, the command names it: unpausing the root is refused.
@@ -277,7 +288,7 @@ fn an_interrupted_tree_suggests_commands_that_work() {
     assert_eq!(attached.code, Some(130), "{attached:?}");
     suggests(&stage, &attached, &[("resume [id]", 0), ("cancel [id]", 0), ("events [id]", 0)]);
     suggests(&stage, &stage.spinney(&["top"]), &[]);
-    let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
+    let id = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
     fs::write(stage.home().join("trees").join(id).join("script-1.yaml"), "rules: []").unwrap();
     let refused = stage.spinney(&["resume", "last"]);
     suggests(&stage, &refused, &[("cancel [id]", 0)]);

@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::scripts::SAYS;
-use crate::stage::{Playing, Stage};
+use crate::scripts::{ASKS, HANGS, SAYS};
+use crate::stage::{NO_SERVER, Playing, Stage, steady};
 
 /// A run of `exec` whose program does not end by itself.
 fn run(stage: &Stage) -> Playing {
     let program = "echo started; exec sleep 86400";
-    let mut running = stage.play(&["exec", "--budget-usd", "1", "--", "sh", "-c", program]);
+    let mut running = stage.play_in(&["exec", "--budget-usd", "1", "--", "sh", "-c", program], &NO_SERVER);
     running.until("started");
     running
 }
 
-/// The ids that `ps` lists, oldest first.
+/// The ids that `ps` lists, newest first.
 fn ids(stage: &Stage) -> Vec<String> {
     let listed = stage.spinney(&["ps", "--json"]).json();
     let id = |tree: &Value| tree["tree"].as_str().unwrap().to_owned();
@@ -39,7 +39,8 @@ fn runs_of_exec_appear_in_top_when_they_begin_and_disappear_when_they_are_remove
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     top.until("2 running; 1 ended");
 
-    let ids = ids(&stage);
+    let [_, ended, begun] = ids(&stage).try_into().unwrap();
+    let ids: [String; 2] = [begun, ended];
     assert_eq!(stage.spinney(&["cancel", &ids[1]]).code, Some(0));
     assert_eq!(second.end().code, Some(4));
     top.until("1 running; 2 ended");
@@ -61,7 +62,7 @@ fn runs_of_exec_appear_in_top_when_they_begin_and_disappear_when_they_are_remove
 #[test]
 fn a_home_whose_only_run_was_removed_has_no_trees() {
     let stage = Stage::new();
-    let ended = stage.spinney(&["exec", "--budget-usd", "1", "--", "true"]);
+    let ended = stage.play_in(&["exec", "--budget-usd", "1", "--", "true"], &NO_SERVER).end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_eq!(stage.spinney(&["rm"]).code, Some(0));
     for list in [&["ps"][..], &["top", "--once"]] {
@@ -75,7 +76,8 @@ fn a_home_whose_only_run_was_removed_has_no_trees() {
 fn a_run_that_cannot_be_read_does_not_hide_the_others() {
     let stage = Stage::new();
     for _ in 0..2 {
-        assert_eq!(stage.spinney(&["exec", "--budget-usd", "1", "--", "true"]).code, Some(0));
+        let ended = stage.play_in(&["exec", "--budget-usd", "1", "--", "true"], &NO_SERVER).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
     }
     let ids = ids(&stage);
     fs::write(stage.home().join("exec").join(&ids[0]).join("journal.sqlite3"), "no database").unwrap();
@@ -85,4 +87,118 @@ fn a_run_that_cannot_be_read_does_not_hide_the_others() {
     let top = stage.spinney(&["top", "--once"]);
     assert_eq!(top.code, Some(0), "{}", top.err);
     assert!(top.out.contains("1 run of exec cannot be read: `spinney ps` says why"), "{}", top.out);
+}
+
+/// Issue 34: `top` had no keys. The arrows choose a tree, Enter follows it, `c` cancels it after a question, `q` leaves.
+#[test]
+fn keys_of_top_choose_a_tree_follow_it_and_cancel_it() {
+    let stage = Stage::new();
+    let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]);
+    assert_eq!(waiting.code, Some(5), "{}", waiting.err);
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let ids: Vec<String> = ids(&stage).iter().map(|id| id[..12].to_owned()).collect();
+    let [newest, oldest] = ids.as_slice() else { panic!("{ids:?}") };
+    let mut top = stage.terminal(&["top"], 100, 24);
+    let shown = top.until("q quit");
+    assert!(shown.contains(&format!("▸  {newest}  running")), "{shown}");
+    // Not beyond the first and the last.
+    top.send("\u{1b}[A\u{1b}[B\u{1b}[B");
+    let shown = top.until(&format!("▸  {oldest}  waiting"));
+    insta::assert_snapshot!("chosen", steady(&shown));
+    top.send("c");
+    let asked = format!("cancel {oldest} test, with all its agents? [y/N]");
+    top.until(&asked);
+    // Enter is not a yes.
+    top.send("\r");
+    top.until("q quit");
+    top.send("c");
+    top.until(&asked);
+    top.send("y");
+    top.until(&format!("cancelled {oldest}"));
+    let shown = top.until("1 tree that has not ended, 1 running; 1 ended");
+    assert!(shown.contains(&format!("▸  {oldest}  cancelled")), "{shown}");
+    // What is refused is told, and nothing else happens.
+    top.send("c");
+    top.until(&asked);
+    top.send("y");
+    top.until("the tree has ended");
+    top.send("\u{1b}OA");
+    top.until(&format!("▸  {newest}  running"));
+    top.send("\r");
+    let followed = top.until("● lead");
+    assert!(followed.contains(newest) && followed.contains("asks model fast"), "{followed}");
+    top.send("\u{3}");
+    assert_eq!(top.end().code, Some(130));
+    assert_eq!(stage.spinney(&["ps", "--json"]).json()[0]["state"], json!("running"));
+    let mut again = stage.terminal(&["top"], 100, 24);
+    again.until("q quit");
+    again.send("q");
+    assert_eq!(again.end().code, Some(0));
+    running.kill();
+}
+
+/// A yes counts only after the question was shown: what was typed together with `c` is dropped.
+#[test]
+fn a_yes_before_the_question_cancels_nothing() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
+    let mut top = stage.terminal(&["top"], 100, 24);
+    top.until("q quit");
+    top.send("cy");
+    top.until("with all its agents? [y/N]");
+    top.send("n");
+    top.until("q quit");
+    top.send("q");
+    assert_eq!(top.end().code, Some(0));
+    assert_eq!(stage.spinney(&["ps", "--json"]).json()[0]["state"], json!("waiting"));
+}
+
+/// A runner that accepts connections and says nothing keeps nobody in `top`.
+#[test]
+fn top_can_be_left_while_a_runner_does_not_answer() {
+    for (key, code) in [("\u{3}", 130), ("q", 0)] {
+        let stage = Stage::new();
+        let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+        running.until("starts");
+        running.signal("STOP");
+        let mut top = stage.terminal(&["top"], 100, 24);
+        top.until_keys();
+        top.send(key);
+        let ended = top.end();
+        assert_eq!(ended.code, Some(code));
+        // It did not wait until it could draw.
+        assert!(!ended.out.contains("not ended"), "{}", ended.out);
+        running.kill();
+    }
+}
+
+/// A terminal that does not control us gives no keys, and shows the trees all the same.
+#[test]
+fn top_runs_at_a_terminal_that_does_not_control_it() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
+    let mut top = stage.terminal_apart(&["top"], 100, 24);
+    let shown = top.until("none running; 1 ended");
+    assert!(!shown.contains("q quit"), "{shown}");
+    top.signal("TERM");
+    assert_eq!(top.end().code, Some(130));
+}
+
+#[test]
+fn top_lists_trees_for_programs() {
+    let stage = Stage::new();
+    assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
+    let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
+    running.until("starts");
+    let lines = stage.spinney(&["top", "--json"]).json();
+    running.kill();
+    let of = |key: &str| lines.iter().map(|line| line[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("state"), [json!("running"), json!("completed")]);
+    assert_eq!(of("is_running"), [json!(true), json!(false)]);
+    assert_eq!((of("agents"), of("living")), (vec![json!(1); 2], vec![json!(1), json!(0)]));
+    assert_eq!(lines[0]["limit_nanos"], json!(1_000_000_000));
+    assert!(lines[0]["held_nanos"].as_u64().is_some_and(|held| held > 0), "{}", lines[0]);
+    assert_eq!(lines[0]["now"], json!({ "agent": "lead", "doing": "asks model fast" }));
+    assert_eq!(lines[1]["spent"]["steps"], json!(1));
 }

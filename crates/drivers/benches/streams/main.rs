@@ -19,12 +19,10 @@ use std::sync::Arc;
 use spinney_drivers::http::HttpLimits;
 use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup};
 use spinney_drivers::wire::WireParams;
-use spinney_kernel::budget::Ceilings;
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::{ModelAttempt, Purpose};
-use spinney_kernel::words::{By, Category, TreeId};
+use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::words::{Actor, CallId, Category, TreeId};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -59,28 +57,15 @@ fn model(base_url: &str) -> ProviderModel {
 /// A first turn with a goal.
 fn attempt() -> Arc<ModelAttempt> {
     let text = "Compare two libraries in two sentences.".to_owned();
-    let goal = Message::Heard { from: By::Person, text, category: Category::Dialog, along: None };
+    let goal = Message::Heard { from: Actor::PERSON, text, category: Category::Dialog, along: None };
     let messages = vec![Arc::new(Message::System("You are careful.".into())), Arc::new(goal)];
-    Arc::new(ModelAttempt {
-        origin: Arc::new(Origin {
-            tree: TreeId::new([7; 16]),
-            path: ["root".parse().unwrap()].into(),
-            role: "lead".parse().unwrap(),
-            goal: "Compare.".into(),
-        }),
-        model: "m".parse().unwrap(),
-        turn: 1,
-        purpose: Purpose::Turn,
-        attempt: 1,
-        key: "k".to_owned(),
-        output_cap: 2_000,
-        output_schema: None,
-        packet: Packet {
-            messages: Arc::new(messages.into_iter().collect()),
-            tools: Arc::default(),
-            tokens: 100,
-        },
-        blobs: BlobReader::default(),
-        remaining: Ceilings::NONE,
-    })
+    let origin = Origin {
+        tree: TreeId::new([7; 16]),
+        path: ["root".parse().unwrap()].into(),
+        role: "lead".parse().unwrap(),
+        goal: "Compare.".into(),
+    };
+    let packet = Packet { messages: Arc::new(messages), tools: Arc::default(), tokens: 100 };
+    let model = "m".parse().unwrap();
+    Arc::new(ModelAttempt::new(Arc::new(origin), CallId(1), "k".to_owned(), model, packet))
 }

@@ -1,51 +1,71 @@
 //! The three file tools, as one tool driver.
 
 use std::future::ready;
-use std::path::{Path, PathBuf};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex};
 
 use serde::de::DeserializeOwned;
-use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
-use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
+use spinney_kernel::port::{AgentFolder, Pending};
 use spinney_kernel::words::ToolName;
 
 use super::advice::Refused;
 use super::{list, read, write};
 use crate::workspace::{Workspace, Workspaces};
 
-/// The files of a home's agents.
+/// Locks for the agents that write at the same moment. Two of them may share one.
+const LOCKS: usize = 16;
+
+/// The file tools' driver, for the agents of every tree: each call brings the folder of its agent. Clones are the same
+/// driver.
 #[derive(Clone, Debug)]
 pub struct Files {
-    home: PathBuf,
-    /// One write at a time: a limit that was checked still holds when the file is there.
-    putting: Arc<Mutex<()>>,
+    /// One write at a time for an agent: a limit that was checked still holds when the file is there.
+    putting: Arc<[Arc<Mutex<()>>]>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self { putting: (0..LOCKS).map(|_| Arc::default()).collect() }
+    }
 }
 
 impl Files {
-    /// Those of a home.
+    /// One of its tools.
     #[must_use]
-    pub fn of(home: &Path) -> Self {
-        Self { home: home.to_owned(), putting: Arc::default() }
+    pub fn tool(&self, tool: FileTool) -> Arc<dyn Tool> {
+        Arc::new(Opened { tool, files: self.clone() })
     }
 
     fn workspace(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
-        Ok(self.workspaces(attempt)?.agent(attempt.origin.agent())?)
+        let folder = folder(attempt)?;
+        Ok(self.workspaces(folder)?.agent(folder.origin().agent())?)
     }
 
     /// For writing: the folder is as durable as the files in it must be.
     fn workspace_to_write(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
-        let workspaces = self.workspaces(attempt)?;
-        let workspace = workspaces.agent(attempt.origin.agent())?;
-        workspaces.keep_names(&self.home, attempt.durability)?;
+        let folder = folder(attempt)?;
+        let workspaces = self.workspaces(folder)?;
+        let workspace = workspaces.agent(folder.origin().agent())?;
+        workspaces.keep_names(folder.root(), attempt.durability)?;
         Ok(workspace)
     }
 
-    fn workspaces(&self, attempt: &ToolAttempt) -> Result<Workspaces, Refused> {
-        Ok(Workspaces::open(&self.home, attempt.origin.tree)?.locked_by(&self.putting))
+    fn workspaces(&self, folder: &AgentFolder) -> Result<Workspaces, Refused> {
+        let mut hasher = DefaultHasher::new();
+        folder.path().hash(&mut hasher);
+        let lock = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default();
+        Ok(Workspaces::below(folder.root(), folder.origin().tree)?.locked_by(&self.putting[lock]))
     }
+}
+
+fn folder(attempt: &ToolAttempt) -> Result<&AgentFolder, Refused> {
+    attempt
+        .workspace
+        .as_ref()
+        .ok_or_else(|| Refused::new(format!("`{}` has no folder to work in: do without files", attempt.tool)))
 }
 
 /// One of the tools.
@@ -81,12 +101,6 @@ impl FileTool {
         }
     }
 
-    /// It, for the agents of a home.
-    #[must_use]
-    pub fn at(self, files: &Files) -> Arc<dyn Tool> {
-        Arc::new(Opened { tool: self, files: files.clone() })
-    }
-
     const fn description(self) -> &'static str {
         match self {
             Self::Read => read::DESCRIPTION,
@@ -115,7 +129,6 @@ impl FileTool {
     }
 }
 
-/// A tool that knows whose files it works on.
 struct Opened {
     tool: FileTool,
     files: Files,
@@ -135,10 +148,11 @@ impl Tool for Opened {
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
         // Files in a workspace are small: a thread switch would take longer.
-        let told = self.tool.act(&self.files, &attempt);
-        let is_error = told.is_err();
-        let text = told.unwrap_or_else(|refused| refused.to_string());
-        Box::pin(ready(Ok(ToolAnswer { text, is_error, parts: Vec::new(), used: Used::NOTHING })))
+        let answer = match self.tool.act(&self.files, &attempt) {
+            Ok(text) => ToolAnswer::said(text),
+            Err(refused) => ToolAnswer::failed(refused.to_string()),
+        };
+        Box::pin(ready(Ok(answer)))
     }
 }
 
@@ -150,8 +164,7 @@ fn args<T: DeserializeOwned>(attempt: &ToolAttempt) -> Result<T, Refused> {
 #[cfg(test)]
 mod tests {
     use spinney_kernel::context::Origin;
-    use spinney_kernel::definition::OutputLimits;
-    use spinney_kernel::words::{Durability, TreeId};
+    use spinney_kernel::words::{CallId, Durability, TreeId};
 
     use super::*;
     use crate::workspace::FLUSHES;
@@ -161,17 +174,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = vec!["lead".parse().unwrap()].into();
         let (tree, role) = (TreeId::new([7; 16]), "lead".parse().unwrap());
-        let attempt = ToolAttempt {
-            origin: Arc::new(Origin { tree, path, role, goal: "Write.".into() }),
-            tool: FileTool::Write.name(),
-            args: r#"{"path": "outputs/a/b.txt", "text": "kept"}"#.to_owned(),
-            attempt: 1,
-            key: "k".to_owned(),
-            outputs: OutputLimits::default(),
-            durability,
-        };
+        let origin = Arc::new(Origin { tree, path, role, goal: "Write.".into() });
+        let args = r#"{"path": "outputs/a/b.txt", "text": "kept"}"#.to_owned();
+        let name = FileTool::Write.name();
+        let mut attempt = ToolAttempt::new(Arc::clone(&origin), CallId(1), "k".to_owned(), name, args);
+        attempt.durability = durability;
+        attempt.workspace = Some(AgentFolder::new(Workspaces::root(home.path()).into(), origin));
         FLUSHES.with(|flushes| flushes.set(0));
-        let answer = FileTool::Write.at(&Files::of(home.path())).call(attempt).await.unwrap();
+        let answer = Files::default().tool(FileTool::Write).call(attempt).await.unwrap();
         assert!(!answer.is_error, "{}", answer.text);
         FLUSHES.with(std::cell::Cell::get)
     }

@@ -7,13 +7,14 @@ use spinney_kernel::words::{BlobHash, limit};
 use tokio::time::timeout;
 
 use super::announcement::LastAnnouncement;
+use super::answer_body::{AnswerBody, AnswerHead, BodyEnd};
 use super::body::HttpBody;
 use super::client::HttpClient;
 use super::post::{HttpHeader, HttpPost};
 use crate::wire::bounds::EVENT_BYTES_MAX;
 use crate::wire::{
-    Endpoint, Keep, ReadAs, Secrets, StreamEnd, StreamReader, WireAnswer, WireDelta, WireFault,
-    WireFaultKind, WireFormat, WireRequest, read_whole, write,
+    CacheTime, Endpoint, Keep, ReadAs, Secrets, ServedFrom, StreamEnd, UndividedWrites, WireAnswer,
+    WireDelta, WireFault, WireFaultKind, WireFormat, WireRequest, write,
 };
 
 /// One attempt.
@@ -27,6 +28,7 @@ pub struct WireCall {
     /// Headers beyond those of the format.
     pub extra: Vec<HttpHeader>,
     pub keep: Keep,
+    pub served_from: ServedFrom,
     /// Where the rate limits are kept that the provider announces.
     pub announcement: LastAnnouncement,
 }
@@ -107,23 +109,39 @@ impl HttpClient {
     ) -> Result<WireAnswer, Box<WireMissed>> {
         let secrets = call.secrets();
         let post = call.post(secrets.clone()).map_err(|fault| missed(Reached::NotSent, fault))?;
-        let read_as = ReadAs { format: call.format, model: call.request.model, keep: call.keep, secrets };
-        let body = self.post(post).await.map_err(|fault| missed(without_a_body(&fault), fault))?;
-        if body.is_json() {
-            let whole = whole(body).await.map_err(|fault| missed(Reached::Sent, fault))?;
-            return read_whole(&read_as, &whole, on_delta).map_err(|fault| missed(Reached::Sent, fault));
+        let read_as = ReadAs {
+            format: call.format,
+            model: call.request.model,
+            keep: call.keep,
+            secrets,
+            served_from: call.served_from,
+            undivided_writes: undivided_writes(call.request.params.cache),
+        };
+        let mut body = self.post(post).await.map_err(|fault| missed(without_a_body(&fault), fault))?;
+        let head = AnswerHead::new(body.status().as_u16(), body.headers());
+        let mut answer = AnswerBody::new(read_as, head, EVENT_BYTES_MAX);
+        let end = read(&mut body, &mut answer, on_delta).await;
+        answer.finish(end, on_delta)
+    }
+}
+
+impl Reached {
+    /// How far an attempt came whose stream failed.
+    #[must_use]
+    pub const fn after(end: StreamEnd) -> Self {
+        match end {
+            StreamEnd::Refused => Self::Refused,
+            StreamEnd::Whole | StreamEnd::Cut => Self::Sent,
         }
-        let mut reader = StreamReader::new(read_as);
-        let read = stream(body, &mut reader, on_delta).await;
-        let answer = reader.finish();
-        match read {
-            Err(fault) => Err(Box::new(WireMissed { fault, reached: Reached::Sent, answer })),
-            Ok(()) if answer.end == StreamEnd::Cut => {
-                let fault = WireFault::new(WireFaultKind::Cut, "the answer ended before its last event");
-                Err(Box::new(WireMissed { fault, reached: Reached::Sent, answer }))
-            }
-            Ok(()) => Ok(answer),
-        }
+    }
+}
+
+/// The lifetime of cache writes that the server does not divide, by the markers of the request.
+const fn undivided_writes(marks: Option<CacheTime>) -> UndividedWrites {
+    match marks {
+        Some(CacheTime::FiveMinutes) => UndividedWrites::Minutes,
+        // The request asked for no cache writes, so the lifetime is unknown if the server reports some.
+        Some(CacheTime::Hour | CacheTime::Off) | None => UndividedWrites::Hour,
     }
 }
 
@@ -143,39 +161,26 @@ const fn without_a_body(fault: &WireFault) -> Reached {
     }
 }
 
-/// Reads a stream to its last event, and what follows it for a short time.
-async fn stream(
-    mut body: HttpBody,
-    reader: &mut StreamReader,
-    on_delta: &mut SendDelta<'_>,
-) -> Result<(), WireFault> {
-    while !reader.is_whole() {
-        match body.next().await? {
-            Some(chunk) => reader.feed(&chunk, on_delta)?,
-            None => return Ok(()),
+/// Reads a body until it is known what it comes to. After the last event of a stream, reads for a short time what follows.
+async fn read(body: &mut HttpBody, answer: &mut AnswerBody, on_delta: &mut SendDelta<'_>) -> BodyEnd {
+    while !answer.is_decided() {
+        match body.next().await {
+            Ok(Some(chunk)) => answer.feed(&chunk, on_delta),
+            Ok(None) => return BodyEnd::Clean,
+            Err(fault) => return BodyEnd::Broken(fault),
         }
     }
     let rest = async {
         // A connection that breaks now takes nothing away.
-        while let Ok(Some(chunk)) = body.next().await {
-            reader.feed(&chunk, on_delta)?;
+        while answer.may_count_more()
+            && let Ok(Some(chunk)) = body.next().await
+        {
+            answer.feed(&chunk, on_delta);
         }
-        Ok(())
     };
-    timeout(AFTER_END, rest).await.unwrap_or(Ok(()))
-}
-
-/// Reads a body that is no stream.
-async fn whole(mut body: HttpBody) -> Result<String, WireFault> {
-    let mut whole = Vec::new();
-    while let Some(chunk) = body.next().await? {
-        if chunk.len() > EVENT_BYTES_MAX - whole.len() {
-            let message = format!("the answer has more than {EVENT_BYTES_MAX} bytes");
-            return Err(WireFault::new(WireFaultKind::TooLarge, message));
-        }
-        whole.extend_from_slice(&chunk);
-    }
-    String::from_utf8(whole).map_err(|_| WireFault::new(WireFaultKind::Malformed, "the answer is not UTF-8"))
+    // A server may keep the connection open.
+    let _ = timeout(AFTER_END, rest).await;
+    BodyEnd::Clean
 }
 
 impl WireCall {

@@ -1,7 +1,7 @@
 //! The body of an answer, in pieces as they come.
 
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
 use tokio::time::timeout;
 
@@ -31,13 +31,6 @@ impl HttpBody {
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()
-    }
-
-    /// Whether it is one JSON text and no stream: some servers do not stream.
-    #[must_use]
-    pub fn is_json(&self) -> bool {
-        let kind = self.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        kind.trim_start().to_ascii_lowercase().starts_with("application/json")
     }
 
     /// The next piece; none if the body ended as it should.

@@ -4,7 +4,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Shown, ToolDescription};
 use spinney_kernel::port::model::{Missed, ModelAttempt, Purpose};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{By, Fault, FaultKind, PartKind};
+use spinney_kernel::words::{Actor, Fault, FaultKind, PartKind};
 
 use crate::wire::{
     Continuation, Thinking, WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall,
@@ -95,7 +95,7 @@ fn call(ask: &ToolAsk) -> WireToolCall {
 /// The text, with the sender before it if that is an agent, and what stands behind it on a line of its own.
 fn text(message: &Message) -> String {
     let mut text = match message {
-        Message::Heard { from: By::Agent(agent), text, .. } => format!("{agent}: {text}"),
+        Message::Heard { from: Actor::Agent(agent), text, .. } => format!("{agent}: {text}"),
         _ => message.text().into_owned(),
     };
     if let Some(facts) = message.facts().map(ToString::to_string).filter(|facts| !facts.is_empty()) {

@@ -4,14 +4,18 @@
 //! bounds what a call can cost; whatever is unknown, ambiguous or billed by a unit that no hold bounds has none, with the
 //! reason. Decision 0027 says which.
 
+mod model_name;
 mod name_rule;
 mod params;
+mod priced_name;
 
 use serde::Deserialize;
 use spinney_kernel::budget::Price;
 
+use model_name::ModelName;
 use name_rule::{NameRule, NameRuleError, with_dashed_dates};
 pub use params::refused_param;
+pub use priced_name::{PricedName, PricedNameError};
 
 const EMBEDDED: &str = include_str!("../../prices/table.jsonl");
 
@@ -50,8 +54,19 @@ pub struct TableModel {
     pub name: String,
     /// How many tokens of input and output together it takes, if the source says.
     pub context: Option<u64>,
+    /// Whether the source calls it deprecated.
+    pub is_deprecated: bool,
     rule: NameRule,
     price: Result<Price, String>,
+}
+
+/// A model of the table as a list shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedModel<'t> {
+    pub provider: &'t str,
+    pub model: &'t TableModel,
+    /// Whether it has a price, is not deprecated, and its provider lists no newer version of it.
+    pub is_current: bool,
 }
 
 /// Why there is no price.
@@ -97,6 +112,8 @@ struct ModelLine {
     #[serde(rename = "match")]
     rule: Option<NameRule>,
     context: Option<u64>,
+    #[serde(default)]
+    deprecated: bool,
     price: Option<Price>,
     unpriced: Option<String>,
 }
@@ -179,18 +196,37 @@ impl PriceTable {
         Err(NoPrice::UnknownModel { provider: provider.to_owned(), model })
     }
 
-    /// Every model with its provider, in the order of the table.
-    pub fn models(&self) -> impl Iterator<Item = (&str, &TableModel)> {
-        self.providers
-            .iter()
-            .flat_map(|provider| provider.models.iter().map(|model| (provider.id.as_str(), model)))
+    /// The providers, in the order of the table.
+    pub fn providers(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|provider| provider.id.as_str())
+    }
+
+    /// Every model, in the order of the table.
+    pub fn models(&self) -> impl Iterator<Item = ListedModel<'_>> {
+        self.providers.iter().flat_map(Provider::listed)
+    }
+}
+
+impl Provider {
+    fn listed(&self) -> Vec<ListedModel<'_>> {
+        let usable = |model: &TableModel| model.price.is_ok() && !model.is_deprecated;
+        let names: Vec<Option<ModelName>> =
+            self.models.iter().map(|model| usable(model).then(|| ModelName::new(&model.name))).collect();
+        let is_current = |name: &Option<ModelName>| {
+            name.as_ref()
+                .is_some_and(|name| !names.iter().flatten().any(|other| name.is_superseded_by(other)))
+        };
+        let listed = self.models.iter().zip(&names);
+        listed
+            .map(|(model, name)| ListedModel { provider: &self.id, model, is_current: is_current(name) })
+            .collect()
     }
 }
 
 impl TableModel {
     /// None if its line says nothing about its price, or two things.
     fn of(line: ModelLine, provider_unpriced: Option<&str>) -> Option<Self> {
-        let ModelLine { model: name, rule, context, price, unpriced } = line;
+        let ModelLine { model: name, rule, context, deprecated: is_deprecated, price, unpriced } = line;
         let price = match (price, unpriced, provider_unpriced) {
             (Some(price), None, None) => searching(&name).map_or(Ok(price), Err),
             (None, Some(reason), None) => Err(reason),
@@ -198,7 +234,7 @@ impl TableModel {
             _ => return None,
         };
         let rule = rule.unwrap_or_else(|| NameRule::Equals(name.to_lowercase()));
-        Some(Self { name, context, rule, price })
+        Some(Self { name, context, is_deprecated, rule, price })
     }
 
     /// What it costs, or why nobody knows.

@@ -14,8 +14,8 @@ use super::structured::structured;
 use crate::http::{HttpClient, HttpHeader, LastAnnouncement, ModelKey, WireCall, origin, wire_request};
 use crate::tokens::Tokenizer;
 use crate::wire::{
-    CacheTime, Endpoint, Keep, ServiceTier, WireDelta, WireFault, WireFaultKind, WireFormat, WireParams,
-    WireRequest,
+    CacheTime, Endpoint, Keep, ServedFrom, ServiceTier, WireDelta, WireFault, WireFaultKind, WireFormat,
+    WireParams, WireRequest,
 };
 
 /// What a model of a provider is called with.
@@ -39,6 +39,7 @@ pub struct ProviderModel {
     provider: ModelProvider,
     format: WireFormat,
     endpoint: Endpoint,
+    served_from: ServedFrom,
     model: String,
     key: Option<ModelKey>,
     headers: Vec<HttpHeader>,
@@ -81,6 +82,7 @@ impl ProviderModel {
         if by == ModelProvider::Anthropic && base_url.is_none() {
             params.cache = params.cache.or(Some(CacheTime::FiveMinutes));
         }
+        let served_from = provider::served_from(by, base_url.as_deref());
         let base_url = base_url.or_else(|| provider::base_url(by).map(str::to_owned));
         let base_url = base_url.ok_or_else(|| wrong("the model's base_url is missing"))?;
         if base_url.contains(['?', '#']) {
@@ -106,6 +108,7 @@ impl ProviderModel {
             provider: by,
             format,
             endpoint,
+            served_from,
             model,
             key,
             headers,
@@ -134,6 +137,10 @@ impl ProviderModel {
         &self.model
     }
 
+    pub(super) const fn served_from(&self) -> ServedFrom {
+        self.served_from
+    }
+
     pub(super) const fn params(&self) -> &WireParams {
         &self.params
     }
@@ -151,6 +158,7 @@ impl ProviderModel {
             key: self.key.clone(),
             extra: self.headers.clone(),
             keep: Keep::Everything,
+            served_from: self.served_from,
             announcement: self.announcement.clone(),
         }
     }
@@ -160,7 +168,7 @@ impl Model for ProviderModel {
     fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let (client, params) = (self.client.clone(), self.params.clone());
         let params = WireParams { structured: structured(self.provider, &self.model, &attempt), ..params };
-        let mut call = self.wire_call(WireRequest::default());
+        let (mut call, served_from) = (self.wire_call(WireRequest::default()), self.served_from);
         let model = self.model.clone();
         Box::pin(async move {
             call.request = wire_request(&attempt, &model, params).await?;
@@ -173,7 +181,7 @@ impl Model for ProviderModel {
             };
             match client.ask(call, &mut on_delta).await {
                 Ok(answer) => answered(answer),
-                Err(failed) => Err(missed(*failed)),
+                Err(failed) => Err(missed(*failed, served_from)),
             }
         })
     }

@@ -3,7 +3,7 @@
 use spinney_kernel::definition::ModelProvider;
 
 use crate::tokens::Tokenizer;
-use crate::wire::WireFormat;
+use crate::wire::{ServedFrom, WireFormat};
 
 const OLLAMA: &str = "http://127.0.0.1:11434/v1";
 
@@ -23,6 +23,14 @@ pub(super) const fn base_url(provider: ModelProvider) -> Option<&'static str> {
         ModelProvider::Ollama => Some(OLLAMA),
         other => format(other).base_url(),
     }
+}
+
+/// Who serves an address. Without an address, it is the provider.
+pub(super) fn served_from(provider: ModelProvider, at: Option<&str>) -> ServedFrom {
+    let is_own = at.is_none_or(|at| {
+        base_url(provider).is_some_and(|own| own.trim_end_matches('/') == at.trim_end_matches('/'))
+    });
+    if is_own { ServedFrom::Provider } else { ServedFrom::Elsewhere }
 }
 
 /// The environment variable that usually has the key of a provider. Without one it needs none.

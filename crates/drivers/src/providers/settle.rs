@@ -7,7 +7,7 @@ use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind};
 
 use crate::http::{Reached, WireMissed};
-use crate::wire::{WireAnswer, WireFault, WireFaultKind, WireStop, WireToolCall, WireUsage};
+use crate::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, WireStop, WireToolCall, WireUsage};
 
 /// A whole answer.
 ///
@@ -21,29 +21,43 @@ pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
         Missed { fault, used }
     })?;
     let stop = stop(answer.stop.as_ref());
-    Ok(ModelAnswer {
-        text: answer.text,
-        reasoning: answer.reasoning,
-        continuation,
-        asks: asks(answer.calls, stop),
-        used,
-        stop,
-    })
+    Ok(ModelAnswer::said(answer.text)
+        .with_reasoning(answer.reasoning)
+        .with_continuation(continuation)
+        .with_asks(asks(answer.calls, stop))
+        .with_used(used)
+        .with_stop(stop))
 }
 
 /// An attempt without a whole answer.
 #[must_use]
-pub fn missed(missed: WireMissed) -> Missed {
-    let used = match (missed.reached, missed.fault.status) {
-        // No provider bills a request that it did not take. Other errors may come from between us and a model that works.
-        (Reached::NotSent, _) | (Reached::Refused, Some(300..=499 | 503 | 529)) => Used::NOTHING,
+pub fn missed(missed: WireMissed, from: ServedFrom) -> Missed {
+    let used = match (missed.reached, from) {
+        (Reached::NotSent, _) => Used::NOTHING,
+        // A provider does not bill an error that it sends instead of an answer.
+        (Reached::Refused, ServedFrom::Provider) if !is_of_relay(missed.fault.status) => Used::NOTHING,
+        (Reached::Refused, ServedFrom::Elsewhere) if !may_work_on(missed.fault.status) => Used::NOTHING,
         (Reached::Refused | Reached::Sent, _) => used(&missed.answer.usage),
     };
     Missed { fault: fault(missed.fault), used }
 }
 
-/// What a call used, if the provider said all of it. Zeros are what servers write that do not count.
+/// Whether this is a status with which a proxy gives up while the model may keep working.
+const fn may_work_on(status: Option<u16>) -> bool {
+    matches!(status, None | Some(408 | 502 | 504 | 520..=527 | 530))
+}
+
+/// Whether a relay in front of a provider answers, which no provider does with these: the model may keep working.
+const fn is_of_relay(status: Option<u16>) -> bool {
+    matches!(status, Some(520..=527 | 530))
+}
+
+/// What a call used, if the provider reported all of it and the prices are known. Servers that do not count report
+/// zeros.
 pub(super) fn used(usage: &WireUsage) -> Used {
+    if usage.has_unknown_price {
+        return Used::Unknown;
+    }
     let (Some(input), Some(output)) = (usage.input, usage.output) else { return Used::Unknown };
     let reasoning = usage.reasoning.unwrap_or(0).min(output);
     let usage = Usage {
@@ -53,6 +67,8 @@ pub(super) fn used(usage: &WireUsage) -> Used {
         cache_write_1h: usage.cache_written_1h.unwrap_or(0),
         output: output - reasoning,
         reasoning,
+        reported_nanos: usage.reported_nanos.unwrap_or(0),
+        apart_nanos: usage.apart_nanos,
     };
     if usage.input_tokens() == 0 {
         return Used::Unknown;

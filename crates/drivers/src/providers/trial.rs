@@ -46,7 +46,7 @@ impl ProviderModel {
                     Reached::Refused => true,
                     Reached::Sent => failed.fault.kind != WireFaultKind::Timeout,
                 };
-                let Missed { fault, used } = missed(*failed);
+                let Missed { fault, used } = missed(*failed, self.served_from());
                 Err(TrialFault { is_answered, fault, used })
             }
         }

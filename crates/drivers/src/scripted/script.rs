@@ -134,6 +134,8 @@ fn options() -> serde_saphyr::Options {
         budget: serde_saphyr::budget! { max_depth: DEPTH_MAX },
         duplicate_keys: DuplicateKeyPolicy::Error,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
+        // As in YAML 1.2: `n`, `no` and `off` are texts.
+        strict_booleans: true,
         with_snippet: false,
     }
 }

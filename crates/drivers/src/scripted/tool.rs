@@ -128,7 +128,7 @@ impl Part {
             Reply::Hangs | Reply::Never => return None,
         };
         let text = templates.render(template, &context(attempt));
-        let answer = text.map(|text| ToolAnswer { text, is_error, parts: Vec::new(), used: Used::NOTHING });
+        let answer = text.map(if is_error { ToolAnswer::failed } else { ToolAnswer::said });
         Some(answer.map_err(|problem| {
             let message = format!("{}: {problem}", self.source);
             Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }

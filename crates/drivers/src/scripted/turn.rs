@@ -57,7 +57,12 @@ impl Turn {
                 let continuation =
                     (!reasoning.is_empty()).then(|| format!("signed: {reasoning}").into_bytes());
                 let answer = ModelAnswer::said(self.text);
-                Ok(ModelAnswer { reasoning, continuation, asks, used, stop, ..answer })
+                Ok(answer
+                    .with_reasoning(reasoning)
+                    .with_continuation(continuation)
+                    .with_asks(asks)
+                    .with_used(used)
+                    .with_stop(stop))
             }
             End::Misses(missed) => Err(missed),
             End::Hangs => pending().await,

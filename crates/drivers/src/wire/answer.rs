@@ -19,6 +19,28 @@ pub struct WireAnswer {
     /// What the provider wants back unchanged.
     pub continuation: Option<Continuation>,
     pub end: StreamEnd,
+    /// Texts in it that only the provider can read.
+    pub opaque: Vec<OpaqueHash>,
+}
+
+/// Identifies a text that only its provider can read: encrypted reasoning, or a signature that contains thinking. Programs
+/// send it back, and its size does not tell how many tokens it is then billed as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpaqueHash([u8; 16]);
+
+impl OpaqueHash {
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut hash = [0; 16];
+        blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut hash);
+        Self(hash)
+    }
+
+    /// An argument of a call, which a program may hand on to another agent. It is never taken for reasoning.
+    #[must_use]
+    pub fn of_argument(text: &str) -> Self {
+        Self::new(&format!("argument {text}"))
+    }
 }
 
 /// How a stream ended.
@@ -29,6 +51,8 @@ pub enum StreamEnd {
     /// It broke off, or failed: something is missing, and the final usage is.
     #[default]
     Cut,
+    /// The provider sent an error instead of an answer: no output came before it.
+    Refused,
 }
 
 /// A tool that the model wants called.
@@ -58,8 +82,8 @@ pub enum WireStop {
     Other(String),
 }
 
-/// What a call used, in tokens; what the provider did not say is missing. `input`, `cache_read` and the two writes do
-/// not overlap, whatever the provider's own way to count. `reasoning` is a part of `output`.
+/// What a call used; counts that the provider did not report are `None`. `input`, `cache_read` and the two writes do not
+/// overlap, however the provider counts. `reasoning` is a part of `output`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireUsage {
     /// Input that no cache knew.
@@ -72,6 +96,12 @@ pub struct WireUsage {
     /// Written to a cache that lasts for an hour.
     pub cache_written_1h: Option<u64>,
     pub reasoning: Option<u64>,
+    /// The cost of the whole call as the provider reported it, in nano-USD.
+    pub reported_nanos: Option<u64>,
+    /// What the provider bills in addition to the tokens, in nano-USD.
+    pub apart_nanos: u64,
+    /// Whether the call used something of unknown price, so the counts understate its cost.
+    pub has_unknown_price: bool,
 }
 
 /// A piece of an answer, as it comes. Calls are named by their place among the calls of the answer.

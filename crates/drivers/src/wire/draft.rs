@@ -2,14 +2,15 @@
 
 use serde::de::IgnoredAny;
 
-use super::answer::{OnDelta, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall};
+use super::answer::{OnDelta, OpaqueHash, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall};
 use super::bounds::{
     ANSWER_TEXT_BYTES_MAX, ARGUMENTS_BYTES_MAX, BLOCKS_MAX, CALLS_MAX, RAW_BYTES_MAX, REASONING_BYTES_MAX,
     WIRE_NAME_BYTES_MAX,
 };
 use super::continuation::{Continuation, Piece};
 use super::fault::{WireFault, WireFaultKind};
-use super::{Keep, ReadAs};
+use super::usage_report::{UndividedWrites, UsageReport};
+use super::{Keep, ReadAs, ServedFrom, WireFormat};
 
 /// What is known of an answer so far.
 #[derive(Debug)]
@@ -23,6 +24,12 @@ pub(super) struct AnswerDraft {
     calls: usize,
     /// Whether a piece is opaque. Without one nothing has to go back unchanged.
     is_opaque: bool,
+    /// The combined usage of all events so far.
+    usage: UsageReport,
+    /// Whether the last output count includes all output so far. A count that output follows is not final.
+    is_counted: bool,
+    /// Whether its last event has come.
+    is_over: bool,
 }
 
 impl AnswerDraft {
@@ -35,6 +42,9 @@ impl AnswerDraft {
             arguments_bytes: 0,
             calls: 0,
             is_opaque: false,
+            usage: UsageReport::default(),
+            is_counted: false,
+            is_over: false,
         }
     }
 
@@ -49,6 +59,7 @@ impl AnswerDraft {
         if text.is_empty() {
             return Ok(());
         }
+        self.more_output();
         if self.keep == Keep::Everything {
             bounded("text", self.answer.text.len(), text.len(), ANSWER_TEXT_BYTES_MAX)?;
             self.answer.text.push_str(text);
@@ -61,6 +72,7 @@ impl AnswerDraft {
         if text.is_empty() {
             return Ok(());
         }
+        self.more_output();
         if self.keep == Keep::Everything {
             bounded("reasoning", self.answer.reasoning.len(), text.len(), REASONING_BYTES_MAX)?;
             self.answer.reasoning.push_str(text);
@@ -77,6 +89,7 @@ impl AnswerDraft {
         on_delta: &mut OnDelta<'_>,
     ) -> Result<usize, WireFault> {
         let call = self.calls;
+        self.more_output();
         bounded("number of tool calls", call, 1, CALLS_MAX)?;
         bounded("tool name", 0, name.len(), WIRE_NAME_BYTES_MAX)?;
         let id = match id {
@@ -102,6 +115,7 @@ impl AnswerDraft {
         if text.is_empty() {
             return Ok(());
         }
+        self.more_output();
         if let Some(known) = self.answer.calls.get_mut(call) {
             bounded("tool arguments", self.arguments_bytes, text.len(), ARGUMENTS_BYTES_MAX)?;
             self.arguments_bytes += text.len();
@@ -135,6 +149,19 @@ impl AnswerDraft {
         Ok(())
     }
 
+    /// Adds a text that only its provider can read.
+    pub(super) fn opaque_text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.opaque(OpaqueHash::new(text));
+        }
+    }
+
+    pub(super) fn opaque(&mut self, text: OpaqueHash) {
+        if self.answer.opaque.len() < BLOCKS_MAX {
+            self.answer.opaque.push(text);
+        }
+    }
+
     /// A piece that only its provider understands.
     pub(super) fn opaque_piece(&mut self, piece: Piece) -> Result<(), WireFault> {
         self.is_opaque = true;
@@ -145,6 +172,63 @@ impl AnswerDraft {
     pub(super) fn stopped(&mut self, stop: WireStop) {
         self.answer.stop = Some(stop);
         self.answer.end = StreamEnd::Whole;
+    }
+
+    /// The last event has come: by the format, nothing of the answer follows.
+    pub(super) const fn over(&mut self) {
+        self.is_over = true;
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether the answer has ended and its usage is known: nothing but its last event may be missing.
+    pub(super) fn is_known(&self) -> bool {
+        self.answer.end == StreamEnd::Whole && self.is_counted
+    }
+
+    /// The provider ended the answer with an error, or the rest cannot be read.
+    pub(super) fn failed(&mut self) {
+        if self.answer.end != StreamEnd::Refused {
+            self.answer.end = StreamEnd::Cut;
+        }
+    }
+
+    /// The provider sent an error before anything else.
+    pub(super) fn refused(&mut self) {
+        self.answer.end = StreamEnd::Refused;
+    }
+
+    /// Adds the usage of an event. If it counts output, the count includes all output so far.
+    pub(super) fn usage(&mut self, report: UsageReport) {
+        self.early_usage(report);
+        self.is_counted |= report.output.is_some();
+    }
+
+    /// Adds the usage of an event before the answer begins. Its output count is not final.
+    pub(super) fn early_usage(&mut self, report: UsageReport) {
+        self.usage = self.usage.combined(report);
+    }
+
+    /// Adds the usage of an event after the last one.
+    pub(super) fn late_usage(&mut self, late: &Self) {
+        self.usage = self.usage.combined(late.usage);
+        self.is_counted |= late.is_counted;
+    }
+
+    /// Records that the call used something of unknown price.
+    pub(super) fn unknown_price(&mut self) {
+        self.usage.has_unknown_price = true;
+    }
+
+    pub(super) const fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
+    /// Records output that no count includes yet.
+    pub(super) fn more_output(&mut self) {
+        self.is_counted = false;
     }
 
     pub(super) fn keeps_everything(&self) -> bool {
@@ -164,8 +248,20 @@ impl AnswerDraft {
             }
             call.is_whole = is_object(&call.arguments);
         }
-        // What a provider reports on its way is no final count: settling by it would be too little.
-        if self.answer.end == StreamEnd::Cut {
+        let undivided = match (read_as.format, read_as.served_from) {
+            // A server elsewhere may hand a chat on to Anthropic, and counts writes as Anthropic does.
+            (WireFormat::AnthropicMessages, _) | (_, ServedFrom::Elsewhere) => read_as.undivided_writes,
+            (
+                WireFormat::OpenAiChat
+                | WireFormat::CompatibleChat
+                | WireFormat::OpenAiResponses
+                | WireFormat::Gemini,
+                ServedFrom::Provider,
+            ) => UndividedWrites::Minutes,
+        };
+        self.answer.usage = self.usage.usage(undivided);
+        // Counts that arrive before the last output are not final: settling at them would book too little.
+        if self.answer.end != StreamEnd::Whole || !self.is_counted {
             (self.answer.usage.output, self.answer.usage.reasoning) = (None, None);
         }
         if self.calls > 0 && self.answer.stop == Some(WireStop::End) {

@@ -1,19 +1,11 @@
 //! Points in time as headers write them, as milliseconds since 1970. No clock is read.
 
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+use std::time::UNIX_EPOCH;
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`. The two older forms are not sent any more.
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, or one of the two older forms.
 pub(super) fn http_date(text: &str) -> Option<u64> {
-    let (_, date) = text.trim().split_once(", ")?;
-    let mut words = date.split(' ');
-    let day = number(words.next()?)?;
-    let month = words.next()?;
-    let month = MONTHS.iter().position(|known| *known == month)? as u64 + 1;
-    let year = number(words.next()?)?;
-    let seconds = seconds_of_day(words.next()?)?;
-    (words.next()? == "GMT").then_some(())?;
-    Some((days(year, month, day)? * 86_400 + seconds) * 1_000)
+    let since = httpdate::parse_http_date(text.trim()).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
 }
 
 /// `2026-11-16T08:20:32Z`, with a fraction or an offset instead of `Z`.

@@ -14,6 +14,7 @@ mod chat;
 mod continuation;
 mod draft;
 mod endpoint;
+mod escaped;
 mod fault;
 mod format;
 mod gemini;
@@ -22,15 +23,18 @@ mod json;
 mod open_ai_usage;
 mod pause;
 mod reading;
+mod reported_cost;
 mod request;
+mod request_name;
 mod responses;
 mod secrets;
 mod sse;
 mod stream;
 mod turns;
+mod usage_report;
 
 pub use announced::announced;
-pub use answer::{OnDelta, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall, WireUsage};
+pub use answer::{OnDelta, OpaqueHash, StreamEnd, WireAnswer, WireDelta, WireStop, WireToolCall, WireUsage};
 pub use continuation::{Continuation, ContinuationError};
 pub use endpoint::{Endpoint, VersionHeader};
 pub use fault::{ErrorResponse, FaultReader, WireFault, WireFaultKind, WireHeader};
@@ -38,7 +42,9 @@ pub use format::WireFormat;
 pub use request::{
     BodyError, ServiceTier, StructuredOutput, WireMessage, WireParams, WirePart, WireRequest, WireTool, write,
 };
+pub use request_name::{NameKind, NotRequestName, Permitted, RequestName};
 pub use secrets::Secrets;
 pub use spinney_kernel::definition::{CacheTime, Thinking};
 pub use sse::{SseDecoder, SseEvent, SseFault};
-pub use stream::{Keep, ReadAs, StreamReader, read_whole};
+pub use stream::{Keep, ReadAs, ServedFrom, StreamReader, read_whole};
+pub use usage_report::UndividedWrites;

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::answer::WireUsage;
 use super::json::count;
+use super::usage_report::UsageReport;
 
 #[derive(Default, Deserialize)]
 pub(super) struct InputDetails {
@@ -11,6 +11,9 @@ pub(super) struct InputDetails {
     cached_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     cache_write_tokens: Option<u64>,
+    /// The same, as servers write it that hand a chat on to Anthropic.
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_tokens: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -28,17 +31,15 @@ pub(super) struct OpenAiUsage {
 }
 
 impl OpenAiUsage {
-    pub(super) fn normal(self) -> WireUsage {
+    pub(super) fn report(self) -> UsageReport {
         let details = self.input_details.unwrap_or_default();
-        let (cache_read, written) = (details.cached_tokens, details.cache_write_tokens);
-        let cached = cache_read.unwrap_or_default().saturating_add(written.unwrap_or_default());
-        WireUsage {
-            input: self.input.map(|input| input.saturating_sub(cached)),
+        UsageReport {
+            whole_input: self.input,
+            cache_read: details.cached_tokens,
+            cache_written: details.cache_write_tokens.max(details.cache_creation_tokens),
             output: self.output,
-            cache_read,
-            cache_written_5m: written,
-            cache_written_1h: None,
             reasoning: self.output_details.unwrap_or_default().reasoning_tokens,
+            ..UsageReport::default()
         }
     }
 }

@@ -1,12 +1,18 @@
 //! Keys that must not be shown: providers repeat them in errors, whole, in part or encoded.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use memchr::memchr_iter;
 
 use super::bounds::FAULT_TEXT_BYTES_MAX;
+use super::escaped::{self, Beginning, ESCAPE_BYTES_MAX, beginning};
 
 /// What stands in place of a key.
 const HIDDEN: &str = "[key]";
@@ -19,20 +25,48 @@ const KEY_BEGINNINGS: [&str; 7] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "hf_", 
 
 /// The keys of one call, in every shape that a text may have them in.
 #[derive(Clone, Default)]
-pub struct Secrets(Arc<[String]>);
+pub struct Secrets(Arc<Shapes>);
+
+#[derive(Default)]
+struct Shapes {
+    shapes: Vec<String>,
+    /// Made when it is needed: most calls have nothing to hide.
+    search: OnceLock<ShapeSearch>,
+}
+
+struct ShapeSearch {
+    /// Finds all shapes at once.
+    plain: AhoCorasick,
+    /// The letters that they have.
+    letters: [bool; 256],
+}
 
 impl Secrets {
     /// These keys. A word that is shorter than any key hides nothing: it would make every text unreadable.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         let keys = keys.into_iter().filter(|key| key.len() >= KEY_BYTES_MIN);
-        Self(keys.flat_map(shapes).collect())
+        Self(Arc::new(Shapes { shapes: keys.flat_map(shapes).collect(), search: OnceLock::new() }))
+    }
+
+    /// Bytes of a stranger without keys; everything else stays as it is. A key is found however its letters are escaped.
+    #[must_use]
+    pub fn hide<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        without(bytes, self.0.places(bytes))
+    }
+
+    /// The same for bytes whose end was cut off, perhaps in the middle of a key.
+    #[must_use]
+    pub fn hide_cut<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let mut places = self.0.places(bytes);
+        places.extend(self.0.place_of_cut(bytes));
+        without(bytes, places)
     }
 
     /// A text of a stranger as one line for people: bounded, without control characters, without keys.
     pub(super) fn clean(&self, text: &str) -> String {
         // Keys go before the text is cut: a cut key would not be found.
         let line = one_line(text);
-        let whole = self.0.iter().fold(line, |line, key| line.replace(key.as_str(), HIDDEN));
+        let whole = String::from_utf8_lossy(&self.hide(line.as_bytes())).into_owned();
         let mut clean = String::new();
         for piece in whole.split_inclusive(|c: char| !is_key_letter(c)) {
             let word = piece.trim_end_matches(|c: char| !is_key_letter(c));
@@ -54,14 +88,87 @@ impl Secrets {
         part.len() >= PART_BYTES_MIN
             && (is_masked
                 || KEY_BEGINNINGS.iter().any(|beginning| part.starts_with(beginning))
-                || self.0.iter().any(|key| key.contains(part)))
+                || self.0.shapes.iter().any(|key| key.contains(part)))
     }
 }
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.0.len())
+        write!(f, "Secrets({})", self.0.shapes.len())
     }
+}
+
+impl Shapes {
+    /// Where keys are, in any order.
+    fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        if self.shapes.is_empty() {
+            return Vec::new();
+        }
+        let ShapeSearch { plain, letters } = self.search();
+        let mut places: Vec<Range<usize>> = plain.find_iter(bytes).map(|found| found.range()).collect();
+        // The first escaped letter of a key has only plain ones before it.
+        for (at, letter) in escaped::places(bytes).filter(|(_, letter)| letters[usize::from(*letter)]) {
+            for shape in self.shapes.iter().map(String::as_bytes) {
+                let before = memchr_iter(letter, shape);
+                let begins = before.filter(|count| bytes[..at].ends_with(&shape[..*count]));
+                places.extend(begins.filter_map(|count| {
+                    let from = at - count;
+                    match beginning(&bytes[from..], shape) {
+                        Beginning::Whole(taken) => Some(from..from + taken),
+                        Beginning::Cut(_) | Beginning::Differs => None,
+                    }
+                }));
+            }
+        }
+        places
+    }
+
+    /// Where a key begins whose end is missing.
+    fn place_of_cut(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        let longest = self.shapes.iter().map(String::len).max()?;
+        let from = bytes.len().saturating_sub(longest * ESCAPE_BYTES_MAX);
+        let is_cut = |at: &usize| {
+            let rest = &bytes[*at..];
+            let found = self.shapes.iter().map(|shape| beginning(rest, shape.as_bytes()));
+            found
+                .into_iter()
+                .any(|found| matches!(found, Beginning::Cut(letters) if letters >= PART_BYTES_MIN))
+        };
+        (from..bytes.len()).find(is_cut).map(|at| at..bytes.len())
+    }
+
+    fn search(&self) -> &ShapeSearch {
+        self.search.get_or_init(|| {
+            let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&self.shapes);
+            let plain =
+                built.unwrap_or_else(|error| unreachable!("keys have far less than 2^31 bytes: {error}"));
+            let mut letters = [false; 256];
+            self.shapes
+                .iter()
+                .flat_map(|shape| shape.bytes())
+                .for_each(|own| letters[usize::from(own)] = true);
+            ShapeSearch { plain, letters }
+        })
+    }
+}
+
+/// Bytes with a word in these places.
+fn without(bytes: &[u8], mut places: Vec<Range<usize>>) -> Cow<'_, [u8]> {
+    if places.is_empty() {
+        return Cow::Borrowed(bytes);
+    }
+    // The longest of those that begin at one place comes first.
+    places.sort_unstable_by_key(|place| (place.start, Reverse(place.end)));
+    let (mut clean, mut end) = (Vec::with_capacity(bytes.len()), 0);
+    for place in places {
+        if place.start >= end {
+            clean.extend_from_slice(&bytes[end..place.start]);
+            clean.extend_from_slice(HIDDEN.as_bytes());
+        }
+        end = end.max(place.end);
+    }
+    clean.extend_from_slice(&bytes[end..]);
+    Cow::Owned(clean)
 }
 
 const fn is_key_letter(letter: char) -> bool {

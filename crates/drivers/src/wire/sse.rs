@@ -39,9 +39,26 @@ pub struct SseDecoder {
     ended_with_cr: bool,
     /// Whether the first line has been read: a byte order mark can only stand before it.
     is_begun: bool,
+    /// Whether a line has come that only a stream of events has.
+    has_field: bool,
 }
 
+const FIELDS: [&str; 4] = ["data", "event", "id", "retry"];
+
 impl SseDecoder {
+    /// Whether a line has come that only a stream of events has, or what may be the beginning of one.
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        let may_be = |field: &&str| {
+            let line = self.line.strip_prefix(BOM).unwrap_or(&self.line);
+            match line.iter().position(|byte| *byte == b':') {
+                Some(end) => line[..end] == *field.as_bytes(),
+                None => !line.is_empty() && field.as_bytes().starts_with(line),
+            }
+        };
+        self.has_field || self.line.starts_with(b":") || FIELDS.iter().any(may_be)
+    }
+
     /// Decodes what arrived and hands over each event that is complete. An event that the stream does not finish with
     /// an empty line is never handed over.
     ///
@@ -99,6 +116,8 @@ impl SseDecoder {
         }
         let line = std::str::from_utf8(line).map_err(|_| SseFault::NotUtf8)?;
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        // A line that begins with a colon is a comment.
+        self.has_field |= field.is_empty() || FIELDS.contains(&field);
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => self.add_data(value)?,

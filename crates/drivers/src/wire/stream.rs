@@ -11,6 +11,7 @@ use super::reading::Reading;
 use super::responses::ResponsesReader;
 use super::secrets::Secrets;
 use super::sse::{SseDecoder, SseEvent};
+use super::usage_report::UndividedWrites;
 
 /// How an answer is read.
 #[derive(Clone, Debug)]
@@ -21,6 +22,17 @@ pub struct ReadAs {
     pub keep: Keep,
     /// What no fault may show.
     pub secrets: Secrets,
+    pub served_from: ServedFrom,
+    pub undivided_writes: UndividedWrites,
+}
+
+/// Who serves the API of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServedFrom {
+    /// The provider, at its own address.
+    Provider,
+    /// A server at another address, perhaps a proxy, with its own prices.
+    Elsewhere,
 }
 
 /// What is kept of an answer.
@@ -41,7 +53,12 @@ pub struct StreamReader {
     draft: AnswerDraft,
     faults: FaultReader,
     fault: Option<WireFault>,
+    /// Whether what follows the last event cannot be read. Then it is not.
+    is_unreadable: bool,
 }
+
+/// What some servers send after the last event, in whatever format.
+pub(super) const DONE: &str = "[DONE]";
 
 #[derive(Debug)]
 enum Reader {
@@ -54,30 +71,55 @@ enum Reader {
 impl StreamReader {
     #[must_use]
     pub fn new(read_as: ReadAs) -> Self {
-        let reader = Reader::new(read_as.format);
+        let reader = Reader::new(&read_as);
         let (draft, faults) = (AnswerDraft::new(read_as.keep), FaultReader::new(read_as.secrets.clone()));
-        Self { read_as, sse: SseDecoder::default(), reader, draft, faults, fault: None }
+        Self { read_as, sse: SseDecoder::default(), reader, draft, faults, fault: None, is_unreadable: false }
     }
 
     /// Reads what arrived.
     ///
     /// # Errors
     /// If the provider sent an error, or something that the format does not allow. It stays with that: more bytes give
-    /// the same fault, and [`finish`](Self::finish) gives what came before it.
+    /// the same fault, and [`finish`](Self::finish) gives what came before it. What follows the last event
+    /// is no error, and neither is what follows the usage of an answer that has ended.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut OnDelta<'_>) -> Result<(), WireFault> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
+        if self.is_unreadable {
+            return Ok(());
+        }
         let Self { sse, reader, draft, faults, .. } = self;
         let read = sse.feed(bytes, &mut |event| {
+            if draft.is_over() {
+                reader.late_event(event, draft, faults);
+                return Ok(());
+            }
+            let is_known = draft.is_known();
             let mut hand_over = |delta: WireDelta<'_>| on_delta(delta);
-            reader.event(event, Reading { draft, faults, on_delta: &mut hand_over })
+            let read = reader.event(event, Reading { draft, faults, on_delta: &mut hand_over });
+            if is_known && read.is_err() {
+                // In place of the last event, which says nothing more.
+                draft.over();
+                return Ok(());
+            }
+            read
         });
+        if read.is_err() && (self.draft.is_over() || self.draft.is_known()) {
+            self.is_unreadable = true;
+            return Ok(());
+        }
         if let Err(fault) = &read {
-            self.draft.answer.end = StreamEnd::Cut;
+            self.draft.failed();
             self.fault = Some(fault.clone());
         }
         read
+    }
+
+    /// Whether what came is a stream of events, or may be the beginning of one.
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        self.sse.is_stream()
     }
 
     /// Whether nothing is missing but perhaps the usage.
@@ -102,16 +144,16 @@ pub fn read_whole(read_as: &ReadAs, body: &str, on_delta: &mut OnDelta<'_>) -> R
     let faults = FaultReader::new(read_as.secrets.clone());
     let mut hand_over = |delta: WireDelta<'_>| on_delta(delta);
     let reading = Reading { draft: &mut draft, faults: &faults, on_delta: &mut hand_over };
-    Reader::new(read_as.format).whole(body, reading)?;
+    Reader::new(read_as).whole(body, reading)?;
     Ok(draft.finish(read_as))
 }
 
 impl Reader {
-    fn new(format: WireFormat) -> Self {
-        match format {
+    fn new(read_as: &ReadAs) -> Self {
+        match read_as.format {
             WireFormat::OpenAiChat | WireFormat::CompatibleChat => Self::Chat(ChatReader::default()),
             WireFormat::OpenAiResponses => Self::Responses(ResponsesReader::default()),
-            WireFormat::AnthropicMessages => Self::Anthropic(AnthropicReader::default()),
+            WireFormat::AnthropicMessages => Self::Anthropic(AnthropicReader::new(read_as.served_from)),
             WireFormat::Gemini => Self::Gemini(GeminiReader),
         }
     }
@@ -119,9 +161,20 @@ impl Reader {
     fn event(&mut self, event: SseEvent<'_>, reading: Reading<'_>) -> Result<(), WireFault> {
         match self {
             Self::Chat(reader) => reader.event(event.data, reading),
+            // Only chat completions end with it; elsewhere a proxy adds it.
+            Self::Responses(_) | Self::Anthropic(_) | Self::Gemini(_) if event.data.trim() == DONE => Ok(()),
             Self::Responses(reader) => reader.event(event.data, reading),
             Self::Anthropic(reader) => reader.event(event.data, reading),
             Self::Gemini(reader) => reader.event(event.data, reading),
+        }
+    }
+
+    /// An event after the last one: it may only raise the usage. Proxies repeat output there, or send what cannot be read.
+    fn late_event(&mut self, event: SseEvent<'_>, draft: &mut AnswerDraft, faults: &FaultReader) {
+        let mut late = AnswerDraft::new(Keep::Facts);
+        let reading = Reading { draft: &mut late, faults, on_delta: &mut |_| {} };
+        if self.event(event, reading).is_ok() {
+            draft.late_usage(&late);
         }
     }
 

@@ -103,6 +103,7 @@ struct Ended<'h> {
     call: Option<CallId>,
     since: Option<Time>,
     spent: Amounts,
+    presumed: Amounts,
 }
 
 impl Steps {
@@ -133,7 +134,8 @@ impl Steps {
     pub fn take(&mut self, seq: Seq, at: Time, event: &Event) -> Vec<StepChange> {
         self.open(event);
         let context = &self.trace.take(at, event);
-        let now = Ended { seq, at, context, call: None, since: None, spent: Amounts::ZERO };
+        let (spent, presumed) = (Amounts::ZERO, Amounts::ZERO);
+        let now = Ended { seq, at, context, call: None, since: None, spent, presumed };
         match event {
             Event::TreeStarted { definition, .. } => {
                 self.durability = definition.durability;
@@ -153,13 +155,11 @@ impl Steps {
                 changes.extend(self.did(agent, asked, said, observed, now));
                 changes
             }
-            Event::CallEnded { call, outcome, spent, .. } => {
+            Event::CallEnded { call, outcome, spent, presumed, .. } => {
                 let Some(open) = self.open.leave(event) else { return Vec::new() };
-                self.ended(
-                    open,
-                    outcome,
-                    Ended { call: Some(*call), since: context.since, spent: *spent, ..now },
-                )
+                let (spent, presumed) = (*spent, *presumed);
+                let now = Ended { call: Some(*call), since: context.since, spent, presumed, ..now };
+                self.ended(open, outcome, now)
             }
             Event::AgentEnded { agent, exit, result, .. } => {
                 let observed = result.as_ref().map(|result| Observation::exit(result, exit, seq));
@@ -276,7 +276,7 @@ impl Steps {
         observed: Observation,
         ended: Ended<'_>,
     ) -> Vec<StepChange> {
-        let Ended { seq, at, context, call, since, spent } = ended;
+        let Ended { seq, at, context, call, since, spent, presumed } = ended;
         let (Some(life), Some(thread)) = (self.living.get_mut(agent), context.thread()) else {
             return Vec::new();
         };
@@ -291,6 +291,7 @@ impl Steps {
             call,
             took_ms: since.map(|since| at.0.saturating_sub(since.0)),
             spent,
+            presumed,
             said,
         };
         let step = Step {

@@ -1,8 +1,9 @@
 //! The folders of one tree: created and opened by handles, never through a link. Only ids become names here, and an
 //! id contains no path.
 
-use std::io;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
@@ -39,16 +40,31 @@ pub struct Workspace {
 }
 
 impl Workspaces {
+    /// The folder of a home that holds the workspaces of all its trees.
+    #[must_use]
+    pub fn root(home: &Path) -> PathBuf {
+        home.join(WORKSPACE)
+    }
+
     /// Opens the workspaces of a tree in a home, and creates the folder if needed. The home itself may be a link,
     /// because its owner may put it anywhere; nothing in it may.
     ///
     /// # Errors
     /// The operating system's error.
     pub fn open(home: &Path, tree: TreeId) -> Result<Self, WorkspaceFault> {
+        Self::below(&Self::root(home), tree)
+    }
+
+    /// The same, by the folder that holds the workspaces of all trees. It is created if needed, but not the folder that
+    /// it is in: a deleted home is not created again.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub fn below(root: &Path, tree: TreeId) -> Result<Self, WorkspaceFault> {
         let name = tree.to_string();
-        // A deleted home is not created again.
-        let opened = Dir::open_ambient_dir(home, ambient_authority())
-            .and_then(|home| folder::open(&home, WORKSPACE))
+        let all = root.file_name().and_then(OsStr::to_str).ok_or(ErrorKind::InvalidFilename.into());
+        let opened = all
+            .and_then(|all| folder::open(&Dir::open_ambient_dir(around(root), ambient_authority())?, all))
             .and_then(|all| folder::open(&all, &name));
         let folder = Arc::new(opened.map_err(WorkspaceFault::at(name))?);
         Ok(Self { tree, folder, putting: Arc::default() })
@@ -60,13 +76,13 @@ impl Workspaces {
     }
 
     /// Makes an agent's folder survive the loss of power if its tree's effects have to: its name, and the names of the
-    /// folders above it.
-    pub(crate) fn keep_names(&self, home: &Path, durability: Durability) -> Result<(), WorkspaceFault> {
+    /// folders above it, from the one that holds all trees.
+    pub(crate) fn keep_names(&self, root: &Path, durability: Durability) -> Result<(), WorkspaceFault> {
         let sync = Sync::of(durability);
         let above = |folder: &Path| Dir::open_ambient_dir(folder, ambient_authority());
         let kept = atomic::keep_names(&self.folder, sync)
-            .and_then(|()| atomic::keep_names(&above(&home.join(WORKSPACE))?, sync))
-            .and_then(|()| atomic::keep_names(&above(home)?, sync));
+            .and_then(|()| atomic::keep_names(&above(root)?, sync))
+            .and_then(|()| atomic::keep_names(&above(around(root))?, sync));
         kept.map_err(WorkspaceFault::at(self.tree.to_string()))
     }
 
@@ -144,4 +160,9 @@ impl Workspace {
         let other = offload::sweep(&self.folder, offloads);
         swept.and(other.map_err(WorkspaceFault::at(format!("{}/{FOLDER}", self.place))))
     }
+}
+
+/// The folder that a folder is in.
+fn around(folder: &Path) -> &Path {
+    folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

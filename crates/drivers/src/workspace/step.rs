@@ -49,6 +49,9 @@ pub struct Metadata {
     /// What its last attempt used.
     #[serde(default, skip_serializing_if = "Amounts::is_zero")]
     pub spent: Amounts,
+    /// The part of it that no provider reported.
+    #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+    pub presumed: Amounts,
     /// What the model said when it asked for this tool; at the first tool of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,

@@ -16,7 +16,7 @@ use super::fold::{StepChange, Steps};
 use super::place::Workspaces;
 
 /// Gives the bytes of a blob, from wherever the tree's journal keeps them.
-type Blobs<'j> = dyn Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + 'j;
+type Blobs<'j> = dyn Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + Send + 'j;
 
 /// Writes the step files and the long outputs of one tree.
 pub struct StepWriter<'j> {
@@ -34,7 +34,7 @@ impl<'j> StepWriter<'j> {
     pub fn new(
         workspaces: Workspaces,
         past: Seq,
-        blobs: impl Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + 'j,
+        blobs: impl Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + Send + 'j,
     ) -> Self {
         Self { steps: Steps::new(workspaces.tree()), workspaces, blobs: Box::new(blobs), past }
     }

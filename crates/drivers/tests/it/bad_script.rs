@@ -53,7 +53,7 @@ fn wrong_values_are_named_with_their_place() {
             "rules: [{ say: hi, think_ms: 99999999999999 }]",
             "1:9: rule 1: `think_ms` is 99999999999999, at most 31536000000",
         ),
-        ("rules: [{ say: hi, hang: maybe }]", "1:26: invalid boolean"),
+        ("rules: [{ say: hi, hang: maybe }]", "1:26: invalid boolean (true or false expected)"),
         (
             "rules: [{ fail: { kind: flood } }]",
             "1:25: unknown value `flood`: write one of `rate_limit`, `server`, `overloaded`, `timeout`, `auth`, `out_of_credit`, `invalid`, `context_too_long`, `content_filter`, `declined`, `cut`",

@@ -8,23 +8,29 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spinney_drivers::files::{FileTool, Files};
+use spinney_drivers::workspace::Workspaces;
 use spinney_journal::Blocking;
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OutputLimits;
+use spinney_kernel::port::AgentFolder;
 use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
-use spinney_kernel::words::{AgentId, TreeId};
+use spinney_kernel::words::{AgentId, CallId, TreeId};
+
+use crate::scene::with;
 
 pub(crate) const TREE: TreeId = TreeId::new([8; 16]);
 
 /// Calls a file tool for the last of these agents.
 pub(crate) async fn called(home: &Path, path: &[&str], tool: FileTool, args: &Value) -> ToolAnswer {
     let attempt = attempt(TREE, path, tool, args);
-    let called = tool.at(&Files::of(home)).call(attempt).await;
+    let attempt = with(attempt, |it| it.workspace = Some(folder(home, &it.origin)));
+    let called = Files::default().tool(tool).call(attempt).await;
     called.unwrap_or_else(|missed| panic!("{missed:?}"))
 }
 
 /// An agent that writes files, with the limits that it has.
 pub(crate) struct Author<'a> {
+    pub(crate) home: &'a Path,
     pub(crate) files: Files,
     pub(crate) tree: TreeId,
     pub(crate) agent: &'a str,
@@ -35,9 +41,11 @@ impl Author<'_> {
     /// Writes a file as the agent's tool does; the error is what its model reads.
     pub(crate) fn write(&self, path: &str, text: &str) -> Result<String, String> {
         let args = json!({ "path": path, "text": text });
-        let attempt =
-            ToolAttempt { outputs: self.limits, ..attempt(self.tree, &[self.agent], FileTool::Write, &args) };
-        let called = FileTool::Write.at(&self.files).call(attempt).wait();
+        let attempt = with(attempt(self.tree, &[self.agent], FileTool::Write, &args), |it| {
+            it.outputs = self.limits;
+            it.workspace = Some(folder(self.home, &it.origin));
+        });
+        let called = self.files.tool(FileTool::Write).call(attempt).wait();
         let answer = called.unwrap_or_else(|missed| panic!("{missed:?}"));
         if answer.is_error { Err(answer.text) } else { Ok(answer.text) }
     }
@@ -46,15 +54,11 @@ impl Author<'_> {
 fn attempt(tree: TreeId, path: &[&str], tool: FileTool, args: &Value) -> ToolAttempt {
     let path = path.iter().copied().map(parsed::<AgentId>).collect();
     let origin = Origin { tree, path, role: parsed("helper"), goal: "Write.".into() };
-    ToolAttempt {
-        origin: Arc::new(origin),
-        tool: parsed(tool.word()),
-        args: args.to_string(),
-        attempt: 1,
-        key: String::new(),
-        outputs: OutputLimits::default(),
-        durability: spinney_kernel::words::Durability::Normal,
-    }
+    ToolAttempt::new(Arc::new(origin), CallId(1), String::new(), tool.name(), args.to_string())
+}
+
+fn folder(home: &Path, origin: &Arc<Origin>) -> AgentFolder {
+    AgentFolder::new(Workspaces::root(home).into(), Arc::clone(origin))
 }
 
 fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
@@ -172,14 +176,31 @@ async fn what_is_no_text_is_not_shown() {
     insta::assert_snapshot!(read(home, "outputs/c.bin").await, @"!`outputs/c.bin` is no text: it has 3 bytes that only a program can read");
 }
 
+/// The folder comes with the call, so one driver serves the trees of many homes; a tree without workspaces has none.
+#[tokio::test]
+async fn one_driver_works_in_the_folder_that_each_call_brings() {
+    let (files, homes) = (Files::default(), [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]);
+    for (home, (tree, agent)) in homes.iter().zip([(7, "a"), (8, "b")]) {
+        let (home, tree, limits) = (home.path(), TreeId::new([tree; 16]), OutputLimits::default());
+        let author = Author { home, files: files.clone(), tree, agent, limits };
+        author.write("outputs/me.txt", agent).unwrap();
+        let path = home.join("workspace").join(tree.to_string()).join(agent).join("outputs/me.txt");
+        assert_eq!(fs::read_to_string(path).unwrap(), agent);
+    }
+    let attempt = attempt(TREE, &["a"], FileTool::Write, &json!({ "path": "outputs/me.txt", "text": "x" }));
+    let answer = files.tool(FileTool::Write).call(attempt).await.unwrap();
+    assert!(answer.is_error);
+    insta::assert_snapshot!(answer.text, @"`write_file` has no folder to work in: do without files");
+}
+
 /// What a model is told about each tool.
 #[test]
 fn names_and_schemas_of_file_tools_are_pinned() {
-    let files = Files::of(Path::new("."));
+    let files = Files::default();
     let recorded: Vec<String> = FileTool::ALL
         .into_iter()
         .map(|tool| {
-            let spec = tool.at(&files).spec();
+            let spec = files.tool(tool).spec();
             let schema: Value = serde_json::from_str(&spec.schema).unwrap();
             format!("{}: {}\n{schema:#}", tool.word(), spec.description)
         })

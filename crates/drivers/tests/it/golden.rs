@@ -7,7 +7,7 @@ use spinney_journal::Batch;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_testkit::Stage;
-use spinney_testkit::spinney::tree::RecordedEvent;
+use spinney_testkit::spinney::bus::RecordedEvent;
 
 use crate::{Ran, files};
 
@@ -23,8 +23,10 @@ fn journals() -> Vec<(String, Ran)> {
         let batches = text.lines().map(batch);
         let events = batches
             .flat_map(|Batch { input, events }| events.into_iter().map(move |event| (input.now, event)));
-        let recorded =
-            events.zip(1..).map(|((at, event), seq)| RecordedEvent { seq: Seq(seq), at, event }).collect();
+        let recorded = events
+            .zip(1..)
+            .map(|((at, event), seq)| RecordedEvent { seq: Seq(seq), at, actor: None, event })
+            .collect();
         let journal = Arc::clone(Stage::new("rules: [ { say: Nothing. } ]").journal());
         (path.display().to_string(), Ran { tree: TreeId::new([9; 16]), recorded, journal })
     };

@@ -1,4 +1,5 @@
-//! Workspaces and tokens, with whole trees from scripts and real folders; scripts and wire formats by themselves.
+//! Workspaces and tokens, with whole trees from scripts and real folders; scripts and wire formats by themselves; programs
+//! as real processes.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod bad_script;
@@ -15,6 +16,8 @@ mod offload;
 mod outputs;
 mod plants;
 mod prices;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod processes;
 mod scene;
 mod scripted;
 mod scripted_docs;
@@ -32,7 +35,7 @@ use spinney_drivers::workspace::{Step, StepChange, StepWriter, Steps, WorkspaceF
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::offload::name;
 use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
-use spinney_testkit::spinney::tree::RecordedEvent;
+use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::{Shutdown, Tree};
 use spinney_testkit::{Stage, SteadyClock, recorded};
 

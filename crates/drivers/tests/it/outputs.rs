@@ -15,8 +15,8 @@ use crate::{files, names};
 
 const TREE: TreeId = TreeId::new([7; 16]);
 
-fn author(home: &Path) -> Author<'static> {
-    Author { files: Files::of(home), tree: TREE, agent: "a", limits: OutputLimits::default() }
+fn author(home: &Path) -> Author<'_> {
+    Author { home, files: Files::default(), tree: TREE, agent: "a", limits: OutputLimits::default() }
 }
 
 fn outputs(home: &Path) -> std::path::PathBuf {
@@ -137,7 +137,8 @@ fn outputs_arrive_while_the_history_is_mended() {
                 });
             }
         });
-        let author = Author { files: Files::of(home.path()), tree: ran.tree, agent: "root", limits };
+        let author =
+            Author { home: home.path(), files: Files::default(), tree: ran.tree, agent: "root", limits };
         for number in 0..300 {
             author.write(&format!("outputs/{number}.txt"), "x").unwrap();
         }

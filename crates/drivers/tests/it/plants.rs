@@ -150,7 +150,7 @@ rules:
             assert_eq!(files(&home), ran.files(&home), "{what}");
         }
         let limits = OutputLimits::default();
-        let author = Author { files: Files::of(&home), tree: ran.tree, agent: "root", limits };
+        let author = Author { home: &home, files: Files::default(), tree: ran.tree, agent: "root", limits };
         let written = author.write("outputs/page.html", "new");
         assert_eq!(written.is_ok(), then == Then::Mended, "{what}: {written:?}");
         assert_eq!(files(&outside), before, "{what}");
@@ -183,7 +183,7 @@ fn planted_outputs_make_writes_fail() {
         workspaces.agent(&"b".parse().unwrap()).unwrap();
         plant(&home.join("workspace").join(&tree).join("a"), &outside);
         let (tree_id, limits) = (tree.parse().unwrap(), OutputLimits::default());
-        let author = Author { files: Files::of(&home), tree: tree_id, agent: "a", limits };
+        let author = Author { home: &home, files: Files::default(), tree: tree_id, agent: "a", limits };
         assert!(author.write("outputs/page.html", "new").is_err(), "{what}");
         assert!(files(&outside).is_empty(), "{what}");
         assert!(files(&home.join("workspace").join(&tree).join("b")).is_empty(), "{what}");
@@ -207,7 +207,7 @@ fn a_link_among_the_outputs_counts_as_a_file_and_leads_nowhere() {
     symlink(outside.join("huge"), outputs.join("page_001.html")).unwrap();
     symlink("..", outputs.join("loop")).unwrap();
     let (tree, limits) = (tree.parse().unwrap(), OutputLimits::default());
-    let author = Author { files: Files::of(&home), tree, agent: "a", limits };
+    let author = Author { home: &home, files: Files::default(), tree, agent: "a", limits };
     let narrow =
         Author { limits: OutputLimits { files_max: 3, ..limits }, files: author.files.clone(), ..author };
     assert!(narrow.write("outputs/page.html", "new").is_err());

@@ -58,6 +58,42 @@ fn what_no_hold_bounds_has_no_price_and_a_reason() {
     }
 }
 
+/// The names of the current models of a table with these models, each with a price.
+fn current(models: &str) -> String {
+    let mut text = "{\"source\":\"test 1\",\"date\":\"2026-01-02\"}\n{\"provider\":\"acme\"}\n".to_owned();
+    for model in models.lines() {
+        text.push_str(&model.replace("PRICE", r#""price":{"input_per_mtok":1,"output_per_mtok":2}"#));
+        text.push('\n');
+    }
+    let table = PriceTable::read(&text).unwrap();
+    let current = table.models().filter(|listed| listed.is_current);
+    current.map(|listed| listed.model.name.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_model_is_current_with_a_price_and_nothing_newer() {
+    let models = r#"{"model":"pro-1",PRICE}
+{"model":"pro-2",PRICE}
+{"model":"pro-2-20260101",PRICE}
+{"model":"mini-1",PRICE}"#;
+    assert_eq!(current(models), "pro-2 mini-1");
+    let newer = "\n{\"model\":\"pro-3\",\"unpriced\":\"nobody knows\"}\n{\"model\":\"mini-2\",\"deprecated\":true,PRICE}";
+    assert_eq!(current(&format!("{models}{newer}")), "pro-2 mini-1", "what nobody can use is not newer");
+}
+
+#[test]
+fn the_current_models_are_those_that_people_use() {
+    let table = PriceTable::embedded().unwrap();
+    let current = |provider: &str| {
+        let listed = table.models().filter(|listed| listed.provider == provider && listed.is_current);
+        listed.map(|listed| listed.model.name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    insta::assert_snapshot!(current("anthropic"), @"claude-fable-5-1 claude-haiku-5-5 claude-opus-5-5 claude-sonnet-5-5");
+    insta::assert_snapshot!(current("moonshotai"), @"kimi-k2.7-code kimi-k2.7-code-highspeed kimi-k3 kimi-k3.1-pro kimi-k3.1-pro-highspeed");
+    insta::assert_snapshot!(current("x-ai"), @"grok-2-vision-1212 grok-3-mini grok-3-mini-fast grok-4-1-fast-non-reasoning grok-4-1-fast-reasoning grok-4.20-multi-agent-0309 grok-4.7 grok-build-0.1 grok-code-fast-1");
+    assert_eq!(current("openrouter"), "", "none has a price");
+}
+
 #[test]
 fn a_broken_table_is_an_error_with_its_line() {
     let told = |text: &str| PriceTable::read(text).map(|_| ()).unwrap_err().to_string();
@@ -76,7 +112,7 @@ fn a_broken_table_is_an_error_with_its_line() {
 #[test]
 fn the_embedded_table_is_whole() {
     let table = PriceTable::embedded().unwrap();
-    let priced: Vec<&Price> = table.models().filter_map(|(_, model)| model.price().ok()).collect();
+    let priced: Vec<&Price> = table.models().filter_map(|listed| listed.model.price().ok()).collect();
     assert!(
         table.models().count() > 2_000 && priced.len() > 1_000,
         "{} of {}",
@@ -136,7 +172,7 @@ fn a_cache_for_an_hour_is_held_and_booked_at_its_own_rate() {
     assert_eq!(haiku.cost(&minutes, now), 21 * 1_000 + 18_400 * 1_250 + 512 * 5_000);
     assert_eq!(haiku.worst_case(18_421, 512, now), 18_421 * 2_000 + 512 * 5_000);
     let all_written = Usage { cache_write_1h: 100_000, output: 1, ..Usage::default() };
-    let priced = table.models().filter_map(|(_, model)| model.price().ok());
+    let priced = table.models().filter_map(|listed| listed.model.price().ok());
     for price in priced {
         let held = price.worst_case(all_written.input_tokens(), 1, now);
         assert!(price.cost(&all_written, now) <= held, "{price:?}");

@@ -3,29 +3,24 @@
 use std::sync::{Arc, Mutex};
 
 use spinney_drivers::scripted::{Script, ScriptedModel};
-use spinney_kernel::budget::{Ceilings, Usage, Used};
+use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
-use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::port::tool;
-use spinney_kernel::words::{Body, By, Category, TreeId};
+use spinney_kernel::words::{Actor, Body, CallId, Category, TreeId};
 
 /// The first attempt at the first turn of `root/a`, a lead.
 pub(crate) fn attempt() -> ModelAttempt {
-    ModelAttempt {
-        origin: Arc::new(origin()),
-        model: "m".parse().unwrap(),
-        turn: 1,
-        purpose: Purpose::Turn,
-        attempt: 1,
-        key: "k".to_owned(),
-        output_cap: 2_000,
-        output_schema: None,
-        packet: packet(vec![Message::System("You lead.".into())]),
-        blobs: BlobReader::default(),
-        remaining: Ceilings::NONE,
-    }
+    let packet = packet(vec![Message::System("You lead.".into())]);
+    let attempt =
+        ModelAttempt::new(Arc::new(origin()), CallId(1), "k".to_owned(), "m".parse().unwrap(), packet);
+    with(attempt, |attempt| attempt.output_cap = 2_000)
+}
+
+/// An attempt with other fields.
+pub(crate) fn with<T>(mut attempt: T, change: impl FnOnce(&mut T)) -> T {
+    change(&mut attempt);
+    attempt
 }
 
 pub(crate) fn origin() -> Origin {
@@ -43,7 +38,7 @@ pub(crate) fn packet(messages: Vec<Message>) -> Packet {
 }
 
 pub(crate) fn heard(text: &str) -> Message {
-    Message::Heard { from: By::Person, text: text.to_owned(), category: Category::Dialog, along: None }
+    Message::Heard { from: Actor::PERSON, text: text.to_owned(), category: Category::Dialog, along: None }
 }
 
 pub(crate) fn said(text: &str) -> Message {
@@ -57,15 +52,8 @@ pub(crate) fn result(text: &str) -> Message {
 }
 
 pub(crate) fn tool_attempt(args: &str) -> tool::ToolAttempt {
-    tool::ToolAttempt {
-        origin: Arc::new(origin()),
-        tool: "search".parse().unwrap(),
-        args: args.to_owned(),
-        attempt: 1,
-        key: "k".to_owned(),
-        outputs: OutputLimits::default(),
-        durability: spinney_kernel::words::Durability::Normal,
-    }
+    let (origin, tool) = (Arc::new(origin()), "search".parse().unwrap());
+    tool::ToolAttempt::new(origin, CallId(1), "k".to_owned(), tool, args.to_owned())
 }
 
 pub(crate) fn script(text: &str) -> Script {

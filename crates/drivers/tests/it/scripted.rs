@@ -7,12 +7,12 @@ use spinney_drivers::scripted::{Mentioned, RENDERED_BYTES_MAX, Script};
 use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::port::model::{Missed, Model, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{Missed, Model, ModelAnswer, Purpose};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 use tokio::time::timeout;
 
-use crate::scene::{answer, attempt, heard, missed, model, origin, packet, play, result, said, used};
+use crate::scene::{answer, attempt, heard, missed, model, origin, packet, play, result, said, used, with};
 
 #[tokio::test]
 async fn first_rule_that_matches_answers() {
@@ -22,9 +22,9 @@ async fn first_rule_that_matches_answers() {
   - { when: { agent: lead, turn: 1 }, say: too late }
   - say: anyone";
     assert_eq!(answer(script, attempt()).await.text, "lead");
-    assert_eq!(answer(script, ModelAttempt { turn: 2, ..attempt() }).await.text, "second");
+    assert_eq!(answer(script, with(attempt(), |it| it.turn = 2)).await.text, "second");
     let other = Origin { role: "writer".parse().unwrap(), ..origin() };
-    assert_eq!(answer(script, ModelAttempt { origin: other.into(), ..attempt() }).await.text, "anyone");
+    assert_eq!(answer(script, with(attempt(), |it| it.origin = other.into())).await.text, "anyone");
 }
 
 #[tokio::test]
@@ -36,7 +36,10 @@ async fn every_condition_of_a_rule_must_hold() {
         result("no hit"),
         heard("hurry up"),
     ];
-    let attempt = ModelAttempt { turn: 3, packet: packet(messages), ..attempt() };
+    let attempt = with(attempt(), |it| {
+        it.turn = 3;
+        it.packet = packet(messages);
+    });
     let table = [
         ("agent: lead", true),
         ("agent: writer", false),
@@ -69,10 +72,10 @@ async fn a_summary_is_answered_by_rules_for_summaries_only() {
   - { when: { summary: true, turn: 2 }, say: the second }
   - { when: { summary: true }, say: a summary }
   - say: a turn";
-    let summary = || ModelAttempt { purpose: Purpose::Summary, ..attempt() };
+    let summary = || with(attempt(), |it| it.purpose = Purpose::Summary);
     assert_eq!(answer(script, attempt()).await.text, "a turn");
     assert_eq!(answer(script, summary()).await.text, "a summary");
-    assert_eq!(answer(script, ModelAttempt { turn: 2, ..summary() }).await.text, "the second");
+    assert_eq!(answer(script, with(summary(), |it| it.turn = 2)).await.text, "the second");
     let fault = missed("rules: [{ say: a turn }]", summary()).await.fault;
     let message = "x.script.yaml: no rule for a summary of agent `lead` at turn 1: add one with `when: { summary: true }`";
     assert_eq!(fault, Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) });
@@ -81,7 +84,7 @@ async fn a_summary_is_answered_by_rules_for_summaries_only() {
 #[tokio::test]
 async fn an_attempt_without_a_rule_is_invalid() {
     let missed =
-        missed("rules: [{ when: { agent: writer }, say: hi }]", ModelAttempt { turn: 4, ..attempt() }).await;
+        missed("rules: [{ when: { agent: writer }, say: hi }]", with(attempt(), |it| it.turn = 4)).await;
     let message = "x.script.yaml: no rule for agent `lead` at turn 4: add one that matches, or a last one \
                    without `when`";
     let fault = Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) };
@@ -99,7 +102,10 @@ async fn the_same_attempt_gets_the_same_answer() {
   - say: later",
     );
     for (turn, number) in [(1, 1), (1, 2), (2, 1), (1, 1), (1, 2), (2, 7)] {
-        let attempt = ModelAttempt { turn, attempt: number, ..attempt() };
+        let attempt = with(attempt(), |it| {
+            it.turn = turn;
+            it.attempt = number;
+        });
         let first = play(&model, attempt.clone()).await;
         assert_eq!(play(&model, attempt).await, first);
         assert_eq!(first.0.is_err(), (turn, number) == (1, 1));
@@ -110,11 +116,10 @@ async fn the_same_attempt_gets_the_same_answer() {
 #[tokio::test]
 async fn templates_see_the_attempt() {
     let script = r#"rules: [{ say: "{{ agent }}|{{ goal }}|{{ turn }}|{{ path }}|{{ last }}|{{ remaining.cost_nanos }}|{{ remaining.tokens }}" }]"#;
-    let attempt = ModelAttempt {
-        packet: packet(vec![heard("<b> & co")]),
-        remaining: Ceilings::NONE.with(Resource::Cost, 250),
-        ..attempt()
-    };
+    let attempt = with(attempt(), |it| {
+        it.packet = packet(vec![heard("<b> & co")]);
+        it.remaining = Ceilings::NONE.with(Resource::Cost, 250);
+    });
     let text = answer(script, attempt).await.text;
     assert_eq!(text, "lead|Compare PyTorch and JAX.|1|root/a|<b> & co|250|None");
 }
@@ -152,7 +157,15 @@ async fn calls_are_asked_for_with_rendered_arguments() {
         ask("call_1_4", "", r#"[1,"lead"]"#),
     ];
     let output = asks.iter().map(|ask| ask.args.len().div_ceil(4) as u64).sum();
-    assert_eq!(answer, ModelAnswer { asks, used: used(100, output), ..ModelAnswer::said("") });
+    assert_eq!(answer, ModelAnswer::said("").with_asks(asks).with_used(used(100, output)));
+}
+
+/// As in tree files, and in YAML 1.2: only `true` and `false` are booleans.
+#[tokio::test]
+async fn words_that_older_yaml_took_for_booleans_are_texts() {
+    let script = "rules: [{ call: [{ tool: t, args: { id: n, list: [y, no, off, Yes, ON], is: true } }] }]";
+    let answer = answer(script, attempt()).await;
+    assert_eq!(answer.asks[0].args, r#"{"id":"n","list":["y","no","off","Yes","ON"],"is":true}"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,12 +198,12 @@ async fn chunks_end_where_characters_end() {
 async fn attempts_fail_as_often_as_written() {
     let script = "rules: [{ fail: { kind: rate_limit, times: 2, retry_after_ms: 20 }, say: at last }]";
     for number in [1, 2] {
-        let missed = missed(script, ModelAttempt { attempt: number, ..attempt() }).await;
+        let missed = missed(script, with(attempt(), |it| it.attempt = number)).await;
         let message = format!("rule 1 of x.script.yaml: attempt {number} fails as scripted");
         let fault = Fault { kind: FaultKind::RateLimit, message, retry_after_ms: Some(20) };
         assert_eq!(missed, Missed { fault, used: used(0, 0) });
     }
-    assert_eq!(answer(script, ModelAttempt { attempt: 3, ..attempt() }).await.text, "at last");
+    assert_eq!(answer(script, with(attempt(), |it| it.attempt = 3)).await.text, "at last");
 }
 
 #[tokio::test]
@@ -205,7 +218,7 @@ async fn attempts_without_a_number_of_times_always_fail() {
     for (name, kind, expected) in kinds {
         for number in [1, 2, 9] {
             let script = format!("rules: [{{ fail: {{ kind: {name} }}, say: unsaid }}]");
-            let missed = missed(&script, ModelAttempt { attempt: number, ..attempt() }).await;
+            let missed = missed(&script, with(attempt(), |it| it.attempt = number)).await;
             assert_eq!((missed.fault.kind, missed.used, missed.fault.retry_after_ms), (kind, expected, None));
         }
     }
@@ -220,7 +233,7 @@ async fn a_cut_breaks_the_stream_after_the_text() {
     let message = "rule 1 of x.script.yaml: attempt 1 fails as scripted".to_owned();
     let fault = Fault { message, ..Fault::of(FaultKind::Cut) };
     assert_eq!(end, Err(Missed { fault, used: used(100, 6) }));
-    assert_eq!(answer(script, ModelAttempt { attempt: 2, ..attempt() }).await.asks.len(), 1);
+    assert_eq!(answer(script, with(attempt(), |it| it.attempt = 2)).await.asks.len(), 1);
 }
 
 #[tokio::test]
@@ -243,15 +256,11 @@ async fn usage_is_counted_unless_it_is_written() {
 #[tokio::test]
 async fn nothing_is_said_beyond_the_output_cap() {
     let script = "rules: [{ say: 'twelve bytes and more', call: [{ tool: t }] }]";
-    let (end, chunks) = play(&model(script), ModelAttempt { output_cap: 3, ..attempt() }).await;
+    let (end, chunks) = play(&model(script), with(attempt(), |it| it.output_cap = 3)).await;
     assert_eq!(chunks, ["twelve bytes"]);
     assert_eq!(
         end,
-        Ok(ModelAnswer {
-            used: used(100, 3),
-            stop: StopReason::OutputCap,
-            ..ModelAnswer::said(chunks.concat())
-        })
+        Ok(ModelAnswer::said(chunks.concat()).with_used(used(100, 3)).with_stop(StopReason::OutputCap))
     );
 
     let script = "rules: [{ say: '🌲🌲', call: [{ tool: t, args: { a: long }, id: i }, { tool: u }] }]";
@@ -265,7 +274,7 @@ async fn nothing_is_said_beyond_the_output_cap() {
         (6, "🌲🌲", vec![whole, "{}"]),
     ];
     for (output_cap, text, args) in table {
-        let answer = answer(script, ModelAttempt { output_cap, ..attempt() }).await;
+        let answer = answer(script, with(attempt(), |it| it.output_cap = output_cap)).await;
         let asked: Vec<&str> = answer.asks.iter().map(|ask| ask.args.as_str()).collect();
         let expected = (text, args, used(100, output_cap));
         assert_eq!((answer.text.as_str(), asked, answer.used), expected, "cap {output_cap}");
@@ -284,7 +293,7 @@ async fn a_rule_that_hangs_never_ends() {
 
     let failing = "rules: [{ fail: { kind: server, times: 1 }, hang: true }]";
     assert_eq!(missed(failing, attempt()).await.fault.kind, FaultKind::Server);
-    let second = ModelAttempt { attempt: 2, ..attempt() };
+    let second = with(attempt(), |it| it.attempt = 2);
     assert!(timeout(hours, play(&model(failing), second)).await.is_err());
 }
 
@@ -324,18 +333,18 @@ async fn templates_run_out_of_fuel_or_room_and_never_hang() {
 
     let large = "rules: [{ say: '{% for a in range(1000) %}{{ last }}{% endfor %}' }]";
     let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX / 100))]);
-    let fault = missed(large, ModelAttempt { packet: long, ..attempt() }).await.fault;
+    let fault = missed(large, with(attempt(), |it| it.packet = long)).await.fault;
     assert_eq!(fault.message, "rule 1 of x.script.yaml: `say`: the template writes more than 1048576 bytes");
 
     let grown = format!("rules: [{{ say: '{{{{ last{} }}}}' }}]", "|replace(\"x\", last)".repeat(8));
     let fault =
-        missed(&grown, ModelAttempt { packet: packet(vec![heard("xxxxxxxxxx")]), ..attempt() }).await.fault;
+        missed(&grown, with(attempt(), |it| it.packet = packet(vec![heard("xxxxxxxxxx")]))).await.fault;
     assert_eq!(
         fault.message,
         "rule 1 of x.script.yaml: `say`: invalid operation: a filter would build more than 1048576 bytes"
     );
     let doubled = format!("rules: [{{ say: '{{{{ last{} }}}}' }}]", "|tojson".repeat(60));
-    let fault = missed(&doubled, ModelAttempt { packet: packet(vec![heard("\"")]), ..attempt() }).await.fault;
+    let fault = missed(&doubled, with(attempt(), |it| it.packet = packet(vec![heard("\"")]))).await.fault;
     assert!(fault.message.ends_with("a filter would build more than 1048576 bytes"), "{}", fault.message);
 
     for (template, problem) in
@@ -374,8 +383,7 @@ async fn templates_are_rendered_off_the_workers() {
     let busy = "{% for a in range(4000) %}{% if 'y' in last %}{% endif %}{% endfor %}done";
     let script = model(&format!("rules: [{{ say: \"{busy}\" }}]"));
     let long = packet(vec![heard(&"x".repeat(RENDERED_BYTES_MAX))]);
-    let rendered =
-        tokio::spawn(async move { play(&script, ModelAttempt { packet: long, ..attempt() }).await.0 });
+    let rendered = tokio::spawn(async move { play(&script, with(attempt(), |it| it.packet = long)).await.0 });
     let other = tokio::spawn(async {});
     other.await.unwrap();
     assert!(!rendered.is_finished());

@@ -7,7 +7,7 @@ use spinney_kernel::port::model::{Model, ModelAttempt};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::words::FaultKind;
 
-use crate::scene::{attempt, origin, packet, play, result, said, tool_attempt, used};
+use crate::scene::{attempt, origin, packet, play, result, said, tool_attempt, used, with};
 
 const DOC: &str = include_str!("../../../../docs/scripted-model.md");
 const FILE: &str = include_str!("../../src/scripted/file.rs");
@@ -23,7 +23,11 @@ fn example() -> Script {
 fn researcher(turn: u32, number: u32) -> ModelAttempt {
     let role = "researcher".parse().unwrap();
     let origin = Origin { role, goal: "Research JAX.".into(), ..origin() };
-    ModelAttempt { origin: origin.into(), turn, attempt: number, ..attempt() }
+    with(attempt(), |it| {
+        it.origin = origin.into();
+        it.turn = turn;
+        it.attempt = number;
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,7 +41,14 @@ async fn the_lead_of_the_example_splits_and_answers() {
     assert_eq!(answer.asks[0].args, args);
 
     let seen = packet(vec![said("Splitting the work."), result("It is worth a look: 3 pages")]);
-    let (end, _) = play(&model, ModelAttempt { turn: 2, packet: seen, ..attempt() }).await;
+    let (end, _) = play(
+        &model,
+        with(attempt(), |it| {
+            it.turn = 2;
+            it.packet = seen;
+        }),
+    )
+    .await;
     let text = "The answer to «Compare PyTorch and JAX.»: It is worth a look: 3 pages";
     assert_eq!(end.unwrap().text, text);
     assert_eq!(model.lost(), OnLost::Repeatable);
@@ -58,7 +69,7 @@ async fn the_researcher_of_the_example_meets_a_limit_and_searches() {
     let found = search.call(tool_attempt(&asks[0].args)).await.unwrap().text;
     assert_eq!(found, "3 pages about «Research JAX.»");
     let seen = packet(vec![said(""), result(&found)]);
-    let (end, _) = play(&model, ModelAttempt { packet: seen, ..researcher(2, 1) }).await;
+    let (end, _) = play(&model, with(researcher(2, 1), |it| it.packet = seen)).await;
     assert_eq!(end.unwrap().text, "Research JAX. It is worth a look: 3 pages about «Research JAX.»");
 }
 

@@ -6,11 +6,11 @@ use spinney_drivers::scripted::ScriptedTool;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
+use spinney_kernel::port::tool::{Tool, ToolAnswer};
 use spinney_kernel::words::{Fault, FaultKind};
 use tokio::time::timeout;
 
-use crate::scene::{script, tool_attempt};
+use crate::scene::{script, tool_attempt, with};
 
 /// The tool `search` with these keys.
 fn search(keys: &str) -> ScriptedTool {
@@ -41,24 +41,14 @@ fn a_tool_is_described_and_repeatable_as_written() {
 #[tokio::test]
 async fn a_tool_says_what_its_template_says() {
     let say = r#"say: "{{ agent }} {{ attempt }} {{ key }} {{ args.query }} {{ args.list|tojson }}""#;
-    let expected = ToolAnswer {
-        text: "lead 1 k jax [1, 2]".to_owned(),
-        is_error: false,
-        parts: Vec::new(),
-        used: Used::NOTHING,
-    };
+    let expected = ToolAnswer::said("lead 1 k jax [1, 2]");
     assert_eq!(answer(say, r#"{"query": "jax", "list": [1, 2]}"#).await, expected);
     assert_eq!(answer("say: '<{{ args }}>'", "no json").await.text, "<no json>");
 }
 
 #[tokio::test]
 async fn a_tool_complains_with_its_error() {
-    let expected = ToolAnswer {
-        text: "no such page: x".to_owned(),
-        is_error: true,
-        parts: Vec::new(),
-        used: Used::NOTHING,
-    };
+    let expected = ToolAnswer::failed("no such page: x");
     assert_eq!(answer("error: 'no such page: {{ args.page }}'", r#"{"page": "x"}"#).await, expected);
 }
 
@@ -66,14 +56,14 @@ async fn a_tool_complains_with_its_error() {
 async fn a_tool_fails_as_often_as_written() {
     let tool = search("fail: { kind: server, times: 2, retry_after_ms: 9 }, say: at last");
     for attempt in [1, 2] {
-        let end = tool.call(ToolAttempt { attempt, ..tool_attempt("{}") }).await;
+        let end = tool.call(with(tool_attempt("{}"), |it| it.attempt = attempt)).await;
         let message = format!("tool `search` of x.script.yaml: attempt {attempt} fails as scripted");
         let fault = Fault { kind: FaultKind::Server, message, retry_after_ms: Some(9) };
         assert_eq!(end, Err(Missed { fault, used: Used::NOTHING }));
     }
-    let end = tool.call(ToolAttempt { attempt: 3, ..tool_attempt("{}") }).await;
+    let end = tool.call(with(tool_attempt("{}"), |it| it.attempt = 3)).await;
     assert_eq!(end.unwrap().text, "at last");
-    let always = search("fail: { kind: auth }").call(ToolAttempt { attempt: 9, ..tool_attempt("{}") }).await;
+    let always = search("fail: { kind: auth }").call(with(tool_attempt("{}"), |it| it.attempt = 9)).await;
     assert_eq!(always.unwrap_err().fault.kind, FaultKind::Auth);
 }
 

@@ -10,7 +10,7 @@ use spinney_kernel::definition::{Definition, WindowSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk, Work};
-use spinney_kernel::words::{By, CallId, Time};
+use spinney_kernel::words::{Actor, CallId, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::{Drivers, Home};
@@ -151,8 +151,8 @@ impl Reader {
         let recorded = |text: &str| count(&[text, &behind].concat());
         match message {
             Message::System(system) => 3 + count("system") + count(&system.to_string()),
-            Message::Heard { from: By::Person, text, .. } => 3 + count("user") + count(text),
-            Message::Heard { from: By::Agent(name), text, .. } => {
+            Message::Heard { from: Actor::Outside(_), text, .. } => 3 + count("user") + count(text),
+            Message::Heard { from: Actor::Agent(name), text, .. } => {
                 3 + count("user") + 1 + count(name.as_str()) + recorded(text)
             }
             Message::Said { body, asks } => {
@@ -221,8 +221,9 @@ impl Model for Reader {
             cache_write_1h,
             output: attempt.output_cap / 2,
             reasoning: attempt.output_cap - attempt.output_cap / 2,
+            ..Usage::default()
         });
-        Box::pin(async move { Ok(ModelAnswer { asks, used, ..ModelAnswer::said(text) }) })
+        Box::pin(async move { Ok(ModelAnswer::said(text).with_asks(asks).with_used(used)) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -51,6 +51,8 @@ pub struct Account {
     pub(super) line: Seldom,
     /// Used beyond its hold, or charged beyond what was free.
     pub overrun: Seldom,
+    /// The part of `spent` that no provider reported: calls settled at their full hold because they may be billed.
+    pub presumed: Seldom,
     /// Neither it nor anything below takes a new hold.
     pub shut: bool,
 }
@@ -65,6 +67,7 @@ impl Account {
             lent: Seldom::default(),
             line: Seldom::default(),
             overrun: Seldom::default(),
+            presumed: Seldom::default(),
             shut: false,
         }
     }

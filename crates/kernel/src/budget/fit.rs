@@ -41,6 +41,18 @@ impl Shortfall {
         self.limit.saturating_sub(self.reserve).saturating_sub(self.spent).saturating_sub(self.lent)
     }
 
+    /// The smallest raise with which the call can start, also if running calls use everything that they hold. A reserve
+    /// grows with its ceiling.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        // A ceiling that is spent stops even what costs nothing.
+        let asked = self.asked.max(1);
+        let need = [self.spent, self.held, self.lent, asked].into_iter().map(u128::from).sum::<u128>();
+        let free = u128::from(self.limit.saturating_sub(self.reserve)).max(1);
+        let whole = if self.reserve == 0 { need } else { (need * u128::from(self.limit)).div_ceil(free) };
+        u64::try_from(whole.saturating_sub(u128::from(self.limit))).unwrap_or(u64::MAX).max(1)
+    }
+
     /// The numbers for people, with the account that has the ceiling.
     #[must_use]
     pub fn describe(&self, account: &impl fmt::Display) -> String {
@@ -149,6 +161,39 @@ impl Ledger {
     }
 }
 
+impl Ledger {
+    /// Every ceiling of `at` and above that `ask` can never fit, resource by resource. One that only mirrors a ceiling above
+    /// is left out if it rises enough with that.
+    #[must_use]
+    pub fn shortfalls(&self, at: AccountIx, ask: &Amounts) -> Vec<(AccountIx, Shortfall)> {
+        let (mut asker, mut covered) = (Asker::Own, ResourceSet::EMPTY);
+        let mut found: Vec<(AccountIx, Shortfall)> = Vec::new();
+        let mut next = Some(at);
+        while let Some(ix) = next {
+            let account = self.account(ix);
+            let ceiling = match asker {
+                Asker::Own => *account.terms.limit.amounts(),
+                Asker::Below => account.limit_below(),
+            };
+            for resource in Resource::ALL.into_iter().filter(|r| !covered.has(*r)) {
+                if is_never(account, ask, &ceiling, resource) {
+                    let short = shortfall(account, ask, resource, asker);
+                    found.retain(|(below, other)| {
+                        other.resource != resource
+                            || !self.follows(*below, ix).has(resource)
+                            || other.missing() > short.missing()
+                    });
+                    found.push((ix, short));
+                }
+            }
+            covered = covered.union(account.terms.lends);
+            asker = Asker::Below;
+            next = account.parent;
+        }
+        found
+    }
+}
+
 /// Whether everything fits without touching the reserve. Branch-free per resource.
 #[inline]
 fn roomy(account: &Account, ask: &Amounts) -> bool {
@@ -179,17 +224,22 @@ fn tight(
 ) -> Tight {
     let mut found = Tight::No;
     for r in Resource::ALL.into_iter().filter(|r| !covered.has(*r)) {
-        let (ask, ceiling, spent) = (ask.of(r), ceiling.of(r), account.spent.of(r));
-        let settled = spent + account.lent.of(r);
-        let exhausted = r.stops_all() && spent >= ceiling;
-        if exhausted || (ask > 0 && settled + ask > ceiling) {
+        if is_never(account, ask, ceiling, r) {
             return Tight::Never(r);
         }
-        if ask > 0 && settled + account.held.of(r) + ahead.of(r) + ask > ceiling {
+        let used = account.spent.of(r) + account.lent.of(r) + account.held.of(r);
+        if ask.of(r) > 0 && used + ahead.of(r) + ask.of(r) > ceiling.of(r) {
             found = Tight::Wait(r);
         }
     }
     found
+}
+
+/// Whether it does not fit even if every running hold returns.
+fn is_never(account: &Account, ask: &Amounts, ceiling: &Amounts, r: Resource) -> bool {
+    let (ask, ceiling, spent) = (ask.of(r), ceiling.of(r), account.spent.of(r));
+    let is_exhausted = r.stops_all() && spent >= ceiling;
+    is_exhausted || (ask > 0 && spent + account.lent.of(r) + ask > ceiling)
 }
 
 fn shortfall(account: &Account, ask: &Amounts, resource: Resource, asker: Asker) -> Shortfall {

@@ -131,6 +131,16 @@ impl Ledger {
         beyond
     }
 
+    /// Marks a part of the spending of `at` and of every account above it as presumed.
+    pub fn presume(&mut self, at: AccountIx, presumed: &Amounts) {
+        let mut next = Some(at).filter(|_| !presumed.is_zero());
+        while let Some(ix) = next {
+            let account = self.account_mut(ix);
+            account.presumed.add(presumed);
+            next = account.parent;
+        }
+    }
+
     /// Books spending that happened outside. Never refused; what exceeds the free amount becomes overrun.
     pub fn charge(&mut self, at: AccountIx, actual: &Amounts) {
         let mut lent = Shift::default();
@@ -166,6 +176,24 @@ impl Ledger {
         self.shift_above(at, Shift { more: lent, less: Amounts::ZERO });
     }
 
+    /// Sets ceilings of `at`; those that are not named stay. One that rises also raises the ceilings below that mirror it;
+    /// one that falls or is new binds everything below from here.
+    pub fn set_ceilings(&mut self, at: AccountIx, limit: &Ceilings) {
+        let mut add = Amounts::ZERO;
+        for resource in limit.bounded().iter() {
+            let terms = &mut self.account_mut(at).terms;
+            let (old, new) = (terms.limit.of(resource), limit.of(resource).unwrap_or_default());
+            match old {
+                Some(old) if old < new => add = add.with(resource, new - old),
+                Some(_) | None => {
+                    terms.limit = terms.limit.with(resource, new);
+                    terms.reserve = terms.reserve.with(resource, terms.reserve.of(resource).min(new));
+                }
+            }
+        }
+        self.raise(at, &add);
+    }
+
     /// How much more would be lent if the ceilings of `at` were raised.
     #[must_use]
     pub fn lent_by_raise(&self, at: AccountIx, add: &Amounts) -> Amounts {
@@ -179,7 +207,7 @@ impl Ledger {
     pub(crate) fn renew(&mut self, root: AccountIx, terms: Terms) {
         for account in &mut self.accounts {
             account.spent = Amounts::ZERO;
-            (account.overrun, account.lent) = (Seldom::default(), Seldom::default());
+            (account.overrun, account.presumed, account.lent) = Default::default();
         }
         self.account_mut(root).terms = terms;
         let all = (0..self.accounts.len()).filter_map(|ix| u32::try_from(ix).ok()).map(AccountIx);
@@ -251,10 +279,26 @@ impl Ledger {
     /// What `at` can use now, counting running holds.
     #[must_use]
     pub fn remaining(&self, at: AccountIx) -> Ceilings {
+        self.free_behind(at, |_, _| Amounts::ZERO)
+    }
+
+    /// What `at` can use now, after the requests ahead of it in line at an account.
+    pub(super) fn free_behind(
+        &self,
+        at: AccountIx,
+        ahead: impl Fn(AccountIx, &Account) -> Amounts,
+    ) -> Ceilings {
         self.least(at, |ix, account| {
             let ceiling = if ix == at { *account.terms.limit.amounts() } else { account.limit_below() };
-            ceiling.minus(&account.spent).minus(&account.lent).minus(&account.held)
+            let taken = account.spent.plus(&account.lent).plus(&account.held).plus(&ahead(ix, account));
+            ceiling.minus(&taken)
         })
+    }
+
+    /// What `at` can use now, after all requests in line.
+    #[must_use]
+    pub fn free(&self, at: AccountIx) -> Ceilings {
+        self.free_behind(at, |_, account| *account.line)
     }
 
     /// The first account up the chain, including `at`, that has run out of a resource that stops all work.
@@ -287,7 +331,7 @@ impl Ledger {
     }
 
     /// The ceilings of `ix` that rise when those of `at` rise.
-    fn follows(&self, ix: AccountIx, at: AccountIx) -> ResourceSet {
+    pub(super) fn follows(&self, ix: AccountIx, at: AccountIx) -> ResourceSet {
         let mut set: ResourceSet = Resource::ALL.into_iter().collect();
         let mut here = ix;
         while here != at {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::fit::Asker;
-use super::{AccountIx, Amounts, Fit, Ledger};
+use super::{AccountIx, Amounts, Ceilings, Fit, Ledger};
 
 /// Waiting requests by ticket; the lowest ticket is first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,6 +65,12 @@ impl Scan {
     #[must_use]
     pub fn fit(&self, ledger: &Ledger, at: AccountIx, ask: &Amounts) -> Fit {
         ledger.fit_behind(at, ask, Asker::Own, |ix, _| self.ahead.get(&ix).copied().unwrap_or_default())
+    }
+
+    /// What `at` can use now without taking anything from skipped requests.
+    #[must_use]
+    pub fn free(&self, ledger: &Ledger, at: AccountIx) -> Ceilings {
+        ledger.free_behind(at, |ix, _| self.ahead.get(&ix).copied().unwrap_or_default())
     }
 
     /// Skips a request that still waits at `blocked`.

@@ -6,6 +6,7 @@
 
 mod account;
 mod amount;
+mod cache_writes;
 mod fit;
 mod ledger;
 mod line;
@@ -19,7 +20,7 @@ pub use account::{Account, Terms};
 pub use amount::{
     AMOUNT_MAX, Amount, AmountError, Amounts, Ceilings, Resource, ResourceSet, nanos_from_usd, usd,
 };
-
+pub use cache_writes::CacheWrites;
 pub use fit::{Fit, Shortfall};
 pub use ledger::{AccountIx, Ledger};
 pub use line::{Line, Scan, Waiter};

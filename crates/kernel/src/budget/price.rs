@@ -107,7 +107,8 @@ impl Price {
         reached.map(|rates| rates.worst_case(input_tokens, output_cap)).max().unwrap_or_default()
     }
 
-    /// The cost of a call that started at `start`.
+    /// The cost of a call that started at `start`: the larger of its token cost and the cost that the provider reported,
+    /// plus what is billed in addition to the tokens.
     #[must_use]
     pub fn cost(&self, usage: &Usage, start: Time) -> u64 {
         self.rates_at(start, usage.input_tokens()).cost(usage)
@@ -174,7 +175,7 @@ impl Price {
         1 + self.tiers.len() + changed
     }
 
-    const fn rates(&self) -> Rates {
+    pub(super) const fn rates(&self) -> Rates {
         Rates {
             input_per_mtok: self.input_per_mtok,
             output_per_mtok: self.output_per_mtok,

@@ -46,14 +46,14 @@ impl Rates {
     }
 
     pub(super) fn cost(&self, usage: &Usage) -> u64 {
-        rounded_up(&[
+        usage.cost_with(rounded_up(&[
             (usage.input, self.input_per_mtok),
             (usage.cached_input, self.cached_input()),
             (usage.cache_write, self.cache_write()),
             (usage.cache_write_1h, self.cache_write_1h()),
             (usage.output, self.output_per_mtok),
             (usage.reasoning, self.reasoning()),
-        ])
+        ]))
     }
 
     /// The largest output cap whose worst case is within `nanos`, or `None` if the input alone exceeds it.

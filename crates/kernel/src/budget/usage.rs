@@ -1,10 +1,10 @@
-//! The token usage of a model call.
+//! What a model call used: its tokens, and the costs that its provider reported.
 
 use serde::{Deserialize, Serialize};
 
-use super::{AmountError, Amounts, Resource};
+use super::{AMOUNT_MAX, AmountError, Amounts, Resource};
 
-/// The token usage of a model call. The parts do not overlap.
+/// What a model call used. The kinds of tokens do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
@@ -24,6 +24,12 @@ pub struct Usage {
     /// Reasoning output, where the provider counts it separately.
     #[serde(skip_serializing_if = "is_zero")]
     pub reasoning: u64,
+    /// The cost of the whole call as the provider reported it, in nano-USD. The booked cost is never lower.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reported_nanos: u64,
+    /// What is billed in addition to the tokens, in nano-USD: searches that the provider runs. Added to the cost.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub apart_nanos: u64,
 }
 
 impl Usage {
@@ -45,15 +51,33 @@ impl Usage {
         self.output.saturating_add(self.reasoning)
     }
 
+    /// The cost of the whole call if its tokens cost `tokens_nanos`. Saturates at [`AMOUNT_MAX`] + 1, which every check
+    /// refuses.
+    #[must_use]
+    pub fn cost_with(&self, tokens_nanos: u64) -> u64 {
+        tokens_nanos.max(self.reported_nanos).saturating_add(self.apart_nanos).min(AMOUNT_MAX + 1)
+    }
+
+    /// The token counts only.
+    #[must_use]
+    pub const fn without_money(self) -> Self {
+        Self { reported_nanos: 0, apart_nanos: 0, ..self }
+    }
+
     /// Refuses absurd counts.
     ///
     /// # Errors
     /// Names the number and the largest one allowed.
     pub fn checked(self) -> Result<Self, AmountError> {
-        Amounts::ZERO.with(Resource::Tokens, self.tokens()).checked().map(|_| self)
+        Amounts::ZERO.with(Resource::Tokens, self.tokens()).checked()?;
+        let costs = [("reported cost", self.reported_nanos), ("cost beside the tokens", self.apart_nanos)];
+        match costs.into_iter().find(|(_, amount)| *amount > AMOUNT_MAX) {
+            Some((what, amount)) => Err(AmountError::TooLarge { what: what.to_owned(), amount }),
+            None => Ok(self),
+        }
     }
 }
 
-const fn is_zero(tokens: &u64) -> bool {
-    *tokens == 0
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -7,7 +7,7 @@ use super::brief::Brief;
 use super::folded::Folded;
 use super::message::Texts;
 use super::text::LAST_CALL;
-use super::{Message, Offloaded, Origin};
+use super::{Message, Offloaded, Origin, SharedAs};
 use crate::budget::{Amounts, Ceilings};
 use crate::context::offload::{Offloads, Whole};
 use crate::record::{Attachment, Covers, Cut, Span, ToolAsk};
@@ -180,12 +180,18 @@ impl Context {
     }
 
     /// Adds another agent's messages. With `as_is` they become its own conversation, unless tools are running.
-    pub(super) fn receive(&mut self, from: &AgentId, messages: Vec<Arc<Message>>, as_is: bool) {
+    pub(super) fn receive(
+        &mut self,
+        from: &AgentId,
+        messages: Vec<Arc<Message>>,
+        as_is: bool,
+        shared_as: SharedAs,
+    ) {
         let to = self.list.share_to();
         for message in messages {
             let message = match (to, as_is) {
                 (ShareTo::Read, true) => message,
-                _ => Arc::new(Message::Shared { from: from.clone(), message }),
+                _ => Arc::new(Message::Shared { from: from.clone(), message, shared_as }),
             };
             if let (ShareTo::Read, Some(all)) = (to, &mut self.all) {
                 all.messages.push(Arc::clone(&message));

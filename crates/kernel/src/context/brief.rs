@@ -35,6 +35,9 @@ struct ToolText<'a> {
 
 /// The fixed texts around goal and tools in the first message.
 const TASK: &str = "Your task: ";
+/// Before the task of another agent that shares its first message. Not longer than [`TASK`], which is counted.
+const OTHERS_TASK: &str = "Its task: ";
+const _: () = assert!(OTHERS_TASK.len() <= TASK.len());
 const TOOLS: &str = "Tools you may use:";
 /// The most bytes of the line breaks between them.
 const GAPS: usize = 8;
@@ -45,28 +48,46 @@ const CLOSE: &str = "When you are done, answer with a clear summary of the resul
 pub struct System {
     brief: Arc<Brief>,
     goal: Arc<str>,
-    /// Whether it is shared with another agent, which has its own tools and its own answer to give.
-    is_briefing: bool,
+    shown: SystemPart,
+}
+
+/// What of a first message is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SystemPart {
+    Whole,
+    /// To another agent, which has its own tools and its own answer to give.
+    Briefing,
+    /// Everything but the task, which follows in a message of its own.
+    Role,
+    Task,
 }
 
 impl System {
     pub(super) fn new(brief: Arc<Brief>, goal: Arc<str>) -> Self {
-        Self { brief, goal, is_briefing: false }
+        Self { brief, goal, shown: SystemPart::Whole }
     }
 
     /// For other agents: without its tools and answer format.
     pub(super) fn briefing(&self) -> Self {
-        Self { is_briefing: true, ..self.clone() }
+        Self { shown: SystemPart::Briefing, ..self.clone() }
+    }
+
+    /// In two messages, the task for itself.
+    pub(super) fn split(&self) -> (Self, Self) {
+        let part = |shown| Self { shown, ..self.clone() };
+        (part(SystemPart::Role), part(SystemPart::Task))
     }
 
     /// Its text, in the pieces in which it is stored.
     #[must_use]
     pub fn pieces(&self) -> [&str; 4] {
-        let Brief { prompt, task, around, order, .. } = self.brief.as_ref();
-        let around = if self.is_briefing { "" } else { around.as_str() };
-        match order {
-            Order::GoalLast => [prompt, around, task, &self.goal],
-            Order::GoalFirst => [prompt, task, &self.goal, around],
+        let Brief { prompt, task, others_task, around, order, .. } = self.brief.as_ref();
+        match (self.shown, order) {
+            (SystemPart::Whole, Order::GoalLast) => [prompt, around, task, &self.goal],
+            (SystemPart::Whole, Order::GoalFirst) => [prompt, task, &self.goal, around],
+            (SystemPart::Briefing, _) => [prompt, others_task, &self.goal, ""],
+            (SystemPart::Role, _) => [prompt, around, "", ""],
+            (SystemPart::Task, _) => [task, &self.goal, "", ""],
         }
     }
 
@@ -74,9 +95,11 @@ impl System {
     #[must_use]
     pub fn shared_bytes(&self) -> usize {
         let Brief { prompt, task, around, order, .. } = self.brief.as_ref();
-        match order {
-            Order::GoalLast => prompt.len() + around.len() + task.len(),
-            Order::GoalFirst => prompt.len() + task.len(),
+        match (self.shown, order) {
+            (SystemPart::Whole, Order::GoalLast) => prompt.len() + around.len() + task.len(),
+            (SystemPart::Whole, Order::GoalFirst) => prompt.len() + task.len(),
+            (SystemPart::Role, _) => prompt.len() + around.len(),
+            (SystemPart::Briefing | SystemPart::Task, _) => 0,
         }
     }
 }
@@ -89,7 +112,7 @@ impl fmt::Display for System {
 
 impl From<&str> for System {
     fn from(text: &str) -> Self {
-        Self { brief: Arc::default(), goal: text.into(), is_briefing: false }
+        Self { brief: Arc::default(), goal: text.into(), shown: SystemPart::Whole }
     }
 }
 
@@ -109,6 +132,8 @@ pub(super) struct Brief {
     /// The role's prompt.
     prompt: String,
     task: &'static str,
+    /// Before its goal as other agents see it.
+    others_task: &'static str,
     /// The tools, and how to answer.
     around: String,
     order: Order,
@@ -138,6 +163,7 @@ impl Brief {
         Self {
             prompt: format!("{prompt}{gap}"),
             task: TASK,
+            others_task: if rules >= 6 { OTHERS_TASK } else { TASK },
             around: match order {
                 Order::GoalFirst => format!("\n\n{listed}{close}"),
                 Order::GoalLast => format!("{listed}{close}\n\n"),

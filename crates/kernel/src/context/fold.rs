@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_context::{Context, Reader};
 use super::brief::{Briefs, Own, System};
-use super::message::Texts;
+use super::message::{SharedAs, Texts, task_last};
 use super::summary::Summarising;
 use super::text::{clamp_text, heard, outcome_text, repeats_text};
 use super::{Aim, Along, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
@@ -20,7 +20,7 @@ use crate::context::offload::Whole;
 use crate::definition::Definition;
 use crate::record::{Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, Work};
 use crate::window::{KeptChildren, MessageList};
-use crate::words::{AgentId, Body, By, ByName, Category, Seq, TreeId, ValueName, make_room};
+use crate::words::{Actor, AgentId, Body, ByName, Category, Seq, TreeId, ValueName, make_room};
 
 pub use restore::ContextSnapshot;
 pub use restore::Places;
@@ -60,6 +60,9 @@ pub struct End {
     pub shown: Body,
     /// What the whole tree used.
     pub spent: Amounts,
+    /// The part of it that no provider reported.
+    #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+    pub presumed: Amounts,
 }
 
 impl Contexts {
@@ -100,13 +103,13 @@ impl Contexts {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::TreeStarted { definition, rules } => {
+            Event::TreeStarted { definition, rules, trace: _ } => {
                 self.definition = Some(Arc::clone(definition));
                 self.briefs = Briefs::new(*rules);
             }
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentRedirected { agent, instruction, .. } => {
-                let (from, text, category) = (By::Person, instruction.clone(), Category::Dialog);
+                let (from, text, category) = (Actor::PERSON, instruction.clone(), Category::Dialog);
                 self.letter(agent, Message::Heard { from, text, category, along: None });
             }
             Event::MessageSent { from, to, body, envelope } => {
@@ -133,8 +136,8 @@ impl Contexts {
                 let ended = self.open.leave(event);
                 ended.into_iter().for_each(|call| self.call_ended(call, outcome));
             }
-            Event::AgentEnded { agent, exit, result, spent, .. } => {
-                self.ended(agent, exit, result.as_ref(), spent);
+            Event::AgentEnded { agent, exit, result, spent, presumed, .. } => {
+                self.ended(agent, exit, result.as_ref(), spent, presumed);
             }
             Event::WindowSet { agent, size, clamped: Some(clamped), .. } if clamped.is_told => {
                 self.clamped(agent, *size, clamped.parent_size);
@@ -151,7 +154,7 @@ impl Contexts {
                 });
                 let (Some(known), Some(context)) = (known, self.agents.get_mut(to)) else { return };
                 context.list.remove(replaces);
-                context.receive(from, known, *as_is);
+                context.receive(from, known, *as_is, SharedAs::under(self.briefs.rules()));
             }
             Event::ContextCut { agent, cut, summary, shortened, .. } => {
                 let summarising = self.summaries.remove(agent);
@@ -200,6 +203,13 @@ impl Contexts {
         Some(context.all.as_ref().map_or(context.list.read_messages(), |all| &all.messages))
     }
 
+    /// The messages in a living agent's window, in the order of its headers. A [`packet`](Self::packet) may have them in
+    /// another order.
+    #[must_use]
+    pub fn window_messages(&self, agent: &AgentId) -> Option<&[Arc<Message>]> {
+        Some(self.agents.get(agent)?.list.read_messages())
+    }
+
     /// The messages that a living agent's model has not been shown, in the order in which it will see them.
     pub fn unread(&self, agent: &AgentId) -> impl Iterator<Item = &Message> {
         let context = self.agents.get(agent).into_iter();
@@ -216,7 +226,8 @@ impl Contexts {
     #[must_use]
     pub fn packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
-        Some(Packet { messages: context.shown(), tools: Arc::clone(&context.brief.tools), tokens })
+        let messages = task_last(context.shown());
+        Some(Packet { messages, tools: Arc::clone(&context.brief.tools), tokens })
     }
 
     /// The packet of a living agent's summary call.
@@ -230,7 +241,7 @@ impl Contexts {
     pub fn last_packet(&self, agent: &AgentId, tokens: u64) -> Option<Packet> {
         let context = self.agents.get(agent)?;
         let messages = self.last_calls.get(agent).map_or_else(|| context.shown(), Arc::clone);
-        Some(Packet { messages, tools: Arc::default(), tokens })
+        Some(Packet { messages: task_last(messages), tools: Arc::default(), tokens })
     }
 
     /// The last text of a living agent's model.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Message;
 use crate::context::offload::FOLDER;
 use crate::record::ToolAsk;
-use crate::words::{Body, By, cut, limit};
+use crate::words::{Actor, Body, OutsiderKind, cut, limit};
 
 /// Longest line of a successful step, in bytes.
 const LINE_BYTES_MAX: usize = 120;
@@ -172,13 +172,18 @@ fn line(message: &Message, asks: &[ToolAsk]) -> Option<Line> {
             Some(Line { text, worth })
         }
         Message::Heard { from, text, .. } => {
+            let text = short(text, LINE_BYTES_MAX);
             let who = match from {
-                By::Person => "a person",
-                By::Agent(agent) => agent.as_str(),
+                Actor::Agent(agent) => agent.as_str(),
+                Actor::Outside(outsider) => match outsider.kind {
+                    OutsiderKind::Runtime => return step(format!("- note: {text}")),
+                    // Without names, which no model needs.
+                    kind => kind.phrase(),
+                },
             };
-            step(format!("- {who} wrote: {}{}", short(text, LINE_BYTES_MAX), parts(message)))
+            step(format!("- {who} wrote: {text}{}", parts(message)))
         }
-        Message::Shared { from, message } => {
+        Message::Shared { from, message, .. } => {
             step(format!("- {from} knows: {}{}", short(&message.text(), LINE_BYTES_MAX), parts(message)))
         }
         Message::Mismatch(text) => {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::{Along, Facts, Folded, Shown, System, ToolDescription};
 use crate::budget::Ceilings;
 use crate::window::{ListKind, ListStore, Listed};
-use crate::words::{AgentId, Body, By, Category, RoleName, Thought, TreeId};
+use crate::words::{Actor, AgentId, Body, Category, RoleName, Thought, TokenCount, TreeId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The agent's first message: its identity and task.
     System(System),
     /// A message to the agent, or the end of a child that it did not wait for.
-    Heard { from: By, text: String, category: Category, along: Option<Box<Along>> },
+    Heard { from: Actor, text: String, category: Category, along: Option<Box<Along>> },
     Said {
         body: Body,
         /// The tools it asks for.
@@ -30,7 +30,7 @@ pub enum Message {
         along: Option<Box<Along>>,
     },
     /// Another agent's message, by reference.
-    Shared { from: AgentId, message: Arc<Self> },
+    Shared { from: AgentId, message: Arc<Self>, shared_as: SharedAs },
     /// A notice from the system to this agent only.
     Note(String),
     /// How the agent's answer fails to match its schema.
@@ -40,6 +40,38 @@ pub enum Message {
     /// The digest of messages left out of the packet.
     Folded(Box<Folded>),
 }
+
+/// How another agent's message is introduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedAs {
+    /// Before rules 6: the reader could take another agent's task for its own.
+    Known,
+    Background,
+}
+
+impl SharedAs {
+    pub(crate) const fn under(rules: u32) -> Self {
+        if rules >= 6 { Self::Background } else { Self::Known }
+    }
+
+    /// The most tokens that it adds to a message: the line before it, and one more message for the reader's own task.
+    pub(crate) const fn tokens(self) -> TokenCount {
+        match self {
+            Self::Known => limit::TOLD_TOKENS,
+            Self::Background => limit::BACKGROUND_TOKENS,
+        }
+    }
+}
+
+/// The line before what another agent knows, around the agent's name.
+const BACKGROUND: &str = "[background: what ";
+const BACKGROUND_END: &str = " knows]\n";
+const _: () = assert!(
+    (BACKGROUND.len() + BACKGROUND_END.len()) as u64
+        + limit::SENDER_TOKENS.bound()
+        + limit::MESSAGE_TOKENS.bound()
+        <= limit::BACKGROUND_TOKENS.bound()
+);
 
 impl Message {
     #[must_use]
@@ -66,7 +98,13 @@ impl Message {
             | Self::Mismatch(text)
             | Self::Repeated(text) => text.into(),
             Self::Said { body, .. } => body.text.as_str().into(),
-            Self::Shared { from, message } => format!("[what {from} knows]\n{}", message.text()).into(),
+            Self::Shared { from, message, shared_as } => {
+                let text = message.text();
+                match shared_as {
+                    SharedAs::Known => format!("[what {from} knows]\n{text}").into(),
+                    SharedAs::Background => format!("{BACKGROUND}{from}{BACKGROUND_END}{text}").into(),
+                }
+            }
             Self::Folded(folded) => folded.to_string().into(),
         }
     }
@@ -187,6 +225,26 @@ impl ListStore for Texts {
     fn retain(&mut self, mut stays: impl FnMut() -> bool) {
         Self::make_mut(self).retain(|_| stays());
     }
+}
+
+/// The messages of a packet in the order in which a model reads them: what others shared with an agent at its start
+/// comes before the agent's own task. Contexts keep the task in the first message, which no window drops.
+pub(super) fn task_last(messages: Texts) -> Texts {
+    let is_background =
+        |message: &Message| matches!(message, Message::Shared { shared_as: SharedAs::Background, .. });
+    let rest = messages.get(1..).unwrap_or_default();
+    let leading = rest
+        .iter()
+        .take_while(|message| is_background(message) || matches!(message.as_ref(), Message::Folded(_)));
+    let Some(last) = leading.enumerate().filter(|(_, message)| is_background(message)).last() else {
+        return messages;
+    };
+    let Some(Message::System(system)) = messages.first().map(AsRef::as_ref) else { return messages };
+    let (role, task) = system.split();
+    let (background, own) = rest.split_at(last.0 + 1);
+    let [role, task] = [role, task].map(|part| Arc::new(Message::System(part)));
+    let all = [std::slice::from_ref(&role), background, std::slice::from_ref(&task), own];
+    Arc::new(all.concat())
 }
 
 /// A long output that was stored as a file.

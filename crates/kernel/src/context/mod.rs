@@ -32,7 +32,7 @@ pub use findings::{Finding, Findings, Late, Source};
 pub use fold::{ContextSnapshot, Contexts, End, Places};
 pub use folded::Folded;
 pub use frame::Frame;
-pub use message::{Message, Offloaded, Origin, Packet};
+pub use message::{Message, Offloaded, Origin, Packet, SharedAs};
 pub use open_calls::{Aim, OpenCall, OpenCalls};
 pub use shared::{SharedText, SharedValue, SharedValues};
 pub(crate) use summary::summary_tokens;

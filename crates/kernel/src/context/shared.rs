@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::offload;
 use crate::record::{Event, ValueForm};
-use crate::words::{BlobHash, BlobRef, Body, By, Time, TokenCount, ValueName, limit};
+use crate::words::{Actor, BlobHash, BlobRef, Body, Time, TokenCount, ValueName, limit};
 
 /// A value as compact JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl SharedText {
 pub struct SharedValue {
     /// The first is 1.
     pub version: u64,
-    pub by: By,
+    pub by: Actor,
     /// When it was written.
     pub at: Time,
     /// Its JSON; a long one is a blob.

@@ -8,7 +8,7 @@ use super::{Aim, OpenCalls};
 use crate::definition::Tags;
 use crate::record::{Event, Spawned};
 use crate::words::{
-    AgentId, By, CallId, Correlation, Envelope, Fault, MessageKind, ModelName, ThreadId, Time, Topic,
+    Actor, AgentId, CallId, Correlation, Envelope, Fault, MessageKind, ModelName, ThreadId, Time, Topic,
 };
 
 /// Living agents and open calls, according to the events so far.
@@ -40,7 +40,7 @@ pub struct EventContext {
     /// `None` if it is about the whole tree.
     pub agent: Option<AgentId>,
     pub life: Option<Arc<Life>>,
-    /// Who caused it: the parent, or the sender of a message. `None` for a person.
+    /// Who caused it: the parent, or the sender of a message. `None` for someone outside the tree.
     pub caller: Option<AgentId>,
     /// The recipient, if it is a message or a result.
     pub recipient: Option<AgentId>,
@@ -220,11 +220,8 @@ impl Kind {
 
 impl EventContext {
     /// A message names its own sender and correlation.
-    fn addressed(&mut self, from: &By, envelope: &Envelope) {
-        self.caller = match from {
-            By::Person => None,
-            By::Agent(agent) => Some(agent.clone()),
-        };
+    fn addressed(&mut self, from: &Actor, envelope: &Envelope) {
+        self.caller = from.agent().cloned();
         let Envelope { topic, kind, correlation, ttl: _, category: _ } = envelope.clone();
         if let Some(topic) = topic {
             self.topic = topic;

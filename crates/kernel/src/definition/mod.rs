@@ -54,7 +54,7 @@ pub use shares::{Preset, Shares};
 pub use thinking::Thinking;
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
-pub use written::{BudgetKeys, Count, Percent, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};
+pub use written::{BudgetKeys, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};
 
 /// Labels that the caller gives a tree, such as its owner or project. Agents never see them.
 pub type Tags = BTreeMap<String, String>;
@@ -301,6 +301,14 @@ impl Definition {
         self
     }
 
+    /// The budget of the root: the tree's, and where that says nothing, that of the root's role or of the pipeline.
+    #[must_use]
+    pub fn root_budget(&self) -> BudgetSpec {
+        let of_graph = self.graph.as_deref().and_then(|graph| graph.nodes().first()?.budget.as_deref());
+        let of_role = self.roles.get(&self.entry).map(|role| &role.budget);
+        of_graph.or(of_role).map_or_else(|| self.budget.clone(), |own| self.budget.or(own))
+    }
+
     /// Sets the root's ceilings.
     #[must_use]
     pub fn with_budget(mut self, budget: BudgetSpec) -> Self {
@@ -349,7 +357,7 @@ impl Definition {
         check_said("name", &self.name, limit::NOTE_BYTES_MAX)?;
         check_said("goal", &self.goal, limit::TEXT_BYTES_MAX)?;
         check_tags(&self.tags)?;
-        self.check_limits()?;
+        self.limits.check()?;
         self.budget.check()?;
         self.check_inputs()?;
         match &self.graph {
@@ -429,14 +437,15 @@ impl Definition {
         }
         Ok(())
     }
+}
 
-    fn check_limits(&self) -> Result<(), Refusal> {
-        let limits = &self.limits;
+impl TreeLimits {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         let bounds = [
-            ("limits.depth", limits.depth_max, limit::DEPTH_CAP),
-            ("limits.children", limits.children_max, limit::AGENTS_CAP),
-            ("limits.agents", limits.agents_max, limit::AGENTS_CAP),
-            ("limits.parallel", limits.parallel_max, limit::AGENTS_CAP),
+            ("limits.depth", self.depth_max, limit::DEPTH_CAP),
+            ("limits.children", self.children_max, limit::AGENTS_CAP),
+            ("limits.agents", self.agents_max, limit::AGENTS_CAP),
+            ("limits.parallel", self.parallel_max, limit::AGENTS_CAP),
         ];
         for (what, count, count_max) in bounds {
             if count > count_max {
@@ -444,8 +453,8 @@ impl Definition {
                 return Err(Refusal::TooMany { what: what.to_owned(), count, count_max });
             }
         }
-        limits.rate.check()?;
-        if limits.agents_max == 0 || limits.parallel_max == 0 {
+        self.rate.check()?;
+        if self.agents_max == 0 || self.parallel_max == 0 {
             return Err(Refusal::TreeCannotMove);
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Values as people and models write them: dollars, times, percents, counts, and the keys of a budget. Tree files and
-//! tool arguments share them.
+//! Values as people and models write them: dollars, times, percents, counts, and the keys of a budget and of a price. Tree
+//! files, configurations and tool arguments share them.
 //!
 //! Parsing is exact or fails, and an error says what to write instead. A decimal number is parsed from its shortest
 //! text, never through float arithmetic.
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-use crate::budget::{AMOUNT_MAX, AmountError, Ceilings, Resource, nanos_from_usd};
+use crate::budget::{AMOUNT_MAX, AmountError, Ceilings, Price, Resource, nanos_from_usd};
 use crate::definition::{BudgetSpec, Lend, OnLow, Repeats, WrapUp};
 use crate::words::limit;
 
@@ -69,6 +69,16 @@ pub struct BudgetKeys {
     pub wrap_up: Option<WrapUp>,
     /// How often it may repeat a tool call that brings nothing new.
     pub repeats: Option<Repeats>,
+}
+
+/// A price by its keys, in dollars per million tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a price")]
+pub struct PriceKeys {
+    pub input_per_mtok_usd: Usd,
+    pub output_per_mtok_usd: Usd,
+    pub cached_input_per_mtok_usd: Option<Usd>,
+    pub cache_write_per_mtok_usd: Option<Usd>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -172,6 +182,17 @@ impl BudgetKeys {
             on_low: self.on_low.clone(),
             wrap_up: self.wrap_up,
             repeats: self.repeats,
+        }
+    }
+}
+
+impl PriceKeys {
+    #[must_use]
+    pub fn price(&self) -> Price {
+        Price {
+            cached_input_per_mtok: self.cached_input_per_mtok_usd.map(Usd::nanos),
+            cache_write_per_mtok: self.cache_write_per_mtok_usd.map(Usd::nanos),
+            ..Price::flat(self.input_per_mtok_usd.nanos(), self.output_per_mtok_usd.nanos())
         }
     }
 }

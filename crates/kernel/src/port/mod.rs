@@ -2,9 +2,16 @@
 
 pub mod blobs;
 pub mod model;
+mod rights;
 pub mod tool;
+mod tool_source;
+mod workspace;
 
 use std::pin::Pin;
+
+pub use rights::{FolderAccess, FolderRight, Rights};
+pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
+pub use workspace::AgentFolder;
 
 /// A driver's pending work. Dropping it stops the work.
 pub type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;

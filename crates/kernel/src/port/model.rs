@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::budget::{Ceilings, Used};
 use crate::context::{Origin, Packet};
 use crate::definition::OnLost;
-use crate::port::Pending;
 use crate::port::blobs::BlobReader;
+use crate::port::{AgentFolder, Pending, Rights};
 pub use crate::record::StopReason;
 use crate::record::ToolAsk;
-use crate::words::{Fault, ModelName, Part, PartKind, limit};
+use crate::words::{CallId, Fault, ModelName, Part, PartKind, limit};
 
 pub trait Model: Send + Sync {
     /// Makes one attempt. It must end within [`limit::MODEL_CALL_MS_MAX`], because its hold covers no later rates. Text and reasoning go to `deltas` as they arrive; dropping the future stops the call.
@@ -109,8 +109,11 @@ pub enum DeltaKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelAttempt {
     pub origin: Arc<Origin>,
+    /// The call that this is an attempt at.
+    pub call: CallId,
     /// Its name in the tree.
     pub model: ModelName,
     /// The agent's turn, or the turn that follows a summary; the first is 1.
@@ -131,6 +134,33 @@ pub struct ModelAttempt {
     pub blobs: BlobReader,
     /// What the agent has left at this moment.
     pub remaining: Ceilings,
+    pub rights: Rights,
+    /// The agent's folder, if its tree has workspaces.
+    pub workspace: Option<AgentFolder>,
+}
+
+impl ModelAttempt {
+    /// The first attempt at a call of an agent's first turn, without rights, folder, schema and ceilings. The fields are
+    /// public: set those that differ.
+    #[must_use]
+    pub fn new(origin: Arc<Origin>, call: CallId, key: String, model: ModelName, packet: Packet) -> Self {
+        Self {
+            origin,
+            call,
+            model,
+            turn: 1,
+            purpose: Purpose::Turn,
+            attempt: 1,
+            key,
+            output_cap: limit::OUTPUT_TOKENS,
+            output_schema: None,
+            packet,
+            blobs: BlobReader::default(),
+            remaining: Ceilings::NONE,
+            rights: Rights::none(),
+            workspace: None,
+        }
+    }
 }
 
 /// What the answer of a model is for.
@@ -155,6 +185,7 @@ impl Purpose {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelAnswer {
     pub text: String,
     /// Its reasoning as text. People can read it; other agents never do.
@@ -168,8 +199,8 @@ pub struct ModelAnswer {
 }
 
 impl ModelAnswer {
-    /// A complete answer without tool calls. Its usage is unknown, so the full hold is spent; set
-    /// [`used`](Self::used) if the provider reports it.
+    /// A complete answer without tool calls. Its usage is unknown, so the full hold is spent; say what it used
+    /// ([`with_used`](Self::with_used)) if the provider reports it.
     #[must_use]
     pub fn said(text: impl Into<String>) -> Self {
         Self {
@@ -180,6 +211,37 @@ impl ModelAnswer {
             used: Used::Unknown,
             stop: StopReason::End,
         }
+    }
+
+    /// Asks for tools.
+    #[must_use]
+    pub fn with_asks(mut self, asks: Vec<ToolAsk>) -> Self {
+        self.asks = asks;
+        self
+    }
+
+    #[must_use]
+    pub fn with_used(mut self, used: Used) -> Self {
+        self.used = used;
+        self
+    }
+
+    #[must_use]
+    pub fn with_stop(mut self, stop: StopReason) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    #[must_use]
+    pub fn with_reasoning(mut self, reasoning: String) -> Self {
+        self.reasoning = reasoning;
+        self
+    }
+
+    #[must_use]
+    pub fn with_continuation(mut self, continuation: Option<Vec<u8>>) -> Self {
+        self.continuation = continuation;
+        self
     }
 }
 

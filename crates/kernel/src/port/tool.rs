@@ -7,9 +7,9 @@ use crate::budget::Used;
 use crate::context::Origin;
 use crate::definition;
 use crate::definition::OutputLimits;
-use crate::port::Pending;
 use crate::port::model::Missed;
-use crate::words::{Durability, Enclosure, ToolName};
+use crate::port::{AgentFolder, Pending, Rights};
+use crate::words::{CallId, Durability, Enclosure, ToolName};
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;
@@ -19,8 +19,11 @@ pub trait Tool: Send + Sync {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolAttempt {
     pub origin: Arc<Origin>,
+    /// The call that this is an attempt at.
+    pub call: CallId,
     pub tool: ToolName,
     /// A JSON object, as text.
     pub args: String,
@@ -32,9 +35,33 @@ pub struct ToolAttempt {
     pub outputs: OutputLimits,
     /// The tree's durability: with `full`, the tool's changes are on disk before it answers.
     pub durability: Durability,
+    pub rights: Rights,
+    /// The agent's folder, if its tree has workspaces.
+    pub workspace: Option<AgentFolder>,
+}
+
+impl ToolAttempt {
+    /// The first attempt at a call, without rights and folder, under default limits. The fields are public: set those that
+    /// differ.
+    #[must_use]
+    pub fn new(origin: Arc<Origin>, call: CallId, key: String, tool: ToolName, args: String) -> Self {
+        Self {
+            origin,
+            call,
+            tool,
+            args,
+            attempt: 1,
+            key,
+            outputs: OutputLimits::default(),
+            durability: Durability::default(),
+            rights: Rights::none(),
+            workspace: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolAnswer {
     pub text: String,
     /// Whether the tool reports an error. The model sees it and decides what to do.
@@ -42,4 +69,31 @@ pub struct ToolAnswer {
     /// Images and files. Empty, oversized or excess ones are left out, and the model is notified.
     pub parts: Vec<Enclosure>,
     pub used: Used,
+}
+
+impl ToolAnswer {
+    /// A result that cost nothing beside its call.
+    #[must_use]
+    pub fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false, parts: Vec::new(), used: Used::NOTHING }
+    }
+
+    /// An error that the model reads.
+    #[must_use]
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::said(text) }
+    }
+
+    #[must_use]
+    pub fn with_parts(mut self, parts: Vec<Enclosure>) -> Self {
+        self.parts = parts;
+        self
+    }
+
+    /// Sets what it used beside the call itself.
+    #[must_use]
+    pub fn with_used(mut self, used: Used) -> Self {
+        self.used = used;
+        self
+    }
 }

@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::{Definition, Graph, ModelSpec};
 use crate::record::{
-    ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout, Outcome, Question,
-    Shortened, Span, Spawned, Standing, Summary, ValueForm, WaitFor, Why, Work,
+    Adjusted, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout, Outcome,
+    Question, Shortened, Span, Spawned, Standing, Summary, ValueForm, WaitFor, Why, Work,
 };
 use crate::words::{
-    AgentId, BlobRef, Body, By, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, ModelName,
-    Running, Seq, Time, TimerId, TokenCount, TreeId, ValueName,
+    Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
+    ModelName, Running, Seq, Time, TimerId, TokenCount, TraceParent, TreeId, ValueName,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
-pub const RULES: u32 = 5;
+pub const RULES: u32 = 6;
 
 /// Whether this kernel implements a version of the rules. Journals of other versions can be read and continued, but
 /// their decisions cannot be replayed.
@@ -35,6 +35,9 @@ pub enum Event {
         /// The version of the rules that decide it.
         rules: u32,
         definition: Arc<Definition>,
+        /// The trace of whoever started it, if they sent one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<TraceParent>,
     },
     /// An agent exists; also emitted for the root.
     AgentSpawned(Box<Spawned>),
@@ -128,6 +131,9 @@ pub enum Event {
         said: Option<Seq>,
         /// What it and everything below it used.
         spent: Amounts,
+        /// The part of it that no provider reported. Never set under rules 5.
+        #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+        presumed: Amounts,
     },
     /// A clock of an agent started, stopped or got more time.
     ClockSet {
@@ -196,6 +202,9 @@ pub enum Event {
         /// The part beyond the hold.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
         overrun: Amounts,
+        /// The part that no provider reported: the full hold, because it may be billed. Never set under rules 5.
+        #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+        presumed: Amounts,
     },
     /// A call has ended; if it was running, its hold is settled.
     CallEnded {
@@ -206,6 +215,9 @@ pub enum Event {
         /// The part beyond the hold.
         #[serde(default, skip_serializing_if = "Amounts::is_zero")]
         overrun: Amounts,
+        /// The part that no provider reported: the full hold, because it may be billed. Never set under rules 5.
+        #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+        presumed: Amounts,
         /// The input tokens that a model's provider reported. Rules 4 never set it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_tokens: Option<u64>,
@@ -251,7 +263,7 @@ pub enum Event {
         /// Whether the blob is a text, and the value a JSON string with it.
         #[serde(default = "ValueForm::json", skip_serializing_if = "ValueForm::is_json")]
         form: ValueForm,
-        by: By,
+        by: Actor,
         /// The first is 1.
         version: u64,
         at: Time,
@@ -271,7 +283,7 @@ pub enum Event {
     },
     /// A message waits for an agent, which may not exist yet.
     MessageSent {
-        from: By,
+        from: Actor,
         to: AgentId,
         body: Body,
         #[serde(default, skip_serializing_if = "Envelope::is_plain")]
@@ -279,7 +291,7 @@ pub enum Event {
     },
     /// A message was published to the watchers of its topic.
     MessagePublished {
-        from: By,
+        from: Actor,
         body: Body,
         /// Has at least a topic.
         envelope: Envelope,
@@ -336,6 +348,9 @@ pub enum Event {
         call: CallId,
         account: AgentId,
         short: Shortfall,
+        /// What else it lacks, at this ceiling or others: raising only one of them would not be enough.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<AccountShortfall>,
     },
     TreeUnhalted,
     /// The process that runs the tree is stopping: nothing new starts until the tree is resumed.
@@ -352,6 +367,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_zero_ms")]
         add_ms: u64,
     },
+    /// A person changed what holds for the whole tree.
+    TreeAdjusted(Box<Adjusted>),
     /// A model call was not sent: a limit of this process does not allow it before `until`. Its hold returns, and its
     /// attempt does not count.
     CallHeldBack {
@@ -423,6 +440,7 @@ impl Event {
             Self::TreeContinued => "tree_continued",
             Self::TreeBranched(_) => "tree_branched",
             Self::LimitRaised { .. } => "limit_raised",
+            Self::TreeAdjusted(_) => "tree_adjusted",
             Self::ModelAdded { .. } => "model_added",
             Self::BreakerChanged { .. } => "breaker_changed",
             Self::RateLimited { .. } => "rate_limited",
@@ -439,10 +457,7 @@ impl Event {
             Self::ContextShared { to, .. } | Self::MessageSent { to, .. } => Some(to),
             Self::NodeStarted(start) => Some(&start.graph),
             Self::NodeEnded { graph, .. } => Some(graph),
-            Self::MessagePublished { from, .. } | Self::ValueWritten { by: from, .. } => match from {
-                By::Agent(agent) => Some(agent),
-                By::Person => None,
-            },
+            Self::MessagePublished { from, .. } | Self::ValueWritten { by: from, .. } => from.agent(),
             Self::AgentPaused { agent }
             | Self::AgentUnpaused { agent }
             | Self::AgentRedirected { agent, .. }
@@ -464,6 +479,7 @@ impl Event {
             | Self::GraphStarted { agent, .. }
             | Self::TreeHalted { agent, .. }
             | Self::LimitRaised { agent, .. } => Some(agent),
+            Self::TreeAdjusted(adjusted) => Some(&adjusted.agent),
             Self::TreeStarted { .. }
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
@@ -524,6 +540,7 @@ impl Event {
             Self::WrapUpStarted { .. } => "agent.wrap_up",
             Self::RepeatsNoticed { .. } => "agent.repeats",
             Self::LimitRaised { .. } => "budget.raise",
+            Self::TreeAdjusted(_) => "tree.adjust",
             Self::ClockSet { .. } => "agent.clock",
             Self::CheckpointMade { .. } => "agent.checkpoint",
             Self::MessageSent { .. } | Self::MessagePublished { .. } => "agent.message",
@@ -606,6 +623,7 @@ impl Event {
             | Self::WrapUpStarted { .. }
             | Self::RepeatsNoticed { .. }
             | Self::LimitRaised { .. }
+            | Self::TreeAdjusted(_)
             | Self::ClockSet { .. }
             | Self::ModelAdded { .. }
             | Self::BreakerChanged { .. }
@@ -669,6 +687,13 @@ pub struct Restored {
     /// Children that did not exist at the checkpoint. They are stopped, and their results are discarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelled: Vec<AgentId>,
+}
+
+/// What a call lacks at the ceiling of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountShortfall {
+    pub account: AgentId,
+    pub short: Shortfall,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

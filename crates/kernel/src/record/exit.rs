@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::FailureCode;
 use crate::budget::Shortfall;
 use crate::words::AgentId;
 
@@ -31,15 +32,15 @@ pub enum Exit {
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// For programs.
-    pub code: String,
+    pub code: FailureCode,
     /// For people.
     pub message: String,
 }
 
 impl Exit {
     #[must_use]
-    pub fn failed(code: &str, message: impl Into<String>) -> Self {
-        Self::Failed { error: Failure { code: code.to_owned(), message: message.into() } }
+    pub fn failed(code: FailureCode, message: impl Into<String>) -> Self {
+        Self::Failed { error: Failure { code, message: message.into() } }
     }
 
     #[must_use]

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Exit, ExitKind, Failure};
+use crate::record::{Exit, Failure, FailureCode};
 use crate::words::{AgentId, is_false};
 
 /// The number of a node that runs, in its graph: a node in a map or a loop runs more than once.
@@ -73,7 +73,7 @@ pub enum NodeEnd {
     },
     /// It was not started, or nothing was left to do in it.
     Skipped { why: Skip },
-    /// It was stopped because the result of its group was certain without it.
+    /// It was stopped because the result of its group was certain without it, or because its graph ended.
     Cancelled,
 }
 
@@ -96,8 +96,8 @@ impl NodeEnd {
     }
 
     #[must_use]
-    pub fn failed(code: &str, message: impl Into<String>) -> Self {
-        Self::Failed { error: Failure { code: code.to_owned(), message: message.into() }, retried: false }
+    pub fn failed(code: FailureCode, message: impl Into<String>) -> Self {
+        Self::Failed { error: Failure { code, message: message.into() }, retried: false }
     }
 
     #[must_use]
@@ -121,8 +121,8 @@ impl NodeEnd {
         match exit {
             Exit::Completed => Self::succeeded(),
             Exit::Failed { error } => Self::Failed { error: error.clone(), retried: false },
-            Exit::Exhausted { .. } => Self::failed(ExitKind::Exhausted.word(), exit.to_string()),
-            Exit::Cancelled { .. } => Self::failed(ExitKind::Cancelled.word(), exit.to_string()),
+            Exit::Exhausted { .. } => Self::failed(FailureCode::Exhausted, exit.to_string()),
+            Exit::Cancelled { .. } => Self::failed(FailureCode::Cancelled, exit.to_string()),
         }
     }
 }

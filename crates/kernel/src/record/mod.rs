@@ -1,10 +1,12 @@
 //! What a journal records: events and their parts. Data only; the layers above decide what follows from an event.
 
+mod adjusted;
 mod clock_kind;
 mod cut;
 mod effect;
 mod event;
 mod exit;
+mod failure_code;
 mod graph;
 mod header;
 mod held_back;
@@ -20,12 +22,16 @@ mod waiting;
 mod work;
 mod wrap_up;
 
+pub use adjusted::Adjusted;
 pub use clock_kind::ClockKind;
 pub use cut::{Blank, Cut, LeftOut, Shortened, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
-pub use event::{Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, ValueRead, are_decided};
+pub use event::{
+    AccountShortfall, Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, ValueRead, are_decided,
+};
 pub use exit::{Exit, ExitKind, Failure};
+pub use failure_code::FailureCode;
 pub use graph::{FrameIx, NodeEnd, NodeStart, Skip, StartOf};
 pub use header::{Header, Tie};
 pub use held_back::HeldBy;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Ceilings;
+use crate::budget::{CacheWrites, Ceilings};
 use crate::definition::OnLost;
 use crate::record::{Covers, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 use crate::words::{AgentId, Body, ModelName, ToolName};
@@ -58,6 +58,12 @@ pub struct OutsideCall {
     /// What the program sent, as files; empty if only counts are kept.
     #[serde(default, skip_serializing_if = "Body::is_empty")]
     pub request: Body,
+    /// The most expensive cache write that the request can cause.
+    #[serde(default, skip_serializing_if = "CacheWrites::is_hour")]
+    pub writes: CacheWrites,
+    /// The smallest output cap that the provider accepts with this request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_cap_min: u64,
 }
 
 impl ModelCall {
@@ -78,6 +84,18 @@ impl ModelCall {
         }
     }
 
+    /// Whether it is an agent's turn and not a summary.
+    #[must_use]
+    pub const fn is_turn(&self) -> bool {
+        self.summary.is_none()
+    }
+
+    /// The most expensive cache write that the request can cause.
+    #[must_use]
+    pub fn writes(&self) -> CacheWrites {
+        self.outside.as_ref().map_or(CacheWrites::Hour, |outside| outside.writes)
+    }
+
     /// Upper bound on its input tokens, whatever any provider reported.
     #[must_use]
     pub fn counted(&self) -> u64 {
@@ -90,7 +108,7 @@ impl Work {
     #[must_use]
     pub const fn is_turn(&self) -> bool {
         match self {
-            Self::Model(model) => model.summary.is_none(),
+            Self::Model(model) => model.is_turn(),
             Self::Tool(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => false,
         }
     }

@@ -2,7 +2,7 @@
 //! parent is notified of each child exactly once.
 
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
-use crate::rules::{Draft, call, shared, turn};
+use crate::rules::{Draft, call, graph, shared, turn};
 use crate::words::Body;
 use crate::world::{AgentIx, AgentState, Farewell};
 
@@ -86,15 +86,16 @@ pub(crate) fn drop_waiting(draft: &mut Draft<'_>, ix: AgentIx, keep: fn(&Work) -
 /// unless a wait that names it comes first.
 fn close(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
     turn::leave(draft, ix);
+    graph::stopped(draft, ix);
     let agent = draft.agent_id(ix).clone();
-    let spent = draft.account_of(ix).spent;
+    let (spent, presumed) = (draft.account_of(ix).spent, *draft.account_of(ix).presumed);
     let attachment = draft.agent(ix).attachment;
     let parent = draft.agents().parent(ix);
     let said = if result.is_none() { draft.agent(ix).progress.last() } else { None };
     if parent.is_none() {
         shared::clear(draft);
     }
-    draft.record(Event::AgentEnded { agent, exit, result, said, spent });
+    draft.record(Event::AgentEnded { agent, exit, result, said, spent, presumed });
     let Some(parent) = parent.filter(|parent| is_live(draft, *parent)) else { return };
     if let Attachment::Call { call, .. } = attachment {
         call::wake_spawner(draft, call, ix);

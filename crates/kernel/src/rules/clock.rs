@@ -1,14 +1,14 @@
 //! When agents' clocks run, and what happens when their time is up.
 //!
 //! Active time runs while one of the agent's own models or tools runs. A timeout pauses while the tree waits only for
-//! a person; a wall timeout never pauses. Each start and stop is an event with the time left and the new alarm, so
-//! that applying it needs no clock. Trees of older rules have fixed deadlines.
+//! a person, and while no process runs the tree; a wall timeout never pauses. Each start and stop is an event with the
+//! time left and the new alarm, so that applying it needs no clock. Trees of older rules have fixed deadlines.
 
 use crate::definition::{BudgetSpec, Refusal, Role, WrapUp};
-use crate::record::{Alarm, ClockKind, Due, Event, Exit};
+use crate::record::{Alarm, ClockKind, Due, Event, Exit, FailureCode};
 use crate::rules::{Draft, agent, turn};
 use crate::words::{AgentId, Millis, Time, limit};
-use crate::world::{AgentIx, AgentState, World};
+use crate::world::{AgentClock, AgentIx, AgentState, World};
 
 /// Whether clocks can pause under these rules.
 pub(crate) const fn are_kept(rules: u32) -> bool {
@@ -85,19 +85,24 @@ fn record(draft: &mut Draft<'_>, ix: AgentIx, clock: ClockKind, left_ms: u64, ru
     draft.record(Event::ClockSet { agent, clock, left_ms, early_ms, alarm });
 }
 
-/// Returns active time that was counted since `since`: the process was gone and nothing ran.
+/// Gives clocks back what they counted since `since`: no process ran the tree. Before rules 6 timeouts ran on.
 pub(crate) fn recount(draft: &mut Draft<'_>, since: Time) {
     if !are_kept(draft.rules()) {
         return;
     }
-    let running: Vec<AgentIx> = draft.agents().all().collect();
-    for ix in running {
-        let Some(clock) = draft.clock(ix, ClockKind::Active).filter(|clock| clock.is_running()) else {
-            continue;
-        };
-        let left_ms = clock.left_at(since);
-        if left_ms > clock.left_at(draft.now()) {
-            record(draft, ix, ClockKind::Active, left_ms, true);
+    let agents: Vec<AgentIx> = draft.agents().all().collect();
+    for ix in agents {
+        for kind in ClockKind::ALL {
+            let needs_process = match kind {
+                ClockKind::Active => true,
+                ClockKind::Timeout => draft.rules() >= 6 && !draft.is_by_the_wall(ix),
+            };
+            let running = |clock: &&AgentClock| needs_process && clock.is_running();
+            let Some(clock) = draft.clock(ix, kind).filter(running) else { continue };
+            let left_ms = clock.left_at(since);
+            if left_ms > clock.left_at(draft.now()) {
+                record(draft, ix, kind, left_ms, true);
+            }
         }
     }
 }
@@ -114,9 +119,30 @@ pub(crate) fn extend(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind, add_ms
     record(draft, ix, kind, left_ms, runs);
 }
 
+/// The time that is left of a timeout of `ms` in all. Refused if as much is used.
+pub(crate) fn left_of(draft: &Draft<'_>, ix: AgentIx, ms: u64) -> Result<u64, Refusal> {
+    if ms == 0 || ms > limit::TIMEOUT_MS_MAX || !are_kept(draft.rules()) {
+        return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
+    }
+    let clock = draft.clock(ix, ClockKind::Timeout);
+    let used_ms = clock.map_or(0, |clock| clock.given_ms.saturating_sub(clock.left_at(draft.now())));
+    match ms.saturating_sub(used_ms) {
+        0 => Err(Refusal::TimeoutBelowUse { agent: draft.agent_id(ix).clone(), ms, used_ms }),
+        left_ms => Ok(left_ms),
+    }
+}
+
+/// Sets a timeout that was changed or is new.
+pub(crate) fn begin(draft: &mut Draft<'_>, ix: AgentIx, left_ms: u64) {
+    let runs = draft.is_by_the_wall(ix) || !draft.stands_still();
+    record(draft, ix, ClockKind::Timeout, left_ms, runs);
+}
+
 /// A clock's alarm fired: the agent's time is nearly over, or over.
 pub(crate) fn rang(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
-    if draft.clock(ix, kind).is_none_or(|clock| clock.early_ms == 0) {
+    // If no process ran the tree, the end may have come as well.
+    let is_over = |clock: &AgentClock| draft.rules() >= 6 && clock.passed(draft.now()).is_some();
+    if draft.clock(ix, kind).is_none_or(|clock| clock.early_ms == 0 || is_over(clock)) {
         return time_is_up(draft, ix, kind);
     }
     turn::time_is_short(draft, ix);
@@ -131,7 +157,7 @@ fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
         let given_ms = draft.clock(ix, kind).map_or(0, |clock| clock.given_ms);
         up("it", kind, given_ms)
     } else {
-        Exit::failed("timeout", "the deadline passed")
+        Exit::failed(FailureCode::Timeout, "the deadline passed")
     };
     agent::end(draft, ix, exit, None);
 }
@@ -154,7 +180,7 @@ fn up(who: &str, kind: ClockKind, given_ms: u64) -> Exit {
         ClockKind::Timeout => format!("{who} took longer than its timeout of {given}"),
         ClockKind::Active => format!("{who} worked longer than its {given} of active time"),
     };
-    Exit::failed("timeout", message)
+    Exit::failed(FailureCode::Timeout, message)
 }
 
 /// Refuses work for an agent whose time is up.

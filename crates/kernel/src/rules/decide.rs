@@ -7,7 +7,7 @@
 use crate::definition::Refusal;
 use crate::record::Event;
 use crate::rules::{Draft, Input, Reply, Report, Request, What, call, checkpoint, clock, graph, turn};
-use crate::words::{By, Time};
+use crate::words::{Actor, Time};
 use crate::world::World;
 
 /// The decided events, already applied, and the reply to the caller.
@@ -57,7 +57,7 @@ pub fn decide_request(
     world: &mut World,
     now: Time,
     draw: u64,
-    by: &By,
+    by: &Actor,
     request: &Request,
 ) -> Result<Decision<Reply>, Refusal> {
     let mut draft = Draft::new(world, now, draw);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::record::{Event, Exit, FrameIx, Outcome, Why};
+use crate::record::{Event, Exit, FailureCode, FrameIx, Outcome, Why};
 use crate::words::{ModelName, Time, TimerId};
 use crate::world::{AgentIx, World};
 
@@ -167,7 +167,7 @@ impl<'w> Draft<'w> {
 fn question_exit(outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Answered { .. } => Exit::Completed,
-        Outcome::Expired { .. } => Exit::failed("question_expired", "nobody answered in time"),
+        Outcome::Expired { .. } => Exit::failed(FailureCode::QuestionExpired, "nobody answered in time"),
         _ => Exit::Cancelled { reason: "the question was dropped".to_owned() },
     }
 }
@@ -184,6 +184,7 @@ fn stirs(event: &Event) -> bool {
         | Event::TreeUnhalted
         | Event::TreeContinued
         | Event::LimitRaised { .. }
+        | Event::TreeAdjusted(_)
         | Event::BreakerChanged { .. }
         | Event::RateLimited { .. }
         | Event::FirstToken { .. } => true,

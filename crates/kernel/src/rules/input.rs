@@ -1,7 +1,7 @@
 //! Inputs: everything that can reach a tree, with the time and the random bits it may use. Deciding a stored input
 //! again gives the same events.
 
-pub(super) use crate::words::By;
+pub(super) use crate::words::Actor;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::report::Report;
@@ -22,7 +22,7 @@ pub struct Input {
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// May be refused.
-    Request { by: By, request: Box<Request> },
+    Request { by: Actor, request: Box<Request> },
     /// Something happened outside. Never refused.
     Report(Report),
 }

@@ -4,7 +4,7 @@ use crate::context::SharedText;
 use crate::definition::{Refusal, SharedAccess, ValueAccess};
 use crate::record::{Event, ValueForm, ValueRead};
 use crate::rules::Draft;
-use crate::words::{Body, By, RoleName, TokenCount, ValueName, limit};
+use crate::words::{Actor, Body, OutsiderKind, RoleName, TokenCount, ValueName, limit};
 use crate::world::{AgentIx, SharedHeader, bytes_of};
 
 /// What an agent asked to write.
@@ -25,13 +25,14 @@ pub(crate) fn write(draft: &mut Draft<'_>, ix: AgentIx, writing: &Writing) -> Re
     // Before the text is copied.
     check_size(name, text.bytes() as u64)?;
     check_version(draft, name, *expect_version)?;
-    let by = By::Agent(draft.agent_id(ix).clone());
+    let by = Actor::Agent(draft.agent_id(ix).clone());
     put(draft, name, text.body(*tokens), by)
 }
 
-/// Writes a value for a person, whom no access rule concerns, and returns its version.
-pub(crate) fn write_by_person(
+/// Writes a value for someone outside, whom no access rule concerns, and returns its version.
+pub(crate) fn write_from_outside(
     draft: &mut Draft<'_>,
+    by: &Actor,
     name: &ValueName,
     text: &SharedText,
     tokens: Option<TokenCount>,
@@ -39,7 +40,7 @@ pub(crate) fn write_by_person(
 ) -> Result<u64, Refusal> {
     check_reserved(name)?;
     check_version(draft, name, expect_version)?;
-    put(draft, name, text.body(tokens), By::Person)
+    put(draft, name, text.body(tokens), by.clone())
 }
 
 fn check_reserved(name: &ValueName) -> Result<(), Refusal> {
@@ -55,7 +56,7 @@ fn check_version(draft: &Draft<'_>, name: &ValueName, expected: Option<u64>) -> 
 }
 
 /// Writes a value whatever the access rules say: for what the tree itself writes. Returns its version.
-pub(crate) fn put(draft: &mut Draft<'_>, name: &ValueName, value: Body, by: By) -> Result<u64, Refusal> {
+pub(crate) fn put(draft: &mut Draft<'_>, name: &ValueName, value: Body, by: Actor) -> Result<u64, Refusal> {
     put_as(draft, name, value, ValueForm::Json, by)
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn put_as(
     name: &ValueName,
     value: Body,
     form: ValueForm,
-    by: By,
+    by: Actor,
 ) -> Result<u64, Refusal> {
     let store = draft.shared();
     let bytes = bytes_of(&value);
@@ -126,8 +127,12 @@ pub(crate) fn clear(draft: &mut Draft<'_>) {
 fn described(name: &ValueName, header: &SharedHeader) -> String {
     let SharedHeader { version, by, bytes, .. } = header;
     let by = match by {
-        By::Agent(agent) => agent.as_str(),
-        By::Person => "person",
+        Actor::Agent(agent) => agent.as_str(),
+        Actor::Outside(outsider) => match outsider.kind {
+            OutsiderKind::Person => "person",
+            // Without names, which no model needs. A phrase is never an agent's id; `person` is reserved.
+            kind => kind.phrase(),
+        },
     };
     format!("{name} version {version}, {bytes} bytes, written by {by}")
 }

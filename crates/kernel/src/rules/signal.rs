@@ -2,15 +2,15 @@
 //! ends the agent and shuts its account, so that late work below finds the account shut.
 
 use crate::definition::Refusal;
-use crate::words::{AgentId, By};
+use crate::words::{Actor, AgentId};
 use crate::world::{AgentIx, World};
 
-/// The living agent that `by` may signal: any agent for a person, a descendant for an agent.
-pub(crate) fn target(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
+/// The living agent that `by` may signal: any agent for someone outside, a descendant for an agent.
+pub(crate) fn target(world: &World, by: &Actor, agent: &AgentId) -> Result<AgentIx, Refusal> {
     let ix = world.living(agent)?;
     match by {
-        By::Person => Ok(ix),
-        By::Agent(id) => {
+        Actor::Outside(_) => Ok(ix),
+        Actor::Agent(id) => {
             let from = world.living(id)?;
             let mut above = world.agents().above(ix);
             if above.any(|ancestor| ancestor == from) {

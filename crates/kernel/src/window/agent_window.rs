@@ -13,7 +13,7 @@ use super::list::{ListKind, ListStore, Listed, MessageList, ShareTo};
 use super::summary::Draft;
 use crate::definition::{Definition, TokenCounter};
 use crate::record::{Cut, Header, LeftOut, Span, Summary, Tie};
-use crate::words::{AgentId, Category, ModelName, TokenCount, limit};
+use crate::words::{AgentId, Category, ModelName, TokenCount};
 
 /// The messages of an agent's next packet, as headers. Unread ones are at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -403,14 +403,16 @@ impl Window {
     }
 
     /// Adds headers that another agent shares. `as_is` makes them its own conversation. While tools run, they stay
-    /// unread until the results arrive. Trees of older rules (`is_old`) compute the position anew for each message,
-    /// so that what a fork brings beside an inbox message is ordered differently from what the model reads.
+    /// unread until the results arrive. `around` is what the line before each of the others has. Trees of older rules
+    /// (`is_old`) compute the position anew for each message, so that what a fork brings beside an inbox message is
+    /// ordered differently from what the model reads.
     pub(crate) fn receive(
         &mut self,
         from: &AgentId,
         window: &Self,
         spans: &[Span],
         as_is: bool,
+        around: TokenCount,
         is_old: bool,
     ) {
         if !self.is_open() {
@@ -423,7 +425,7 @@ impl Window {
         for (place, header) in known {
             let header = match tie {
                 Some(tie) => {
-                    let tokens = header.counted().plus(limit::TOLD_TOKENS);
+                    let tokens = header.counted().plus(around);
                     self.counts(Header::new(tokens, Category::Context, tie))
                 }
                 None => header.forked(),

@@ -48,6 +48,21 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    pub const ALL: [Self; 12] = [
+        Self::RateLimit,
+        Self::Server,
+        Self::Overloaded,
+        Self::Timeout,
+        Self::Cut,
+        Self::Auth,
+        Self::OutOfCredit,
+        Self::Invalid,
+        Self::ContextTooLong,
+        Self::ContentFilter,
+        Self::Declined,
+        Self::Stopped,
+    ];
+
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

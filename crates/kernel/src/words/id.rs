@@ -13,6 +13,8 @@ use smallvec::SmallVec;
 
 use crate::words::Time;
 
+use super::hostile::is_hostile;
+
 /// Ids that no agent may have, because events, messages and views use them for something that is not an agent.
 pub const RESERVED_IDS: [&str; 4] = ["person", "system", "tree", "user"];
 
@@ -34,7 +36,7 @@ pub enum IdError {
 }
 
 impl IdError {
-    fn new(what: &'static str, text: &str, rule: &'static str) -> Self {
+    pub(super) fn new(what: &'static str, text: &str, rule: &'static str) -> Self {
         Self::Invalid { what, text: text.chars().take(80).collect(), rule }
     }
 }
@@ -237,6 +239,11 @@ name!(
     /// The file name of an image or a file in a message. It is not a path.
     PartName, "name of a part", is_part_name,
     "1 to 128 bytes without `/`, `\\` and characters that cannot be printed, not `.` or `..`, no space at an end"
+);
+name!(
+    /// The name of an actor outside the tree, such as a key's or a user's.
+    ActorName, "name of an actor", is_actor_name,
+    "1 to 128 bytes without characters that cannot be printed, no space at an end"
 );
 name!(
     /// The BLAKE3 hash of a blob.
@@ -508,16 +515,23 @@ fn is_media_type(text: &str) -> bool {
     text.len() <= 100 && text.split_once('/').is_some_and(|(kind, of)| word(kind) && word(of))
 }
 
-/// Rejects line breaks and direction marks too, because a name appears inside a line that a model reads.
+/// Appears inside a line that a model reads.
 fn is_part_name(text: &str) -> bool {
+    is_printed(text) && !matches!(text, "." | "..") && !text.contains(['/', '\\'])
+}
+
+/// Appears inside a line that people read.
+fn is_actor_name(text: &str) -> bool {
+    is_printed(text) && !text.contains(is_hostile)
+}
+
+/// Whether a text can stand inside a line and look like what it is: it has no line breaks and no marks of direction.
+fn is_printed(text: &str) -> bool {
     let hidden = |c: char| {
         c.is_control()
-            || matches!(c, '/' | '\\' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
-    (1..=128).contains(&text.len())
-        && text.trim() == text
-        && !matches!(text, "." | "..")
-        && !text.contains(hidden)
+    (1..=128).contains(&text.len()) && text.trim() == text && !text.contains(hidden)
 }
 
 fn is_hash(text: &str) -> bool {

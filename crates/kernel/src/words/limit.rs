@@ -46,6 +46,8 @@ pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const SENDER_TOKENS: TokenCount = TokenCount::new(64, 8);
 /// Most tokens for the header that names the agent whose context was shared.
 pub const TOLD_TOKENS: TokenCount = SENDER_TOKENS.plus(TokenCount::new(16, 4));
+/// The same from rules 6 on. The header says more, and the reader's own task is a message of its own.
+pub const BACKGROUND_TOKENS: TokenCount = SENDER_TOKENS.plus(TokenCount::new(28, 8)).plus(MESSAGE_TOKENS);
 /// Longest id or name that a model may give a tool call, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Largest arguments of one tool call, in bytes.
@@ -120,6 +122,8 @@ pub const MODEL_CALL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const PRICE_RATES_MAX: usize = 256;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
+/// Longest time in which a source of tools lists them, when a tree starts or is resumed.
+pub const TOOL_DISCOVERY_MS_MAX: u64 = 30_000;
 /// Most open calls of one agent: bounds a storm of tool calls in one answer.
 pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
@@ -150,6 +154,8 @@ pub const ANSWER_RESERVE_PERCENT_MAX: u8 = 90;
 pub const OUTPUT_TOKENS_MIN: u64 = 16;
 /// Smallest output cap that an ordinary turn is shrunk to when its full cap does not fit: a long paragraph.
 pub const OUTPUT_TOKENS_SHRUNK: u64 = 1_024;
+/// The smallest fitted output cap, as long as the remaining budget covers it: enough for a long answer.
+pub const OUTPUT_TOKENS_FITTED: u64 = 4_096;
 /// Smallest output cap of an agent's last call: fewer tokens are no answer.
 pub const WRAP_UP_OUTPUT_TOKENS_MIN: u64 = 256;
 /// Most tokens of the notice that tells an agent that this call is its last.

@@ -1,8 +1,8 @@
 //! The vocabulary that every other layer uses: ids, times, limits, texts and faults. Nothing here knows what a tree
 //! is.
 
+mod actor;
 mod body;
-mod by;
 mod category;
 mod checkpoint_kind;
 mod counted;
@@ -11,6 +11,7 @@ mod durability;
 mod envelope;
 mod fault;
 mod hash;
+mod hostile;
 mod id;
 pub mod limit;
 pub mod nearest;
@@ -20,10 +21,11 @@ mod running;
 mod thought;
 mod time;
 mod token_count;
+mod trace_parent;
 
+pub use actor::{Actor, Outsider, OutsiderKind};
 pub(crate) use body::cut;
 pub use body::{Beside, BlobRef, Body};
-pub use by::By;
 pub use category::Category;
 pub use checkpoint_kind::CheckpointKind;
 pub use counted::{Counted, grouped};
@@ -34,12 +36,14 @@ pub use envelope::Envelope;
 pub use fault::{Fault, FaultKind};
 pub(crate) use hash::make_room;
 pub use hash::{ByName, NameHasher};
+pub use hostile::is_hostile;
 pub use id::*;
 pub use part::{BadPart, Enclosure, IMAGE_TYPES, Part, PartKind, check_parts, enclose};
 pub use running::Running;
 pub use thought::Thought;
 pub use time::{Millis, Time};
 pub use token_count::TokenCount;
+pub use trace_parent::TraceParent;
 
 /// For `skip_serializing_if`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

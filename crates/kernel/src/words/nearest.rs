@@ -1,5 +1,7 @@
 //! Suggests what a misspelled word may have meant.
 
+use strsim::osa_distance;
+
 /// Most words that a message lists.
 const LISTED_MAX: usize = 16;
 /// Longest word that is compared: no known name is longer.
@@ -28,35 +30,14 @@ pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The known word with the fewest edits, if they are few for its length.
 fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
-    let letters: Vec<char> = written.to_lowercase().chars().take(COMPARED_MAX + 1).collect();
+    let written = written.to_lowercase();
     // In a word of one or two letters, an edit leaves nothing to recognize.
-    let edits_max = match letters.len() {
+    let edits_max = match written.chars().take(COMPARED_MAX + 1).count() {
         0..=2 => 0,
-        3..=COMPARED_MAX => letters.len() / 3,
+        letters @ 3..=COMPARED_MAX => letters / 3,
         _ => return None,
     };
-    let judged = known.iter().map(|word| (edits(&letters, word), *word));
+    // Insertions, deletions, replacements and swaps of neighbors.
+    let judged = known.iter().map(|word| (osa_distance(&written, &word.to_lowercase()), *word));
     judged.filter(|(edits, _)| *edits <= edits_max).min_by_key(|(edits, _)| *edits).map(|(_, word)| word)
-}
-
-/// Edit distance with insertions, deletions, replacements and swaps of neighbors.
-fn edits(from: &[char], to: &str) -> usize {
-    let to: Vec<char> = to.to_lowercase().chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for (row, letter) in from.iter().enumerate() {
-        let mut line = vec![row + 1];
-        for (column, wanted) in to.iter().enumerate() {
-            let replaced = above[column] + usize::from(letter != wanted);
-            let mut fewest = replaced.min(above[column + 1] + 1).min(line[column] + 1);
-            let swapped = row > 0 && column > 0 && from[row - 1] == *wanted && to[column - 1] == *letter;
-            if swapped {
-                fewest = fewest.min(before[column - 1] + 1);
-            }
-            line.push(fewest);
-        }
-        before = above;
-        above = line;
-    }
-    above.last().copied().unwrap_or_default()
 }

@@ -8,8 +8,8 @@ use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::{Builtin, Graph, ModelSpec};
 use crate::record::{
-    Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header, HeldBy,
-    ModelCall, NamedValue, NodeEnd, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind,
+    Adjusted, Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header,
+    HeldBy, ModelCall, NamedValue, NodeEnd, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind,
     ValueRead, WaitFor, Why, Work,
 };
 use crate::window::{Room, Window};
@@ -25,7 +25,7 @@ impl World {
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
         match event {
-            Event::TreeStarted { rules, definition } => {
+            Event::TreeStarted { rules, definition, trace: _ } => {
                 self.rules = *rules;
                 self.definition = Some(Arc::clone(definition));
             }
@@ -82,13 +82,13 @@ impl World {
             Event::FirstToken { call } => self.prefixes.cached(*call),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
-            Event::AttemptFailed { call, fault, spent, .. } => {
-                self.settled(*call, spent);
+            Event::AttemptFailed { call, fault, spent, presumed, .. } => {
+                self.settled(*call, spent, presumed);
                 self.calls.call_mut(*call).past_mut().take(fault.as_ref());
             }
             Event::CallHeldBack { call, by, until } => self.call_held_back(*call, *by, *until),
-            Event::CallEnded { call, outcome, spent, input_tokens, .. } => {
-                self.call_ended(*call, outcome, spent, *input_tokens);
+            Event::CallEnded { call, outcome, spent, presumed, input_tokens, .. } => {
+                self.call_ended(*call, outcome, spent, presumed, *input_tokens);
             }
             Event::ToolAnswered { agent, ask, body, value, .. } => {
                 self.answered(agent, *ask, body, value.as_deref());
@@ -108,14 +108,15 @@ impl World {
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
                 self.progress_mut(agent).noticed(tool, *count, *count_max);
             }
-            Event::TreeHalted { account, call, short, .. } => {
-                self.halted = Some(Halt { call: *call, account: account.clone(), short: *short });
+            Event::TreeHalted { account, call, short, also, .. } => {
+                self.halted = Some(Halt::new(*call, account, short, also));
             }
             Event::TreeUnhalted => self.halted = None,
             Event::TreeSuspended => self.suspended = true,
             Event::TreeContinued => self.suspended = false,
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
+            Event::TreeAdjusted(adjusted) => self.adjusted(adjusted),
             Event::ModelAdded { model, spec } => self.model_added(model, spec),
             Event::BreakerChanged { model, breaker } => self.set_breaker(model, *breaker, None),
             Event::RateLimited { model, until } => {
@@ -186,6 +187,30 @@ impl World {
         }
     }
 
+    fn adjusted(&mut self, Adjusted { agent, limit, parallel_max, on_low, timeout_ms }: &Adjusted) {
+        self.ledger.set_ceilings(self.account(agent), limit);
+        let Some(definition) = &mut self.definition else { unreachable!("a running tree has a definition") };
+        let definition = Arc::make_mut(definition);
+        if let Some(parallel_max) = parallel_max {
+            definition.limits.parallel_max = *parallel_max;
+        }
+        if let Some(on_low) = on_low {
+            definition.budget.on_low = Some(on_low.clone());
+            for role in definition.roles.values_mut() {
+                role.budget.on_low = Some(on_low.clone());
+            }
+        }
+        if let Some(timeout_ms) = timeout_ms {
+            self.timeout_given(agent, *timeout_ms);
+        }
+        for member in self.agents.subtree(self.place(agent)) {
+            self.agents.forget_lost(member);
+            if let Some(on_low) = on_low {
+                Arc::make_mut(&mut self.agents.agent_mut(member).charter).on_low = on_low.clone();
+            }
+        }
+    }
+
     fn set_paused(&mut self, id: &AgentId, paused: bool) {
         let ix = self.place(id);
         self.agents.agent_mut(ix).paused = paused;
@@ -205,10 +230,10 @@ impl World {
         if let Some(tokens) = self.briefing_tokens(self.place(from)).filter(|_| !as_is) {
             known.begin_with(tokens);
         }
-        let is_old = self.rules < 3;
+        let (around, is_old) = (context::SharedAs::under(self.rules).tokens(), self.rules < 3);
         let progress = self.progress_mut(to);
         let before = progress.window.tokens();
-        progress.window.receive(from, &known, spans, as_is, is_old);
+        progress.window.receive(from, &known, spans, as_is, around, is_old);
         progress.tokens = progress.tokens.saturating_add(progress.window.tokens() - before);
     }
 
@@ -308,8 +333,9 @@ impl World {
         if let (Some(parent), Exit::Exhausted { .. }) = (parent, exit) {
             self.agents.lose(parent, ix);
         }
-        let spent = self.ledger.close(account);
-        self.agents.retire(ix, Ended { role, parent, depth, exit: exit.kind(), at: self.seq, tokens, spent });
+        let presumed = self.ledger.account(account).presumed.clone();
+        let (exit_kind, at, spent) = (exit.kind(), self.seq, self.ledger.close(account));
+        self.agents.retire(ix, Ended { role, parent, depth, exit: exit_kind, at, tokens, spent, presumed });
         match parent {
             Some(parent) if detached => {
                 let facts = self.facts_tokens(parent).times(2);
@@ -353,7 +379,8 @@ impl World {
                 Some(_) | None => agent.progress.asked(work.counted()),
             }
             agent.progress.window.asked(work.wrap_up.is_none().then(|| work.counted()));
-            agent.progress.asked_to_wrap_up(work.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason));
+            let reason = work.wrap_up.as_ref().map(|wrap_up| &wrap_up.reason);
+            agent.progress.asked_to_wrap_up(&work.model, reason);
             agent.progress.window.forget_summary();
             // An agent that takes turns reads everything before its next turn.
             if self
@@ -420,7 +447,9 @@ impl World {
     fn switched(&mut self, id: CallId, model: &ModelName, output_cap: u64) {
         let call = self.calls.call_mut(id);
         let Work::Model(work) = &mut call.work else { unreachable!("only a model call is switched") };
-        work.output_cap = output_cap;
+        let asked = std::mem::replace(&mut work.output_cap, output_cap);
+        let is_fitted =
+            self.rules >= 6 && work.outside.is_some() && work.model == *model && output_cap < asked;
         if work.model != *model {
             // What another provider reported says nothing about this one.
             work.input_tokens = work.counted_tokens.take().unwrap_or(work.input_tokens);
@@ -428,6 +457,9 @@ impl World {
             let past = call.past_mut();
             past.tried.push(old);
             (past.not_before, past.breaker_waits) = (None, 0);
+        }
+        if is_fitted {
+            call.past_mut().asked_cap.get_or_insert(asked);
         }
     }
 
@@ -445,7 +477,7 @@ impl World {
         progress.tokens = progress.tokens.saturating_sub(gone);
     }
 
-    fn settled(&mut self, id: CallId, spent: &Amounts) {
+    fn settled(&mut self, id: CallId, spent: &Amounts, presumed: &Amounts) {
         let call = self.calls.call_mut(id);
         let (ix, held) = (call.agent, call.held());
         self.prefixes.end(id);
@@ -453,6 +485,7 @@ impl World {
         let agent = self.agents.agent_mut(ix);
         agent.running -= 1;
         self.ledger.settle(agent.account, &held, spent);
+        self.ledger.presume(agent.account, presumed);
     }
 
     fn set_breaker(&mut self, model: &ModelName, breaker: BreakerState, until: Option<Time>) {
@@ -462,9 +495,14 @@ impl World {
 
     /// The attempt was never made, so the next one has its number.
     fn call_held_back(&mut self, id: CallId, by: HeldBy, until: Time) {
-        self.settled(id, &Amounts::ZERO);
+        self.settled(id, &Amounts::ZERO, &Amounts::ZERO);
         let call = self.calls.call_mut(id);
         call.attempt -= 1;
+        let past = call.past_mut();
+        let asked_cap = past.asked_cap.take();
+        if let (Work::Model(work), Some(asked)) = (&mut call.work, asked_cap) {
+            work.output_cap = asked;
+        }
         let past = call.past_mut();
         match by {
             HeldBy::Breaker => {
@@ -479,7 +517,14 @@ impl World {
         }
     }
 
-    fn call_ended(&mut self, id: CallId, outcome: &Outcome, spent: &Amounts, input_tokens: Option<u64>) {
+    fn call_ended(
+        &mut self,
+        id: CallId,
+        outcome: &Outcome,
+        spent: &Amounts,
+        presumed: &Amounts,
+        input_tokens: Option<u64>,
+    ) {
         let tokens_shown = self.outcome_tokens(id, outcome);
         let call = self.calls.call_mut(id);
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
@@ -501,7 +546,7 @@ impl World {
             self.prefixes.cached(id);
         }
         if is_running {
-            self.settled(id, spent);
+            self.settled(id, spent, presumed);
         }
         self.clear_timer(timer);
         self.ledger.line_leave(id.0);
@@ -564,7 +609,8 @@ impl World {
         }
         if let (Outcome::Done { body, .. }, true) = (outcome, is_answer) {
             self.agents.answered(ix, body);
-            self.step_answered(ix, body, continues);
+            // An answer that continues a cut one contains both texts. Rules 5 added the first text again.
+            self.step_answered(ix, body, continues && rules < 6);
         }
     }
 

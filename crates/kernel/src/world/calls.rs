@@ -41,6 +41,8 @@ pub(crate) struct Past {
     pub(crate) not_before: Option<Time>,
     /// How often in a row its provider was down when it could have started.
     pub(crate) breaker_waits: u32,
+    /// The output cap that an outside program asked for, if its call got a smaller one.
+    pub(crate) asked_cap: Option<u64>,
 }
 
 impl Past {
@@ -161,6 +163,11 @@ impl Calls {
 
     pub(super) fn waiting_for_cache(&self) -> impl Iterator<Item = CallId> {
         self.uncached.iter().copied()
+    }
+
+    /// The number of calls, other than `id`, that wait only for a free slot.
+    pub(crate) fn waiting_for_slots(&self, id: CallId) -> usize {
+        self.slotless.len() - usize::from(self.slotless.contains(&id))
     }
 
     /// Whether an earlier call than `id` waits only for a free slot.

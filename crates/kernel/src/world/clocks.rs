@@ -116,6 +116,14 @@ impl World {
         }
     }
 
+    /// Gives an agent another timeout, or its first. The next event sets its clock.
+    pub(super) fn timeout_given(&mut self, id: &AgentId, given_ms: u64) {
+        let ix = self.place(id);
+        let agent = self.agents.agent_mut(ix);
+        agent.progress.set_time_short(false);
+        agent.clocks.get_or_insert_with(Box::default).set_timeout(given_ms);
+    }
+
     /// Removes the clocks of an agent that is about to end.
     pub(super) fn clocks_gone(&mut self, ix: AgentIx) {
         let clocks: Option<Box<AgentClocks>> = self.agents.agent_mut(ix).clocks.take();

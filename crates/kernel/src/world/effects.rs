@@ -54,6 +54,7 @@ impl World {
             | Event::TreeSuspended
             | Event::TreeContinued
             | Event::LimitRaised { .. }
+            | Event::TreeAdjusted(_)
             | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::definition::{Definition, Refusal, TreeLimits, Turns};
-use crate::record::{Alarm, BreakerState, ClockKind, RULES, Work};
+use crate::record::{AccountShortfall, Alarm, BreakerState, ClockKind, RULES, Work};
 use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TokenCount, TreeId};
 
 pub use agent::*;
@@ -69,6 +69,21 @@ pub struct Halt {
     pub call: CallId,
     pub account: AgentId,
     pub short: Shortfall,
+    /// What else the call lacks. Absent in trees of rules 5 and older.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<AccountShortfall>,
+}
+
+impl Halt {
+    fn new(call: CallId, account: &AgentId, short: &Shortfall, also: &[AccountShortfall]) -> Self {
+        Self { call, account: account.clone(), short: *short, also: also.to_vec() }
+    }
+
+    /// Everything that the call lacks.
+    pub fn shortfalls(&self) -> impl Iterator<Item = (&AgentId, &Shortfall)> {
+        let also = self.also.iter().map(|other| (&other.account, &other.short));
+        std::iter::once((&self.account, &self.short)).chain(also)
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -342,6 +357,12 @@ impl World {
         let (at, _) = self.subject(call.timer?)?;
         let is_late = self.rules >= 3 && at <= now;
         is_late.then(|| Refusal::AnswerLate { question, late_ms: now.0 - at.0 })
+    }
+
+    /// The alarms of agents' clocks among [`alarms`](Self::alarms).
+    pub fn clock_alarms(&self) -> impl Iterator<Item = Alarm> {
+        let clocks = self.timers.pending.iter().filter(|(_, (_, of))| matches!(of, Subject::Clock(..)));
+        clocks.map(|(timer, (at, _))| Alarm { timer: *timer, at: *at })
     }
 
     /// Every timer that has not fired; set again after a restart.

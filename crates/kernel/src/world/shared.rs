@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::context::shown_tokens;
-use crate::words::{BlobRef, Body, By, Time, TokenCount, ValueName};
+use crate::words::{Actor, BlobRef, Body, Time, TokenCount, ValueName};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedStore {
@@ -16,7 +16,7 @@ pub struct SharedStore {
 pub struct SharedHeader {
     /// The first is 1.
     pub version: u64,
-    pub by: By,
+    pub by: Actor,
     pub at: Time,
     /// Of its JSON.
     pub bytes: u64,
@@ -52,7 +52,7 @@ impl SharedStore {
         self.bytes
     }
 
-    pub(super) fn write(&mut self, name: &ValueName, value: &Body, by: &By, version: u64, at: Time) {
+    pub(super) fn write(&mut self, name: &ValueName, value: &Body, by: &Actor, version: u64, at: Time) {
         let bytes = bytes_of(value);
         let (by, rest, tokens) = (by.clone(), value.rest().cloned(), shown_tokens(value));
         let header = SharedHeader { version, by, at, bytes, rest, tokens };

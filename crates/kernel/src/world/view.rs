@@ -20,6 +20,9 @@ pub struct AgentView {
     pub status: AgentStatus,
     /// What it and everything below it used.
     pub spent: Amounts,
+    /// The part of `spent` that no provider reported: lost, cut and cancelled calls, at their full holds.
+    #[serde(default, skip_serializing_if = "Amounts::is_zero")]
+    pub presumed: Amounts,
     /// What is held for it and everything below it.
     pub held: Amounts,
     /// What is lent to agents below it.
@@ -99,6 +102,7 @@ impl World {
                 depth: ended.depth,
                 status: AgentStatus::Ended(ended.exit),
                 spent: ended.spent,
+                presumed: *ended.presumed,
                 held: Amounts::ZERO,
                 lent: Amounts::ZERO,
                 overrun: Amounts::ZERO,
@@ -115,6 +119,7 @@ impl World {
             depth: agent.charter.depth,
             status: self.status(ix),
             spent: account.spent,
+            presumed: *account.presumed,
             held: account.held,
             lent: *account.lent,
             overrun: *account.overrun,

@@ -10,7 +10,7 @@ use super::place::{Ended, Place};
 use super::waiting::Waiting;
 use super::{AccountId, BudgetHold, BudgetRefusal, Limits, OpenError, Options, Snapshot};
 use crate::clock::{Clock, SystemClock};
-use crate::sync::block_on;
+use crate::sync::park_on;
 
 /// A handle of one account in a tree of budgets. Clones are handles of the same account, usable from any thread. When
 /// the last handle, hold and child of an account are gone, it is closed, and only its totals stay at its ancestors.
@@ -103,7 +103,7 @@ impl Budget {
         amounts.checked()?;
         match self.0.take(&amounts) {
             Err(BudgetRefusal::Busy { .. }) => {
-                block_on(Waiting::new(&self.0, amounts), || self.0.time_left())?;
+                park_on(Waiting::new(&self.0, amounts), || self.0.time_left())?;
             }
             answer => answer?,
         }

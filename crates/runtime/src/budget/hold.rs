@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use spinney_kernel::budget::{AmountError, Amounts};
+use spinney_kernel::budget::{AmountError, Amounts, ResourceSet};
 
 use super::{BudgetRefusal, Place};
 
@@ -65,6 +65,17 @@ impl BudgetHold {
             Ok(_) => Ok(self.book(&actual)),
             Err(error) => Err(Unsettled { error, hold: self }),
         }
+    }
+
+    /// Settles a call that reported nothing at the hold itself. Counts are used by starting the call; the rest is
+    /// presumed.
+    pub(super) fn book_presumed(&mut self) {
+        self.ended = true;
+        let (held, presumed) = (&self.amounts, self.amounts.only(ResourceSet::MEASURED));
+        self.place.book(held, |ledger, ix| {
+            ledger.settle(ix, held, held);
+            ledger.presume(ix, &presumed);
+        });
     }
 
     /// Settles at checked amounts, once.

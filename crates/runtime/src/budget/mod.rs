@@ -68,7 +68,9 @@ pub use options::{OpenError, Options, TAG_BYTES_MAX, TAGS_MAX};
 pub use refusal::BudgetRefusal;
 pub use run::RunError;
 pub use snapshot::{AccountState, Snapshot};
-pub use spinney_kernel::budget::{AMOUNT_MAX, AmountError, Amounts, Resource, Shortfall, usd};
+pub use spinney_kernel::budget::{
+    AMOUNT_MAX, Amount, AmountError, Amounts, Ceilings, Resource, ResourceSet, Shortfall, usd,
+};
 pub use spinney_kernel::words::IdError;
 pub use tree::WAITING_MAX;
 

@@ -1,8 +1,8 @@
 //! Runs a call under a budget: hold, run, settle, and return the call's own value or error.
 //!
 //! However a call ends, its hold ends with it. A call that ended settles at its reported usage, or else at its
-//! estimate, because a failing call costs too; a panic counts as an end. A call whose future is dropped settles at
-//! its reported usage, or else releases its hold.
+//! estimate, because a failing call costs too; that is only presumed, and snapshots say so. A panic counts as an end. A
+//! call whose future is dropped settles at its reported usage, or else releases its hold.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use spinney_kernel::budget::{Amounts, Resource};
 
 use super::{Budget, BudgetHold, BudgetRefusal, Meter, Place};
 use crate::breaker::{self, CallEnd, Tripped};
-use crate::sync::block_on;
+use crate::sync::park_on;
 
 /// Why a call returned no value.
 ///
@@ -158,7 +158,7 @@ impl Budget {
         F: FnOnce(Meter) -> Result<T, E>,
         E: fmt::Debug,
     {
-        block_on(self.run(estimate, |meter| async move { call(meter) }), || self.0.time_left())
+        park_on(self.run(estimate, |meter| async move { call(meter) }), || self.0.time_left())
     }
 
     /// [`run_with_retries`](Self::run_with_retries) for a call that does not await.
@@ -176,7 +176,7 @@ impl Budget {
         E: fmt::Debug,
     {
         let attempts = self.run_with_retries(estimate, attempts_max, |meter| std::future::ready(call(meter)));
-        block_on(attempts, || self.0.time_left())
+        park_on(attempts, || self.0.time_left())
     }
 }
 
@@ -194,8 +194,12 @@ struct Running {
 impl Running {
     fn ended(mut self) {
         if let Some(mut hold) = self.hold.take() {
-            let estimate = *hold.amounts();
-            hold.book(&self.meter.end(&estimate).unwrap_or(estimate));
+            match self.meter.end(hold.amounts()) {
+                Some(used) => {
+                    hold.book(&used);
+                }
+                None => hold.book_presumed(),
+            }
         }
     }
 }

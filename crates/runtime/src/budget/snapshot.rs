@@ -17,8 +17,10 @@ pub struct Snapshot {
     pub parent: Option<AccountId>,
     /// Its own ceilings and timeout, given or inherited.
     pub limits: Limits,
-    /// Actual usage.
+    /// Actual usage, as calls report it.
     pub spent: Amounts,
+    /// The part of `spent` that no call reported: calls that ended without a report are booked at their estimate.
+    pub presumed: Amounts,
     /// Held for running calls.
     pub held: Amounts,
     /// Promised to accounts below, minus what they have spent.
@@ -64,6 +66,7 @@ impl Place {
             limits: Limits::from_kernel(&account.terms.limit, self.timeout),
             state: self.state(&account),
             spent: account.spent,
+            presumed: *account.presumed,
             held: account.held,
             lent: *account.lent,
             overrun: *account.overrun,

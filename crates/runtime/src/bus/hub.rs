@@ -13,7 +13,7 @@ use super::index::Index;
 use super::line::Line;
 use super::recent::RecentEvents;
 use super::{Overflow, TracedEvent};
-use crate::tree::{RecordedEvent, recorded_events};
+use super::{RecordedEvent, recorded_events};
 
 /// Batches per read.
 const PAGE: usize = 256;

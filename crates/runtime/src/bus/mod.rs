@@ -3,11 +3,12 @@
 //! it has caught up. Only deltas, which no journal holds, can be missed, and then it learns how many.
 
 mod delta;
-mod gather;
 mod hub;
 mod index;
 mod line;
+mod note;
 mod recent;
+mod recorded_event;
 mod tail;
 mod watcher;
 
@@ -18,11 +19,12 @@ use spinney_journal::JournalFault;
 use spinney_kernel::context::EventContext;
 use spinney_kernel::words::{AgentId, Seq, Topic};
 
-use crate::tree::RecordedEvent;
-
 pub use delta::Delta;
-pub use gather::{Gathered, Need, Note, Waited, reply};
 pub(crate) use hub::{EndOnDrop, Hub};
+pub(crate) use note::reply_topic;
+pub use note::{Note, reply};
+pub(crate) use recorded_event::actor_of;
+pub use recorded_event::{RecordedEvent, recorded_events};
 pub use tail::Tail;
 pub use watcher::{Watcher, WatcherCount};
 

@@ -8,8 +8,8 @@ use spinney_kernel::context::Trace;
 use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::words::{Seq, limit};
 
+use super::RecordedEvent;
 use super::TracedEvent;
-use crate::tree::RecordedEvent;
 
 /// Traced events to keep besides the newest ones. More than a typical page of the journal, so that all waiting
 /// watchers find its events.

@@ -10,7 +10,7 @@ use spinney_kernel::context::Trace;
 use spinney_kernel::words::{Seq, TreeId, limit};
 
 use super::TracedEvent;
-use crate::tree::{RecordedEvent, recorded_events};
+use super::{RecordedEvent, recorded_events};
 
 /// Pause between reads: fast for people, cheap for the machine.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

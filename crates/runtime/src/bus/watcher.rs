@@ -13,7 +13,7 @@ use super::delta::Delta;
 use super::hub::{Hub, Joined};
 use super::line::{Found, Line, Place};
 use super::{Overflow, Seen, TracedEvent, Watch, WatchFault};
-use crate::tree::{RecordedEvent, recorded_events};
+use super::{RecordedEvent, recorded_events};
 
 /// A subscription to the events of a tree. Dropping it unsubscribes.
 pub struct Watcher {

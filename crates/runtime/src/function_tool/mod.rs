@@ -174,22 +174,18 @@ impl Tool for FunctionTool {
             Ok(match function(attempt).await {
                 Ok(ToolOutput { text, parts, cost_nanos }) => {
                     let used = cost_nanos.map_or(unsaid, Used::CostNanos);
-                    ToolAnswer { text, is_error: false, parts, used }
+                    ToolAnswer::said(text).with_parts(parts).with_used(used)
                 }
-                Err(Complaint::Said(text)) => complaint(text, unsaid),
+                Err(Complaint::Said(text)) => ToolAnswer::failed(text).with_used(unsaid),
                 Err(Complaint::Arguments(reason)) => {
                     let mut text = format!("bad arguments: {reason}");
                     if let Some(takes) = schema::described(&spec.schema) {
                         text.push_str(&format!("; this tool takes {takes}"));
                     }
                     text.truncate(text.floor_char_boundary(limit::NOTE_BYTES_MAX));
-                    complaint(text, Used::NOTHING)
+                    ToolAnswer::failed(text)
                 }
             })
         })
     }
-}
-
-fn complaint(text: String, used: Used) -> ToolAnswer {
-    ToolAnswer { text, is_error: true, parts: Vec::new(), used }
 }

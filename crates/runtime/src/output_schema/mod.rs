@@ -63,10 +63,8 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
         let expected = format!("expected at most {bytes_max} bytes, and it has {bytes}");
         return Err(Mismatch::whole(MismatchKind::TooMuch, expected));
     }
-    let value: Value = serde_json::from_str(bare).map_err(|error| {
-        let expected = format!("expected one JSON value and nothing else, but: {error}");
-        Mismatch::whole(MismatchKind::NotJson, expected)
-    })?;
+    let value: Value = serde_json::from_str(bare)
+        .map_err(|error| Mismatch::whole(MismatchKind::NotJson, not_json(bare, &error)))?;
     let schema = read(schema).map_err(bad)?;
     let plan = Plan::of(&schema).map_err(bad)?;
     let validator = validator(&schema).map_err(bad)?;
@@ -80,6 +78,29 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
     // Counts only some of the further mismatches.
     let more = errors.take(MORE_MAX).count() as u32;
     Err(Mismatch { kind: MismatchKind::Value, wrong, more })
+}
+
+/// What is wrong with an answer that is not JSON, in words that help a model. Those of the parser do not.
+fn not_json(answer: &str, error: &serde_json::Error) -> String {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    let is_value = |c: char| matches!(c, '{' | '[' | '"' | '-' | '0'..='9');
+    let begins = ["true", "false", "null"].iter().any(|word| answer.starts_with(word));
+    let but = if answer.is_empty() {
+        "it is empty".to_owned()
+    } else if !answer.starts_with(is_value) && !begins {
+        "it begins with other text".to_owned()
+    } else if error.is_eof() {
+        format!("it ends too early, at {place}")
+    } else if serde_json::Deserializer::from_str(answer)
+        .into_iter::<Value>()
+        .next()
+        .is_some_and(|first| first.is_ok())
+    {
+        format!("more follows the value, from {place} on")
+    } else {
+        format!("it is not JSON at {place}")
+    };
+    format!("expected one JSON value and nothing else, but {but}")
 }
 
 /// Most mismatches counted beyond those that are listed.

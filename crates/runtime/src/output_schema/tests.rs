@@ -44,10 +44,10 @@ fn every_kind_of_mismatch_is_reported_with_its_place() {
     Value: at /mood: value is not one of "glad" or "sad"
     Value: at /children/1/name: value is not of type "string"
     Value: at /name: value is not of type "string"; at /age: value is less than the minimum of 0; at /mood: value is not one of "glad" or "sad"; and 1 more
-    NotJson: expected one JSON value and nothing else, but: expected value at line 1 column 1
-    NotJson: expected one JSON value and nothing else, but: trailing characters at line 1 column 17
-    NotJson: expected one JSON value and nothing else, but: EOF while parsing a value at line 1 column 0
-    NotJson: expected one JSON value and nothing else, but: EOF while parsing a string at line 1 column 13
+    NotJson: expected one JSON value and nothing else, but it begins with other text
+    NotJson: expected one JSON value and nothing else, but more follows the value, from line 1, column 17 on
+    NotJson: expected one JSON value and nothing else, but it is empty
+    NotJson: expected one JSON value and nothing else, but it ends too early, at line 1, column 13
     "#);
 }
 

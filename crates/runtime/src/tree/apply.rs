@@ -1,4 +1,4 @@
-//! Applies one request of a person to a tree that is not running. It is decided and written, and nothing starts: the
+//! Applies one request from outside to a tree that is not running. It is decided and written, and nothing starts: the
 //! tree is suspended first, so that released calls wait until the tree is resumed.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Report, Suspended, Timer};
 use spinney_kernel::rules::request::{OtherReply, Reply, Request};
-use spinney_kernel::words::{AgentId, By, Seq, Time, TimerId, TreeId};
+use spinney_kernel::words::{Actor, AgentId, Seq, Time, TimerId, TreeId};
 use spinney_kernel::world::TreeState;
 use tokio::sync::oneshot;
 
@@ -15,6 +15,7 @@ use super::enclosed::enclosed;
 use super::live_state::{Decided, LiveState};
 use super::rollback::Back;
 use super::run::Begin;
+use crate::drivers::DriverSource;
 use crate::names::Names;
 
 /// Why a request to a tree that is not running was not done. Nothing of it was written; due timers may have been.
@@ -37,21 +38,23 @@ pub enum ApplyError {
     Reply(OtherReply),
 }
 
-/// Decides one request of a person, appends it and stops. Due timers come first, as they would in a running tree. No
+/// Decides one request from outside, appends it and stops. Due timers come first, as they would in a running tree. No
 /// effect starts, and no lost call is handled, unless the root is being cancelled: then running calls are lost for
 /// good.
 pub(crate) async fn apply(
     begin: Begin,
+    source: &dyn DriverSource,
     mut request: Request,
     bytes: Vec<Vec<u8>>,
 ) -> Result<Reply, ApplyError> {
-    let Begin { tree, journal, drivers, clock, draws, names, .. } = begin;
-    drivers.count(&mut request);
-    let mut blobs = enclosed(&drivers, &mut request, bytes).map_err(ApplyError::Refused)?;
+    let Begin { tree, actor, journal, clock, draws, names, .. } = begin;
     let head = journal.head(tree).await.map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut live = LiveState::new(tree, clock, draws);
     live.recover(journal.as_ref(), &head).await.map_err(ApplyError::Journal)?;
+    let counters = source.counters(tree, live.world.definition()).await;
+    counters.count(&mut request);
+    let mut blobs = enclosed(&counters, &mut request, bytes).map_err(ApplyError::Refused)?;
     let mut written = Vec::new();
     for opening in live.taken_up(&head) {
         report(&mut live, opening, &mut written);
@@ -69,7 +72,7 @@ pub(crate) async fn apply(
     let kept = written.len();
     let decided = match late {
         Some(refusal) => Err(refusal),
-        None => requested(&mut live, request, &journal, &names, &mut written).await,
+        None => requested(&mut live, &actor, request, &journal, &names, &mut written).await,
     };
     // The request's own batch is the last so far, if it decided anything.
     let place = written.len().checked_sub(1).filter(|last| *last >= kept);
@@ -104,6 +107,7 @@ pub(crate) async fn apply(
 /// Decides the request itself. A requested name must be free in the whole home.
 async fn requested(
     live: &mut LiveState,
+    by: &Actor,
     mut request: Request,
     journal: &Arc<dyn Journal>,
     names: &Arc<Names>,
@@ -112,13 +116,13 @@ async fn requested(
     let tree = live.world.tree();
     if let Request::Rollback(rollback) = request {
         let back = Back::read(journal.as_ref(), tree, rollback).await;
-        let prior = back.prior(&live.world, &By::Person)?;
-        let prior = decide(live, prior, written)?;
+        let prior = back.prior(&live.world, by)?;
+        let prior = decide(live, by, prior, written)?;
         request = back.request(prior, &mut live.contexts).0;
     }
     let at = Seq(live.world.seq().0 + 1);
     let reservation = names.reserve(&request, tree).await?;
-    let reply = decide(live, request, written)?;
+    let reply = decide(live, by, request, written)?;
     reservation.give(tree, at);
     Ok(reply)
 }
@@ -170,8 +174,13 @@ struct Written {
     state: TreeState,
 }
 
-fn decide(live: &mut LiveState, request: Request, written: &mut Vec<Written>) -> Result<Reply, Refusal> {
-    let Decided { after, batch, reply } = live.request(By::Person, request)?;
+fn decide(
+    live: &mut LiveState,
+    by: &Actor,
+    request: Request,
+    written: &mut Vec<Written>,
+) -> Result<Reply, Refusal> {
+    let Decided { after, batch, reply } = live.request(by.clone(), request)?;
     keep(live, after, batch, written);
     Ok(reply)
 }

@@ -5,7 +5,7 @@ use spinney_journal::{Append, JournalFault, catalog_of};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Branch, Request};
-use spinney_kernel::words::{AgentId, By, Seq, TreeId};
+use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 
 use super::apply::write;
@@ -38,7 +38,7 @@ pub enum BranchError {
 
 /// Decides and writes the first batch of a branch. A crash leaves either the complete branch or nothing.
 pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchError> {
-    let Begin { tree, journal, clock, draws, .. } = begin;
+    let Begin { tree, actor, journal, clock, draws, .. } = begin;
     let BranchOff { from, at, agent, budget } = off;
     let mut live = LiveState::new(from, clock, draws);
     let since = live.recover_until(journal.as_ref(), at).await.map_err(BranchError::Journal)?;
@@ -46,7 +46,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let root = agents.root().and_then(|root| agents.living(root));
     let was_paused = root.is_some_and(|root| root.paused);
     let request = Request::Branch(Branch { tree, agent, budget, since });
-    let Decided { after, batch, .. } = live.request(By::Person, request).map_err(BranchError::Refused)?;
+    let Decided { after, batch, .. } = live.request(actor, request).map_err(BranchError::Refused)?;
     // Before rules 4 the root is paused for it, and only the head shows that no person did.
     let state = if was_paused { live.world.state() } else { TreeState::Suspended };
     let durability = live.world.definition().durability;

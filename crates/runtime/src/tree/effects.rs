@@ -26,10 +26,10 @@ use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use super::prepared::{ModelStart, Preparing, ToolStart};
 use crate::bus::{Delta, Hub};
-use crate::call_limits::{CallPass, NotYet, Sending};
+use crate::call_limits::{CallLimits, CallPass, NotYet, Sending};
 use crate::clock::Clock;
 use crate::drivers::Drivers;
-use crate::hooks::Returned;
+use crate::hooks::{Returned, TreeHooks};
 use crate::output_schema;
 
 /// Capacity of the report channel; beyond it, ended effects wait too.
@@ -50,17 +50,20 @@ pub(super) enum Brought {
 
 /// The running calls of one tree.
 pub(super) struct Effects {
-    tree: TreeId,
-    drivers: Arc<Drivers>,
-    clock: Arc<dyn Clock>,
-    reports: Sender<Brought>,
+    pub(super) tree: TreeId,
+    pub(super) drivers: Drivers,
+    pub(super) hooks: Option<Arc<dyn TreeHooks>>,
+    /// Shared by all trees of the home.
+    pub(super) limits: Arc<CallLimits>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) reports: Sender<Brought>,
     /// By call. The newest usually end first, so a queue moves little.
-    out: VecDeque<Out>,
-    hub: Arc<Hub>,
-    blobs: BlobReader,
+    pub(super) out: VecDeque<Out>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) blobs: BlobReader,
 }
 
-struct Out {
+pub(super) struct Out {
     call: CallId,
     /// `None` once it was told to stop.
     stop: Option<oneshot::Sender<()>>,
@@ -77,23 +80,13 @@ pub(super) struct Ticket {
 }
 
 impl Effects {
-    pub(super) fn new(
-        tree: TreeId,
-        drivers: Arc<Drivers>,
-        clock: Arc<dyn Clock>,
-        reports: Sender<Brought>,
-        hub: Arc<Hub>,
-        blobs: BlobReader,
-    ) -> Self {
-        Self { tree, drivers, clock, reports, out: VecDeque::new(), hub, blobs }
-    }
-
     pub(super) fn len(&self) -> usize {
         self.out.len()
     }
 
     pub(super) fn preparing<'a>(&'a self, world: &'a World, contexts: &'a Contexts) -> Preparing<'a> {
-        Preparing { world, contexts, blobs: &self.blobs, hooks: self.drivers.hooks() }
+        let (hooks, workspaces) = (self.hooks.as_ref(), self.drivers.workspaces());
+        Preparing { world, contexts, blobs: &self.blobs, hooks, workspaces }
     }
 
     /// Asks the limits that all trees share whether a model call may be sent. A model without a driver has none.
@@ -110,7 +103,7 @@ impl Effects {
             rates: *rates,
         };
         // Boxed because a task is moved several times before it runs.
-        self.drivers.limits().admit(&sending, driver, &self.clock).map(|pass| Some(Box::new(pass)))
+        self.limits.admit(&sending, driver, &self.clock).map(|pass| Some(Box::new(pass)))
     }
 
     pub(super) fn call_model(&mut self, start: ModelStart, pass: Option<Box<CallPass>>) {
@@ -118,7 +111,7 @@ impl Effects {
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
         // A task is moved several times before it runs, so it carries little.
-        let (drivers, attempt) = (Arc::clone(&self.drivers), Arc::new(attempt));
+        let (drivers, attempt) = (self.drivers.clone(), Arc::new(attempt));
         let (stop, mut stopped) = oneshot::channel();
         let first = leads.then(|| self.reports.clone());
         let listeners = Listeners { ticket, hub: Arc::clone(&self.hub), first };
@@ -147,7 +140,7 @@ impl Effects {
         let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
-        let drivers = Arc::clone(&self.drivers);
+        let drivers = self.drivers.clone();
         let (stop, mut stopped) = oneshot::channel();
         self.start(ticket, stop, async move {
             let Some(driver) = drivers.tool(&attempt.tool).cloned() else {
@@ -248,7 +241,7 @@ impl Drop for Effects {
     /// Nothing outlives its tree.
     fn drop(&mut self) {
         self.out.iter().for_each(|out| out.task.abort());
-        self.drivers.limits().forget(self.tree);
+        self.limits.forget(self.tree);
     }
 }
 
@@ -424,7 +417,7 @@ fn model_report(
     model: &ModelName,
     schema: Option<&str>,
 ) -> Brought {
-    let model::ModelAnswer { mut text, reasoning, continuation, mut asks, used, stop } = answer;
+    let model::ModelAnswer { mut text, reasoning, continuation, mut asks, used, stop, .. } = answer;
     let mut mismatch = None;
     // A turn with tool calls is not an answer.
     if let Some(schema) = schema.filter(|_| asks.is_empty()) {
@@ -473,7 +466,7 @@ fn tool_report(
     answer: tool::ToolAnswer,
     shown_bytes: Option<u32>,
 ) -> Brought {
-    let tool::ToolAnswer { text, is_error, parts, used } = answer;
+    let tool::ToolAnswer { text, is_error, parts, used, .. } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, blobs } = returned_with(text, parts, shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;

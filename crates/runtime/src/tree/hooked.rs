@@ -8,7 +8,7 @@ use futures::FutureExt;
 use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::port::model::Missed;
-use spinney_kernel::record::Failure;
+use spinney_kernel::record::{Failure, FailureCode};
 use spinney_kernel::rules::request::{Fail, Request};
 use spinney_kernel::words::{AgentId, Fault, FaultKind, Time, limit};
 use spinney_kernel::world::World;
@@ -43,12 +43,12 @@ pub(super) struct Veto {
 }
 
 impl Veto {
-    /// Recorded as a person's request to fail the agent, so that the journal needs no event of its own.
+    /// Recorded as a request to fail the agent, so that the journal needs no event of its own.
     pub(super) fn request(self) -> Request {
         let Self { agent, mut reason } = self;
         reason.truncate(reason.floor_char_boundary(limit::NOTE_BYTES_MAX));
         let message = format!("a hook refused a charge, which is booked all the same: {reason}");
-        let error = Failure { code: "charge_refused".to_owned(), message };
+        let error = Failure { code: FailureCode::ChargeRefused, message };
         Request::Fail(Fail { agent, error, partial: None })
     }
 }
@@ -150,7 +150,9 @@ impl Hooked {
             Used::Unknown => self.calling.held.only(ResourceSet::MEASURED),
             Used::CostNanos(nanos) => Amounts::cost(nanos),
             Used::Tokens(usage) => {
-                let cost = self.price.as_ref().map_or(0, |(price, start)| price.cost(&usage, *start));
+                let price = self.price.as_ref();
+                let cost =
+                    price.map_or_else(|| usage.cost_with(0), |(price, start)| price.cost(&usage, *start));
                 Amounts::cost(cost).with(Resource::Tokens, usage.tokens())
             }
         }

@@ -9,7 +9,7 @@ use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Suspended};
 use spinney_kernel::rules::{Decision, Input, Receipt, Reply, Request, What, decide_report, decide_request};
-use spinney_kernel::words::{By, Seq, Time, TreeId};
+use spinney_kernel::words::{Actor, Seq, Time, TreeId};
 use spinney_kernel::world::{TreeState, World};
 
 use crate::clock::Clock;
@@ -109,7 +109,7 @@ impl LiveState {
     }
 
     /// Decides one request and applies the events. The returned input is what the journal stores.
-    pub(super) fn request(&mut self, by: By, request: Request) -> Result<Decided<Reply>, Refusal> {
+    pub(super) fn request(&mut self, by: Actor, request: Request) -> Result<Decided<Reply>, Refusal> {
         let after = self.world.seq();
         let (now, draw) = (self.next_now(), self.next_draw());
         let decision = decide_request(&mut self.world, now, draw, &by, &request)?;

@@ -5,14 +5,15 @@ mod ask;
 mod branch;
 mod effects;
 mod enclosed;
+mod free_budget;
 mod gate;
+mod gather;
 mod hooked;
 mod live_state;
 mod look;
 mod output;
 mod payload;
 mod prepared;
-mod recorded_event;
 mod replay;
 mod rollback;
 mod run;
@@ -26,7 +27,7 @@ use spinney_kernel::rules::request::{
     Answer, Cancel, Checkpoint, OtherReply, Pause, Raise, Redirect, Reply, Request, Send, Unpause, Verb,
 };
 use spinney_kernel::words::{
-    AgentId, Body, By, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
+    Actor, AgentId, Body, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
 };
 use spinney_kernel::world::TreeState;
 use std::sync::Arc;
@@ -41,9 +42,10 @@ pub use apply::ApplyError;
 pub(crate) use apply::apply;
 pub(crate) use branch::branch;
 pub use branch::{BranchError, BranchOff};
+pub use free_budget::FreeBudget;
+pub use gather::{Gathered, Need, Waited};
 pub use look::{Look, OpenQuestion};
 pub use output::OutputError;
-pub use recorded_event::{RecordedEvent, recorded_events};
 pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, begin};
 pub use shared::{shared_json, shared_values};
@@ -56,12 +58,14 @@ const REQUESTS_MAX: usize = 256;
 #[derive(Clone)]
 pub struct Tree {
     id: TreeId,
+    /// Who makes requests through this handle.
+    actor: Actor,
     requests: mpsc::Sender<Asked>,
     status: watch::Receiver<TreeStatus>,
     hub: Arc<Hub>,
     journal: Arc<dyn Journal>,
     /// To count tokens in the caller's task.
-    drivers: Arc<Drivers>,
+    drivers: Drivers,
     names: Arc<Names>,
 }
 
@@ -110,8 +114,9 @@ pub enum RequestError {
 }
 
 pub(crate) enum Asked {
-    Request { by: By, request: Enclosing, answer: oneshot::Sender<Result<Reply, Refusal>> },
+    Request { by: Actor, request: Enclosing, answer: oneshot::Sender<Result<Reply, Refusal>> },
     Look(oneshot::Sender<Look>),
+    FreeBudget { agent: AgentId, answer: oneshot::Sender<Option<FreeBudget>> },
 }
 
 pub(crate) struct Enclosing {
@@ -130,7 +135,7 @@ impl Tree {
     ///
     /// # Errors
     /// The refusal, or why the tree is not running.
-    pub async fn request<V: Verb>(&self, by: By, verb: V) -> Result<V::Reply, RequestError> {
+    pub async fn request<V: Verb>(&self, by: Actor, verb: V) -> Result<V::Reply, RequestError> {
         self.request_with(by, verb, Vec::new()).await
     }
 
@@ -140,7 +145,7 @@ impl Tree {
     /// The refusal, or why the tree is not running.
     pub async fn request_with<V: Verb>(
         &self,
-        by: By,
+        by: Actor,
         verb: V,
         bytes: Vec<Vec<u8>>,
     ) -> Result<V::Reply, RequestError> {
@@ -152,7 +157,7 @@ impl Tree {
 
     async fn request_any(
         &self,
-        by: By,
+        by: Actor,
         mut request: Request,
         bytes: Vec<Vec<u8>>,
     ) -> Result<Reply, RequestError> {
@@ -168,7 +173,15 @@ impl Tree {
     }
 
     async fn ask<V: Verb>(&self, verb: V) -> Result<V::Reply, RequestError> {
-        self.request(By::Person, verb).await
+        self.request(self.actor.clone(), verb).await
+    }
+
+    /// This tree for another actor: who makes the requests of [`send`](Self::send), [`cancel`](Self::cancel) and all
+    /// others that are not told. At first it is the home's.
+    #[must_use]
+    pub fn with_actor(mut self, actor: Actor) -> Self {
+        self.actor = actor;
+        self
     }
 
     /// Sends a message to an agent.
@@ -191,7 +204,7 @@ impl Tree {
     ) -> Result<(), RequestError> {
         let (parts, bytes) = enclose(enclosures).map_err(|bad| RequestError::Refused(bad.into()))?;
         let send = Send::plain(to, Body::text(text).with_parts(parts));
-        self.request_with(By::Person, send, bytes).await.map(drop)
+        self.request_with(self.actor.clone(), send, bytes).await.map(drop)
     }
 
     /// Answers a question.
@@ -266,6 +279,13 @@ impl Tree {
             Some(look) => Ok(Look::clone(&look)),
             None => Err(self.gone()),
         }
+    }
+
+    /// What an agent can use now; `None` if the agent has ended or the tree no longer runs. Other calls may take it at any
+    /// moment: only a request holds budget.
+    pub async fn free_budget(&self, agent: &AgentId) -> Option<FreeBudget> {
+        let agent = agent.clone();
+        ask::ask(&self.requests, |answer| Asked::FreeBudget { agent, answer }).await.flatten()
     }
 
     /// Its durable progress.

@@ -1,13 +1,14 @@
 //! Effects with everything that they need, made from the tree's state when they are decided. Most wait until their
 //! events are durable while the tree continues, so starting one must not read the tree again.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use spinney_kernel::context::Contexts;
+use spinney_kernel::context::{Contexts, Origin};
 use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::{model, tool};
+use spinney_kernel::port::{AgentFolder, Rights, model, tool};
 use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
-use spinney_kernel::words::{CallId, limit};
+use spinney_kernel::words::{AgentId, CallId, limit};
 use spinney_kernel::world::World;
 
 use super::effects::Ticket;
@@ -49,6 +50,8 @@ pub(super) struct Preparing<'a> {
     pub(super) contexts: &'a Contexts,
     pub(super) blobs: &'a BlobReader,
     pub(super) hooks: Option<&'a Arc<dyn TreeHooks>>,
+    /// The folder of all trees, if they have workspaces.
+    pub(super) workspaces: Option<&'a Arc<Path>>,
 }
 
 impl Prepared {
@@ -89,19 +92,18 @@ impl Preparing<'_> {
                     }
                 };
                 let ticket = Ticket { call, attempt };
-                let attempt = model::ModelAttempt {
-                    origin: Arc::clone(contexts.origin(&agent)?),
-                    model,
-                    turn: living.progress.turns + 1,
-                    purpose,
-                    attempt,
-                    key,
-                    output_cap,
-                    output_schema: contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned(),
-                    packet,
-                    blobs: self.blobs.clone(),
-                    remaining: self.world.ledger().remaining(living.account),
-                };
+                let origin = Arc::clone(contexts.origin(&agent)?);
+                let mut attempt = model::ModelAttempt::new(origin, call, key, model, packet);
+                attempt.turn = living.progress.turns + 1;
+                attempt.purpose = purpose;
+                attempt.attempt = ticket.attempt;
+                attempt.output_cap = output_cap;
+                attempt.output_schema =
+                    contexts.output_schema(&agent).filter(|_| purpose.is_answer()).cloned();
+                attempt.blobs = self.blobs.clone();
+                attempt.remaining = self.world.ledger().remaining(living.account);
+                attempt.rights = self.rights(&agent);
+                attempt.workspace = self.workspace(&attempt.origin);
                 let (origin, target) = (&attempt.origin, Target::Model(attempt.model.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
                 let (leads, input_tokens) = (self.world.leads(call), *input_tokens);
@@ -125,17 +127,31 @@ impl Preparing<'_> {
                 let definition = self.world.definition();
                 let role = definition.roles.get(&origin.role);
                 let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
-                let (outputs, durability) = (outputs.unwrap_or_default(), definition.durability);
                 let spec = definition.tools.get(&tool);
                 let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
                 let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
                 let ticket = Ticket { call, attempt };
-                let attempt = tool::ToolAttempt { origin, tool, args, attempt, key, outputs, durability };
+                let mut attempt = tool::ToolAttempt::new(origin, call, key, tool, args);
+                attempt.attempt = ticket.attempt;
+                attempt.outputs = outputs.unwrap_or_default();
+                attempt.durability = definition.durability;
+                attempt.rights = self.rights(&agent);
+                attempt.workspace = self.workspace(&attempt.origin);
                 let (origin, target) = (&attempt.origin, Target::Tool(attempt.tool.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
                 let start = ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked };
                 Some(Prepared::CallTool(Box::new(start)))
             }
         }
+    }
+
+    fn rights(&self, agent: &AgentId) -> Rights {
+        let agents = self.world.agents();
+        let living = agents.find(agent).and_then(|ix| agents.living(ix));
+        living.map(|living| Rights::from(living.charter.caps.as_ref())).unwrap_or_default()
+    }
+
+    fn workspace(&self, origin: &Arc<Origin>) -> Option<AgentFolder> {
+        self.workspaces.map(|root| AgentFolder::new(Arc::clone(root), Arc::clone(origin)))
     }
 }

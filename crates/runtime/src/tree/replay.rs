@@ -46,6 +46,16 @@ pub enum Diverged {
         /// The hash that was expected.
         expected: String,
     },
+    /// It is not the journal that was recorded outside of it.
+    #[error(
+        "the journal has {found} events and differs from the {recorded} that were recorded on this machine: events were removed or changed, or this is an older copy"
+    )]
+    OtherRecord {
+        /// Its events.
+        found: u64,
+        /// The events that were recorded.
+        recorded: u64,
+    },
     /// The same input decides something else now.
     #[error("event {seq} diverges: the journal says {stored}, deciding again gives {decided}")]
     Event {

@@ -8,7 +8,7 @@ use spinney_journal::recall;
 use spinney_kernel::context::{ContextSnapshot, Contexts};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply, Reply, Request, Rollback, RollbackReply};
-use spinney_kernel::words::{AgentId, By, CheckpointKind, CheckpointName, Seq, TreeId};
+use spinney_kernel::words::{Actor, AgentId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::World;
 
 use super::{RequestError, Tree};
@@ -41,7 +41,7 @@ impl Back {
     }
 
     /// The request for a checkpoint of the current state, which comes first. Refused if the rollback would be.
-    pub(super) fn prior(&self, world: &World, by: &By) -> Result<Request, Refusal> {
+    pub(super) fn prior(&self, world: &World, by: &Actor) -> Result<Request, Refusal> {
         self.rollback.check(world, by)?;
         self.known.as_ref().map_err(Refusal::clone)?;
         let (agent, name, kind) = (self.rollback.target().clone(), None, CheckpointKind::Rollback);
@@ -91,7 +91,7 @@ impl Tree {
             None => return Err(RequestError::Refused(Refusal::NoSuchCheckpoint { name: name.clone() })),
         };
         let rollback = Rollback::to(checkpoint.agent, checkpoint.seq, into);
-        self.request(By::Person, rollback).await
+        self.ask(rollback).await
     }
 
     /// A request with what had to be read for it.

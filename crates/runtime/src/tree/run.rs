@@ -12,8 +12,8 @@ use spinney_kernel::rules::report::{
     Continued, Done, Failed, FirstToken, HeldBack, Report, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{Reply, Request};
-use spinney_kernel::words::{By, Fault, FaultKind, Seq, Time, TreeId};
-use spinney_kernel::world::{Call, TreeState};
+use spinney_kernel::words::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
+use spinney_kernel::world::{Call, TreeState, World};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tracing::Instrument as _;
@@ -24,22 +24,40 @@ use super::live_state::{Decided, LiveState};
 use super::prepared::{ModelStart, Prepared};
 use super::rollback::{Back, Requested};
 use super::timers::Timers;
-use super::{Asked, Enclosing, Look, REQUESTS_MAX, RecordedEvent, Stopped, Tree, TreeStatus};
-use crate::bus::{EndOnDrop, Hub};
-use crate::call_limits::NotYet;
+use super::{Asked, Enclosing, FreeBudget, Look, REQUESTS_MAX, Stopped, Tree, TreeStatus};
+use crate::bus::{EndOnDrop, Hub, RecordedEvent, actor_of};
+use crate::call_limits::{CallLimits, NotYet};
 use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
+use crate::hooks::TreeHooks;
 use crate::names::Names;
 
+/// What a tree gets from its home.
 pub(crate) struct Begin {
     pub(crate) tree: TreeId,
+    /// Who makes the requests that do not say so themselves.
+    pub(crate) actor: Actor,
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) drivers: Arc<Drivers>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Draws,
     pub(crate) names: Arc<Names>,
+    pub(crate) hooks: Option<Arc<dyn TreeHooks>>,
+    pub(crate) limits: Arc<CallLimits>,
     pub(crate) stop: CancellationToken,
+}
+
+/// A tree as its journal has it, before it has drivers.
+pub(crate) struct Seed {
+    live: LiveState,
+    actor: Actor,
+    head: Option<Head>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    names: Arc<Names>,
+    hooks: Option<Arc<dyn TreeHooks>>,
+    limits: Arc<CallLimits>,
+    stop: CancellationToken,
 }
 
 /// A tree before its task is started.
@@ -79,54 +97,78 @@ struct Inlets {
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// Prepares a tree: empty, or read from its journal.
-pub(crate) async fn begin(begin: Begin) -> Result<Seedling, JournalFault> {
-    let Begin { tree: id, journal, drivers, clock, draws, names, stop } = begin;
-    let head = journal.head(id).await?;
-    let mut live = LiveState::new(id, Arc::clone(&clock), draws);
+/// Reads a tree from its journal; a new one is empty.
+pub(crate) async fn begin(begin: Begin) -> Result<Seed, JournalFault> {
+    let Begin { tree, actor, journal, clock, draws, names, hooks, limits, stop } = begin;
+    let head = journal.head(tree).await?;
+    let mut live = LiveState::new(tree, Arc::clone(&clock), draws);
     if let Some(head) = &head {
         live.recover(journal.as_ref(), head).await?;
     }
-    let durable = live.world.seq();
-    let hash = head.map(|head| head.hash);
-    let status = TreeStatus { seq: durable, hash, state: live.world.state(), last: None, stopped: None };
-    let (status, watched) = watch::channel(status);
-    let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
-    let (requests, asked) = mpsc::channel(REQUESTS_MAX);
-    let (reports, brought) = mpsc::channel(REPORTS_MAX);
-    let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
-    let stop = Box::pin(stop.cancelled_owned());
-    let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
-    let blobs = blob_reader(Arc::clone(&journal));
-    let effects = Effects::new(id, Arc::clone(&drivers), clock, reports, Arc::clone(&hub), blobs);
-    let run = Run {
-        live,
-        gate,
-        effects,
-        timers: Timers::new(),
-        durable,
-        status,
-        hub: EndOnDrop(Arc::clone(&hub)),
-        tail: VecDeque::new(),
-        streaming: Vec::new(),
-        mode: Mode::Running,
-    };
-    let tree = Tree { id, requests, status: watched, hub, journal, drivers, names };
-    Ok(Seedling { run, inlets, tree })
+    Ok(Seed { live, actor, head, journal, clock, names, hooks, limits, stop })
+}
+
+impl Seed {
+    pub(crate) fn world(&self) -> &World {
+        &self.live.world
+    }
+
+    /// Where its journal ends, if it has one.
+    pub(crate) fn head(&self) -> Option<Head> {
+        self.head.clone()
+    }
+
+    /// Prepares the tree to run with its drivers.
+    pub(crate) fn with(self, drivers: Drivers) -> Seedling {
+        let Self { live, actor, head, journal, clock, names, hooks, limits, stop } = self;
+        let id = live.world.tree();
+        let durable = live.world.seq();
+        let hash = head.map(|head| head.hash);
+        let status = TreeStatus { seq: durable, hash, state: live.world.state(), last: None, stopped: None };
+        let (status, watched) = watch::channel(status);
+        let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
+        let (requests, asked) = mpsc::channel(REQUESTS_MAX);
+        let (reports, brought) = mpsc::channel(REPORTS_MAX);
+        let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
+        let stop = Box::pin(stop.cancelled_owned());
+        let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
+        let effects = Effects {
+            tree: id,
+            drivers: drivers.clone(),
+            hooks,
+            limits,
+            clock,
+            reports,
+            out: VecDeque::new(),
+            hub: Arc::clone(&hub),
+            blobs: blob_reader(Arc::clone(&journal)),
+        };
+        let run = Run {
+            live,
+            gate,
+            effects,
+            timers: Timers::new(),
+            durable,
+            status,
+            hub: EndOnDrop(Arc::clone(&hub)),
+            tail: VecDeque::new(),
+            streaming: Vec::new(),
+            mode: Mode::Running,
+        };
+        let tree = Tree { id, actor, requests, status: watched, hub, journal, drivers, names };
+        Seedling { run, inlets, tree }
+    }
 }
 
 impl Seedling {
-    pub(crate) fn world(&self) -> &spinney_kernel::world::World {
-        &self.run.live.world
-    }
-
     /// The first request of a tree. If it is refused, nothing was written.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
-        self.run.decide(By::Person, request, Vec::new())
+        self.run.decide(self.tree.actor.clone(), request, Vec::new())
     }
 
-    /// Resumes a tree: running effects are lost, and timers that are due fire. No handle exists before that. Timers
-    /// fire before a suspended tree continues, so that it starts nothing whose time is over.
+    /// Resumes a tree: clocks are decided, then running effects are lost, then other timers that are due fire. So an
+    /// agent whose time is over ends because of that, and not because of a lost call. No handle exists before that.
+    /// Timers fire before a suspended tree continues, so that it starts nothing whose time is over.
     pub(crate) fn resume(&mut self, head: &Head) {
         let run = &mut self.run;
         let alarms: Vec<Alarm> = run.live.world.alarms().collect();
@@ -135,6 +177,7 @@ impl Seedling {
         for report in run.live.taken_up(head) {
             run.report(report, Vec::new());
         }
+        run.ring_clocks();
         for lost in lost {
             run.report(Report::Lost(lost), Vec::new());
         }
@@ -251,6 +294,10 @@ impl Run {
                 let decided = self.requested(by, request);
                 self.gate.hold(self.live.world.seq(), Held::Answer(answer, decided));
             }
+            // The answer is only a hint, so it does not wait for durability. The caller may have dropped the receiver.
+            Asked::FreeBudget { agent, answer } => {
+                let _gone = answer.send(FreeBudget::at(&self.live.world, &agent));
+            }
             Asked::Look(answer) => {
                 let look = Box::new(Look::at(&self.live.world, &self.live.contexts));
                 self.gate.hold(self.live.world.seq(), Held::Look(answer, look));
@@ -260,7 +307,7 @@ impl Run {
     }
 
     /// Decides a request. The name that it requests is already reserved.
-    fn requested(&mut self, by: By, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
+    fn requested(&mut self, by: Actor, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
         let (request, reservation) = match request {
             Requested::Plain(request, reservation) => (request, reservation),
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
@@ -272,9 +319,9 @@ impl Run {
     }
 
     /// Makes a checkpoint of the current state and rolls the agent back.
-    fn roll_back(&mut self, by: By, back: Back) -> Result<Reply, Refusal> {
+    fn roll_back(&mut self, by: Actor, back: Back) -> Result<Reply, Refusal> {
         let prior = back.prior(&self.live.world, &by)?;
-        let prior = self.decide(By::Person, prior, Vec::new())?;
+        let prior = self.decide(by.clone(), prior, Vec::new())?;
         let (request, at) = back.request(prior, &mut self.live.contexts);
         let decided = self.decide(by, request, Vec::new());
         if decided.is_err() {
@@ -295,7 +342,7 @@ impl Run {
             Brought::FirstToken(ticket) => self.streaming.push(ticket),
             Brought::Veto(veto) => {
                 // An agent that has already ended need not fail.
-                let _ = self.decide(By::Person, veto.request(), Vec::new());
+                let _ = self.decide(Actor::HOOK, veto.request(), Vec::new());
             }
         }
         self.let_go();
@@ -333,6 +380,17 @@ impl Run {
         self.let_go();
     }
 
+    /// Decides the clocks that are over, earliest first. Their timers have no effect when they fire again.
+    fn ring_clocks(&mut self) {
+        let now = Time(self.live.now_ms());
+        let due = self.live.world.clock_alarms().filter(|alarm| alarm.at <= now);
+        let mut due: Vec<(Time, TimerId)> = due.map(|alarm| (alarm.at, alarm.timer)).collect();
+        due.sort_unstable();
+        for (_, timer) in due {
+            self.report(Report::Timer(Timer { timer }), Vec::new());
+        }
+    }
+
     fn fire_due(&mut self) {
         let now = Time(self.live.now_ms());
         while let Some(timer) = self.timers.due(now) {
@@ -355,7 +413,7 @@ impl Run {
         self.append(after, batch, blobs);
     }
 
-    fn decide(&mut self, by: By, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
+    fn decide(&mut self, by: Actor, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
         let tree = self.live.world.tree();
         let Decided { after, batch, reply } = self.live.request(by, request).inspect_err(|refusal| {
             tracing::debug!(%tree, code = refusal.code(), "refused");
@@ -385,6 +443,7 @@ impl Run {
             let recorded = |(event, seq): (&Event, u64)| RecordedEvent {
                 seq: Seq(seq),
                 at: batch.input.now,
+                actor: actor_of(&batch.input).cloned(),
                 event: event.clone(),
             };
             self.tail.extend(numbered.map(recorded));

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::{Allow, BudgetSpec, Definition, OnLow, Refusal, Unpriced};
+use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Role, Unpriced};
 use spinney_kernel::words::{ModelName, RoleName};
 
 use super::error::FileError;
 use super::node::Step;
 use super::problem::FileProblem;
-use super::reach::{Reach, spawns};
-use super::{TreeFile, nearest};
+use super::reach::{Reach, downgrade, spawns, step_budgets};
+use super::{ModelSource, TreeFile, nearest};
 
 impl TreeFile {
     /// Everything that is wrong with the definition as a whole. It is this file's, possibly changed by the caller.
@@ -18,9 +18,9 @@ impl TreeFile {
     pub fn check(&self, definition: &Definition) -> Vec<FileProblem> {
         let reach = Reach::of(definition);
         let mut problems: Vec<FileProblem> =
-            self.unpriced(definition).into_iter().map(FileProblem::error).collect();
+            self.unpriced(definition, &reach).into_iter().map(FileProblem::error).collect();
         let unused = self.unused_models(definition, &reach);
-        let rest = [self.unpriced_later(definition), self.unreachable(definition, &reach), unused];
+        let rest = [self.unpriced_later(definition, &reach), self.unreachable(definition, &reach), unused];
         problems.extend(rest.into_iter().flatten().map(FileProblem::warning));
         problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
         problems
@@ -32,16 +32,19 @@ impl TreeFile {
     /// # Errors
     /// Names the model, its place and what to write.
     pub fn check_prices(&self, definition: &Definition) -> Result<(), FileError> {
-        self.unpriced(definition).into_iter().next().map_or(Ok(()), Err)
+        self.unpriced(definition, &Reach::of(definition)).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// The models of roles that have no price under a ceiling on cost, each once.
-    fn unpriced(&self, definition: &Definition) -> Vec<FileError> {
+    /// The models without a price under a ceiling on cost, each once: those of roles that can start, and those that their
+    /// agents may choose for others.
+    fn unpriced(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
         if definition.unpriced == Unpriced::Allow {
             return Vec::new();
         }
-        let limited = definition.roles.values().filter(|role| is_limited(definition, &role.budget));
-        let models = limited.map(|role| &role.model).filter(|model| definition.price(model).is_none());
+        let limited = startable(definition, reach).filter(|role| is_limited(definition, &role.budget));
+        let chosen = reach.chosen(definition).filter(|(role, _)| is_limited(definition, &role.budget));
+        let models = limited.map(|role| &role.model).chain(chosen.map(|(_, model)| model));
+        let models = models.filter(|model| definition.price(model).is_none());
         let mut seen = BTreeSet::new();
         let first = models.filter(|model| seen.insert((*model).clone()));
         first.map(|model| self.unpriced_at(model)).collect()
@@ -49,17 +52,35 @@ impl TreeFile {
 
     fn unpriced_at(&self, model: &ModelName) -> FileError {
         let path = [Step::Key("models"), Step::Key(model.as_str())];
-        let refusal = Refusal::Unpriced { model: model.clone() };
-        FileError::new(&self.file, self.root.place_of(&path), refusal.to_string())
+        let message = format!("model `{model}` has no known price and cost has a ceiling");
+        FileError::new(&self.file, self.root.place_of(&path), message).with_help(self.price_help(model))
+    }
+
+    /// What to write for a model without a price.
+    fn price_help(&self, model: &ModelName) -> String {
+        let has_own_url = matches!(
+            self.models.get(model),
+            Some(ModelSource::Provider(source)) if source.base_url.is_some()
+        );
+        let rates = "`price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`";
+        match self.usual_prices.get(model) {
+            Some(usual) => {
+                format!(
+                    "write `price: {usual}` if its server charges the same, otherwise {rates}, or set `unpriced: allow`"
+                )
+            }
+            None if has_own_url => format!("write {rates}, or set `unpriced: allow`"),
+            None => "give it a price, or set `unpriced: allow`".to_owned(),
+        }
     }
 
     /// Models without a price that are only used when another one fails or the budget is low.
-    fn unpriced_later(&self, definition: &Definition) -> Vec<FileError> {
+    fn unpriced_later(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
         if definition.unpriced == Unpriced::Allow {
             return Vec::new();
         }
         let mut later: BTreeSet<(&ModelName, &str)> = BTreeSet::new();
-        for role in definition.roles.values().filter(|role| is_limited(definition, &role.budget)) {
+        for role in startable(definition, reach).filter(|role| is_limited(definition, &role.budget)) {
             let fallback = definition.models.get(&role.model).map_or(&[][..], |model| &model.fallback);
             later.extend(fallback.iter().map(|model| (model, "a fallback")));
             later.extend(downgrade(&role.budget).map(|model| (model, "what `on_low` downgrades to")));
@@ -70,14 +91,18 @@ impl TreeFile {
         }
         let of_steps = step_budgets(definition).filter(|budget| is_limited(definition, budget));
         later.extend(of_steps.filter_map(downgrade).map(|model| (model, "what `on_low` downgrades to")));
-        let roles = |model: &ModelName| definition.roles.values().any(|role| role.model == *model);
+        // Those are errors already.
+        let is_refused = |model: &ModelName| {
+            definition.roles.values().any(|role| role.model == *model)
+                || reach.chosen(definition).any(|(_, chosen)| chosen == model)
+        };
         let unpriced =
-            later.into_iter().filter(|(model, _)| definition.price(model).is_none() && !roles(model));
+            later.into_iter().filter(|(model, _)| definition.price(model).is_none() && !is_refused(model));
         let error = |(model, what): (&ModelName, &str)| {
             let path = [Step::Key("models"), Step::Key(model.as_str())];
             let message = format!("model `{model}` is {what}, and without a price its calls are refused");
             let error = FileError::new(&self.file, self.root.place_of(&path), message);
-            error.with_help("give it a `price`, or set `unpriced: allow`")
+            error.with_help(self.price_help(model))
         };
         unpriced.map(error).collect()
     }
@@ -144,27 +169,7 @@ impl TreeFile {
         errors
     }
 
-    /// Models that no agent can use. An agent that spawns may choose any model that it allows below it.
     fn unused_models(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
-        let mut used: BTreeSet<&ModelName> = BTreeSet::new();
-        used.extend(downgrade(&definition.budget));
-        used.extend(step_budgets(definition).filter_map(downgrade));
-        for role in reach.spawns.keys().filter_map(|name| definition.roles.get(name)) {
-            used.insert(&role.model);
-            used.extend(downgrade(&role.budget));
-            if spawns(&role.caps.tools) && role.caps.spawn != Allow::only([]) {
-                used.extend(definition.models.keys().filter(|model| role.caps.below.has(*model)));
-            }
-        }
-        let fallbacks = used.iter().filter_map(|model| definition.models.get(*model));
-        let fallbacks: Vec<&ModelName> = fallbacks.flat_map(|model| &model.fallback).collect();
-        used.extend(fallbacks);
-        // The model of a role that can never start is named with the role.
-        let is_named = |model: &ModelName| definition.roles.values().any(|role| role.model == *model);
-        let unused = definition
-            .models
-            .keys()
-            .filter(|model| reach.is_whole && !used.contains(model) && !is_named(model));
         let error = |model: &ModelName| {
             let path = [Step::Key("models"), Step::Key(model.as_str())];
             let error = FileError::new(
@@ -174,7 +179,7 @@ impl TreeFile {
             );
             error.with_help("name it in an agent's `model`, or delete it")
         };
-        unused.map(error).collect()
+        reach.unused_models(definition).into_iter().map(error).collect()
     }
 }
 
@@ -203,19 +208,10 @@ fn refused(parent: &RoleName, role: &RoleName, refusal: &Refusal) -> (String, St
     }
 }
 
+fn startable<'d>(definition: &'d Definition, reach: &Reach) -> impl Iterator<Item = &'d Role> {
+    definition.roles.iter().filter(|(name, _)| reach.has(name)).map(|(_, role)| role)
+}
+
 fn is_limited(definition: &Definition, budget: &BudgetSpec) -> bool {
     definition.budget.limit.of(Resource::Cost).or(budget.limit.of(Resource::Cost)).is_some()
-}
-
-/// The budgets of steps and groups.
-fn step_budgets(definition: &Definition) -> impl Iterator<Item = &BudgetSpec> {
-    let nodes = definition.graph.iter().flat_map(|graph| graph.nodes());
-    nodes.filter_map(|node| node.budget.as_deref())
-}
-
-const fn downgrade(budget: &BudgetSpec) -> Option<&ModelName> {
-    match &budget.on_low {
-        Some(OnLow::Downgrade(model)) => Some(model),
-        Some(OnLow::Halt | OnLow::Shrink) | None => None,
-    }
 }

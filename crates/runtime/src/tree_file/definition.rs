@@ -10,15 +10,15 @@ use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
     Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
     OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags, TimeSpan,
-    TokenCounter, TreeLimits, Turns, Usd, ValueAccess, WindowSpec, Wrong,
+    TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec, Wrong,
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit};
 
 use super::error::{FileError, Place};
 use super::inputs::InputSpecs;
 use super::keys::{
-    AgentKeys, AgentLimitKeys, ModelKeys, PriceKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys,
-    ValueAccessKeys, WindowKeys, WrittenPrice,
+    AgentKeys, AgentLimitKeys, ModelKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys, ValueAccessKeys,
+    WindowKeys, WrittenPrice,
 };
 use super::node::{Kind, Node, Step};
 use super::recover::{self, Lost};
@@ -34,23 +34,29 @@ const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX 
 pub(super) const SCHEMA_HELP: &str = "write a JSON Schema; `docs/tree-file.md` says what of it is supported";
 
 /// What can be read, and everything that is wrong, in the order in which it was found.
-pub(super) fn read(file: &str, root: Node, catalog: &dyn ModelCatalog) -> (Option<TreeFile>, Vec<FileError>) {
+pub(super) fn read(
+    file: &str,
+    mut root: Node,
+    catalog: &dyn ModelCatalog,
+) -> (Option<TreeFile>, Vec<FileError>) {
     if matches!(root.kind, Kind::Empty) {
         return (None, vec![FileError::empty(file, root.place)]);
     }
     let recovered = recover::read(&root, catalog);
     let mut errors: Vec<FileError> = recovered.wrong.into_iter().map(|wrong| wrong.in_file(file)).collect();
     let Some(keys) = recovered.keys else { return (None, errors) };
+    for (place, name) in &recovered.renamed {
+        root.rename(*place, name);
+    }
     let reader =
         Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
     let read = reader.tree();
     errors.extend(reader.errors.into_inner());
-    let tree_file = read.map(|(definition, models, inputs)| TreeFile {
-        definition,
-        models,
-        inputs,
-        file: file.to_owned(),
-        root,
+    let tree_file = read.map(|(definition, models, inputs)| {
+        let usual =
+            |(name, source): (&ModelName, &ModelSource)| Some((name.clone(), source.usual_price(catalog)?));
+        let usual_prices = models.iter().filter_map(usual).collect();
+        TreeFile { definition, models, inputs, file: file.to_owned(), root, usual_prices }
     });
     (tree_file, errors)
 }
@@ -256,7 +262,7 @@ impl Reader<'_> {
 
     fn price(&self, path: Path<'_>, written: &WrittenPrice) -> Result<Price, FileError> {
         match written {
-            WrittenPrice::Keys(keys) => Ok(price(keys)),
+            WrittenPrice::Keys(keys) => Ok(keys.price()),
             WrittenPrice::SameAs(name) => {
                 let help = "write `provider/model` as the price table has it, or the keys of a price";
                 let Some((provider, model)) = name.split_once('/') else {
@@ -515,14 +521,6 @@ impl Reader<'_> {
 
     pub(super) fn wrong(&self, path: Path<'_>, message: impl Into<String>) -> FileError {
         FileError::new(self.file, self.root.place_of(path), message)
-    }
-}
-
-fn price(keys: &PriceKeys) -> Price {
-    Price {
-        cached_input_per_mtok: keys.cached_input_per_mtok_usd.map(Usd::nanos),
-        cache_write_per_mtok: keys.cache_write_per_mtok_usd.map(Usd::nanos),
-        ..Price::flat(keys.input_per_mtok_usd.nanos(), keys.output_per_mtok_usd.nanos())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::hint_format;
+
 /// A place in a text; line and column start at one, and the column counts characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -54,10 +56,11 @@ impl FileError {
         Self::new(file, place, "the file is empty").with_help("a tree needs a name, models and agents")
     }
 
-    /// Adds what to write instead.
+    /// Adds what to write instead: YAML in backticks is shown in the format of the file.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(printable(&help.into())).filter(|help| !help.is_empty());
+        let help = hint_format::for_file(&self.file, &help.into());
+        self.help = Some(printable(&help)).filter(|help| !help.is_empty());
         self
     }
 }

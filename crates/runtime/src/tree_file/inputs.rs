@@ -69,12 +69,18 @@ pub enum InputError {
         name: String,
     },
     /// It has no default and was not given.
-    #[error("input `{name}` has no value: {remedy}")]
+    #[error(
+        "input `{name}` has no value: give it one{}{}",
+        .env.iter().map(|variable| format!(", or set {variable} in the environment")).collect::<String>(),
+        described(.description)
+    )]
     Missing {
         /// Its name.
         name: String,
-        /// What to do.
-        remedy: String,
+        /// The variable that it is read from, if it has one.
+        env: Option<String>,
+        /// What it is for; may be empty.
+        description: String,
     },
     /// It is not JSON.
     #[error("input `{name}` is not JSON: {reason}; write JSON in quotes, such as '[1, 2]' or '\"text\"'")]
@@ -150,14 +156,14 @@ impl InputSpec {
     }
 
     fn missing(&self, name: &str) -> InputError {
-        let what =
-            if self.description.is_empty() { String::new() } else { format!(" ({})", self.description) };
-        let remedy = match &self.env {
-            Some(variable) => format!("use --set {name}=…, or set {variable} in the environment{what}"),
-            None => format!("use --set {name}=…{what}"),
-        };
-        InputError::Missing { name: name.to_owned(), remedy }
+        let (name, env, description) = (name.to_owned(), self.env.clone(), self.description.clone());
+        InputError::Missing { name, env, description }
     }
+}
+
+/// What an input is for, behind a text.
+fn described(description: &str) -> String {
+    if description.is_empty() { String::new() } else { format!(" ({description})") }
 }
 
 /// Puts the values into the goal and the prompts.

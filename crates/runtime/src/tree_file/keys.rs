@@ -8,7 +8,8 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, CacheTime, Compact, Count, Preset, Share, SpanOrOff, Tags, TimeSpan, Unpriced, Usd,
+    Approval, BudgetKeys, CacheTime, Compact, Count, Preset, PriceKeys, Share, SpanOrOff, Tags, TimeSpan,
+    Unpriced,
 };
 use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
 
@@ -159,15 +160,6 @@ impl<'de> Visitor<'de> for PriceVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenPrice, A::Error> {
         PriceKeys::deserialize(MapAccessDeserializer::new(map)).map(WrittenPrice::Keys)
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "the keys of a price")]
-pub(super) struct PriceKeys {
-    pub(super) input_per_mtok_usd: Usd,
-    pub(super) output_per_mtok_usd: Usd,
-    pub(super) cached_input_per_mtok_usd: Option<Usd>,
-    pub(super) cache_write_per_mtok_usd: Option<Usd>,
 }
 
 #[derive(Deserialize)]

@@ -10,8 +10,10 @@
 mod check;
 mod definition;
 mod error;
+mod hint_format;
 mod inputs;
 mod json;
+mod key_file;
 mod keys;
 mod model;
 mod node;
@@ -36,6 +38,7 @@ use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::{FileError, FileErrors};
 pub use inputs::{InputError, InputKind, InputSpec, InputSpecs};
+pub use key_file::KeyFile;
 pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
 pub use pipeline_bound::{NotHeld, PipelineBound, RunFactor, StepBound};
 pub use problem::{FileProblem, Severity};
@@ -45,7 +48,8 @@ pub use spinney_kernel::words::nearest;
 pub use worst_case::{CallBound, SpendBound, WorstCase};
 
 use error::Place;
-use node::{Node, Step};
+use node::{Kind, Node, Step};
+use wrong::Wrong;
 
 /// Largest tree file, in bytes: a pipeline of the most steps, with short tasks.
 pub const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -55,6 +59,31 @@ const NESTING_MAX: usize = 48;
 pub const ERRORS_MAX: usize = 50;
 /// Most values in one file, repetitions by aliases included.
 const VALUES_MAX: usize = 1_000_000;
+
+type Format = fn(&str) -> Result<Node, Wrong>;
+
+/// The format that the ending of a name selects, for a text that is not too long.
+fn format(name: &str, text: &str) -> Result<Format, FileError> {
+    if text.len() > FILE_BYTES_MAX {
+        let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
+        return Err(FileError::new(name, Place::START, message));
+    }
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("yaml" | "yml") => Ok(yaml::read),
+        Some("json") => Ok(json::read),
+        Some("toml") => Ok(toml::read),
+        Some(_) | None => {
+            let error = FileError::new(name, Place::START, "the file's name does not tell its format");
+            Err(error.with_help("end it in .yaml, .yml, .json or .toml"))
+        }
+    }
+}
+
+/// Without the mark of its byte order, which some editors write.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
 
 /// A parsed tree file. The definition's tools are empty: only the caller knows which ones exist.
 #[derive(Clone, Debug)]
@@ -67,6 +96,8 @@ pub struct TreeFile {
     pub inputs: InputSpecs,
     file: String,
     root: Node,
+    /// What models at a URL of their own cost at their providers, by the names of the catalog.
+    usual_prices: ByName<ModelName, String>,
 }
 
 impl TreeFile {
@@ -113,25 +144,13 @@ impl TreeFile {
 
     /// The errors are in the order in which they were found. Without a file there is at least one.
     fn read(name: &str, text: &str, catalog: &dyn ModelCatalog) -> (Option<Self>, Vec<FileError>) {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if text.len() > FILE_BYTES_MAX {
-            let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
-            return (None, vec![FileError::new(name, Place::START, message)]);
-        }
-        if text.trim().is_empty() {
-            return (None, vec![FileError::empty(name, Place::START)]);
-        }
-        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        let root = match ending.as_deref() {
-            Some("yaml" | "yml") => yaml::read(text),
-            Some("json") => json::read(text),
-            Some("toml") => toml::read(text),
-            Some(_) | None => {
-                let error = FileError::new(name, Place::START, "the file's name does not tell its format");
-                return (None, vec![error.with_help("end it in .yaml, .yml, .json or .toml")]);
-            }
+        let text = without_mark(text);
+        let read = match format(name, text) {
+            Ok(_) if text.trim().is_empty() => return (None, vec![FileError::empty(name, Place::START)]),
+            Ok(read) => read,
+            Err(error) => return (None, vec![error]),
         };
-        match root {
+        match read(text) {
             Ok(root) => definition::read(name, root, catalog),
             Err(wrong) => {
                 let again = wrong.is_doubled().then(|| yaml::read_with_doubled_keys(text).ok()).flatten();
@@ -211,6 +230,13 @@ impl TreeFile {
     pub fn bad_agent(&self, agent: &RoleName, key: &str, reason: impl fmt::Display) -> FileError {
         let path = [Step::Key("agents"), Step::Key(agent.as_str()), Step::Key(key)];
         FileError::new(&self.file, self.root.place_of(&path), reason.to_string())
+    }
+
+    /// Whether the file itself says what a model costs.
+    #[must_use]
+    pub fn writes_price(&self, model: &ModelName) -> bool {
+        let keys = &self.root.follow(&[Step::Key("models"), Step::Key(model.as_str())]).kind;
+        matches!(keys, Kind::Map(entries) if entries.iter().any(|(key, _)| key.text == "price"))
     }
 
     /// The error for a key of the tree itself, at its place.

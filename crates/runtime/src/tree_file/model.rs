@@ -102,17 +102,35 @@ pub struct ModelParams {
 const STOPS_MAX: usize = 16;
 /// Longest stop text, effort, header name and variable name, in bytes.
 const WORD_BYTES_MAX: usize = 256;
+/// Words in the names of headers that authenticate. The key of a model goes into its own header.
+const SECRET_WORDS: [&str; 12] = [
+    "apikey",
+    "auth",
+    "authentication",
+    "authorization",
+    "cookie",
+    "credential",
+    "credentials",
+    "key",
+    "password",
+    "secret",
+    "session",
+    "token",
+];
 /// Most headers.
 const HEADERS_MAX: usize = 16;
 const SCRIPTED: &str = "scripted";
 
-/// A provider's name in a catalog. Self-hosted servers have no entry there.
-const fn in_catalog(provider: ModelProvider) -> Option<&'static str> {
-    match provider {
-        ModelProvider::OpenAi | ModelProvider::OpenAiChat => Some("openai"),
-        ModelProvider::Anthropic => Some("anthropic"),
-        ModelProvider::Gemini => Some("gemini"),
-        ModelProvider::Ollama | ModelProvider::OpenAiCompatible => None,
+impl ProviderSource {
+    /// The provider's name in a catalog. Self-hosted servers have no entry there.
+    #[must_use]
+    pub const fn in_catalog(&self) -> Option<&'static str> {
+        match self.provider {
+            ModelProvider::OpenAi | ModelProvider::OpenAiChat => Some("openai"),
+            ModelProvider::Anthropic => Some("anthropic"),
+            ModelProvider::Gemini => Some("gemini"),
+            ModelProvider::Ollama | ModelProvider::OpenAiCompatible => None,
+        }
     }
 }
 
@@ -126,10 +144,22 @@ impl ModelSource {
     pub(super) fn in_catalog(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Provider(source) if source.base_url.is_none() => {
-                Some((in_catalog(source.provider)?, source.model.as_str()))
+                Some((source.in_catalog()?, source.model.as_str()))
             }
             Self::Scripted { .. } | Self::Provider(_) => None,
         }
+    }
+
+    /// The entry with the price of a model at a URL of its own, in case that is what its server charges.
+    pub(super) fn usual_price(&self, catalog: &dyn ModelCatalog) -> Option<String> {
+        let Self::Provider(source) = self else { return None };
+        source.base_url.as_ref()?;
+        // Servers for many providers have both in their names of models.
+        let of_name = source.model.split_once('/');
+        let entries = source.in_catalog().map(|provider| (provider, source.model.as_str()));
+        let mut entries = entries.into_iter().chain(of_name);
+        let found = entries.find(|(provider, model)| catalog.price(provider, model).is_ok());
+        found.map(|(provider, model)| format!("{provider}/{model}"))
     }
 }
 
@@ -255,6 +285,11 @@ impl Reader<'_> {
             if header.is_empty() || header.len() > WORD_BYTES_MAX || !header.bytes().all(is_header) {
                 let error = self.wrong(&path, format!("`{}` is no name of a header", cut(header)));
                 self.note(error.with_help("write letters, digits and dashes"));
+            }
+            let is_secret = |word: &str| SECRET_WORDS.contains(&word.to_ascii_lowercase().as_str());
+            if header.split(['-', '_']).any(is_secret) {
+                let error = self.wrong(&path, format!("the header `{}` carries a secret", cut(header)));
+                self.note(error.with_help("name the variable of the key as `key_env`"));
             }
             self.noted(self.names_a_variable(&path, variable));
         }

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use spinney_kernel::definition::{Allow, Builtin, Caps, Definition, Graph, Recursion, Refusal};
+use spinney_kernel::definition::{
+    Allow, BudgetSpec, Builtin, Caps, Definition, Graph, OnLow, Recursion, Refusal, Role, ValueAccess,
+};
 use spinney_kernel::words::{ModelName, RoleName, ToolName};
 
 /// Most spawns that are tried. Files that people write need far fewer; beyond it every role counts as startable.
@@ -81,6 +83,72 @@ impl Reach {
         !self.is_whole || self.spawns.contains_key(role)
     }
 
+    /// The models that agents may choose for those that they spawn, each with the role of the agent that chooses: any model
+    /// that it allows below it.
+    pub(super) fn chosen<'d>(
+        &self,
+        definition: &'d Definition,
+    ) -> impl Iterator<Item = (&'d Role, &'d ModelName)> {
+        let choosers = definition.roles.iter().filter(|(name, role)| {
+            spawns(&role.caps.tools) && role.caps.spawn != Allow::only([]) && self.has(name)
+        });
+        choosers.flat_map(|(_, role)| {
+            let models = definition.models.keys().filter(|model| role.caps.below.has(*model));
+            models.map(move |model| (role, model))
+        })
+    }
+
+    /// Models that no agent can use and that nothing in the definition names.
+    #[must_use]
+    pub fn unused_models<'d>(&self, definition: &'d Definition) -> Vec<&'d ModelName> {
+        if !self.is_whole {
+            return Vec::new();
+        }
+        let mut used: BTreeSet<&ModelName> = BTreeSet::new();
+        used.extend(downgrade(&definition.budget));
+        used.extend(step_budgets(definition).filter_map(downgrade));
+        for role in definition.roles.values() {
+            // The model of a role that can never start is named with the role.
+            used.insert(&role.model);
+            used.extend(downgrade(&role.budget));
+        }
+        used.extend(self.chosen(definition).map(|(_, model)| model));
+        let mut left: Vec<&ModelName> = used.iter().copied().collect();
+        while let Some(name) = left.pop() {
+            let fallback = definition.models.get(name).map_or(&[][..], |model| &model.fallback);
+            left.extend(fallback.iter().filter(|model| used.insert(model)));
+        }
+        definition.models.keys().filter(|model| !used.contains(model)).collect()
+    }
+
+    /// The definition without models that nobody can use, and without the roles that can never start and need one of them.
+    /// A tree of it needs no key for them. Other roles stay: a refusal to start one says why.
+    #[must_use]
+    pub fn pruned(&self, mut definition: Definition) -> Definition {
+        let mut started = definition.clone();
+        started.roles.retain(|name, _| self.has(name));
+        let unused: Vec<ModelName> = self.unused_models(&started).into_iter().cloned().collect();
+        let needs_one = |role: &Role| {
+            [Some(&role.model), downgrade(&role.budget)]
+                .into_iter()
+                .flatten()
+                .any(|model| unused.contains(model))
+        };
+        definition.roles.retain(|name, role| self.has(name) || !needs_one(role));
+        let roles = definition.roles.keys().cloned().collect::<BTreeSet<_>>();
+        let kept = |listed: &Option<BTreeSet<RoleName>>| {
+            Some(listed.as_ref()?.intersection(&roles).cloned().collect())
+        };
+        let rules = definition.shared.rules();
+        let rules = rules.map(|(name, access)| {
+            let access = ValueAccess { read: kept(&access.read), write: kept(&access.write) };
+            (name.clone(), access)
+        });
+        definition.shared = rules.collect();
+        definition.models.retain(|name, _| !unused.contains(name));
+        definition
+    }
+
     fn refuse(&mut self, child: &RoleName, parent: &RoleName, refusal: Refusal) {
         let refused = self.refused.entry(child.clone()).or_default();
         if !refused.iter().any(|(known, _)| known == parent) {
@@ -95,6 +163,20 @@ pub(super) fn step_roles(graph: &Graph) -> BTreeSet<&RoleName> {
         std::iter::once(&step.agent_id).chain(step.undo.as_ref().map(|undo| &undo.agent_id))
     });
     roles.collect()
+}
+
+/// The budgets of steps and groups.
+pub(super) fn step_budgets(definition: &Definition) -> impl Iterator<Item = &BudgetSpec> {
+    let nodes = definition.graph.iter().flat_map(|graph| graph.nodes());
+    nodes.filter_map(|node| node.budget.as_deref())
+}
+
+/// The model that agents with this budget use when it is low.
+pub(super) const fn downgrade(budget: &BudgetSpec) -> Option<&ModelName> {
+    match &budget.on_low {
+        Some(OnLow::Downgrade(model)) => Some(model),
+        Some(OnLow::Halt | OnLow::Shrink) | None => None,
+    }
 }
 
 /// Whether agents with these tools can start others.

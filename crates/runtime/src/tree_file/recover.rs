@@ -1,9 +1,12 @@
 //! Reads the keys of a file although some are wrong, so that all errors are reported at once. What is wrong is taken
-//! away and the rest is read again; an error that only follows from what was taken away is not reported.
+//! away and the rest is read again; an error that only follows from what was taken away is not reported. What has a name that
+//! cannot be used is read under another one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use serde::Deserialize;
+use spinney_kernel::words::RESERVED_IDS;
 
 use super::error::Place;
 use super::keys::TreeKeys;
@@ -14,6 +17,11 @@ use super::{ERRORS_MAX, ModelCatalog};
 
 /// Most values that are read again to find further errors: a large file is read less often.
 const READ_VALUES_MAX: usize = 5_000_000;
+
+/// What is called so has a name without a letter or digit.
+const UNNAMED: &str = "unnamed";
+/// Longest part of a wrong name that is kept, so that every kind of name has room for it and a number.
+const NAME_CHARS_MAX: usize = 32;
 
 /// What was taken away because it is wrong, by its path.
 #[derive(Debug, Default)]
@@ -46,10 +54,17 @@ pub(super) struct Recovered {
     pub(super) lost: Lost,
     /// In the order in which they were found.
     pub(super) wrong: Vec<Wrong>,
+    /// Names that cannot be used, by their places, and those under which their values were read instead.
+    pub(super) renamed: BTreeMap<Place, String>,
 }
 
 pub(super) fn read(root: &Node, catalog: &dyn ModelCatalog) -> Recovered {
-    let mut all = Recovered { keys: None, lost: Lost::default(), wrong: refused_params(root, catalog) };
+    let mut all = Recovered {
+        keys: None,
+        lost: Lost::default(),
+        wrong: refused_params(root, catalog),
+        renamed: BTreeMap::new(),
+    };
     if all.wrong.is_empty() {
         match TreeKeys::deserialize(root) {
             Ok(keys) => all.keys = Some(keys),
@@ -79,6 +94,14 @@ impl Recovered {
         for _ in 0..rounds {
             let Some(wrong) = next.take() else { return };
             let mut path = wrong.path();
+            if wrong.is_of_name() && !self.renamed.contains_key(&wrong.place()) {
+                let name = left.free_name(&path);
+                left.rename(wrong.place(), &name);
+                self.renamed.insert(wrong.place(), name);
+                self.wrong.push(wrong);
+                next = self.read_again(left);
+                continue;
+            }
             match wrong.missing() {
                 Some(key) => {
                     let place = (wrong.place(), key.to_owned());
@@ -104,13 +127,21 @@ impl Recovered {
                 }
             }
             self.lost.0.insert(path);
-            if self.wrong.len() >= ERRORS_MAX {
-                return;
+            next = self.read_again(left);
+        }
+    }
+
+    /// The next thing that is wrong, unless there are enough.
+    fn read_again(&mut self, left: &Node) -> Option<Wrong> {
+        if self.wrong.len() >= ERRORS_MAX {
+            return None;
+        }
+        match TreeKeys::deserialize(left) {
+            Ok(keys) => {
+                self.keys = Some(keys);
+                None
             }
-            match TreeKeys::deserialize(&*left) {
-                Ok(keys) => self.keys = Some(keys),
-                Err(wrong) => next = Some(wrong),
-            }
+            Err(wrong) => Some(wrong),
         }
     }
 }
@@ -129,6 +160,38 @@ impl Node {
     fn key_at(&mut self, path: &[OwnedStep]) -> Option<(Place, String)> {
         let (OwnedStep::Key(key), above) = path.split_last()? else { return None };
         Some((self.inner_mut(above)?.place, key.clone()))
+    }
+
+    /// Gives the key at a place another text.
+    pub(super) fn rename(&mut self, place: Place, name: &str) {
+        match &mut self.kind {
+            Kind::List(items) => items.iter_mut().for_each(|item| item.rename(place, name)),
+            Kind::Map(entries) => {
+                for (key, value) in entries {
+                    if key.place == place {
+                        name.clone_into(&mut key.text);
+                    }
+                    value.rename(place, name);
+                }
+            }
+            Kind::Empty | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {}
+        }
+    }
+
+    /// A name like the last one of a path that can be used and that its map does not have yet.
+    fn free_name(&mut self, path: &[OwnedStep]) -> String {
+        let Some((OwnedStep::Key(written), above)) = path.split_last() else { return UNNAMED.to_owned() };
+        let taken: Vec<&str> = match self.inner_mut(above).map(|map| &map.kind) {
+            Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.as_str()).collect(),
+            _ => Vec::new(),
+        };
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let plain: String = written.chars().take(NAME_CHARS_MAX).map(letter).collect();
+        let plain = Some(plain.trim_matches('-')).filter(|plain| !plain.is_empty()).unwrap_or(UNNAMED);
+        let is_free =
+            |name: &String| !taken.contains(&name.as_str()) && !RESERVED_IDS.contains(&name.as_str());
+        let numbered = (2..=taken.len() + RESERVED_IDS.len() + 2).map(|number| format!("{plain}-{number}"));
+        iter::once(plain.to_owned()).chain(numbered).find(is_free).unwrap_or_else(|| UNNAMED.to_owned())
     }
 
     /// Gives a map the key that it lacks.

@@ -9,13 +9,19 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::error::Place;
 use super::node::{self, Key, Kind, Node};
 use super::source::Source;
-use super::wrong::Wrong;
+use super::wrong::{Wrong, cut};
 
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let source = Source::new(text);
     let table = DeTable::parse(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        Wrong::new(error.message().replace('\n', ", ")).at(source.place(offset))
+        let span = error.span().unwrap_or(0..0);
+        let wrong = match (error.message(), text.get(span.clone())) {
+            ("duplicate key", Some(key)) => {
+                Wrong::new(format!("key `{}` is here twice", cut(key))).with_help("delete one of them")
+            }
+            (message, _) => Wrong::new(message.replace('\n', ", ")),
+        };
+        wrong.at(source.place(span.start))
     })?;
     let kind = Reader { source }.table(table.get_ref(), 0)?;
     Ok(Node { place: Place::START, kind })

@@ -136,7 +136,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let (key, _) = entry;
         let text: StrDeserializer<'_, Wrong> = key.text.as_str().into_deserializer();
         let read = seed.deserialize(text).map(Some);
-        read.map_err(|wrong| wrong.at(key.place).within(OwnedStep::Key(key.text.clone())))
+        read.map_err(|wrong| wrong.of_key().at(key.place).within(OwnedStep::Key(key.text.clone())))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
@@ -173,7 +173,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
         let name = self.name;
         let value = self.value.ok_or_else(|| {
-            Wrong::new(format!("`{name}` needs a value")).with_help(format!("write {{ {name}: … }}"))
+            Wrong::new(format!("`{name}` needs a value")).with_help(format!("write `{{ {name}: … }}`"))
         })?;
         let read = seed.deserialize(value);
         read.map_err(|wrong| wrong.at(value.place).within(OwnedStep::Key(name.to_owned())))

@@ -2,10 +2,11 @@
 //! never passes a ceiling, so neither does what is spent, unless a provider bills more than was held.
 
 use spinney_kernel::budget::{Price, Resource};
-use spinney_kernel::definition::{Definition, Unpriced};
+use spinney_kernel::definition::{Definition, GraphStep, Role, Unpriced};
 use spinney_kernel::words::{ModelName, RoleName, Time, limit};
 
 use super::pipeline_bound::PipelineBound;
+use super::reach::Reach;
 
 /// The most that a tree can spend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,18 +68,17 @@ pub struct CallBound {
     pub output: u64,
     /// In nano-dollars, for a full window and the whole output; `None` if one of them or the price is unknown.
     pub cost: Option<u64>,
-    /// The most turns.
+    /// The most turns, whatever budget its agents are given.
     pub turns: Option<u32>,
+    /// The most turns by the role's own budget, where that is less: a spawner may give its agents another one.
+    pub turns_unless_given: Option<u32>,
 }
 
 impl WorstCase {
     /// With the ceilings of a definition, at the prices of this moment.
     #[must_use]
     pub fn of(definition: &Definition, now: Time) -> Self {
-        let of_graph = definition.graph.as_deref().and_then(|graph| graph.nodes().first()?.budget.as_deref());
-        let of_role = definition.roles.get(&definition.entry).map(|role| &role.budget);
-        let own = of_graph.or(of_role);
-        let budget = own.map_or_else(|| definition.budget.clone(), |own| definition.budget.or(own));
+        let budget = definition.root_budget();
         let ceiling = |resource| budget.limit.of(resource).map_or(SpendBound::None, SpendBound::Ceiling);
         let (cost, tokens) = (ceiling(Resource::Cost), ceiling(Resource::Tokens));
         let free = free(definition);
@@ -87,8 +87,9 @@ impl WorstCase {
         };
         let cost_of_tokens = at_rate(tokens.most(), &|tokens| cost_at_most(definition, &free, tokens));
         let tokens_of_cost = at_rate(cost.most(), &|cost| tokens_at_most(definition, cost));
+        let reach = Reach::of(definition);
         let calls: Vec<CallBound> =
-            definition.roles.keys().filter_map(|role| call(definition, role, now)).collect();
+            definition.roles.keys().filter_map(|role| call(definition, &reach, role, now)).collect();
         let pipeline = PipelineBound::of(definition, &free, &calls);
         let steps = pipeline.as_ref().and_then(|pipeline| pipeline.cost);
         let cost_of_steps = steps.map_or(SpendBound::None, SpendBound::Steps);
@@ -129,7 +130,7 @@ fn tokens_at_most(definition: &Definition, cost: u64) -> Option<u64> {
     u64::try_from(u128::from(cost) * 1_000_000 / u128::from(cheapest)).ok()
 }
 
-fn call(definition: &Definition, name: &RoleName, now: Time) -> Option<CallBound> {
+fn call(definition: &Definition, reach: &Reach, name: &RoleName, now: Time) -> Option<CallBound> {
     let role = definition.roles.get(name)?;
     let model = definition.models.get(&role.model)?;
     let turns = role.turns.as_ref();
@@ -138,6 +139,36 @@ fn call(definition: &Definition, name: &RoleName, now: Time) -> Option<CallBound
     let input = own.into_iter().chain(share).min();
     let output = turns.map_or_else(|| model.output_cap(), |turns| turns.output_cap_with(model));
     let cost = input.zip(model.price.as_ref()).map(|(input, price)| price.worst_case(input, output, now));
-    let turns = turns.map(|turns| turns.turns_max);
-    Some(CallBound { role: name.clone(), model: role.model.clone(), input, output, cost, turns })
+    let fewest = |turns: u32, steps: Option<u64>| {
+        steps.map_or(turns, |steps| turns.min(u32::try_from(steps).unwrap_or(u32::MAX)))
+    };
+    let tree = definition.root_budget().limit.of(Resource::Steps);
+    let is_spawned = !reach.is_whole || reach.spawns.values().any(|children| children.contains(name));
+    let steps = if is_spawned { None } else { steps_of_graph(definition, name, role) };
+    let turns = turns.map(|turns| fewest(fewest(turns.turns_max, tree), steps));
+    let unless_given = turns.filter(|_| is_spawned);
+    let unless_given = unless_given.map(|turns| fewest(turns, role.budget.limit.of(Resource::Steps)));
+    Some(CallBound {
+        role: name.clone(),
+        model: role.model.clone(),
+        input,
+        output,
+        cost,
+        turns,
+        turns_unless_given: unless_given.filter(|own| Some(*own) != turns),
+    })
+}
+
+/// The most steps of one agent by the budgets of the pipeline's steps and of the role.
+fn steps_of_graph(definition: &Definition, name: &RoleName, role: &Role) -> Option<u64> {
+    let graph = definition.graph.as_deref()?;
+    let of_role = |step: &GraphStep| {
+        step.agent_id == *name || step.undo.as_ref().is_some_and(|undo| undo.agent_id == *name)
+    };
+    let nodes = graph.steps().filter(|(_, _, step)| of_role(step));
+    let most = nodes.map(|(_, node, _)| {
+        let given = node.budget.as_ref().and_then(|budget| budget.limit.of(Resource::Steps));
+        given.or(role.budget.limit.of(Resource::Steps))
+    });
+    most.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }

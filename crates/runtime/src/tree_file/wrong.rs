@@ -19,12 +19,30 @@ pub(super) struct Wrong {
     missing: Option<&'static str>,
     /// Whether a key is there twice.
     is_doubled: bool,
+    subject: Subject,
+}
+
+/// What is wrong at the end of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Value,
+    /// A key that nothing reads.
+    UnknownKey,
+    /// The name that a file gives to the value, and not the value.
+    Name,
 }
 
 impl Wrong {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        let (message, help) = (message.into(), String::new());
-        Self { place: None, message, help, inside_out: Vec::new(), missing: None, is_doubled: false }
+        Self {
+            place: None,
+            message: message.into(),
+            help: String::new(),
+            inside_out: Vec::new(),
+            missing: None,
+            is_doubled: false,
+            subject: Subject::Value,
+        }
     }
 
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -49,6 +67,20 @@ impl Wrong {
         self.inside_out.iter().rev().cloned().collect()
     }
 
+    /// Names the key whose value is wrong, if the message does not.
+    pub(super) fn naming_its_key(mut self) -> Self {
+        let key = |step: &OwnedStep| match step {
+            OwnedStep::Key(key) => Some(cut(key)),
+            OwnedStep::Item(_) => None,
+        };
+        let keys: Vec<String> = self.path().iter().filter_map(key).collect();
+        let is_named = keys.last().is_none_or(|last| self.message.contains(&format!("`{last}`")));
+        if !is_named && self.missing.is_none() {
+            self.message = format!("`{}`: {}", keys.join("."), self.message);
+        }
+        self
+    }
+
     /// Says that a key is there twice. Without one of them the file can be read.
     pub(super) fn doubled(mut self) -> Self {
         self.is_doubled = true;
@@ -57,6 +89,19 @@ impl Wrong {
 
     pub(super) const fn is_doubled(&self) -> bool {
         self.is_doubled
+    }
+
+    /// Says that a key cannot be read. It is a name that the file gives, unless the file may have only certain keys here.
+    pub(super) fn of_key(mut self) -> Self {
+        if self.subject == Subject::Value {
+            self.subject = Subject::Name;
+        }
+        self
+    }
+
+    /// Whether the value at the end of the path can be read under another name.
+    pub(super) fn is_of_name(&self) -> bool {
+        self.subject == Subject::Name
     }
 
     pub(super) fn place(&self) -> Place {
@@ -68,7 +113,8 @@ impl Wrong {
     }
 
     pub(super) fn in_file(self, file: &str) -> FileError {
-        FileError::new(file, self.place(), self.message).with_help(self.help)
+        let help = self.missing.map_or(self.help, |key| format!("write `{key}: …`"));
+        FileError::new(file, self.place.unwrap_or(Place::START), self.message).with_help(help)
     }
 }
 
@@ -92,7 +138,11 @@ impl de::Error for Wrong {
             "a boolean" => "`true` or `false`".to_owned(),
             other => other.to_owned(),
         };
-        let wrong = Self::new(format!("expected {expected}, found {}", shown(&found)));
+        let (expected, example) = match expected.split_once(", such as ") {
+            Some((expected, example)) => (expected.to_owned(), format!("write it like {example}")),
+            None => (expected, String::new()),
+        };
+        let wrong = Self::new(format!("expected {expected}, found {}", shown(&found))).with_help(example);
         let is_scalar = matches!(
             found,
             Unexpected::Bool(_) | Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_)
@@ -103,7 +153,8 @@ impl de::Error for Wrong {
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         let ours = other_words::ours(field).map(|ours| format!("here that is {ours}"));
         let help = ours.unwrap_or_else(|| nearest::help(field, known.iter().copied(), "keys"));
-        Self::new(format!("unknown key `{}`", cut(field))).with_help(help)
+        let wrong = Self::new(format!("unknown key `{}`", cut(field))).with_help(help);
+        Self { subject: Subject::UnknownKey, ..wrong }
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
@@ -112,8 +163,7 @@ impl de::Error for Wrong {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        let help = format!("write `{field}: …`");
-        Self { missing: Some(field), ..Self::new(format!("`{field}` is missing")).with_help(help) }
+        Self { missing: Some(field), ..Self::new(format!("`{field}` is missing")) }
     }
 }
 

@@ -46,19 +46,19 @@ fn read_with(text: &str, doubled: DuplicateKeyPolicy) -> Result<Node, Wrong> {
         with_snippet: false,
     };
     let node: Result<Spanned<Value>, Error> = serde_saphyr::from_str_with_options(text, options);
-    node.map(Node::from).map_err(|error| wrong(&error))
+    node.map(Node::from).map_err(|error| wrong(&error, text))
 }
 
-fn wrong(error: &Error) -> Wrong {
+fn wrong(error: &Error, text: &str) -> Wrong {
     let error = error.without_snippet();
     let place = error.location().map_or(Place::START, place);
     // An error in an alias is reported at the alias.
     let inner = if let Error::AliasError { error, .. } = error { error } else { error };
-    described(inner).at(place)
+    described(inner, text, place).at(place)
 }
 
 /// Rewords messages that mention parser internals.
-fn described(error: &Error) -> Wrong {
+fn described(error: &Error, text: &str, place: Place) -> Wrong {
     let passes_a_bound = matches!(
         error,
         Error::Budget { .. }
@@ -81,9 +81,30 @@ fn described(error: &Error) -> Wrong {
         Wrong::new("a key must be text")
     } else {
         let message = UserMessageFormatter.format_message(error);
-        let help = if message.contains(" tab") { "indent with spaces" } else { "" };
-        Wrong::new(message).with_help(help)
+        match tab(text, place, &message) {
+            Some(tab) => Wrong::new("a tab indents this line").with_help("indent with spaces").at(tab),
+            None => Wrong::new(message),
+        }
     }
+}
+
+/// The tab that an error is about. The parser places the error behind the tab, or where the text begins that the tab
+/// interrupts; and of a tab that ends a text block it knows nothing.
+fn tab(text: &str, place: Place, message: &str) -> Option<Place> {
+    let mut lines = text.lines().enumerate().skip(place.line - 1).map(|(before, line)| (before + 1, line));
+    let of_indentation = |(number, line): (usize, &str)| {
+        let column = line.chars().take_while(|c| c.is_whitespace()).position(|c| c == '\t')? + 1;
+        Some(Place { line: number, column })
+    };
+    let own = lines.next()?;
+    if let Some(tab) = of_indentation(own) {
+        return Some(tab);
+    }
+    if !message.contains("tab") {
+        return None;
+    }
+    let column = own.1.chars().take(place.column).position(|c| c == '\t').map(|before| before + 1);
+    column.map(|column| Place { line: own.0, column }).or_else(|| lines.find_map(of_indentation))
 }
 
 fn place(location: Location) -> Place {

@@ -11,7 +11,8 @@ use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::words::{AgentId, By, Time};
+use spinney_kernel::rules::request::Send;
+use spinney_kernel::words::{Actor, AgentId, Body, Category, Envelope, Time};
 use spinney_testkit::{Stage, recorded, settled};
 use tokio::sync::mpsc;
 
@@ -61,6 +62,56 @@ tools: { look: { say: a door }, hang: { hang: true } }
     assert_eq!(model, "m");
     assert!(system.starts_with("You delegate.") && !system.contains("look around."), "{system}");
     assert!(tools.contains(&"spawn_agent".to_owned()));
+}
+
+/// What a parent shares is background to its child: marked as that, and before the child's own task, which stands last
+/// and is the only one that it reads as its own. Later packets begin in the same way.
+#[tokio::test(start_paused = true)]
+async fn a_briefed_child_reads_one_task_and_reads_it_last() {
+    let script = r#"
+rules:
+  - when: { agent: parent, turn: 1 }
+    call: [{ tool: ask_human, args: { question: "What should I know?" } }]
+  - when: { agent: parent, turn: 2 }
+    call: [{ tool: spawn_agent, args: { agent: child, goal: Find the door., share: briefing } }]
+  - when: { agent: child, turn: 1 }
+    call: [{ tool: look, args: {} }]
+  - say: done
+tools: { look: { say: a door }, hang: { hang: true } }
+"#;
+    let stage = Stage::new(script);
+    let text = TREE.replace("[spawn_agent, hang, look]", "[spawn_agent, ask_human, hang, look]");
+    let tree = stage.home().start(TreeFile::parse("tree.yaml", &text).unwrap().definition).await.unwrap();
+    let question = settled(&tree).await.questions[0].question;
+    let envelope = Envelope { category: Category::Context, ..Envelope::default() };
+    let fact = Send { envelope, ..Send::plain("parent".parse().unwrap(), Body::text("The house is red.")) };
+    tree.request(Actor::PERSON, fact).await.unwrap();
+    tree.answer(question, "that").await.unwrap();
+    settled(&tree).await;
+    let read: Vec<Vec<String>> = attempts_of(&stage, "child")
+        .iter()
+        .map(|attempt| attempt.packet.messages.iter().map(|message| message.text().into_owned()).collect())
+        .collect();
+    let [first, second] = read.as_slice() else { panic!("{read:?}") };
+    let tasks = first.iter().filter(|text| text.contains("Your task:")).count();
+    assert_eq!(
+        (tasks, first.last().map(String::as_str)),
+        (1, Some("Your task: Find the door.")),
+        "{first:?}"
+    );
+    insta::assert_snapshot!(first[1..].join("\n---\n"), @"
+    [background: what parent knows]
+    You delegate.
+
+    Its task: Delegate.
+    ---
+    [background: what parent knows]
+    The house is red.
+    ---
+    Your task: Find the door.
+    ");
+    assert!(first[0].starts_with("You look around.") && !first[0].contains("door"), "{first:?}");
+    assert_eq!(second[..first.len()], first[..], "the next packet begins with the same texts");
 }
 
 /// A process that a tool starts; it is killed with its call.
@@ -170,7 +221,7 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     });
     let mut ends = tree.watch(Watch { kind: Some("agent_ended".to_owned()), ..Watch::default() });
     tree.request(
-        By::Agent(parent.clone()),
+        Actor::Agent(parent.clone()),
         serde_json::from_value::<spinney_kernel::rules::Request>(spawn).unwrap(),
     )
     .await

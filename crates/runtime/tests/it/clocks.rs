@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use spinney::tree::{ApplyError, RecordedEvent, RequestError};
+use spinney::bus::RecordedEvent;
+use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Shutdown, Tree};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{ClockKind, Event, Exit, ExitKind};
@@ -12,7 +13,7 @@ use spinney_kernel::words::{AgentId, CallId, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, recorded, settled};
 
-const MINUTE_MS: u64 = 60_000;
+pub(crate) const MINUTE_MS: u64 = 60_000;
 
 /// Asks a person and repeats the answer.
 const ASKS: &str = r#"
@@ -42,20 +43,20 @@ rules:
   - say: "{{ last }}"
 "#;
 
-fn id(agent: &str) -> AgentId {
+pub(crate) fn id(agent: &str) -> AgentId {
     agent.parse().unwrap()
 }
 
-fn more_time(agent: &str, add_ms: u64) -> Raise {
+pub(crate) fn more_time(agent: &str, add_ms: u64) -> Raise {
     Raise { agent: id(agent), add: Amounts::ZERO, add_ms }
 }
 
-async fn pass(ms: u64) {
+pub(crate) async fn pass(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
 /// How long an agent lived, and how it ended.
-fn life(recorded: &[RecordedEvent], agent: &str) -> (u64, Exit) {
+pub(crate) fn life(recorded: &[RecordedEvent], agent: &str) -> (u64, Exit) {
     let born = recorded
         .iter()
         .find(|recorded| matches!(&recorded.event, Event::AgentSpawned(born) if born.agent == id(agent)));
@@ -69,13 +70,13 @@ fn life(recorded: &[RecordedEvent], agent: &str) -> (u64, Exit) {
     (ended.0 - born.unwrap().at.0, exit)
 }
 
-fn message(exit: &Exit) -> (&str, &str) {
+pub(crate) fn message(exit: &Exit) -> (&str, &str) {
     let Exit::Failed { error } = exit else { panic!("{exit:?}") };
-    (&error.code, &error.message)
+    (error.code.as_str(), &error.message)
 }
 
 /// Each start and stop of a clock: what is left, and whether it runs afterwards.
-fn turns_of(recorded: &[RecordedEvent], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
+pub(crate) fn turns_of(recorded: &[RecordedEvent], whose: &str, which: ClockKind) -> Vec<(u64, bool)> {
     let set = |recorded: &RecordedEvent| match &recorded.event {
         Event::ClockSet { agent, clock, left_ms, alarm, .. } if *agent == id(whose) && *clock == which => {
             if let Some(alarm) = alarm {
@@ -264,24 +265,6 @@ async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
     assert_eq!(minutes, [(10, true), (8, true), (6, true), (4, true)]);
     let at = |seq: Seq| recorded[seq.0 as usize - 1].at;
     assert_eq!(recorded.last().unwrap().at.0 - at(resumed).0, 4 * MINUTE_MS);
-}
-
-/// Kill and resume: the timeout of a working tree continues, that of a tree that waited for a person does not.
-#[tokio::test(start_paused = true)]
-async fn a_crash_stops_no_timeout_of_a_tree_that_worked() {
-    for (script, state) in [(HANGS, "failed"), (ASKS, "completed")] {
-        let stage = Stage::new(script);
-        let home = stage.home();
-        let tree = stage.start(&home, "root turns=5 timeout=300s / child later turns=5").await;
-        pass(1_000).await;
-        home.shutdown(Shutdown::Kill).await;
-        pass(60 * MINUTE_MS).await;
-        let home = stage.home();
-        let tree = home.resume(tree.id()).await.unwrap();
-        // If its time was up meanwhile, it ends before anybody can answer.
-        let _ = tree.answer(CallId(2), "red").await;
-        assert_eq!(tree.ended().await.state.word(), state);
-    }
 }
 
 /// Adds time to a working agent, to a waiting tree, and to one that no process runs.

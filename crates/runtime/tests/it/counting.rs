@@ -10,7 +10,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
-use spinney_kernel::words::{By, Running, TokenCount};
+use spinney_kernel::words::{Actor, Running, TokenCount};
 use spinney_testkit::{Play, Stage, definition, recorded};
 
 /// The goal of an agent that receives messages meanwhile.
@@ -56,7 +56,7 @@ impl Model for Counter {
         });
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output: 1, ..Usage::default() });
         let text = format!("{} says {turn}", attempt.origin.role);
-        let answer = ModelAnswer { asks: asks.collect(), used, ..ModelAnswer::said(text) };
+        let answer = ModelAnswer::said(text).with_asks(asks.collect()).with_used(used);
         let slowly = &*attempt.origin.goal == SLOWLY;
         Box::pin(async move {
             if slowly {
@@ -175,7 +175,7 @@ async fn every_message_is_counted_on_its_way_in() {
     tree.redirect(redirect).await.unwrap();
     tree.send("root".parse().unwrap(), "A letter.").await.unwrap();
     let spawn = Spawn { goal: "Look.".to_owned(), ..Play::spawn("root", "helper") };
-    tree.request(By::Person, Request::Spawn(spawn)).await.unwrap();
+    tree.request(Actor::PERSON, Request::Spawn(spawn)).await.unwrap();
     tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
     let count = |event: &Event| {
         if let Event::AgentRedirected { tokens, .. } = event {

@@ -189,7 +189,7 @@ async fn an_answer_that_was_held_back_is_asked_for_elsewhere() {
             let fallback =
                 Script::parse("provider.yaml", "rules: [{ say: from the fallback }]").unwrap().model();
             let used = Used::Tokens(Usage { input: 10, output: 3, ..Usage::default() });
-            let answer = ModelAnswer { used, stop, ..ModelAnswer::said("I cannot") };
+            let answer = ModelAnswer::said("I cannot").with_used(used).with_stop(stop);
             let primary = FunctionModel::new(move |_| std::future::ready(Ok(answer.clone())));
             drivers.with_model(name("m"), Arc::new(primary)).with_model(name("cheap"), Arc::new(fallback))
         });

@@ -11,9 +11,9 @@ use spinney::FunctionTool;
 use spinney::function_tool::{Answered, ToolRequest, Untyped};
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Origin};
-use spinney_kernel::definition::{OnLost, OutputLimits, Refusal, ToolSpec as Spec};
+use spinney_kernel::definition::{OnLost, Refusal, ToolSpec as Spec};
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
-use spinney_kernel::words::{Durability, Enclosure, TreeId, limit};
+use spinney_kernel::words::{CallId, Enclosure, TreeId, limit};
 use spinney_testkit::{Stage, definition, settled};
 
 /// Books a seat on a train.
@@ -77,13 +77,11 @@ fn attempt(args: &str) -> ToolAttempt {
     let path = ["root".parse().unwrap(), "a".parse().unwrap()].into();
     let (tree, role) = (TreeId::new([7; 16]), "lead".parse().unwrap());
     let origin = Arc::new(Origin { tree, path, role, goal: "Travel.".into() });
-    let (tool, outputs) = ("book".parse().unwrap(), OutputLimits::default());
-    let (args, key, durability) = (args.to_owned(), "k".to_owned(), Durability::Normal);
-    ToolAttempt { origin, tool, args, attempt: 1, key, outputs, durability }
+    ToolAttempt::new(origin, CallId(1), "k".to_owned(), "book".parse().unwrap(), args.to_owned())
 }
 
 fn answered(text: &str, is_error: bool) -> ToolAnswer {
-    ToolAnswer { text: text.to_owned(), is_error, parts: Vec::new(), used: Used::NOTHING }
+    if is_error { ToolAnswer::failed(text) } else { ToolAnswer::said(text) }
 }
 
 async fn result(tool: &FunctionTool, args: &str) -> String {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use spinney::Shutdown;
 use spinney::tree::TreeStatus;
+use spinney_journal::pages;
 use spinney_kernel::budget::{Ceilings, Resource};
-use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::rules::request::{Answer, Cancel, Pause, Raise, Redirect, Send, Unpause};
-use spinney_kernel::words::{Body, By, CallId, Running};
+use spinney_kernel::record::{Event, Exit, Failure, FailureCode};
+use spinney_kernel::rules::request::{Answer, Cancel, Fail, Pause, Raise, Redirect, Request, Send, Unpause};
+use spinney_kernel::words::{Actor, Body, CallId, Running, Seq};
 use spinney_kernel::world::{TreeState, World};
 use spinney_store::MemoryJournal;
 use spinney_testkit::{Stage, recorded, settled};
@@ -94,7 +96,7 @@ async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
     assert_eq!(look.state, TreeState::Halted, "{:?}", look.agents);
     let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 2);
     let raise = Raise { agent: "pipeline".parse().unwrap(), add, add_ms: 0 };
-    tree.request(By::Person, raise).await.unwrap();
+    tree.request(Actor::PERSON, raise).await.unwrap();
     let TreeStatus { state, .. } = tree.ended().await;
     assert_eq!(state, TreeState::Ended(spinney_kernel::record::ExitKind::Completed));
     let played = Played::of(&tree, stage).await;
@@ -119,7 +121,7 @@ pipeline:
     let tree = stage.home().start(definition(pipeline)).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     let cancel = Cancel { agent: "pipeline".parse().unwrap(), reason: "enough".to_owned() };
-    tree.request(By::Person, cancel).await.unwrap();
+    tree.request(Actor::PERSON, cancel).await.unwrap();
     tree.ended().await;
     let played = Played::of(&tree, stage).await;
     assert_eq!(played.agents(), ["pipeline", "a", "b", "c"]);
@@ -127,7 +129,102 @@ pipeline:
     assert_eq!(played.value("a"), json!("fine"));
 }
 
-/// S4, S15: pausing the graph lets running steps end and starts nothing, at any depth.
+/// Everything that began in the graphs of a tree and has not ended.
+fn left_open(events: &[Event]) -> Vec<String> {
+    let mut open = Vec::new();
+    for event in events {
+        match event {
+            Event::NodeStarted(start) => open.push((start.graph.clone(), start.frame, start.name.clone())),
+            Event::NodeEnded { graph, frame, .. } => {
+                let place = open.iter().position(|(of, ix, _)| (of, ix) == (graph, frame));
+                open.remove(place.unwrap());
+            }
+            _ => {}
+        }
+    }
+    open.into_iter().map(|(_, _, name)| name).collect()
+}
+
+/// Every step and group that began ends, the inner ones first, also if the root is cancelled, fails or times out while
+/// they run or wait for a person, in this process or while none runs the tree.
+#[tokio::test(start_paused = true)]
+async fn every_step_and_group_that_began_ends_when_its_graph_is_stopped() {
+    let script =
+        "rules:\n  - { when: { goal_contains: slow }, think_ms: 60000, say: late }\n  - { say: fine }\n";
+    let steps = r"
+pipeline:
+  steps:
+    - { id: a, agent_id: worker, task_description: quick, undo: Take it back. }
+    - parallel:
+        - { id: b, agent_id: worker, task_description: slow }
+        - { sequence: [{ id: c, agent_id: worker, task_description: slow }], id: inner, budget: { steps: 5 } }
+      id: both
+";
+    let asks = "pipeline:\n  steps:\n    - { sequence: [{ ask: 'Well?', id: ask }], id: around }\n";
+    let undoes = r"
+pipeline:
+  steps:
+    - { id: a, agent_id: worker, task_description: quick, undo: slow }
+    - { id: b, agent_id: worker, task_description: quick, output_schema: { type: integer }, retry: 0 }
+";
+    let root = || "pipeline".parse().unwrap();
+    let cancel = || Request::Cancel(Cancel { agent: root(), reason: "enough".to_owned() });
+    let error = || Failure { code: FailureCode::of("made_up"), message: "enough".to_owned() };
+    let fail = || Request::Fail(Fail { agent: root(), error: error(), partial: None });
+    for (pipeline, running) in [
+        (steps, vec!["b cancelled", "c cancelled", "inner cancelled", "both cancelled"]),
+        (asks, vec!["ask cancelled", "around cancelled"]),
+        (undoes, vec!["a cancelled"]),
+    ] {
+        for stop in ["cancel", "fail", "timeout", "cancel while no process runs it"] {
+            let stage = Stage::new(script);
+            let home = stage.home();
+            let mut plan = definition(pipeline);
+            plan.budget.timeout_ms = (stop == "timeout").then_some(5_000);
+            plan.budget.timeout_wall = true;
+            let tree = home.start(plan).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            match stop {
+                "cancel" => drop(tree.request(Actor::PERSON, cancel()).await.unwrap()),
+                "fail" => drop(tree.request(Actor::PERSON, fail()).await.unwrap()),
+                "timeout" => {}
+                _ => {
+                    home.shutdown(Shutdown::Kill).await;
+                    drop(stage.home().apply(tree.id(), cancel()).await.unwrap());
+                }
+            }
+            tree.ended().await;
+            let pages = pages(stage.journal().as_ref(), tree.id(), Seq(0)).blocking();
+            let batches = pages.flat_map(Result::unwrap).map(|entry| entry.batch);
+            let events: Vec<Event> = batches.flat_map(|batch| batch.events).collect();
+            let played = Played { events, stage, took_ms: 0 };
+            assert_eq!(left_open(&played.events), [""; 0], "{stop}: {pipeline}");
+            assert!(matches!(played.events.last(), Some(Event::AgentEnded { .. })), "{stop}: {pipeline}");
+            let mut ends = played.ends();
+            let top = ends.pop().unwrap();
+            assert!(top.ends_with(" cancelled") || pipeline == undoes, "{stop}: {top}");
+            let ended: Vec<&str> = ends.iter().map(String::as_str).collect();
+            assert!(running.iter().all(|end| ended.contains(end) || *end == top), "{stop}: {ended:?} {top}");
+        }
+    }
+}
+
+/// The same for a graph that an agent asked for, when that agent is cancelled.
+#[tokio::test(start_paused = true)]
+async fn the_steps_of_a_graph_below_an_agent_end_with_it() {
+    let (script, definition) =
+        lead(&json!({ "steps": [{ "id": "slow", "agent_id": "worker", "task_description": "Slow" }] }));
+    let stage = Stage::new(&script.replace("  - { say: '{{ goal }} done' }", "  - { hang: true }"));
+    let tree = stage.home().start(definition).await.unwrap();
+    stage.model().until_out(1).await;
+    tree.cancel("lead".parse().unwrap(), "enough").await.unwrap();
+    tree.ended().await;
+    let played = Played::of(&tree, stage).await;
+    assert_eq!(left_open(&played.events), [""; 0]);
+    assert_eq!(played.ends().first().map(String::as_str), Some("slow cancelled"));
+}
+
+/// P21 (a graph): pausing it lets running steps end and starts nothing, at any depth.
 #[tokio::test(start_paused = true)]
 async fn a_paused_graph_starts_nothing_until_it_continues() {
     let pipeline = r"
@@ -141,15 +238,15 @@ pipeline:
     let stage = Stage::new("rules:\n  - { think_ms: 1000, say: done }\n");
     let tree = stage.home().start(definition(pipeline)).await.unwrap();
     let pipeline = || "pipeline".parse().unwrap();
-    tree.request(By::Person, Pause { agent: pipeline() }).await.unwrap();
+    tree.request(Actor::PERSON, Pause { agent: pipeline() }).await.unwrap();
     assert_eq!(settled(&tree).await.state, TreeState::Paused);
     assert_eq!(stage.model().attempts().len(), 1, "only the running step ended");
-    tree.request(By::Person, Unpause { agent: pipeline(), until_resumed: false }).await.unwrap();
+    tree.request(Actor::PERSON, Unpause { agent: pipeline(), until_resumed: false }).await.unwrap();
     tree.ended().await;
     assert_eq!(stage.model().attempts().len(), 2);
 }
 
-/// S6, S21: a person decides in the middle of a graph.
+/// O13 (one question of a graph): a person decides in the middle of it, and the answer is a value that steps read.
 #[tokio::test(start_paused = true)]
 async fn a_person_is_asked_and_the_answer_is_a_value() {
     let pipeline = r"
@@ -165,7 +262,9 @@ pipeline:
         assert_eq!(settled(&tree).await.state, TreeState::Waiting);
         let question = recorded_questions(&tree).await;
         assert_eq!(question.1, "Ship a draft?");
-        tree.request(By::Person, Answer { question: question.0, answer: Body::text(answer) }).await.unwrap();
+        tree.request(Actor::PERSON, Answer { question: question.0, answer: Body::text(answer) })
+            .await
+            .unwrap();
         tree.ended().await;
         let played = Played::of(&tree, stage).await;
         assert_eq!(played.ends()[2], end);
@@ -231,14 +330,14 @@ pipeline:
     for agent in ["pipeline", "group"] {
         let message = Send::plain(agent.parse().unwrap(), Body::text("hello"));
         for error in [
-            tree.request(By::Person, message).await.unwrap_err().to_string(),
-            tree.request(By::Person, redirect(agent)).await.unwrap_err().to_string(),
+            tree.request(Actor::PERSON, message).await.unwrap_err().to_string(),
+            tree.request(Actor::PERSON, redirect(agent)).await.unwrap_err().to_string(),
         ] {
             let wanted = "only stands for steps: name the agent of a step that runs";
             assert!(error.contains(&format!("`{agent}` {wanted}")), "{error}");
         }
     }
-    tree.request(By::Person, redirect("a")).await.unwrap();
+    tree.request(Actor::PERSON, redirect("a")).await.unwrap();
     tree.ended().await;
     assert_eq!(Played::of(&tree, stage).await.code(), "completed");
 }
@@ -273,7 +372,7 @@ fn told(played: &Played) -> String {
     last.packet.messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// O11, S16
+/// O11
 #[tokio::test(start_paused = true)]
 async fn o11_an_agent_runs_a_pipeline_below_itself_and_reads_its_result() {
     let (script, definition) = lead(&json!({ "steps": [

@@ -5,7 +5,7 @@ use serde_json::Value;
 use spinney::tree_file::TreeFile;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::record::{Event, Exit, NodeEnd};
-use spinney_kernel::words::{Body, By};
+use spinney_kernel::words::{Actor, Body};
 use spinney_testkit::{Stage, recorded};
 
 const TREE: &str = r"
@@ -52,7 +52,7 @@ impl Played {
     /// What a tree did that has ended.
     pub(crate) async fn of(tree: &spinney::Tree, stage: Stage) -> Self {
         let recorded = recorded(tree).await;
-        let at = |of: Option<&spinney::tree::RecordedEvent>| of.map_or(0, |recorded| recorded.at.0);
+        let at = |of: Option<&spinney::bus::RecordedEvent>| of.map_or(0, |recorded| recorded.at.0);
         let took_ms = at(recorded.last()) - at(recorded.first());
         Self { events: recorded.into_iter().map(|recorded| recorded.event).collect(), stage, took_ms }
     }
@@ -78,7 +78,7 @@ impl Played {
 
     pub(crate) fn code(&self) -> String {
         match self.exit().0 {
-            Exit::Failed { error } => error.code,
+            Exit::Failed { error } => error.code.to_string(),
             exit => exit.word().to_owned(),
         }
     }
@@ -305,7 +305,7 @@ pipeline:
     assert!(!played.agents().contains(&"next".to_owned()));
 }
 
-/// O10
+/// O10, S21
 #[tokio::test(start_paused = true)]
 async fn o10_what_succeeded_is_undone_in_reverse_order_once_each() {
     let played = play(
@@ -355,7 +355,7 @@ async fn o12_a_step_that_a_person_cancels_is_no_success() {
     let tree = home.start(definition(pipeline)).await.unwrap();
     let cancel =
         spinney_kernel::rules::request::Cancel { agent: "a".parse().unwrap(), reason: "enough".to_owned() };
-    tree.request(By::Person, cancel).await.unwrap();
+    tree.request(Actor::PERSON, cancel).await.unwrap();
     tree.ended().await;
     let played = Played::of(&tree, stage).await;
     assert_eq!(played.ends(), ["a failed", "pipeline failed"]);
@@ -433,7 +433,7 @@ pipeline:
     assert_eq!(ends[ends.len() - 2..], ["race succeeded", "pipeline succeeded"], "losers are joined first");
 }
 
-/// O8: condition and choice
+/// O8, S6: condition and choice
 #[tokio::test(start_paused = true)]
 async fn o8_conditions_and_choices_follow_a_value() {
     let pipeline = r"
@@ -460,7 +460,7 @@ pipeline:
     }
 }
 
-/// O8: critic loop
+/// O8, S15: critic loop
 #[tokio::test(start_paused = true)]
 async fn o8_a_loop_runs_until_its_condition_holds_or_its_rounds_are_over() {
     let pipeline = r"
@@ -491,7 +491,7 @@ rules:
     assert_eq!((played.code().as_str(), played.value("text")), ("completed", Value::from("Draft 2.")));
 }
 
-/// O23
+/// O23 (votes), S16
 #[tokio::test(start_paused = true)]
 async fn o23_votes_are_counted_by_the_declared_rule() {
     let pipeline = |rule: &str| {
@@ -545,7 +545,7 @@ pipeline:
     }
 }
 
-/// O23: one step votes several times.
+/// O23 (votes): one step votes several times.
 #[tokio::test(start_paused = true)]
 async fn one_step_can_vote_several_times_by_one_key_of_its_answer() {
     let played = play(
@@ -677,4 +677,20 @@ rules:
     let packet = played.packet("next");
     let tag = format!(r#"<input name="talk" part="1/2" cut="true" bytes="{}">"a sentence "#, talk.len());
     assert!(packet.contains(&tag), "{}", &packet[..400]);
+}
+
+/// An answer of two texts is the value once: it was written with its first text twice.
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_answer_was_cut_and_continued_has_its_two_texts_once() {
+    let script = "rules: [{ when: { turn: 1 }, say: one two three four five six seven eight nine ten }, { say: ' and the rest' }]";
+    let mut tree = definition(
+        "pipeline: { steps: [{ id: a, agent_id: worker, task_description: Count., output_to: a }] }",
+    );
+    tree.roles[0].turns.as_mut().unwrap().output_cap = Some(4);
+    let played = play_tree(script, tree).await;
+    let written = played.events.iter().find_map(|event| match event {
+        Event::ValueWritten { name, value, .. } if name.as_str() == "a" => Some(value.text.clone()),
+        _ => None,
+    });
+    assert_eq!(written.as_deref(), Some("\"one two three fo and the rest\""));
 }

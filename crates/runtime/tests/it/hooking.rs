@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use spinney::function_tool::Untyped;
 use spinney::hooks::{Calling, Returned, Target, TreeHooks};
 use spinney::tree::verify;
-use spinney::{Drivers, FunctionTool, Home, Shutdown};
+use spinney::{FunctionTool, Home, Shutdown};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Definition, Tags};
-use spinney_kernel::record::{Event, Exit, ExitKind, Failure, Outcome};
+use spinney_kernel::record::{Event, Exit, ExitKind, Failure, FailureCode, Outcome};
 use spinney_kernel::rules::request::Redirect;
 use spinney_kernel::words::{Fault, Running};
 use spinney_kernel::world::TreeState;
@@ -88,7 +88,7 @@ tools:
 
 /// A home whose calls pass through these hooks.
 fn home(stage: &Stage, hooks: &Arc<Spy>) -> Home {
-    stage.home_with(|drivers: Drivers| drivers.with_hooks(Arc::<Spy>::clone(hooks)))
+    stage.home().with_hooks(Arc::<Spy>::clone(hooks))
 }
 
 fn tagged(fixture: &str) -> Definition {
@@ -209,7 +209,7 @@ async fn a_model_that_a_hook_refuses_is_not_called_and_its_agent_fails_with_why(
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     let look = settled(&tree).await;
     let error = Failure {
-        code: "model_stopped".to_owned(),
+        code: FailureCode::of("model_stopped"),
         message: "the model call failed: refused by a hook: no models today".to_owned(),
     };
     assert_eq!(look.end.unwrap().exit, Exit::Failed { error });
@@ -373,7 +373,7 @@ async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
         let door =
             Arc::new(Door { entered, open: Mutex::new(opened), at, verdict: Err("too late".to_owned()) });
         let stage = Stage::new(SCRIPT);
-        let home = stage.home_with(|drivers| drivers.with_hooks(door));
+        let home = stage.home().with_hooks(door);
         let tree = stage.start(&home, "root $9.00 turns=5").await;
         assert_eq!(enters.recv().await, Some(at));
         assert!(!tree.look().await.unwrap().agents[0].held.is_zero());
@@ -394,7 +394,7 @@ async fn a_late_verdict_on_a_stopped_call_still_fails_its_agent() {
     let verdict = Err("too dear".to_owned());
     let door = Arc::new(Door { entered, open: Mutex::new(opened), at: "charge", verdict });
     let stage = Stage::new(SCRIPT);
-    let home = stage.home_with(|drivers| drivers.with_hooks(door));
+    let home = stage.home().with_hooks(door);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     assert_eq!(enters.recv().await, Some("charge"));
     let redirect = Redirect {

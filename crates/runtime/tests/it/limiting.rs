@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use spinney::clock::{Clock as _, SystemClock};
-use spinney::{Drivers, FunctionModel, Home, Shutdown, Tree};
+use spinney::{Drivers, FunctionModel, Home, Shutdown, StartOptions, Tree};
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::definition::{Allow, Definition, RateLimit};
 use spinney_kernel::port::model::{Missed, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ExitKind, HeldBy, ToolAsk, Why};
-use spinney_kernel::words::{AgentId, Fault, FaultKind, ModelName, Time, TreeId};
+use spinney_kernel::words::{AgentId, Fault, FaultKind, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded, settled};
 use tokio::time::sleep;
@@ -21,10 +21,7 @@ fn name(text: &str) -> ModelName {
 }
 
 fn said(text: &str) -> ModelAnswer {
-    ModelAnswer {
-        used: Used::Tokens(Usage { input: 10, output: 5, ..Usage::default() }),
-        ..ModelAnswer::said(text)
-    }
+    ModelAnswer::said(text).with_used(Used::Tokens(Usage { input: 10, output: 5, ..Usage::default() }))
 }
 
 fn per_min(requests: u64) -> RateLimit {
@@ -102,7 +99,7 @@ async fn spent(tree: &Tree, resource: Resource) -> u64 {
 
 async fn held_back(tree: &Tree) -> Vec<(Time, HeldBy, Time)> {
     let events = recorded(tree).await;
-    let held = |recorded: &spinney::tree::RecordedEvent| match recorded.event {
+    let held = |recorded: &spinney::bus::RecordedEvent| match recorded.event {
         Event::CallHeldBack { by, until, .. } => Some((recorded.at, by, until)),
         _ => None,
     };
@@ -210,42 +207,99 @@ async fn a_provider_that_stays_down_fails_the_call_in_the_end() {
     assert!(start.elapsed() < Duration::from_secs(40 * 60), "{:?}", start.elapsed());
 }
 
-/// S25, O21: rates of a role, a tree and a model hold in every minute; the journal names which one held a call back,
-/// and what a call had held returns.
-#[tokio::test(start_paused = true)]
-async fn s25_o21_rates_of_roles_trees_and_models_hold_and_are_named() {
-    type Change = fn(&mut Definition);
-    let cases: [(Change, HeldBy); 3] = [
-        (|tree| tree.roles.get_mut("worker").unwrap().rate = per_min(2), HeldBy::RoleRate),
-        (|tree| tree.limits.rate = per_min(3), HeldBy::TreeRate),
-        (|tree| tree.models.get_mut("m").unwrap().rate = per_min(3), HeldBy::ModelRate),
-    ];
-    for (change, expected) in cases {
-        let spawns: Vec<String> = (0..6)
-            .map(|number| format!("{{ tool: spawn_agent, args: {{ agent: worker, goal: Part {number}. }} }}"))
-            .collect();
-        let script = format!(
-            "rules: [{{ when: {{ agent: root, turn: 1 }}, call: [{}] }}, {{ say: done }}]",
-            spawns.join(", ")
-        );
-        let stage = Stage::new(&script);
-        let home = stage.home();
-        let mut definition = definition("root $9.00 turns=5 / worker later turns=5");
-        change(&mut definition);
-        let tree = home.start(definition).await.unwrap();
-        assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
-        let events = recorded(&tree).await;
-        let held = held_back(&tree).await;
-        assert!(!held.is_empty() && held.iter().all(|(_, by, _)| *by == expected), "{expected:?}: {held:?}");
-        assert_eq!(spent(&tree, Resource::Retries).await, 0);
-        let waits = |recorded: &&spinney::tree::RecordedEvent| {
-            matches!(recorded.event, Event::CallWaiting { why: Why::Rate, .. })
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A call that reached the model. Each uses a thousand tokens.
+#[derive(Debug)]
+struct SentCall {
+    tree: TreeId,
+    role: RoleName,
+    at: Duration,
+}
+
+/// The most calls in any minute of those that share one limit.
+fn most_in_a_minute<K: Ord>(calls: &[SentCall], limit_of: impl Fn(&SentCall) -> Option<K>) -> usize {
+    let mut times: BTreeMap<K, Vec<Duration>> = BTreeMap::new();
+    for call in calls {
+        if let Some(limit) = limit_of(call) {
+            times.entry(limit).or_default().push(call.at);
+        }
+    }
+    let within = |times: &[Duration], start: Duration| {
+        times.iter().filter(|time| (start..start + MINUTE).contains(time)).count()
+    };
+    times.values().flat_map(|times| times.iter().map(|start| within(times, *start))).max().unwrap_or_default()
+}
+
+/// A root that spawns six workers at once.
+fn spawning_model(start: Start, calls: &Arc<Mutex<Vec<SentCall>>>) -> FunctionModel {
+    let calls = Arc::clone(calls);
+    FunctionModel::new(move |attempt: Arc<ModelAttempt>| {
+        let (tree, role) = (attempt.origin.tree, attempt.origin.role.clone());
+        let spawns = role.as_str() == "root" && attempt.turn == 1;
+        assert_eq!(attempt.attempt, 1, "a call that is held back was not sent");
+        calls.lock().unwrap().push(SentCall { tree, role, at: start.elapsed() });
+        let spawn = |part: usize| {
+            let args = format!(r#"{{"agent":"worker","goal":"Part {part}."}}"#);
+            ToolAsk::new(part.to_string(), "spawn_agent", args)
         };
-        assert!(events.iter().filter(waits).count() >= held.len());
-        // Every attempt that was made is the first of its call.
-        let first = |attempt: &Arc<ModelAttempt>| attempt.attempt == 1;
-        assert!(stage.model().attempts().iter().all(first));
-        assert_eq!(stage.model().attempts().len(), 8);
+        let asks = if spawns { (0..6).map(spawn).collect() } else { Vec::new() };
+        async move {
+            sleep(Duration::from_millis(50)).await;
+            let used = Used::Tokens(Usage { input: 600, output: 400, ..Usage::default() });
+            Ok(ModelAnswer::said("done").with_asks(asks).with_used(used))
+        }
+    })
+}
+
+/// S25, O21 (rates): two trees run at once. No minute has more calls or tokens than the rate of a role, a tree or a model
+/// allows: each tree has its own rates for roles and itself, and both share that of the model. The journal names
+/// which one held a call back, and a call that waits for it holds no budget and uses no retry.
+#[tokio::test(start_paused = true)]
+async fn s25_o21_rates_of_roles_trees_and_models_hold_in_every_minute_and_are_named() {
+    let tokens = RateLimit { tokens_per_min: Some(3_000), ..RateLimit::NONE };
+    for (rate, is_used_up) in [(per_min(3), true), (tokens, false)] {
+        for expected in [HeldBy::RoleRate, HeldBy::TreeRate, HeldBy::ModelRate] {
+            let (stage, start, calls) = (Stage::new("rules: [{ say: x }]"), Start::now(), Arc::default());
+            let home = home(&stage, &[("m", spawning_model(start, &calls))]);
+            let mut definition = definition("root $9.00 turns=5 / worker later turns=5");
+            match expected {
+                HeldBy::RoleRate => definition.roles.get_mut("worker").unwrap().rate = rate,
+                HeldBy::TreeRate => definition.limits.rate = rate,
+                _ => definition.models.get_mut("m").unwrap().rate = rate,
+            }
+            let trees =
+                [home.start(definition.clone()).await.unwrap(), home.start(definition).await.unwrap()];
+            sleep(MINUTE / 2).await;
+            for tree in &trees {
+                let look = tree.look().await.unwrap();
+                assert!(
+                    look.end.is_none() && look.agents.iter().all(|agent| agent.held.is_zero()),
+                    "{look:?}"
+                );
+            }
+            for tree in &trees {
+                assert_eq!(settled(tree).await.state, TreeState::Ended(ExitKind::Completed));
+                let held = held_back(tree).await;
+                assert!(held.iter().all(|(_, by, _)| *by == expected) && held.len() >= 3, "{held:?}");
+                assert_eq!(spent(tree, Resource::Retries).await, 0);
+                let waits = |recorded: &spinney::bus::RecordedEvent| {
+                    matches!(recorded.event, Event::CallWaiting { why: Why::Rate, .. })
+                };
+                assert!(recorded(tree).await.iter().filter(|recorded| waits(recorded)).count() >= held.len());
+            }
+            let calls = calls.lock().unwrap();
+            assert_eq!(calls.len(), 16, "two turns of each root and one of each worker");
+            let most = most_in_a_minute(&calls, |call| match expected {
+                HeldBy::RoleRate => (call.role.as_str() == "worker").then_some(Some(call.tree)),
+                HeldBy::TreeRate => Some(Some(call.tree)),
+                _ => Some(None),
+            });
+            assert!(most <= 3 && (most == 3 || !is_used_up), "{most} by {expected:?}: {calls:?}");
+            let of_both = most_in_a_minute(&calls, |_| Some(()));
+            let is_per_tree = expected != HeldBy::ModelRate;
+            assert!((of_both > 3) == is_per_tree || !is_used_up, "{of_both} by {expected:?}: {calls:?}");
+        }
     }
 }
 
@@ -308,7 +362,7 @@ async fn a_hundred_trees_share_one_rate_limit_fairly() {
         };
         async move {
             sleep(Duration::from_millis(50)).await;
-            Ok(ModelAnswer { asks, ..said("") })
+            Ok(said("").with_asks(asks))
         }
     });
     let home = home(&stage, &[("m", model)]);
@@ -324,15 +378,14 @@ async fn a_hundred_trees_share_one_rate_limit_fairly() {
         if number % 3 == 0 {
             wide.lock().unwrap().insert(id);
         }
-        home.start_as(id, definition.clone()).await.unwrap();
+        home.start_with(definition.clone(), StartOptions::default().with_id(id)).await.unwrap();
     }
     sleep(Duration::from_secs(60 * MINUTES)).await;
     home.shutdown(Shutdown::Kill).await;
     let calls = calls.lock().unwrap();
-    let minute = Duration::from_secs(60);
     let times: Vec<Duration> = calls.iter().map(|(_, time)| *time).collect();
     let within = |start: &Duration| {
-        times.partition_point(|time| *time < *start + minute) - times.partition_point(|time| time < start)
+        times.partition_point(|time| *time < *start + MINUTE) - times.partition_point(|time| time < start)
     };
     assert!(times.is_sorted());
     assert!(times.iter().map(within).max().unwrap() <= 60);
@@ -370,7 +423,7 @@ async fn a_provider_that_limits_fails_and_comes_back_costs_each_tree_one_retry()
                     if attempt.turn == 1 {
                         sleep(Duration::from_millis(60_000 - now_ms)).await;
                     }
-                    return Ok(ModelAnswer { asks, ..said("done") });
+                    return Ok(said("done").with_asks(asks));
                 }
             };
             Err(Missed { fault, used: Used::NOTHING })

@@ -1,9 +1,14 @@
 //! The budget handle, trees and the tree file from outside: one module per topic, through the public API only.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod acting;
+mod attempts;
 mod bad_input;
 mod branching;
+mod budget_keys;
 mod caching;
+mod cancelling;
+mod ceilings;
 mod chain;
 mod charging;
 mod checkpoints;
@@ -12,10 +17,12 @@ mod cleaning;
 mod clock;
 mod clock_set_back;
 mod clocks;
+mod clocks_after_a_crash;
 mod closing;
 mod counting;
 mod cut_answers;
 mod deep;
+mod drivers_per_tree;
 mod embedding;
 mod ending;
 mod executor;
@@ -33,6 +40,7 @@ mod hash_chain;
 mod hooking;
 mod interfering_models;
 mod journal_wrapper;
+mod key_files;
 mod leases;
 mod lending;
 mod limiting;
@@ -69,6 +77,7 @@ mod tagging;
 mod tailing;
 mod three_levels;
 mod too_long;
+mod tool_sources;
 mod tree_file;
 mod tree_file_check;
 mod tree_file_errors;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use spinney::Tree;
 use spinney::bus::{Note, Seen, Watch, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
-use spinney_kernel::words::{By, Envelope};
+use spinney_kernel::words::{Actor, Envelope};
 use spinney_testkit::{Stage, settled};
 
 use crate::watching::WAITING;
@@ -21,7 +21,7 @@ async fn serve(tree: Tree) {
     let mut watcher = tree.watch(watch);
     while let Some(Ok(Seen::Event(request))) = watcher.next().await {
         if let Some(note) = reply(&request, "done") {
-            let _ = tree.publish(By::Person, note).await;
+            let _ = tree.publish(Actor::PERSON, note).await;
         }
     }
 }
@@ -33,7 +33,7 @@ async fn publishing_ms(tree: &Tree) -> u64 {
     for _ in 0..5 {
         let start = clock.now_ms();
         for _ in 0..500 {
-            tree.publish(By::Person, note("news")).await.unwrap();
+            tree.publish(Actor::PERSON, note("news")).await.unwrap();
         }
         shortest = shortest.min(clock.now_ms() - start);
     }
@@ -50,14 +50,14 @@ async fn l37_ten_thousand_replies_leave_nothing_and_fifty_thousand_watchers_cost
     settled(&tree).await;
     let server = tokio::spawn(serve(tree.clone()));
     // It watches once it has answered.
-    while tree.call(By::Person, note("right"), Duration::from_millis(50)).await.is_err() {}
+    while tree.call(Actor::PERSON, note("right"), Duration::from_millis(50)).await.is_err() {}
     let before = tree.watchers();
     for round in 0..500 {
         // Each has its own topic, so its reply has one too.
         let asked = (0..20).map(|number| {
             let topic = format!("right.t{round}-{number}");
             let tree = &tree;
-            async move { tree.call(By::Person, note(&topic), Duration::from_secs(30)).await }
+            async move { tree.call(Actor::PERSON, note(&topic), Duration::from_secs(30)).await }
         });
         let replies = futures::future::join_all(asked).await;
         assert!(replies.iter().all(Result::is_ok), "{replies:?}");

@@ -13,7 +13,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
-use spinney_kernel::words::{BlobHash, By};
+use spinney_kernel::words::{Actor, BlobHash};
 use spinney_testkit::{Stage, definition, recorded};
 
 use crate::journal_wrapper::pass_on;
@@ -125,10 +125,11 @@ async fn a_childs_answer_is_counted_for_its_reader() {
     let play = || -> Box<Play> {
         Box::new(|a| {
             if a.origin.role.as_str() == "root" && a.turn == 1 {
-                ModelAnswer {
-                    asks: vec![ask("spawn_agent", "1", r#"{"agent":"helper","goal":"g","model":"cheap"}"#)],
-                    ..say("")
-                }
+                say("").with_asks(vec![ask(
+                    "spawn_agent",
+                    "1",
+                    r#"{"agent":"helper","goal":"g","model":"cheap"}"#,
+                )])
             } else {
                 say(&"x".repeat(4000))
             }
@@ -156,7 +157,7 @@ async fn the_id_and_name_in_a_result_are_counted() {
     let n = name.clone();
     let play: Box<Play> = Box::new(move |a| {
         if a.turn < 3 {
-            ModelAnswer { asks: (0..20).map(|i| ask(&n, &format!("{i:0>60}"), "{}")).collect(), ..say("") }
+            say("").with_asks((0..20).map(|i| ask(&n, &format!("{i:0>60}"), "{}")).collect())
         } else {
             say("done")
         }
@@ -177,10 +178,7 @@ async fn an_answer_within_every_bound_of_the_kernel_does_not_stop_the_tree() {
     let play: Box<Play> = Box::new(move |a| {
         if a.turn == 1 {
             let args = format!("{{\"a\":\"{}\"}}", "x".repeat(250 * 1024));
-            ModelAnswer {
-                asks: (0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect(),
-                ..say("")
-            }
+            say("").with_asks((0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect())
         } else {
             say("done")
         }
@@ -294,7 +292,7 @@ async fn a_call_from_outside_costs_a_turn_agent_no_result() {
         agent: "root".parse().unwrap(),
         effect: HoldFor::Model { model: None, input_tokens: 0, output_cap: None },
     });
-    let r = tree.request(By::Person, hold).await;
+    let r = tree.request(Actor::PERSON, hold).await;
     tree.ended().await;
     let last = stage.model().attempts();
     let seen: Vec<String> = last
@@ -353,7 +351,7 @@ async fn after_its_deadline_no_tool_of_an_agent_starts() {
     let stage = Stage::new("rules: [{ when: { turn: 1 }, call: [{ tool: slow, args: {} }] }, { say: done }]")
         .with_tool("slow", tool);
     let home = stage.home();
-    let tree = stage.start(&home, "root turns=5 timeout=2s").await;
+    let tree = stage.start(&home, "root turns=5 wall=2s").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     home.shutdown(Shutdown::Kill).await;

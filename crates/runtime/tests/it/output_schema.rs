@@ -10,7 +10,7 @@ use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Definition, MismatchKind, OutputSchema, Refusal};
 use spinney_kernel::record::{Event, Exit, ExitKind, Outcome};
 use spinney_kernel::rules::request::{Request, Spawn};
-use spinney_kernel::words::{By, RoleName, limit};
+use spinney_kernel::words::{Actor, RoleName, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
@@ -37,7 +37,7 @@ fn shaped(fixture: &str, role: &str, schema: &str) -> Definition {
 }
 
 /// Why each answer did not match.
-fn mismatches(events: &[spinney::tree::RecordedEvent]) -> Vec<MismatchKind> {
+fn mismatches(events: &[spinney::bus::RecordedEvent]) -> Vec<MismatchKind> {
     let kind = |event: &Event| {
         let Event::CallEnded { outcome: Outcome::Done { mismatch: Some(mismatch), .. }, .. } = event else {
             return None;
@@ -149,7 +149,7 @@ async fn an_invalid_schema_is_refused_or_reported() {
     let schema = OutputSchema::read(r#"{"$ref":"https://example.com/x"}"#).unwrap();
     let frame = Frame { output_schema: Some(Box::new(schema)), ..Frame::default() };
     let spawn = Request::Spawn(Spawn { frame, ..Play::spawn("root", "b") });
-    let refused = tree.request(By::Person, spawn).await.unwrap_err();
+    let refused = tree.request(Actor::PERSON, spawn).await.unwrap_err();
     assert!(matches!(refused, RequestError::Refused(Refusal::BadSchema { .. })), "{refused}");
     let tree = home.start(definition(fixture)).await.unwrap();
     tree.ended().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Collect, Spawn, SpawnReply};
-use spinney_kernel::words::{AgentId, By};
+use spinney_kernel::words::{Actor, AgentId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, settled};
 
@@ -29,7 +29,7 @@ async fn p21_a_paused_child_starts_nothing_and_a_cancelled_one_never_comes_back(
     let spawn = async |id: Option<&str>| {
         let id = id.map(|id| id.parse().unwrap());
         let spawn = Spawn { id, collect: Collect::Detached, ..Play::spawn("root", "child") };
-        match tree.request(By::Person, spawn).await {
+        match tree.request(Actor::PERSON, spawn).await {
             Ok(SpawnReply { agent, .. }) => Ok(agent),
             Err(RequestError::Refused(refusal)) => Err(refusal),
             other => panic!("{other:?}"),

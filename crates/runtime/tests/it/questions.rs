@@ -4,7 +4,8 @@
 use spinney_journal::Blocking;
 use std::time::Duration;
 
-use spinney::tree::{ApplyError, RecordedEvent};
+use spinney::bus::RecordedEvent;
+use spinney::tree::ApplyError;
 use spinney::{Shutdown, Tree};
 use spinney_kernel::context::Message;
 use spinney_kernel::record::{Event, ExitKind};
@@ -139,7 +140,7 @@ async fn an_answer_after_the_timeout_is_refused_when_the_tree_is_not_running() {
     let ApplyError::Refused(refusal) = &refused else { panic!("{refused}") };
     assert_eq!(
         refusal.to_string(),
-        "question #2 timed out 1 minute ago: what it says about a timeout counts, and your answer does not"
+        "question 2 timed out 1 minute ago: what it says about a timeout counts, and your answer does not"
     );
     let (tree, state) = resumed(&stage, &tree).await;
     assert_eq!(state, TreeState::Ended(ExitKind::Completed));

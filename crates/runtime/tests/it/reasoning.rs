@@ -37,12 +37,8 @@ fn thinking(given: &Given, answer: fn(&ModelAttempt) -> Result<ModelAnswer, Miss
             given.lock().unwrap().push((agent, attempt.model.to_string(), back));
             let used = Used::Tokens(Usage { input: 10, output: 40, reasoning: 30, ..Usage::default() });
             let thought = (Some(signature()), "Let me think.".to_owned());
-            answer(&attempt).map(|answer| ModelAnswer {
-                used,
-                continuation: thought.0,
-                reasoning: thought.1,
-                ..answer
-            })
+            answer(&attempt)
+                .map(|answer| answer.with_used(used).with_continuation(thought.0).with_reasoning(thought.1))
         }
     })
 }
@@ -52,7 +48,7 @@ fn with_model(drivers: Drivers, name: &str, model: FunctionModel) -> Drivers {
 }
 
 fn asks(tool: &str, args: &str) -> Result<ModelAnswer, Missed> {
-    Ok(ModelAnswer { asks: vec![ToolAsk::new("1", tool, args)], ..ModelAnswer::said("Wait.") })
+    Ok(ModelAnswer::said("Wait.").with_asks(vec![ToolAsk::new("1", tool, args)]))
 }
 
 fn look_then_answer(attempt: &ModelAttempt) -> Result<ModelAnswer, Missed> {

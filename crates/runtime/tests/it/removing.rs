@@ -11,7 +11,7 @@ use spinney_journal::{
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{By, CheckpointKind, Seq, TreeId};
+use spinney_kernel::words::{Actor, CheckpointKind, Seq, TreeId};
 use spinney_testkit::{Stage, conformance};
 
 use crate::journal_wrapper::pass_on;
@@ -44,7 +44,7 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: TreeState) ->
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
     let what = What::Request {
-        by: By::Person,
+        by: Actor::PERSON,
         request: Box::new(Request::Checkpoint(Checkpoint::manual(agent, None))),
     };
     let entries = journal.read(origin.id(), Seq(0), usize::MAX).wait().unwrap();

@@ -192,7 +192,7 @@ impl Model for Greedy {
         let (reasoning, output) = (output / 2, output - output / 2);
         let used =
             Used::Tokens(Usage { input: attempt.packet.tokens, output, reasoning, ..Usage::default() });
-        Box::pin(async move { Ok(ModelAnswer { asks, used, ..ModelAnswer::said(text) }) })
+        Box::pin(async move { Ok(ModelAnswer::said(text).with_asks(asks).with_used(used)) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

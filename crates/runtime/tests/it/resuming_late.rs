@@ -7,7 +7,7 @@ use spinney::bus::Watch;
 use spinney::tree::Tree;
 use spinney_kernel::record::{Event, ExitKind, OnTimeout, Outcome, Question};
 use spinney_kernel::rules::request::{Ask, Request};
-use spinney_kernel::words::{By, CallId};
+use spinney_kernel::words::{Actor, CallId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, settled};
 
@@ -54,7 +54,7 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
             let tree = stage.start(&home, "root").await;
             let question = Question::new("Which?", on_timeout.clone());
             let ask = Ask { agent: "root".parse().unwrap(), question, timeout_ms: Some(20_000) };
-            tree.request(By::Person, Request::Ask(ask)).await.unwrap();
+            tree.request(Actor::PERSON, Request::Ask(ask)).await.unwrap();
             let question = settled(&tree).await.questions[0].question;
             home.shutdown(Shutdown::Kill).await;
             let tree = resumed_after(&stage, &tree, seconds).await;

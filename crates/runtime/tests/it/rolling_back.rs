@@ -11,7 +11,7 @@ use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Refusal, WindowSpec};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Refresh, Request, Rollback, RollbackReply, Send};
-use spinney_kernel::words::{AgentId, Body, By, CallId, Category, CheckpointKind, Envelope, Seq};
+use spinney_kernel::words::{Actor, AgentId, Body, CallId, Category, CheckpointKind, Envelope, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, settled};
 
@@ -89,7 +89,7 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
         ..Envelope::default()
     };
     let send = Send { envelope, ..Send::plain(agent("root"), Body::text("use less")) };
-    tree.request(By::Person, Request::Send(send)).await.unwrap();
+    tree.request(Actor::PERSON, Request::Send(send)).await.unwrap();
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let then = texts(&stage, &tree, "root");
     assert_eq!(then.len(), 4);
@@ -395,24 +395,24 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     );
     let unknown = Refusal::UnknownAgent { agent: agent("nobody") };
     assert_eq!(one.roll_back(&name("then"), Some(agent("nobody"))).await, refused(unknown));
-    let ask = async |by: By, rollback: Rollback| one.request(by, rollback).await;
+    let ask = async |by: Actor, rollback: Rollback| one.request(by, rollback).await;
     // An event that is not a checkpoint, and one that does not exist yet.
     for at in [1, 2, 9_999] {
         let none = Refusal::NoCheckpoint { agent: agent("root"), at };
         assert_eq!(
-            ask(By::Person, Rollback::to(agent("root"), Seq(at), None)).await,
+            ask(Actor::PERSON, Rollback::to(agent("root"), Seq(at), None)).await,
             Err(RequestError::Refused(none))
         );
     }
     let at = find(stage.journal().as_ref(), &name("then")).wait().unwrap().unwrap().known.seq;
-    let by_itself = ask(By::Agent(agent("root")), Rollback::to(agent("root"), at, None)).await;
+    let by_itself = ask(Actor::Agent(agent("root")), Rollback::to(agent("root"), at, None)).await;
     assert!(matches!(by_itself, Err(RequestError::Refused(Refusal::PersonOnly { .. }))), "{by_itself:?}");
     // The refusals changed nothing.
     assert_eq!(one.status().seq, at);
     // The past that a caller supplies is not trusted, but read again.
     let mut forged = Rollback::to(agent("root"), at, None);
     forged.prior = Some(name("forged"));
-    let Ok(RollbackReply { prior, .. }) = ask(By::Person, forged).await else { panic!() };
+    let Ok(RollbackReply { prior, .. }) = ask(Actor::PERSON, forged).await else { panic!() };
     assert_ne!(prior, name("forged"));
     assert_eq!(one.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let over = one.roll_back(&name("then"), None).await;
@@ -457,11 +457,11 @@ rules:
     let send = async |to: &str, text: &str| {
         let envelope = Envelope { category: Category::Context, ..Envelope::default() };
         let send = Send { envelope, ..Send::plain(agent(to), Body::text(text)) };
-        tree.request(By::Person, Request::Send(send)).await.unwrap();
+        tree.request(Actor::PERSON, Request::Send(send)).await.unwrap();
     };
     let refresh = async |replace| {
         let refresh = Refresh { agent: agent("c"), replace };
-        tree.request(By::Person, Request::Refresh(refresh)).await.unwrap();
+        tree.request(Actor::PERSON, Request::Refresh(refresh)).await.unwrap();
     };
     send("root", "FACT-1 holds.").await;
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Home;
-use spinney::tree::{Look, RecordedEvent, verify};
+use spinney::bus::RecordedEvent;
+use spinney::tree::{Look, verify};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;

@@ -44,6 +44,28 @@ fn fifty_failing_calls_that_report_nothing_are_charged_their_estimates() {
     assert_eq!(root.snapshot().spent, usd("0.99"));
 }
 
+/// G40 (the budget handle): what a call did not report is presumed, at its account and at every one above.
+#[test]
+fn g40_a_call_that_reports_nothing_is_presumed_in_full_and_every_account_above_says_so() {
+    let root = root("1.00");
+    let child = root.child(limit("0.80")).unwrap();
+    let estimate = usd("0.30").with(Resource::Tokens, 1_000).with(Resource::Steps, 1);
+    let presumed = usd("0.30").with(Resource::Tokens, 1_000);
+    let reported = usd("0.10").with(Resource::Tokens, 400);
+
+    child.run_blocking(estimate, |call| call.used(reported)).unwrap();
+    assert_eq!(child.snapshot().presumed, Amounts::ZERO);
+    let failed = child.run_blocking(estimate, |_| Err::<(), _>("cut"));
+    assert_eq!(failed, Err(RunError::Failed("cut")));
+    // A caller that is gone releases what it did not report, and a settled hold is what its caller says.
+    drop(Task::started(child.run(estimate, |_| std::future::pending::<Result<(), ()>>())));
+    root.try_hold(usd("0.10")).unwrap().settle(usd("0.05")).unwrap();
+
+    let spent = estimate.plus(&reported).with(Resource::Steps, 2);
+    assert_eq!((child.snapshot().spent, child.snapshot().presumed), (spent, presumed));
+    assert_eq!((root.snapshot().spent, root.snapshot().presumed), (spent.plus(&usd("0.05")), presumed));
+}
+
 #[test]
 fn v8_usage_above_the_hold_is_recorded_as_overrun_and_the_account_refuses_new_work() {
     let root = root("1.00");

@@ -23,6 +23,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state_however_many_calls_were_made(
         parent: Some(root.id().clone()),
         limits,
         spent: usd("0.10"),
+        presumed: Amounts::ZERO,
         held: usd("0.20"),
         lent: usd("0.05"),
         overrun: Amounts::ZERO,

@@ -7,7 +7,7 @@ use spinney_kernel::definition::{Allow, Definition, Refusal};
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
-use spinney_kernel::words::{Body, By, limit};
+use spinney_kernel::words::{Actor, Body, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, definition, settled};
 
@@ -65,7 +65,7 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
         let tools = tools.map(|tools| tools.into_iter().map(name).collect());
         Request::Spawn(Spawn { tools, collect: Collect::Detached, ..Play::spawn("root", role) })
     };
-    let refused = async |request: Request| match tree.request(By::Agent(name("root")), request).await {
+    let refused = async |request: Request| match tree.request(Actor::Agent(name("root")), request).await {
         Err(spinney::tree::RequestError::Refused(refusal)) => refusal,
         other => panic!("{other:?}"),
     };

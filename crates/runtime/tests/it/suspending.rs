@@ -142,17 +142,18 @@ async fn a_stopped_tree_can_be_paused_and_unpaused() {
     completes(&stage, &home, tree.id()).await;
 }
 
-/// G20: a tree that an older version stopped continues without being unpaused.
+/// S9 (stopped by an older version): the tree continues without being unpaused.
 #[tokio::test(start_paused = true)]
-async fn g20_a_tree_that_an_older_version_stopped_continues_when_resumed() {
+async fn a_tree_that_an_older_version_stopped_continues_when_resumed() {
     let stage = Stage::new(WORKS);
     let tree = stopped_by_an_older_version(&stage);
     completes(&stage, &stage.home(), tree).await;
 }
 
-/// G20: it stays stopped after requests that resume nothing, and so does a branch of it.
+/// P24 (stopped by an older version): the tree stays stopped after requests that resume nothing, and so does a branch
+/// of it.
 #[tokio::test(start_paused = true)]
-async fn g20_a_tree_that_an_older_version_stopped_can_be_steered_and_paused() {
+async fn a_tree_that_an_older_version_stopped_can_be_steered_and_paused() {
     let stage = Stage::new(WORKS);
     let (home, tree) = (stage.home(), stopped_by_an_older_version(&stage));
     home.apply(tree, Send::plain(root(), Body::text("hurry"))).await.unwrap();

@@ -65,8 +65,7 @@ async fn tags_are_in_the_definition_and_nowhere_else() {
     for definition in [tagged(Tags::new()), tagged(customer())] {
         let tree = home.start(definition).await.unwrap();
         tree.ended().await;
-        let written =
-            |recorded: spinney::tree::RecordedEvent| serde_json::to_string(&recorded.event).unwrap();
+        let written = |recorded: spinney::bus::RecordedEvent| serde_json::to_string(&recorded.event).unwrap();
         lines.push(recorded(&tree).await.into_iter().map(written).collect::<Vec<_>>());
     }
     let with: Vec<bool> = lines[1].iter().map(|line| line.contains("acme")).collect();

@@ -5,14 +5,14 @@ use spinney_journal::Blocking;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use spinney::tree::RecordedEvent;
+use spinney::bus::RecordedEvent;
 use spinney_kernel::budget::{Amounts, Ceilings};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Outcome, ToolAsk, Work};
 use spinney_kernel::rules::request::{Request, Send};
-use spinney_kernel::words::{Body, By, Category, Envelope, TreeId};
+use spinney_kernel::words::{Actor, Body, Category, Envelope, TreeId};
 use spinney_kernel::world::World;
 use spinney_testkit::{Stage, definition, recorded};
 
@@ -91,7 +91,7 @@ async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<RecordedEvent>) {
     {
         let envelope = Envelope { category, ..Envelope::default() };
         let send = Send { envelope, ..Send::plain("root".parse().unwrap(), Body::text(text)) };
-        tree.request(By::Person, Request::Send(send)).await.unwrap();
+        tree.request(Actor::PERSON, Request::Send(send)).await.unwrap();
     }
     tree.ended().await;
     (stage.model().attempts(), recorded(&tree).await)

@@ -16,7 +16,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{Body, By, ByName, Durability, ModelName, Time, ToolName, TreeId};
+use spinney_kernel::words::{Actor, Body, ByName, Durability, ModelName, Time, ToolName, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_kernel::words::limit;
@@ -348,8 +348,8 @@ fn said(text: &str) -> Option<Said> {
 /// Whether a tree starts.
 pub(crate) fn started(definition: &Definition) -> Result<(), Refusal> {
     let mut world = World::new(TreeId::new([7; 16]));
-    let request = Request::Start(Start { definition: Arc::new(definition.clone()), goal_tokens: None });
-    let what = What::Request { by: By::Person, request: Box::new(request) };
+    let request = Request::Start(Start::new(definition.clone()));
+    let what = What::Request { by: Actor::PERSON, request: Box::new(request) };
     decide(&mut world, &Input { now: Time(1_000), draw: 0, what }).map(|_| ())
 }
 
@@ -507,6 +507,34 @@ fn v19_a_model_without_a_price_is_refused_where_cost_has_a_ceiling() {
     assert_eq!(checked("durability: full", ", budget: {cost_usd: 1}"), Err(refused.to_owned()));
     assert_eq!(checked("budget: {tokens: 1000}", ""), Ok(()));
     assert_eq!(checked("budget: {cost_usd: 1}\nunpriced: allow", ""), Ok(()));
+}
+
+/// V19 (unpriced): the price of a model at a URL of its own is unknown, and the error has what can be written.
+#[test]
+fn v19_an_error_about_a_missing_price_has_one_that_can_be_written() {
+    let checked = |name: &str, model: &str| {
+        let text = match name {
+            "tree.toml" => format!(
+                "name = 'n'\nbudget = {{cost_usd = 1}}\nmodels.m = {{{model}}}\nagents.solo = {{model = 'm'}}\n"
+            ),
+            _ => format!(
+                "name: n\nbudget: {{cost_usd: 1}}\nmodels:\n  m: {{{model}}}\nagents: {{solo: {{model: m}}}}\n"
+            ),
+        };
+        let file = TreeFile::parse_with(name, &text, &Table).unwrap();
+        file.check_prices(&file.definition).map_err(|error| error.to_string())
+    };
+    let yaml = |model: &str| checked("tree.yaml", model);
+    let url = "base_url: 'https://proxy.example/v1'";
+    insta::assert_snapshot!(yaml(&format!("provider: gemini, model: big, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price and cost has a ceiling: write `price: gemini/big` if its server charges the same, otherwise `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(yaml(&format!("provider: openai_compatible, model: acme/pro/max, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price and cost has a ceiling: write `price: acme/pro/max` if its server charges the same, otherwise `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(yaml(&format!("provider: openai_compatible, model: mine, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price and cost has a ceiling: write `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(checked("tree.toml", "provider = 'gemini', model = 'big', base_url = 'https://proxy.example/v1'").unwrap_err(), @r#"tree.toml:3:12: model `m` has no known price and cost has a ceiling: write `price = "gemini/big"` if its server charges the same, otherwise `price = { input_per_mtok_usd = …, output_per_mtok_usd = … }`, or set `unpriced = "allow"`"#);
+    assert_eq!(yaml(&format!("provider: gemini, model: big, {url}, price: gemini/big")), Ok(()));
+    assert_eq!(
+        yaml(&format!("provider: openai_compatible, model: acme/pro/max, {url}, price: acme/pro/max")),
+        Ok(())
+    );
 }
 
 #[test]

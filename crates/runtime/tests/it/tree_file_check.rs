@@ -107,6 +107,40 @@ agents: { a: { model: n } }
     ");
 }
 
+/// What has a name that cannot be used is read all the same, and its errors have their own places.
+#[test]
+fn a_bad_name_does_not_hide_the_errors_of_what_it_names() {
+    let text = "\
+name: t
+models:
+  big model: { provider: scripted, script: 5 }
+  m: { provider: scripted, script: s.yaml }
+agents:
+  Lead Writer!:
+    model: n
+    promt: Write.
+    limits: { max_steps: 0 }
+  lead-writer: { model: m, tools: 5 }
+  Helper: { model: m }
+  '...': { model: m, budget: { tokens: -1 } }
+  Person: { model: m }
+entry: helper
+";
+    insta::assert_snapshot!(errors(text), @r"
+    tree.yaml:3:3: `big model` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit
+    tree.yaml:3:44: expected text, found the number 5: put it in quotes
+    tree.yaml:6:3: `Lead Writer!` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
+    tree.yaml:7:12: unknown model `n`: known models: big-model, m
+    tree.yaml:8:5: unknown key `promt`: did you mean `prompt`?
+    tree.yaml:9:26: `max_steps` of 0 is out of bounds: write a number from 1 to 1000000
+    tree.yaml:10:35: expected a list, found the number 5
+    tree.yaml:11:3: `Helper` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
+    tree.yaml:12:3: `...` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
+    tree.yaml:12:40: `-1` is not a count: write a whole number from 0 to 1000000000000000, without quotes
+    tree.yaml:13:3: `Person` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
+    ");
+}
+
 /// An alias repeats its errors; each is reported where it was written, once.
 #[test]
 fn an_error_behind_an_alias_is_reported_once() {
@@ -273,7 +307,7 @@ pub(crate) fn random_model(seed: u64) -> FunctionModel {
             if fails {
                 return Err(Missed { fault: Fault::of(FaultKind::Server), used });
             }
-            Ok(ModelAnswer { asks, used, ..ModelAnswer::said("Here.") })
+            Ok(ModelAnswer::said("Here.").with_asks(asks).with_used(used))
         }
     })
 }

@@ -144,9 +144,9 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: 3, end: 3 }"), @"tree.yaml:3:36: `repeats.end` of 3 is not above `repeats.notice` of 3, so no agent could act on the notice: raise `end`, or write 0 to turn one of them off");
     insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: -1 }"), @"tree.yaml:3:46: `-1` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
     insta::assert_snapshot!(edited("timeout: 5m", "repeats: { stop: 9 }"), @"tree.yaml:3:38: unknown key `stop`: known keys: notice, end");
-    insta::assert_snapshot!(edited("timeout: 5m", "repeats: 6"), @"tree.yaml:3:36: expected the keys of `repeats`, such as `{ notice: 3, end: 6 }`, found the number 6");
+    insta::assert_snapshot!(edited("timeout: 5m", "repeats: 6"), @"tree.yaml:3:36: expected the keys of `repeats`, found the number 6: write it like `{ notice: 3, end: 6 }`");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: stop"), @"tree.yaml:3:35: unknown word `stop`: known words: halt, shrink, downgrade");
-    insta::assert_snapshot!(edited("timeout: 5m", "on_low: downgrade"), @"tree.yaml:3:35: `downgrade` needs a value: write { downgrade: … }");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: downgrade"), @"tree.yaml:3:35: `downgrade` needs a value: write `{ downgrade: … }`");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { halt: now }"), @"tree.yaml:3:43: `halt` takes no value");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: [halt]"), @"tree.yaml:3:35: expected one of halt, shrink, downgrade, found a list");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { downgrade: a b }"), @"tree.yaml:3:48: `a b` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
@@ -225,7 +225,7 @@ fn what_is_missing_is_named() {
 
 #[test]
 fn broken_yaml_names_its_place() {
-    insta::assert_snapshot!(edited("    prompt", "\tprompt"), @"tree.yaml:12:12: while scanning a plain scalar, found a tab: indent with spaces");
+    insta::assert_snapshot!(edited("    prompt", "\tprompt"), @"tree.yaml:13:1: a tab indents this line: indent with spaces");
     insta::assert_snapshot!(edited("goal: Compare.", "goal: 'Compare."), @"tree.yaml:3:1: invalid indentation in multiline quoted scalar");
     insta::assert_snapshot!(edited("goal: Compare.", "goal: a: b"), @"tree.yaml:2:8: mapping values are not allowed in this context");
     insta::assert_snapshot!(edited("budget: { cost", "budget: { { cost"), @"tree.yaml:3:11: a key must be text");
@@ -235,6 +235,35 @@ fn broken_yaml_names_its_place() {
     insta::assert_snapshot!(edited("entry: lead", "entry: !role lead"), @"tree.yaml:18:14: unknown tag `!role`: delete it");
     insta::assert_snapshot!(edited("entry: lead", "--- \nentry: lead"), @"tree.yaml:19:1: a second document begins here: keep one");
     insta::assert_snapshot!(edited("entry: lead", "? [a]\n: b"), @"tree.yaml:18:3: a key must be text");
+}
+
+/// The parser places an error behind the tab, or at the text before it.
+#[test]
+fn a_tab_is_reported_where_it_is() {
+    let begin = "name: n\nmodels: {m: {provider: scripted, script: s}}\n";
+    let tab = |text: &str| error(&format!("{begin}{text}"));
+    let place = |line: usize, column: usize| {
+        format!("tree.yaml:{line}:{column}: a tab indents this line: indent with spaces")
+    };
+    assert_eq!(tab("agents:\n\ta: {model: m}\n"), place(4, 1));
+    assert_eq!(tab("agents:\n  a:\n  \tmodel: m\n"), place(5, 3));
+    assert_eq!(tab("agents:\n  a:\n    model: m\n\n\t  prompt: x\n"), place(7, 1));
+    assert_eq!(tab("goal: some\n\ttext\nagents: {a: {model: m}}\n"), place(4, 1));
+    assert_eq!(tab("agents:\n  a:\n    model: m\n    tools:\n    \t- read_file\n"), place(7, 5));
+    assert_eq!(tab("goal: |\n  some\n\ttext\nagents: {a: {model: m}}\n"), place(5, 1));
+    let inside = "goal: |\n  some\n  \ttext\nagents: {a: {model: m}}\n";
+    assert!(TreeFile::parse("tree.yaml", &format!("{begin}{inside}")).is_ok(), "a text may have tabs");
+}
+
+/// What to write is in the format of the file.
+#[test]
+fn toml_files_get_their_hints_in_toml() {
+    let begin = "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\n";
+    let toml = |text: &str| told_of("tree.toml", &format!("{begin}{text}"));
+    insta::assert_snapshot!(toml("prompt = \"p\"\n"), @"tree.toml:5:1: `model` is missing: write `model = …`");
+    insta::assert_snapshot!(toml("model = \"m\"\nshare = \"fork\"\n"), @"tree.toml:7:9: `fork` needs a value: write `{ fork = … }`");
+    insta::assert_snapshot!(toml("model = \"m\"\nbudget = { repeats = 6 }\n"), @"tree.toml:7:22: expected the keys of `repeats`, found the number 6: write it like `{ notice = 3, end = 6 }`");
+    insta::assert_snapshot!(toml("model = \"m\"\nrun_single_turn = true\n"), @"tree.toml:7:1: unknown key `run_single_turn`: here that is an agent's `limits = { max_steps = 1 }`");
 }
 
 #[test]
@@ -261,16 +290,16 @@ fn broken_toml_names_its_place() {
     insta::assert_snapshot!(told_of("tree.toml", ""), @"tree.toml:1:1: the file is empty: a tree needs a name, models and agents");
     insta::assert_snapshot!(told_of("tree.toml", "name"), @"tree.toml:1:5: key with no value, expected `=`");
     insta::assert_snapshot!(told_of("tree.toml", "name = "), @"tree.toml:1:8: string values must be quoted, expected literal string");
-    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nname = \"m\"\n"), @"tree.toml:2:1: duplicate key");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nname = \"m\"\n"), @"tree.toml:2:1: key `name` is here twice: delete one of them");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nnmae = \"m\"\n"), @"tree.toml:2:1: unknown key `nmae`: did you mean `name`?");
     insta::assert_snapshot!(told_of("tree.toml", "name = 5"), @"tree.toml:1:8: expected text, found the number 5: put it in quotes");
-    insta::assert_snapshot!(told_of("tree.toml", "name = 1979-05-27"), @"tree.toml:1:1: `models` is missing: write `models: …`");
+    insta::assert_snapshot!(told_of("tree.toml", "name = 1979-05-27"), @"tree.toml:1:1: `models` is missing: write `models = …`");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nbudget = { cost_usd = nan }\nmodels = {}\nagents = {}\n"), @"tree.toml:2:23: `nan` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntokens = 99999999999999999999\n"), @"tree.toml:3:10: the number 99999999999999999999 is too large");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\nmodel = \"x\"\n"), @"tree.toml:6:9: unknown model `x`: known models: m");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntimeout = 5.5\n"), @"tree.toml:3:11: `5.5` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"llama\"\n[agents.a]\nmodel = \"m\"\n"), @"tree.toml:3:12: unknown provider `llama`: write one of scripted, openai, openai_chat, anthropic, gemini, ollama, openai_compatible");
-    insta::assert_snapshot!(told_of("tree.toml", "[budget]\n[budget]\n"), @"tree.toml:2:2: duplicate key");
+    insta::assert_snapshot!(told_of("tree.toml", "[budget]\n[budget]\n"), @"tree.toml:2:2: key `budget` is here twice: delete one of them");
 }
 
 #[test]
@@ -401,6 +430,7 @@ fn l32_keys_of_a_providers_model_are_checked() {
     insta::assert_snapshot!(model("provider: anthropic, model: m, params: { cache: 4m }"), @"tree.yaml:3:56: `4m` is not a time for a cache: write off, 5m or 1h");
     insta::assert_snapshot!(model("provider: anthropic, model: m, params: { cache: 5 }"), @"tree.yaml:3:56: `5` is not a time for a cache: write off, 5m or 1h");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { 'x y': TEAM } }"), @"tree.yaml:3:64: `x y` is no name of a header: write letters, digits and dashes");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { Authorization: TEAM } }"), @"tree.yaml:3:72: the header `Authorization` carries a secret: name the variable of the key as `key_env`");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { x-team: trees } }"), @"tree.yaml:3:65: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
 }
 

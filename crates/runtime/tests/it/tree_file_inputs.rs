@@ -43,7 +43,7 @@ fn what_is_given_goes_before_the_environment_and_that_before_the_default() {
 fn unknown_missing_doubled_and_bad_inputs_are_errors_with_the_remedy() {
     insta::assert_snapshot!(filled(&[("topc", "bees")], None), @r"
     the file has no input `topc`: did you mean `topic`?
-    input `topic` has no value: use --set topic=…
+    input `topic` has no value: give it one
     ");
     insta::assert_snapshot!(filled(&[("topic", "a"), ("topic", "b")], None), @"input `topic` is given twice: keep one");
     insta::assert_snapshot!(filled(&[("topic", "a"), ("readers", "{")], None), @r#"input `readers` is not JSON: EOF while parsing an object at line 1 column 1; write JSON in quotes, such as '[1, 2]' or '"text"'"#);
@@ -76,7 +76,7 @@ fn errors(from: &str, to: &str) -> String {
 fn wrong_inputs_and_texts_are_errors_with_their_place() {
     insta::assert_snapshot!(errors("inputs.topic", "inputs.topik"), @"tree.yaml:2:7: unknown input `topik`: did you mean `topic`?");
     insta::assert_snapshot!(errors("inputs.topic", "topic"), @"tree.yaml:2:7: unknown name `topic`: write `inputs.topic`");
-    insta::assert_snapshot!(errors("topic: {}", "topic: bees"), @"tree.yaml:4:10: expected the keys of an input, such as `{ default: … }`, found text `bees`");
+    insta::assert_snapshot!(errors("topic: {}", "topic: bees"), @"tree.yaml:4:10: expected the keys of an input, found text `bees`: write it like `{ default: … }`");
     insta::assert_snapshot!(errors("default: plain", "default: 5"), @"tree.yaml:6:20: the default of text `tone` is no text: put it in quotes, or write `type: json`");
     insta::assert_snapshot!(errors("topic: {}", "'the topic': {}"), @"
     tree.yaml:2:7: unknown input `topic`: known inputs: readers, the topic, tone

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Need, Note, Overflow, Seen, TracedEvent, Waited, Watch, WatchFault, Watcher, reply};
+use spinney::bus::{Note, Overflow, Seen, TracedEvent, Watch, WatchFault, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
+use spinney::tree::{Need, Waited};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{AgentId, By, Envelope, Seq, Topic};
+use spinney_kernel::words::{Actor, AgentId, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded, settled};
 
@@ -119,68 +120,77 @@ async fn a_watcher_sees_only_what_it_asked_for() {
     }
 }
 
-/// P19: with two concurrent agents, every event names its agent, in every interleaving.
-#[tokio::test(start_paused = true)]
-async fn p19_nothing_is_mistagged_while_two_agents_run_at_once() {
-    for seed in 0..50 {
-        let stage = Stage::new(SCRIPT).with_seed(seed);
-        let home = stage.home();
-        let tree = stage.start(&home, TREE).await;
-        let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
-        settled(&tree).await;
-        let live = live.await.unwrap();
-        let mut calls = std::collections::BTreeMap::new();
-        for traced in traced_events(&live) {
-            let (Some(agent), Some(of)) = (&traced.context.agent, &traced.context.correlation) else {
-                continue;
-            };
-            assert_eq!(
-                traced.context.thread().map(|thread| thread.as_str().to_owned()),
-                Some(tree.id().to_string())
-            );
-            assert_eq!(traced.context.path().last(), Some(agent));
-            // Every event of a call is about the same agent.
-            assert_eq!(calls.entry(of.clone()).or_insert_with(|| agent.clone()), agent);
-        }
-        for seen in live {
-            let Seen::Delta(delta) = seen else { continue };
-            let agent = &calls[&spinney_kernel::words::Correlation::of_call(delta.call)];
-            assert_eq!((delta.origin.agent(), delta.origin.tree), (agent, tree.id()));
-        }
-    }
+/// The name of the agent and of the role at this depth.
+fn at_depth(depth: usize) -> String {
+    if depth == 0 { "root".to_owned() } else { format!("d{depth}") }
 }
 
-/// O17, S26: a deep agent's output reaches watchers of the root before that agent ends, with its path.
+/// A chain of agents below the root, each of which says something and spawns the next. The last one writes for a while.
+async fn chain(stage: &Stage, depth: usize) -> Tree {
+    let later: Vec<String> = (1..=depth).map(|depth| format!(" / d{depth} later turns=9")).collect();
+    let mut definition = definition(&format!("root turns=9{}", later.concat()));
+    definition.limits.depth_max = depth as u32;
+    definition.roles.values_mut().for_each(|role| role.caps.depth_max = depth as u32);
+    stage.home().start(definition).await.unwrap()
+}
+
+/// O17 (without visibility and redaction), S26: a watcher of the root sees what an agent 32 levels below it writes piece
+/// by piece while that is written, with the path of the agent and the id of the tree, and so for every agent between
+/// them.
 #[tokio::test(start_paused = true)]
-async fn o17_s26_a_deep_agents_text_is_seen_before_it_ends() {
-    let stage = Stage::new(SCRIPT);
-    let home = stage.home();
-    let tree = stage.start(&home, TREE).await;
-    let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
-    let only =
-        tokio::spawn(all(tree.watch(Watch { deltas: true, agent: Some(name("a")), ..Watch::default() })));
-    settled(&tree).await;
-    let seen = live.await.unwrap();
-    let end = |agent: &str| {
-        let is_end = |seen: &Seen| matches!(seen, Seen::Event(traced) if traced.context.agent == Some(name(agent)) && traced.recorded.event.word() == "agent_ended");
-        seen.iter().position(is_end).unwrap()
+async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
+    const DEPTH: usize = 32;
+    let rules: String = (0..DEPTH)
+        .map(|depth| {
+            let (agent, next) = (at_depth(depth), at_depth(depth + 1));
+            format!(
+                "  - when: {{ agent: {agent}, turn: 1 }}
+    think_ms: 10
+    say: I am {agent}.
+    call: [ {{ tool: spawn_agent, args: {{ agent: {next}, id: {next}, goal: Go down. }} }} ]
+"
+            )
+        })
+        .collect();
+    let deep = at_depth(DEPTH);
+    let text = "It is dark. ".repeat(8);
+    let script = format!(
+        "rules:\n{rules}  - {{ when: {{ agent: {deep} }}, chunk_ms: 1000, say: '{text}' }}\n  - {{ say: Done. }}"
+    );
+    let stage = Stage::new(&script);
+    let tree = chain(&stage, DEPTH).await;
+    let mut watcher = tree.watch(Watch { deltas: true, ..Watch::default() });
+    let only = tree.watch(Watch { deltas: true, agent: Some(name(&deep)), ..Watch::default() });
+    let only = tokio::spawn(all(only));
+    let mut texts = vec![String::new(); DEPTH + 1];
+    let mut times = std::collections::BTreeSet::new();
+    let clock = SystemClock::new();
+    while let Some(next) = watcher.next().await {
+        let Seen::Delta(delta) = next.unwrap() else { continue };
+        let depth = delta.origin.path.len() - 1;
+        let path: Vec<AgentId> = (0..=depth).map(|depth| name(&at_depth(depth))).collect();
+        assert_eq!((&*delta.origin.path, delta.origin.tree), (path.as_slice(), tree.id()));
+        assert_eq!(delta.origin.agent(), &name::<AgentId>(&at_depth(depth)));
+        texts[depth].push_str(&delta.text);
+        // There is more to come.
+        if depth == DEPTH && texts[depth] != text {
+            times.insert(clock.now_ms());
+            let deepest = tree.look().await.unwrap().agents.pop().unwrap();
+            assert_eq!((deepest.agent.as_str(), deepest.status.to_string().as_str()), (&*deep, "running"));
+        }
+    }
+    assert_eq!(texts[DEPTH], text);
+    assert!(times.len() > 3, "the text came in pieces: {times:?}");
+    for (depth, text) in texts[..DEPTH].iter().enumerate() {
+        assert_eq!(*text, format!("I am {}.Done.", at_depth(depth)));
+    }
+    let of_deep = |seen: &Seen| match seen {
+        Seen::Delta(delta) => Some((delta.origin.agent().to_string(), delta.text.clone())),
+        _ => None,
     };
-    for agent in ["a", "b"] {
-        let mut text = String::new();
-        for seen in &seen[..end(agent)] {
-            let Seen::Delta(delta) = seen else { continue };
-            if delta.origin.agent() == &name::<AgentId>(agent) {
-                assert_eq!(*delta.origin.path, [name::<AgentId>("root"), name(agent)]);
-                text.push_str(&delta.text);
-            }
-        }
-        assert_eq!(text, "Looking.Looking.I have looked twice now.");
-    }
-    for seen in only.await.unwrap() {
-        if let Seen::Delta(delta) = seen {
-            assert_eq!(delta.origin.agent(), &name::<AgentId>("a"));
-        }
-    }
+    let (agents, pieces): (Vec<String>, Vec<String>) = only.await.unwrap().iter().filter_map(of_deep).unzip();
+    assert!(agents.iter().all(|agent| *agent == deep));
+    assert_eq!(pieces.concat(), text);
 }
 
 /// A delta is never seen before its call's start nor after its end, even by a watcher that fell behind.
@@ -226,12 +236,12 @@ async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     settled(&tree).await;
     let mut watcher = tree.watch(Watch { topic: Some(name("flood")), ..watch });
-    assert!(tree.publish(By::Person, to("flood", "first")).await.is_ok());
+    assert!(tree.publish(Actor::PERSON, to("flood", "first")).await.is_ok());
     assert!(matches!(watcher.next().await, Some(Ok(Seen::Event(_)))));
     // It is live once it has nothing left to read.
     assert!(tokio::time::timeout(Duration::from_millis(1), watcher.next()).await.is_err());
     for number in 0..count {
-        let published = tree.publish(By::Person, to("flood", &number.to_string())).await;
+        let published = tree.publish(Actor::PERSON, to("flood", &number.to_string())).await;
         assert_eq!(published, Ok(true));
     }
     std::mem::forget(home);
@@ -308,7 +318,7 @@ async fn l36_a_tree_waits_for_a_watcher_up_to_its_limit() {
     };
     let mut brisk = tree.watch(watch);
     for number in 0..50 {
-        let published = tree.publish(By::Person, to("flood", &number.to_string()));
+        let published = tree.publish(Actor::PERSON, to("flood", &number.to_string()));
         let (published, next) = tokio::join!(published, brisk.next());
         assert_eq!(published, Ok(true));
         assert!(matches!(next, Some(Ok(_))), "{next:?}");
@@ -348,7 +358,7 @@ async fn pass_on(tree: Tree, from: &'static str, to: &'static str) {
         let ttl = envelope.ttl.map(|ttl| ttl - 1);
         let envelope = Envelope { topic: Some(name(to)), ttl, ..envelope.clone() };
         let note = Note { to: None, envelope, text: body.text.clone() };
-        let refused = tree.publish(By::Person, note).await.err();
+        let refused = tree.publish(Actor::PERSON, note).await.err();
         assert_eq!(refused, (ttl == Some(0)).then_some(RequestError::Refused(Refusal::Forwarded)));
     }
 }
@@ -368,14 +378,14 @@ async fn messages_are_passed_on_as_often_as_their_ttl_says() {
         }
         let envelope = Envelope { topic: Some(name("left")), ttl: Some(ttl), ..Envelope::default() };
         let note = Note { to: None, envelope, text: "Pass it on.".to_owned() };
-        tree.publish(By::Person, note).await.unwrap();
+        tree.publish(Actor::PERSON, note).await.unwrap();
         // With paused time, the clock advances only when all tasks are idle.
         tokio::time::sleep(Duration::from_secs(1)).await;
         tree.cancel(name("root"), "enough").await.unwrap();
         for relay in circle {
             relay.await.unwrap();
         }
-        let topic = |recorded: &spinney::tree::RecordedEvent| match &recorded.event {
+        let topic = |recorded: &spinney::bus::RecordedEvent| match &recorded.event {
             spinney_kernel::record::Event::MessagePublished { envelope, .. } => {
                 envelope.topic.as_ref().map(ToString::to_string)
             }
@@ -428,13 +438,13 @@ async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>)
     while let Some(Ok(Seen::Event(request))) = watcher.next().await {
         let help = match ask_first {
             Some(other) => {
-                let helped = tree.call(By::Person, to(other, "help"), Duration::from_secs(9)).await;
+                let helped = tree.call(Actor::PERSON, to(other, "help"), Duration::from_secs(9)).await;
                 format!(" with help {:?}", helped.map(|traced| traced.context.topic.to_string()))
             }
             None => String::new(),
         };
         if let Some(note) = reply(&request, format!("done{help}")) {
-            let _ = tree.publish(By::Person, note).await;
+            let _ = tree.publish(Actor::PERSON, note).await;
         }
     }
 }
@@ -453,20 +463,20 @@ async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     ];
     // Both watch once they have answered.
     for topic in ["right", "left"] {
-        while tree.call(By::Person, to(topic, "ready?"), Duration::from_millis(50)).await.is_err() {}
+        while tree.call(Actor::PERSON, to(topic, "ready?"), Duration::from_millis(50)).await.is_err() {}
     }
     let before = tree.watchers();
     let correlations: Vec<_> = futures::future::join_all(
-        (0..300).map(|_| tree.call(By::Person, to("right", "now"), Duration::from_secs(9))),
+        (0..300).map(|_| tree.call(Actor::PERSON, to("right", "now"), Duration::from_secs(9))),
     )
     .await;
     assert!(correlations.iter().all(Result::is_ok));
-    let deep = tree.call(By::Person, to("left", "now"), Duration::from_secs(9)).await.unwrap();
+    let deep = tree.call(Actor::PERSON, to("left", "now"), Duration::from_secs(9)).await.unwrap();
     let spinney_kernel::record::Event::MessagePublished { body, .. } = &deep.recorded.event else {
         panic!("{deep:?}")
     };
     assert_eq!(body.text, "done with help Ok(\"reply.right\")");
-    let late = tree.call(By::Person, to("nowhere", "hello?"), Duration::from_millis(10)).await;
+    let late = tree.call(Actor::PERSON, to("nowhere", "hello?"), Duration::from_millis(10)).await;
     assert_eq!(late, Err(Waited::TooLong { timeout: Duration::from_millis(10) }));
     let (watchers, places) = tree.watchers();
     assert_eq!(watchers, before.0);
@@ -516,11 +526,11 @@ async fn l34_replies_are_counted_once_per_sender() {
                     ..Envelope::default()
                 };
                 let note = Note { to: None, envelope, text: text.to_owned() };
-                tree.publish(By::Agent(name(agent)), note).await.unwrap();
+                tree.publish(Actor::Agent(name(agent)), note).await.unwrap();
             }
         };
         let (gathered, ()) =
-            tokio::join!(tree.gather(By::Person, note, need, Duration::from_secs(1)), answers);
+            tokio::join!(tree.gather(Actor::PERSON, note, need, Duration::from_secs(1)), answers);
         let gathered = gathered.unwrap();
         let counted: Vec<(Option<AgentId>, String)> =
             counted.into_iter().map(|(agent, text)| (Some(name(agent)), text.to_owned())).collect();

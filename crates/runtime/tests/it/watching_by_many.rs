@@ -106,7 +106,7 @@ fn expected(journal: &dyn Journal, tree: TreeId, watch: &Watch) -> Vec<u64> {
         .blocking()
         .flat_map(|page| page.unwrap_or_else(|fault| panic!("{fault}")))
     {
-        for recorded in spinney::tree::recorded_events(entry) {
+        for recorded in spinney::bus::recorded_events(entry) {
             let context = trace.take(recorded.at, &recorded.event);
             let agent = watch.agent.is_none() || watch.agent == context.agent;
             if agent && watch.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic)) {

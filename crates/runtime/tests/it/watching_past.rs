@@ -9,7 +9,7 @@ use futures::FutureExt;
 use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
 use spinney_journal::{Entry, Journal, JournalFault, Reading};
-use spinney_kernel::words::{By, Envelope, Seq, TreeId};
+use spinney_kernel::words::{Actor, Envelope, Seq, TreeId};
 use spinney_testkit::{Stage, settled};
 use tokio::sync::watch;
 
@@ -79,7 +79,7 @@ async fn publish(tree: &Tree, notes: usize) {
         let topic = ["left", "right"][number % 2].parse().unwrap();
         let envelope = Envelope { topic: Some(topic), ..Envelope::default() };
         let note = Note { to: None, envelope, text: number.to_string() };
-        assert_eq!(tree.publish(By::Person, note).await, Ok(true));
+        assert_eq!(tree.publish(Actor::PERSON, note).await, Ok(true));
     }
 }
 

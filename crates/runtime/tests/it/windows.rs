@@ -10,7 +10,7 @@ use spinney_kernel::definition::{Compact, Definition, Share, WindowSpec};
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Clamped, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
-use spinney_kernel::words::{Body, By, Category, Envelope};
+use spinney_kernel::words::{Actor, Body, Category, Envelope};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, Stage, definition, recorded, settled};
 
@@ -35,7 +35,7 @@ fn long(mark: &str, tokens: usize) -> String {
 async fn send(tree: &Tree, to: &str, category: Category, text: String) {
     let envelope = Envelope { category, ..Envelope::default() };
     let send = Send { envelope, ..Send::plain(to.parse().unwrap(), Body::text(text)) };
-    tree.request(By::Person, Request::Send(send)).await.unwrap();
+    tree.request(Actor::PERSON, Request::Send(send)).await.unwrap();
 }
 
 /// Answers every open question.
@@ -267,9 +267,9 @@ tools: {{ look: {{ say: {result} }} }}
     let sizes = [("root", 100_000), ("b", 8_000), ("c", 100_000)];
     let tree = home.start(with_windows(fixture, &sizes)).await.unwrap();
     settled(&tree).await;
-    tree.request(By::Person, spawn("b", "b1", Share::Goal, Some(16_000))).await.unwrap();
-    tree.request(By::Person, spawn("c", "c1", Share::Goal, Some(100_000))).await.unwrap();
-    tree.request(By::Person, spawn("c", "c2", Share::Goal, Some(200_000))).await.unwrap();
+    tree.request(Actor::PERSON, spawn("b", "b1", Share::Goal, Some(16_000))).await.unwrap();
+    tree.request(Actor::PERSON, spawn("c", "c1", Share::Goal, Some(100_000))).await.unwrap();
+    tree.request(Actor::PERSON, spawn("c", "c2", Share::Goal, Some(200_000))).await.unwrap();
     settled(&tree).await;
     for _ in 0..3 {
         answer_all(&tree, "go on").await;
@@ -340,9 +340,9 @@ async fn p14_the_bound_of_a_thread_is_the_least_of_its_members_at_every_change()
         };
         members.iter().map(held).collect::<Vec<_>>()
     };
-    tree.request(By::Person, spawn("b", "b1", Share::Thread, None)).await.unwrap();
+    tree.request(Actor::PERSON, spawn("b", "b1", Share::Thread, None)).await.unwrap();
     let with_b = tell_more(&["root", "b1"]).await;
-    tree.request(By::Person, spawn("c", "c1", Share::Thread, None)).await.unwrap();
+    tree.request(Actor::PERSON, spawn("c", "c1", Share::Thread, None)).await.unwrap();
     let with_c = tell_more(&["root", "b1", "c1"]).await;
     tree.cancel("c1".parse().unwrap(), "enough").await.unwrap();
     let without_c = tell_more(&["root", "b1"]).await;

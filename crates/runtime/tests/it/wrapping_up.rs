@@ -20,7 +20,7 @@ rules:
 
 fn code(exit: &Exit) -> &str {
     match exit {
-        Exit::Failed { error } => &error.code,
+        Exit::Failed { error } => error.code.as_str(),
         Exit::Completed | Exit::Exhausted { .. } | Exit::Cancelled { .. } => exit.word(),
     }
 }
@@ -117,7 +117,7 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         assert!(attempts.len() <= 20 && (reason != "max_steps" || attempts.len() == 20), "{reason}");
         let spent = look.agents[1].spent.of(Resource::Tokens);
         assert!(reason != "tokens ceiling" || spent <= 3_300, "{spent}");
-        let at = |wanted: &dyn Fn(&Event) -> bool, recorded: &[spinney::tree::RecordedEvent]| {
+        let at = |wanted: &dyn Fn(&Event) -> bool, recorded: &[spinney::bus::RecordedEvent]| {
             recorded.iter().find(|recorded| wanted(&recorded.event)).unwrap().at.0
         };
         let recorded = recorded(&tree).await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use spinney::{Access, Drivers, Home, Shutdown, SqliteJournal};
 use spinney_kernel::budget::Price;
 use spinney_server::gateway::{
-    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, OnLimit, PendingCalls, RaiseHint,
-    UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, GatewaySocket, ModelRules, OnLimit,
+    PendingCalls, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
 };
 use tempfile::TempDir;
 
@@ -37,12 +37,13 @@ impl ExecRun {
             base_url: Some(mock.base_url(way)),
             key: Some(key),
             key_variable: "SOME_KEY",
+            kind: None,
         };
         let settings = GatewaySettings {
             anthropic: server(UpstreamKey::ApiKey("sk-of-the-user".to_owned())),
             open_ai: server(UpstreamKey::Bearer("sk-of-the-user".to_owned())),
             models: ModelRules {
-                prices: [("m".to_owned(), Price::flat(3_000_000_000, 15_000_000_000))].into(),
+                prices: [("m".parse().unwrap(), Price::flat(3_000_000_000, 15_000_000_000))].into(),
                 ..ModelRules::default()
             },
             child_cost_nanos: None,
@@ -50,9 +51,11 @@ impl ExecRun {
             bodies: Bodies::Kept,
             waiting: WaitTimes::default(),
             upstream: Default::default(),
-            raise_hint: RaiseHint::new(|_, _| "spinney budget last --add-usd 2".to_owned()),
+            permitted: Default::default(),
+            ask_person: None,
         };
-        let gateway = Gateway::start(tree, pending_calls, settings, Arc::new(|_| {})).await.unwrap();
+        let socket = GatewaySocket::bind(None).await.unwrap();
+        let gateway = Gateway::start(tree, pending_calls, settings, Arc::new(|_| {}), socket).await.unwrap();
         Self { gateway, home, folder }
     }
 

@@ -11,7 +11,7 @@ use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{BudgetSpec, Refusal};
 use spinney_kernel::rules::request::{Collect, Finish, Spawn};
-use spinney_kernel::words::{AgentId, Body, By, RoleName};
+use spinney_kernel::words::{Actor, AgentId, Body, RoleName};
 use spinney_kernel::world::AgentStatus;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -130,7 +130,7 @@ impl Agents {
         for agent in ended {
             let finish = Finish { agent, result: Body::text("it made no call for a long time") };
             // An agent that has ended already needs nothing.
-            let _ = tree.request(By::Person, finish).await;
+            let _ = tree.request(Actor::GATEWAY, finish).await;
         }
     }
 
@@ -169,7 +169,7 @@ impl Agents {
             messages: Vec::new(),
             frame: Frame::default(),
         };
-        match tree.request(By::Person, spawn).await {
+        match tree.request(Actor::GATEWAY, spawn).await {
             Ok(_) => {
                 table.taken.insert(id.clone(), Life::Named);
                 Ok((id, true))

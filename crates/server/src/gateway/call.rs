@@ -2,26 +2,32 @@
 //! response, and what the journal keeps.
 
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
+use spinney::clock::{Clock as _, SystemClock};
 use spinney::tree::RequestError;
-use spinney_kernel::budget::Used;
+use spinney_drivers::http::BodyEnd;
+use spinney_drivers::wire::{Secrets, WireFault, WireFaultKind};
+use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::{Missed, ModelAnswer};
 use spinney_kernel::record::Why;
 use spinney_kernel::rules::request::{Hold, HoldFor, HoldReply};
 use spinney_kernel::words::{
-    AgentId, Body, By, CallId, Enclosure, Fault, FaultKind, MediaType, PartName, enclose, limit,
+    Actor, AgentId, Body, CallId, Enclosure, Fault, FaultKind, MediaType, ModelName, PartName, Time, enclose,
+    limit,
 };
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::client::Client;
 use super::kept_response::KeptResponse;
-use super::models::PricedModel;
+use super::models::{NotCallable, PricedModel};
+use super::notice::Notice;
 use super::pending_calls::{CallReport, CallStatus, Permit};
 use super::request_body::RequestBody;
 use super::retries::RetryKey;
@@ -36,6 +42,11 @@ use super::wire::{
 
 /// The output cap of a request that names none.
 const OUTPUT_CAP: u64 = 32_000;
+/// Looking up a part takes about as long as reading so many bytes.
+const LOOK_UP_BYTES: usize = 64;
+/// An input is small if it takes at most this part of the free budget: a better bound would leave little more for the
+/// output.
+const SMALL_INPUT_DIVISOR: u64 = 8;
 /// How long the tree may take to record the end of a call.
 const BOOKED: Duration = Duration::from_secs(10);
 /// Most bytes of a provider's error that are passed on.
@@ -49,6 +60,7 @@ pub(super) struct OutsideRequest {
     pub(super) caller: Caller,
     pub(super) url: String,
     pub(super) path: String,
+    pub(super) query: Option<String>,
     /// Those that go up.
     pub(super) headers: HeaderMap,
 }
@@ -57,11 +69,21 @@ pub(super) struct OutsideRequest {
 struct HeldCall {
     call: CallId,
     why: Option<Why>,
+    input: InputBound,
+}
+
+/// An upper bound of a call's input tokens.
+#[derive(Clone, Copy)]
+struct InputBound {
+    tokens: u64,
+    /// Whether it rests on the provider's counter.
+    is_counted: bool,
 }
 
 impl OutsideRequest {
     /// Makes the call, or says why not. Its program may be gone at any moment.
     pub(super) async fn run(self, run: Arc<Run>, client: Client) {
+        run.calls_asked.fetch_add(1, Ordering::Relaxed);
         let payer = match run.agents.payer(&run.tree, &self.caller).await {
             Ok(payer) => payer,
             Err(error) => return self.refuse(&run, &error, client).await,
@@ -74,19 +96,35 @@ impl OutsideRequest {
     async fn run_as(self, run: &Arc<Run>, agent: &AgentId, client: Client) {
         let retry = RetryKey::new(agent, &self.path, &self.body.bytes);
         // A retry of a call that still waits takes its place.
-        let Some(client) = run.retries.adopt(&retry, client) else { return };
-        let held = match self.hold(run, agent).await {
+        let mut next = run.retries.adopt(&retry, client);
+        while let Some(client) = next {
+            next = self.hold_and_send(run, agent, &retry, client).await;
+        }
+    }
+
+    /// Returns a program that came back when its call was no longer in line.
+    async fn hold_and_send(
+        &self,
+        run: &Arc<Run>,
+        agent: &AgentId,
+        retry: &RetryKey,
+        client: Client,
+    ) -> Option<Client> {
+        let HeldCall { call, why, input } = match self.hold(run, agent).await {
             Ok(held) => held,
-            Err(error) => return self.refuse(run, &error, client).await,
+            Err(error) => {
+                self.refuse(run, &error, client).await;
+                return None;
+            }
         };
-        let HeldCall { call, why } = held;
         let expected = run.pending_calls.expect(call);
         let mut status = expected.status.clone();
         let (format, is_streamed) = (self.call.format(), self.call.is_streamed());
         let waiting = WaitingCall { run, agent, call, format, is_streamed, retry, why };
+        let mut next = None;
         match waiting.wait(expected, client).await {
             Waited::Permit(permit, client) => {
-                self.send(run, agent, call, permit, client).await;
+                self.send(run, agent, call, input, permit, client).await;
                 // A run that ends before its tree has booked the call would book the whole hold.
                 let is_booked = |status: &CallStatus| matches!(status, CallStatus::Ended(_));
                 let booked = async {
@@ -102,34 +140,45 @@ impl OutsideRequest {
                 }
             }
             Waited::Over(error, client) => self.refuse(run, &error, client).await,
-            Waited::Abandoned => {}
+            Waited::Abandoned(retry) => next = retry,
         }
         run.pending_calls.leave(call);
+        next
     }
 
     /// Asks the tree for the call.
     async fn hold(&self, run: &Run, agent: &AgentId) -> Result<HeldCall, GatewayError> {
         let (api, wire) = (self.call.format().api(), self.call.model());
         let is_own = run.upstream.kind(api) == CallUpstream::Provider;
-        let PricedModel { name, context } = run.models.find(&run.tree, api, wire, is_own).await?;
-        let earlier = run.inputs.get(agent, wire);
-        let counted = Arc::clone(&self.call);
-        let count = move || counted.input_tokens_max(context, earlier.as_deref());
-        // Bytes are counted at once; counting tokens takes several times as long as reading them.
-        let work = if self.call.is_tokenized() { 4 * self.body.bytes.len() } else { 0 };
-        let input_tokens = off_worker(work, count).await?;
-        let input_tokens = input_tokens
-            .map_err(|none| GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))?;
+        let PricedModel { name, context } = match run.models.find(&run.tree, api, wire, is_own).await {
+            Ok(model) => model,
+            Err(NotCallable::Refused(error)) => return Err(error),
+            Err(NotCallable::Unpriced(error)) => {
+                if run.models.is_first_refusal(wire) {
+                    (run.on_notice)(Notice::Unpriced { error: error.clone() });
+                }
+                return Err(error);
+            }
+        };
         let output_cap = self.call.output_cap(OUTPUT_CAP);
+        let input = self.input_bound(run, agent, &name, context, output_cap).await?;
         let (request, bytes) = match run.settings.bodies {
-            Bodies::Kept => kept(&self.body.bytes),
+            Bodies::Kept => {
+                let (body, secrets) = (self.body.bytes.clone(), run.kept_secrets.clone());
+                off_worker(body.len(), move || kept(&secrets.hide(&body))).await?
+            }
             Bodies::Dropped => (Body::default(), Vec::new()),
         };
-        let effect = HoldFor::Outside { model: name, input_tokens, output_cap, request };
+        let (output_cap_min, writes) = (self.call.output_cap_min(), self.call.writes());
+        let input_tokens = input.tokens;
+        let effect =
+            HoldFor::Outside { model: name, input_tokens, output_cap, output_cap_min, writes, request };
         let hold = Hold { agent: agent.clone(), effect };
-        match run.tree.request_with(By::Person, hold, bytes).await {
-            Ok(HoldReply::Started { call }) => Ok(HeldCall { call, why: None }),
-            Ok(HoldReply::Waiting { call, why }) => Ok(HeldCall { call, why: Some(why) }),
+        match run.tree.request_with(Actor::GATEWAY, hold, bytes).await {
+            Ok(HoldReply::Started { call }) => Ok(self.held(run, HeldCall { call, why: None, input })),
+            Ok(HoldReply::Waiting { call, why }) => {
+                Ok(self.held(run, HeldCall { call, why: Some(why), input }))
+            }
             Ok(HoldReply::Refused { call, refusal }) => {
                 run.pending_calls.leave(call);
                 Err(refused(&refusal))
@@ -139,9 +188,98 @@ impl OutsideRequest {
         }
     }
 
+    /// Counts what is outside the bound in a call that the tree took.
+    fn held(&self, run: &Run, held: HeldCall) -> HeldCall {
+        for name in run.permissions.use_names(self.call.outside_bound()) {
+            (run.on_notice)(Notice::OutsideBound { name });
+        }
+        held
+    }
+
+    /// The most tokens that the input can have. Asks the provider to count only if a cruder bound does not fit, or if other
+    /// calls wait for budget.
+    async fn input_bound(
+        &self,
+        run: &Run,
+        agent: &AgentId,
+        model: &ModelName,
+        context: Option<u64>,
+        output_cap: u64,
+    ) -> Result<InputBound, GatewayError> {
+        let earlier = run.inputs.candidates(agent, self.call.model());
+        let counted = Arc::clone(&self.call);
+        let opaque = self.call.opaque_in(&run.opaque.lock().unwrap_or_else(PoisonError::into_inner));
+        // Bytes need no counting; tokenizing takes several times as long as reading. Each part is looked up in each earlier
+        // input.
+        let looked_up = LOOK_UP_BYTES * self.call.part_count() * earlier.len();
+        let work = if self.call.is_tokenized() { 4 * self.body.bytes.len() } else { looked_up };
+        let count =
+            move || (counted.input_tokens_max(context, &earlier, &opaque), counted.is_estimated(&earlier));
+        let (tokens, is_counted) = off_worker(work, count).await?;
+        if let Ok(tokens) = tokens
+            && (!self.call.is_countable()
+                || self.fits_without_count(run, agent, model, tokens, output_cap).await)
+        {
+            return Ok(InputBound { tokens, is_counted });
+        }
+        let counted =
+            run.counter.count(&run.upstream, &self.call, &self.headers, self.query.as_deref()).await;
+        match (tokens, counted) {
+            (Err(none), None) => {
+                Err(GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {none}")))
+            }
+            (Ok(tokens), Some(counted)) if tokens <= counted => Ok(InputBound { tokens, is_counted }),
+            (_, Some(tokens)) => {
+                if let Some(counted) = self.call.input_of(tokens) {
+                    run.inputs.set(agent, self.call.model(), counted);
+                }
+                Ok(InputBound { tokens, is_counted: true })
+            }
+            (Ok(tokens), None) => Ok(InputBound { tokens, is_counted }),
+        }
+    }
+
+    /// Whether no call waits and this one fits with its whole output cap or, if caps are fitted to the free budget, has a
+    /// small input.
+    async fn fits_without_count(
+        &self,
+        run: &Run,
+        agent: &AgentId,
+        model: &ModelName,
+        input_tokens: u64,
+        output_cap: u64,
+    ) -> bool {
+        let (Some(budget), Some(price)) = (run.tree.free_budget(agent).await, run.models.price_of(model))
+        else {
+            return true;
+        };
+        let price = price.with_writes(self.call.writes());
+        let now = Time(SystemClock::new().now_ms());
+        let fits = |output_cap: u64, times: u64| {
+            let cost = price.worst_case(input_tokens, output_cap, now).saturating_mul(times);
+            let tokens = input_tokens.saturating_add(output_cap).saturating_mul(times);
+            [(Resource::Cost, cost), (Resource::Tokens, tokens)]
+                .into_iter()
+                .all(|(resource, asked)| budget.free.of(resource).is_none_or(|free| asked <= free))
+        };
+        budget.waiting == 0 && (fits(output_cap, 1) || (budget.shrinks && fits(0, SMALL_INPUT_DIVISOR)))
+    }
+
     /// Sends the call, passes the response on, and reports its end to the tree.
-    async fn send(self, run: &Run, agent: &AgentId, call: CallId, permit: Permit, mut client: Client) {
+    async fn send(
+        &self,
+        run: &Run,
+        agent: &AgentId,
+        call: CallId,
+        input: InputBound,
+        permit: Permit,
+        mut client: Client,
+    ) {
         let Permit { output_cap, mut end } = permit;
+        let asked = self.call.output_cap(OUTPUT_CAP);
+        if output_cap < asked && run.capped.fetch_add(1, Ordering::Relaxed) == 0 {
+            (run.on_notice)(Notice::Capped { agent: agent.clone(), asked, granted: output_cap });
+        }
         let body = match self.call.body(output_cap) {
             Ok(body) => body,
             Err(small) => {
@@ -174,10 +312,11 @@ impl OutsideRequest {
                     // The tree has ended the call; its program learns it.
                     return self.refuse(run, &run.over(), client).await;
                 };
-                if let Ok(answer) = &result
-                    && let Some(counted) = self.call.counted_input(&answer.used)
-                {
-                    run.inputs.set(agent, self.call.model(), counted);
+                if let Ok(answer) = &result {
+                    self.check_count(run, input, &answer.used);
+                    if let Some(counted) = self.call.counted_input(&answer.used) {
+                        run.inputs.set(agent, self.call.model(), counted);
+                    }
                 }
                 report(end, result);
                 match how {
@@ -189,6 +328,17 @@ impl OutsideRequest {
                     Passed::Broken(_) => drop(client),
                 }
             }
+        }
+    }
+
+    /// A counter that returned too low a count once is not used again for that model.
+    fn check_count(&self, run: &Run, input: InputBound, used: &Used) {
+        let Used::Tokens(usage) = used else { return };
+        let (counted, used) = (input.tokens, usage.input_tokens());
+        if input.is_counted && used > counted && run.counter.switch_off(self.call.model()) {
+            run.inputs.forget_estimates(self.call.model());
+            let model = self.call.model().to_owned();
+            (run.on_notice)(Notice::CountedTooLow { model, counted, used });
         }
     }
 
@@ -212,11 +362,11 @@ impl OutsideRequest {
         end: &mut oneshot::Sender<CallReport>,
     ) -> Option<(CallReport, Passed)> {
         let (status, format) = (response.status(), self.call.format());
-        let secrets = run.upstream.secrets(format.api());
-        let mut reader = self.call.reader(status, response.headers(), secrets);
+        let secrets = run.upstream.secrets();
+        let mut reader = self.call.reader(status, response.headers(), secrets.clone());
         // Errors are passed on as a whole: one that comes after our own head becomes an event of the stream.
         let (is_error, is_begun_by_us) = (!status.is_success(), client.has_begun());
-        client.begin(status, run.upstream.headers_down(format.api(), response.headers()));
+        client.begin(status, run.upstream.headers_down(response.headers()));
         let keeps = run.settings.bodies == Bodies::Kept && !is_error;
         let mut kept = keeps.then(|| KeptResponse::new(run.responses.clone()));
         let mut error_body: Vec<u8> = Vec::new();
@@ -243,19 +393,32 @@ impl OutsideRequest {
                 Err(fault) => break Some(fault),
             }
         };
-        let ended = reader.finish();
+        let body_end = fault.as_ref().map_or(BodyEnd::Clean, |fault| {
+            BodyEnd::Broken(WireFault::new(WireFaultKind::Cut, fault.message.clone()))
+        });
+        let ended = reader.finish(body_end);
+        if let Some(message) =
+            ended.other.filter(|_| !run.has_met_another_answer.swap(true, Ordering::Relaxed))
+        {
+            (run.on_notice)(Notice::OtherAnswer { message });
+        }
         if is_error {
-            let body = run.upstream.without_key(format.api(), error_body);
-            let bytes =
-                if is_begun_by_us { stream_error(format, status.as_u16(), &body) } else { Bytes::from(body) };
+            let body = without_keys(secrets, &error_body);
+            let bytes = if is_begun_by_us { stream_error(format, status.as_u16(), &body) } else { body };
             client.send(bytes).await;
         } else {
             client.send(ended.rest).await;
         }
-        let result = ended.result.map(|mut answer| {
-            answer.text = kept.map(KeptResponse::into_text).unwrap_or_default();
-            answer
-        });
+        if let Ok(ModelAnswer { used: Used::Tokens(usage), .. }) = &ended.result {
+            let mut opaque = run.opaque.lock().unwrap_or_else(PoisonError::into_inner);
+            opaque.add(&ended.opaque, usage.output_tokens());
+        }
+        let mut result = ended.result;
+        if let (Ok(answer), Some(kept)) = (&mut result, kept) {
+            let secrets = run.kept_secrets.clone();
+            let text = off_worker(kept.len(), move || kept.into_text(&secrets)).await;
+            answer.text = text.unwrap_or_else(|error| error.message);
+        }
         let how = fault.map_or(Passed::Whole, |fault| Passed::Broken(fault.error()));
         Some((result, how))
     }
@@ -337,7 +500,7 @@ pub(super) async fn pass(
         }
     };
     let is_error = !response.status().is_success();
-    client.begin(response.status(), run.upstream.headers_down(api, response.headers()));
+    client.begin(response.status(), run.upstream.headers_down(response.headers()));
     let mut error_body: Vec<u8> = Vec::new();
     loop {
         let piece = tokio::select! {
@@ -353,7 +516,7 @@ pub(super) async fn pass(
             Ok(Some(bytes)) => client.send(bytes).await,
             Ok(None) => {
                 // The key may be in two pieces.
-                client.send(Bytes::from(run.upstream.without_key(api, error_body))).await;
+                client.send(without_keys(run.upstream.secrets(), &error_body)).await;
                 return client.end().await;
             }
             Err(_) => return,
@@ -373,8 +536,15 @@ fn unsent(message: &str) -> Missed {
     }
 }
 
+/// A provider's error without keys, which some repeat in it.
+fn without_keys(secrets: &Secrets, body: &[u8]) -> Bytes {
+    let is_cut = body.len() == ERROR_BYTES_MAX;
+    let clean = if is_cut { secrets.hide_cut(body) } else { secrets.hide(body) };
+    Bytes::from(clean.into_owned())
+}
+
 /// A request as files of the journal. One that is larger than what a message may have is not kept.
-fn kept(body: &Bytes) -> (Body, Vec<Vec<u8>>) {
+fn kept(body: &[u8]) -> (Body, Vec<Vec<u8>>) {
     let dropped = || (Body::text(format!("{} bytes, too large to keep", body.len())), Vec::new());
     let (Ok(media), Ok(size)) =
         ("application/json".parse::<MediaType>(), usize::try_from(limit::PART_BYTES_MAX))

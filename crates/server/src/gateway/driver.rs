@@ -29,9 +29,7 @@ impl Model for GatewayModel {
     fn call(&self, attempt: Arc<ModelAttempt>, _deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
         let pending_calls = Arc::clone(&self.pending_calls);
         Box::pin(async move {
-            let Some(call) = call_of(&attempt) else {
-                return Err(missed("the call has no number", Used::NOTHING));
-            };
+            let call = attempt.call;
             let ended = pending_calls.start(call, attempt.output_cap);
             match timeout(Duration::from_millis(limit::MODEL_CALL_MS_MAX), ended).await {
                 Ok(Ok(report)) => report,
@@ -44,7 +42,7 @@ impl Model for GatewayModel {
     }
 
     fn used_when_stopped(&self, attempt: &ModelAttempt, _said: &str) -> Used {
-        call_of(attempt).map_or(Used::NOTHING, |call| used(&self.pending_calls, call))
+        used(&self.pending_calls, attempt.call)
     }
 }
 
@@ -53,11 +51,34 @@ fn used(pending_calls: &PendingCalls, call: CallId) -> Used {
     if pending_calls.is_sent(call) { Used::Unknown } else { Used::NOTHING }
 }
 
-/// The number of a call is the second part of its key.
-fn call_of(attempt: &ModelAttempt) -> Option<CallId> {
-    attempt.key.split('/').nth(1)?.parse().ok().map(CallId)
-}
-
 fn missed(message: &str, used: Used) -> Missed {
     Missed { fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Cut) }, used }
+}
+
+#[cfg(test)]
+mod tests {
+    use spinney_kernel::context::{Origin, Packet};
+    use spinney_kernel::words::TreeId;
+
+    use super::*;
+
+    /// A key is opaque, whatever it looks like: the attempt says which call it is.
+    #[tokio::test]
+    async fn a_call_is_found_by_its_id_and_not_by_its_key() {
+        let pending_calls = Arc::new(PendingCalls::new());
+        let path = ["root".parse().unwrap()].into();
+        let (tree, role) = (TreeId::new([7; 16]), "root".parse().unwrap());
+        let origin = Arc::new(Origin { tree, path, role, goal: "Go.".into() });
+        let (key, model) = ("tree/8/1".to_owned(), "m".parse().unwrap());
+        let attempt = ModelAttempt::new(origin, CallId(7), key, model, Packet::default());
+        let expected = pending_calls.expect(CallId(7));
+        let connection = async {
+            let permit = expected.permit.await.unwrap();
+            permit.end.send(Ok(ModelAnswer::said("seven"))).unwrap();
+        };
+        let model = GatewayModel::new(Arc::clone(&pending_calls));
+        let call = model.call(Arc::new(attempt), Arc::new(|_, _| ()));
+        let (answer, ()) = tokio::join!(call, connection);
+        assert_eq!(answer.unwrap().text, "seven");
+    }
 }

@@ -27,6 +27,9 @@ pub(super) struct Follower {
     on_notice: OnNotice,
     /// Calls that were asked for and have not started.
     waiting: BTreeMap<CallId, ModelCall>,
+    /// Whether a halt is over and no call has started since. It may also be over because its call was given up, or because
+    /// the run stops.
+    is_unhalted: bool,
 }
 
 /// Follows the events of a tree after `after`, until it has ended or is no longer run.
@@ -54,7 +57,8 @@ impl Follower {
         given_up: GivenUp,
         on_notice: OnNotice,
     ) -> Self {
-        Self { pending_calls, models, halt, given_up, on_notice, waiting: BTreeMap::new() }
+        let waiting = BTreeMap::new();
+        Self { pending_calls, models, halt, given_up, on_notice, waiting, is_unhalted: false }
     }
 
     fn take(&mut self, event: &Event, at: Time) {
@@ -72,26 +76,28 @@ impl Follower {
                 self.given_up.set(false);
                 self.waiting.remove(call);
                 self.pending_calls.update(*call, CallStatus::Started);
+                if std::mem::take(&mut self.is_unhalted) {
+                    (self.on_notice)(Notice::Continued);
+                }
             }
             Event::CallEnded { call, outcome, .. } => {
                 self.waiting.remove(call);
                 self.pending_calls.update(*call, CallStatus::Ended(Box::new(outcome.clone())));
             }
-            Event::TreeHalted { agent, call, account, short } => {
+            Event::TreeHalted { agent, call, account, short, also } => {
+                self.is_unhalted = false;
                 let large_cap = self.large_cap(*call, short, at);
-                let halt = Halt { call: *call, account: account.clone(), short: *short };
+                let (account, also) = (account.clone(), also.clone());
+                let halt = Halt { call: *call, account: account.clone(), short: *short, also: also.clone() };
                 self.halt.send_replace(Some(HaltedCall { halt, large_cap }));
-                let (agent, account) = (agent.clone(), account.clone());
                 if !self.given_up.is_set() {
-                    (self.on_notice)(Notice::Halted { agent, account, short: *short, large_cap });
+                    let agent = agent.clone();
+                    (self.on_notice)(Notice::Halted { agent, account, short: *short, also, large_cap });
                 }
             }
             Event::TreeUnhalted => {
                 self.halt.send_replace(None);
-                // If the last call that waited was given up, nothing goes on.
-                if !self.given_up.is_set() {
-                    (self.on_notice)(Notice::Continued);
-                }
+                self.is_unhalted = true;
             }
             _ => {}
         }

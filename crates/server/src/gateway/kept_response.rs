@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use spinney_drivers::wire::Secrets;
 use spinney_kernel::words::limit;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -55,10 +56,17 @@ impl KeptResponse {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// What the journal keeps.
-    pub(super) fn into_text(self) -> String {
+    /// The bytes that are kept.
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What the journal keeps, without keys. They are looked for in the whole: a piece may have only half of one.
+    pub(super) fn into_text(self, secrets: &Secrets) -> String {
         if self.is_kept {
-            return String::from_utf8_lossy(&self.bytes).into_owned();
+            let is_cut = self.bytes.len() < self.total;
+            let clean = if is_cut { secrets.hide_cut(&self.bytes) } else { secrets.hide(&self.bytes) };
+            return String::from_utf8_lossy(&clean).into_owned();
         }
         format!("{} bytes, not kept: too many large responses at the same time", self.total)
     }
@@ -82,9 +90,10 @@ mod tests {
         assert_eq!(memory.0.available_permits(), 2);
         two.push(b"x");
         one.push(b"world");
-        assert_eq!(one.into_text(), "hello world");
+        let none = Secrets::default();
+        assert_eq!(one.into_text(&none), "hello world");
         let text = |bytes| format!("{bytes} bytes, not kept: too many large responses at the same time");
-        assert_eq!((two.into_text(), three.into_text()), (text(2 * UNIT_BYTES + 2), text(7)));
+        assert_eq!((two.into_text(&none), three.into_text(&none)), (text(2 * UNIT_BYTES + 2), text(7)));
         assert_eq!(memory.0.available_permits(), 3);
     }
 
@@ -94,6 +103,22 @@ mod tests {
         for _ in 0..3 {
             kept.push(&vec![b'x'; limit::BLOB_BYTES_MAX / 2 + 1]);
         }
-        assert_eq!(kept.into_text().len(), limit::BLOB_BYTES_MAX);
+        assert_eq!(kept.into_text(&Secrets::default()).len(), limit::BLOB_BYTES_MAX);
+    }
+
+    /// A key is found in several pieces, and at the end of what is kept.
+    #[test]
+    fn a_key_is_not_kept_however_it_comes() {
+        let secrets = Secrets::new(["sk-0123456789".to_owned()]);
+        let mut kept = KeptResponse::new(ResponseMemory::default());
+        for piece in ["it is s", "k-01234", "5678", "9."] {
+            kept.push(piece.as_bytes());
+        }
+        assert_eq!(kept.into_text(&secrets), "it is [key].");
+        let mut cut = KeptResponse::new(ResponseMemory::default());
+        cut.push(&vec![b'x'; limit::BLOB_BYTES_MAX - 10]);
+        cut.push(b"sk-0123456789");
+        let text = cut.into_text(&secrets);
+        assert!(text.ends_with("xx[key]"), "{}", &text[text.len() - 20..]);
     }
 }

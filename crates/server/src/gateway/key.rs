@@ -13,6 +13,19 @@ pub struct RunKey {
     hash: blake3::Hash,
 }
 
+/// The headers of keys, beside `authorization`. The last is Gemini's: the gateway does not speak its format, and says so to
+/// its own program.
+const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
+
+/// The key that a request shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShownKey {
+    OfRun,
+    /// Another one, from a file or a login of the program.
+    Other,
+    None,
+}
+
 impl RunKey {
     /// # Errors
     /// If the system has no randomness.
@@ -29,8 +42,8 @@ impl RunKey {
         &self.text
     }
 
-    /// Whether a request has the key, in one of the headers that programs use.
-    pub(super) fn opens(&self, headers: &HeaderMap) -> bool {
+    /// What a request shows, in one of the headers that programs use.
+    pub(super) fn shown_in(&self, headers: &HeaderMap) -> ShownKey {
         let bearer =
             |value: &str| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
         let authorization = headers.get_all(header::AUTHORIZATION).iter();
@@ -38,9 +51,13 @@ impl RunKey {
             .filter_map(|value| value.to_str().ok())
             .filter(|value| bearer(value))
             .map(|value| value[7..].trim());
-        let keys = ["x-api-key", "api-key"].into_iter().flat_map(|name| headers.get_all(name));
-        let mut given = tokens.chain(keys.filter_map(|value| value.to_str().ok()).map(str::trim));
-        given.any(|given| blake3::hash(given.as_bytes()) == self.hash)
+        let keys = KEY_HEADERS.into_iter().flat_map(|name| headers.get_all(name));
+        let given = tokens.chain(keys.filter_map(|value| value.to_str().ok()).map(str::trim));
+        given.fold(ShownKey::None, |shown, given| match shown {
+            _ if blake3::hash(given.as_bytes()) == self.hash => ShownKey::OfRun,
+            ShownKey::None if !given.is_empty() => ShownKey::Other,
+            shown => shown,
+        })
     }
 }
 
@@ -65,19 +82,30 @@ mod tests {
     fn g12_only_the_key_of_the_run_opens() {
         let (key, other) = (RunKey::draw().unwrap(), RunKey::draw().unwrap());
         assert_ne!(key.text(), other.text());
-        assert!(key.opens(&with("x-api-key", key.text())));
-        assert!(key.opens(&with("authorization", &format!("Bearer {}", key.text()))));
-        assert!(key.opens(&with("authorization", &format!("bearer {}", key.text()))));
-        for wrong in [
-            HeaderMap::new(),
-            with("x-api-key", other.text()),
-            with("x-api-key", ""),
-            with("x-api-key", &key.text()[1..]),
-            with("authorization", key.text()),
-            with("authorization", &format!("Basic {}", key.text())),
-            with("cookie", key.text()),
+        for right in [
+            with("x-api-key", key.text()),
+            with("api-key", key.text()),
+            with("x-goog-api-key", key.text()),
+            with("authorization", &format!("Bearer {}", key.text())),
+            with("authorization", &format!("bearer {}", key.text())),
         ] {
-            assert!(!key.opens(&wrong), "{wrong:?}");
+            assert_eq!(key.shown_in(&right), ShownKey::OfRun, "{right:?}");
+        }
+        // Beside another key as well.
+        let mut both = with("x-api-key", other.text());
+        both.insert("authorization", format!("Bearer {}", key.text()).parse().unwrap());
+        assert_eq!(key.shown_in(&both), ShownKey::OfRun);
+        for (wrong, shown) in [
+            (HeaderMap::new(), ShownKey::None),
+            (with("x-api-key", other.text()), ShownKey::Other),
+            (with("x-api-key", ""), ShownKey::None),
+            (with("x-api-key", &key.text()[1..]), ShownKey::Other),
+            (with("authorization", "Bearer sk-mine"), ShownKey::Other),
+            (with("authorization", key.text()), ShownKey::None),
+            (with("authorization", &format!("Basic {}", key.text())), ShownKey::None),
+            (with("cookie", key.text()), ShownKey::None),
+        ] {
+            assert_eq!(key.shown_in(&wrong), shown, "{wrong:?}");
         }
         assert_eq!(format!("{key:?}"), "RunKey(hidden)");
     }

@@ -1,11 +1,13 @@
 //! The connections of a run: on this machine's own address only, with a bound on their number, their heads and their
-//! patience. Whoever has no key gets an answer before anything of the request is read.
+//! patience. Whoever has no key gets an answer before anything of the request is read, and takes no place from the program.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, Uri, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -13,14 +15,20 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::call::{OutsideRequest, off_worker, pass};
 use super::client::{ClientBody, client, whole};
+use super::key::ShownKey;
+use super::newcomers::{Newcomer, Newcomers};
+use super::notice::Notice;
 use super::run::Run;
-use super::wire::{CallRequest, Caller, GatewayError, GatewayErrorKind, GatewayRoute, headers_up};
+use super::wire::{
+    CallFormat, CallHead, CallRequest, Caller, GatewayError, GatewayErrorKind, GatewayRoute, headers_up,
+};
 
-/// Most connections at the same time; more wait until one is closed.
+/// Most connections at the same time. Beyond that, one that has not shown the key is closed; if there is none, more wait.
 const CONNECTIONS_MAX: usize = 2_048;
 /// How long the head of a request may take.
 const HEAD_WAIT: Duration = Duration::from_secs(30);
@@ -32,7 +40,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Takes connections until the run closes.
 pub(super) async fn listen(listener: TcpListener, run: Arc<Run>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let newcomers = Arc::new(Newcomers::default());
     loop {
+        if room.available_permits() == 0 {
+            newcomers.turn_away_oldest();
+        }
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let accepted = tokio::select! {
             () = run.closing.cancelled() => return,
@@ -42,20 +54,26 @@ pub(super) async fn listen(listener: TcpListener, run: Arc<Run>) {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let run = Arc::clone(&run);
+        let (run, newcomer) = (Arc::clone(&run), newcomers.add());
         tokio::spawn(async move {
-            serve(stream, &run).await;
+            serve(stream, &run, newcomer).await;
             drop(place);
         });
+        // One that has sent its key is read before others push it out.
+        yield_now().await;
     }
 }
 
-async fn serve(stream: TcpStream, run: &Arc<Run>) {
+async fn serve(stream: TcpStream, run: &Arc<Run>, newcomer: Newcomer) {
     // Small pieces of a stream go out at once.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
         let run = Arc::clone(run);
-        async move { Ok::<_, Infallible>(answer(request, run).await) }
+        let shown = run.key.shown_in(request.headers());
+        if shown == ShownKey::OfRun {
+            newcomer.admit();
+        }
+        async move { Ok::<_, Infallible>(answer(request, run, shown).await) }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -66,6 +84,7 @@ async fn serve(stream: TcpStream, run: &Arc<Run>) {
         served = serving => served,
         // Nothing outlives its run.
         () = run.broken_off.cancelled() => Ok(()),
+        () = newcomer.turned_away() => Ok(()),
     };
     if let Err(error) = served {
         tracing::debug!(target: "spinney::gateway", %error, "connection ended");
@@ -73,7 +92,7 @@ async fn serve(stream: TcpStream, run: &Arc<Run>) {
 }
 
 /// Answers one request.
-async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBody> {
+async fn answer(request: Request<Incoming>, run: Arc<Run>, shown: ShownKey) -> Response<ClientBody> {
     let route = GatewayRoute::of(request.method(), request.uri(), request.headers());
     let caller = Caller::of(request.headers());
     let (api, program) = (route.api(), caller.program);
@@ -85,9 +104,11 @@ async fn answer(request: Request<Incoming>, run: Arc<Run>) -> Response<ClientBod
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
     };
-    if !run.key.opens(request.headers()) {
-        let message = "spinney: this gateway serves only the program that it was started with";
-        return refuse(&GatewayError::new(GatewayErrorKind::WrongKey, message));
+    if let Some(error) = wrong_key(shown) {
+        if shown == ShownKey::Other && !run.has_met_another_key.swap(true, Ordering::Relaxed) {
+            (run.on_notice)(Notice::OtherKey { error: error.clone() });
+        }
+        return refuse(&error);
     }
     run.requests.fetch_add(1, Ordering::Relaxed);
     match take(request, route, caller, Arc::clone(&run)).await {
@@ -118,15 +139,15 @@ async fn take(
     run.upstream.check_key(api)?;
     let body = run.bodies.read(body).await?;
     let (client, response) = client();
-    let up = headers_up(&head.headers);
+    let mut up = headers_up(&head.headers);
     match format {
         Some(format) => {
-            let upstream = run.upstream.kind(api);
-            let (headers, bytes) = (head.headers.clone(), body.bytes.clone());
-            let read = off_worker(bytes.len(), move || CallRequest::read(format, upstream, &headers, bytes));
-            let call = read.await??;
-            let path = head.uri.path().to_owned();
-            let outside = OutsideRequest { call: Arc::new(call), body, caller, url, path, headers: up };
+            let call = read_call(&run, format, &head, &body.bytes).await?;
+            // The gateway read the body as UTF-8, so the provider must as well.
+            up.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
+            let outside =
+                OutsideRequest { call: Arc::new(call), body, caller, url, path, query, headers: up };
             // A task of its own: a call goes on when its program is gone, until its usage is known.
             let calls = run.calls.clone();
             calls.spawn(outside.run(run, client));
@@ -137,6 +158,48 @@ async fn take(
         }
     }
     response.await.map_err(|_| lost())
+}
+
+/// Reads a call. If the user allows a refused name, the call is read again.
+async fn read_call(
+    run: &Run,
+    format: CallFormat,
+    head: &Parts,
+    body: &Bytes,
+) -> Result<CallRequest, GatewayError> {
+    let upstream = run.upstream.kind(format.api());
+    loop {
+        let permitted = run.permissions.permitted();
+        let (headers, uri, body) = (head.headers.clone(), head.uri.clone(), body.clone());
+        let read = off_worker(body.len(), move || {
+            let query = uri.query();
+            CallRequest::read(
+                CallHead { format, upstream, headers: &headers, query, permitted: &permitted },
+                body,
+            )
+        });
+        match read.await? {
+            Ok(call) => return Ok(call),
+            Err(error) if run.permissions.allows(&error).await => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The error of a request without the key of the run.
+fn wrong_key(shown: ShownKey) -> Option<GatewayError> {
+    let message = match shown {
+        ShownKey::OfRun => return None,
+        ShownKey::Other => {
+            "spinney: this request does not use this run's key; the program probably read one from a .env file, a stored \
+             login or its configuration: let it use the key in ANTHROPIC_API_KEY or OPENAI_API_KEY of its environment"
+        }
+        ShownKey::None => {
+            "spinney: this request has no key: the gateway serves only the program that it was started with, which has the \
+             key in ANTHROPIC_API_KEY and OPENAI_API_KEY of its environment"
+        }
+    };
+    Some(GatewayError::new(GatewayErrorKind::WrongKey, message))
 }
 
 fn not_found(method: &Method, uri: &Uri) -> GatewayError {

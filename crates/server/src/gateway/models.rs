@@ -1,31 +1,32 @@
 //! The models that a program calls: each is added to the tree when it is first named, with its price. One without a
 //! price is refused, because nobody could say what it costs at most.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
 
 use spinney::Tree;
 use spinney::bus::{Watch, WatchFault};
 use spinney::tree::RequestError;
-use spinney_drivers::prices::PriceTable;
+use spinney_drivers::prices::{NoPrice, PriceTable, PricedName};
 use spinney_kernel::budget::{Price, usd};
 use spinney_kernel::definition::{ModelSpec, Refusal};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::AddModel;
-use spinney_kernel::words::{By, ModelName, Seq};
+use spinney_kernel::words::{Actor, ModelName, Seq};
 use tokio::sync::Mutex;
 
-use super::wire::{GatewayError, GatewayErrorKind, ProviderApi};
+use super::wire::{GatewayError, GatewayErrorKind, MissingPrice, NeededPrice, ProviderApi};
 
 /// Which models may be called, and where their prices come from.
 #[derive(Clone, Debug, Default)]
 pub struct ModelRules {
     /// Names as programs write them; `*` at the end stands for the rest. Everything is allowed if empty.
     pub allowed: Vec<String>,
-    /// Prices that a person gave, by name; these come first.
-    pub prices: BTreeMap<String, Price>,
-    /// Whose prices in the table apply where the address is not the provider's own.
-    pub prices_of: Option<String>,
+    /// Prices that a person gave; these come first.
+    pub prices: BTreeMap<PricedName, Price>,
+    /// Whose prices in the table apply where the address is not the provider's own: the first that knows the model, and the
+    /// provider of the format after them. No prices are known there if it is empty.
+    pub prices_of: Vec<String>,
 }
 
 /// A model that may be called.
@@ -43,11 +44,31 @@ pub(super) struct Models {
     added: Mutex<BTreeMap<String, PricedModel>>,
     /// What those cost.
     prices: StdMutex<BTreeMap<ModelName, Price>>,
+    /// Models without a price, as programs name them.
+    unpriced: StdMutex<BTreeSet<String>>,
+}
+
+/// Most models without a price that a person hears of: a program may name any number.
+const UNPRICED_MAX: usize = 100;
+
+/// Why a model cannot be called.
+#[derive(Debug)]
+pub(super) enum NotCallable {
+    /// It has no price. The error says how to give it one.
+    Unpriced(GatewayError),
+    Refused(GatewayError),
+}
+
+impl From<GatewayError> for NotCallable {
+    fn from(error: GatewayError) -> Self {
+        Self::Refused(error)
+    }
 }
 
 impl Models {
     pub(super) fn new(rules: ModelRules, table: PriceTable) -> Self {
-        Self { rules, table, added: Mutex::default(), prices: StdMutex::default() }
+        let (prices, unpriced) = (StdMutex::default(), StdMutex::default());
+        Self { rules, table, added: Mutex::default(), prices, unpriced }
     }
 
     /// The tree's model for a name on the wire. `is_own` says whether the address is the provider's own.
@@ -57,33 +78,34 @@ impl Models {
         api: ProviderApi,
         wire: &str,
         is_own: bool,
-    ) -> Result<PricedModel, GatewayError> {
+    ) -> Result<PricedModel, NotCallable> {
         if !self.is_allowed(wire) {
             let allowed = self.rules.allowed.join(", ");
-            return Err(refused(format!("model {wire} is not allowed in this run: use one of {allowed}")));
+            let error = refused(format!("model {wire} is not allowed in this run: use one of {allowed}"));
+            return Err(error.into());
         }
         let full = format!("{}/{wire}", api.price_name());
         let Ok(name) = full.parse::<ModelName>() else {
-            return Err(refused(format!("{wire:?} cannot be the name of a model")));
+            return Err(refused(format!("{wire:?} cannot be the name of a model")).into());
         };
         let mut added = self.added.lock().await;
         if let Some(known) = added.get(&full) {
             return Ok(known.clone());
         }
-        let (price, context) = self.price(api, wire, is_own)?;
+        let (price, context) = self.price(api, wire, is_own).map_err(NotCallable::Unpriced)?;
         // Before the first call, so that whoever reads its events finds it.
         self.prices().insert(name.clone(), price.clone());
         let spec =
             ModelSpec { price: Some(price.clone()), context, cache_wait_ms: Some(0), ..ModelSpec::default() };
         let add = AddModel { model: name.clone(), spec: Box::new(spec) };
-        match tree.request(By::Person, add).await {
+        match tree.request(Actor::GATEWAY, add).await {
             Ok(_) => {}
             // An earlier process added it, with the price of then.
             Err(RequestError::Refused(Refusal::ModelExists { .. })) => {
                 same_price(tree, &name, wire, &price).await?;
             }
-            Err(RequestError::Refused(refusal)) => return Err(refused(refusal)),
-            Err(error) => return Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string())),
+            Err(RequestError::Refused(refusal)) => return Err(refused(refusal).into()),
+            Err(error) => return Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string()).into()),
         }
         let model = PricedModel { name, context };
         added.insert(full, model.clone());
@@ -93,6 +115,12 @@ impl Models {
     /// What a model costs that was asked for in this process.
     pub(super) fn price_of(&self, model: &ModelName) -> Option<Price> {
         self.prices().get(model).cloned()
+    }
+
+    /// Whether a model without a price is refused for the first time.
+    pub(super) fn is_first_refusal(&self, wire: &str) -> bool {
+        let mut unpriced = self.unpriced.lock().unwrap_or_else(PoisonError::into_inner);
+        unpriced.len() < UNPRICED_MAX && unpriced.insert(wire.to_owned())
     }
 
     fn prices(&self) -> MutexGuard<'_, BTreeMap<ModelName, Price>> {
@@ -113,32 +141,103 @@ impl Models {
         wire: &str,
         is_own: bool,
     ) -> Result<(Price, Option<u64>), GatewayError> {
-        if let Some(price) = self.rules.prices.get(wire) {
+        if let Some(price) = PricedName::find(&self.rules.prices, wire) {
             // Its context is the same whoever sells it.
             let context = self.table.find(api.price_name(), wire).ok().and_then(|model| model.context);
-            return Ok((with_cache_writes(api, price.clone()), context));
+            return Ok((with_cache_writes(api, price.clone()), context.map(context_max)));
         }
-        let provider = match (&self.rules.prices_of, is_own) {
-            (Some(provider), false) => provider.as_str(),
-            (_, true) => api.price_name(),
-            (None, false) => {
-                let provider = api.price_name();
-                return Err(refused(format!(
-                    "the price of model {wire} at your own base URL is unknown: run with --prices-of {provider} if \
-                     it charges what {provider} does, or with --price {wire}=IN,OUT in dollars per million tokens"
-                )));
+        let own = [api.price_name().to_owned()];
+        let providers: Vec<&String> = match (is_own, self.rules.prices_of.as_slice()) {
+            (true, _) => own.iter().collect(),
+            (false, []) => {
+                let provider = self.provider_in(wire).unwrap_or_else(|| api.price_name());
+                let problem = format!("the price of model {wire} at your own base URL is unknown");
+                return Err(without_price(problem, wire, NeededPrice::OfProvider(provider.to_owned())));
             }
+            (false, named) => named.iter().chain(own.iter().filter(|own| !named.contains(own))).collect(),
         };
-        let found = self
-            .table
-            .find(provider, wire)
-            .and_then(|model| self.table.price(provider, wire).map(|price| (price.clone(), model.context)));
-        found.map_err(|none| {
-            refused(format!(
-                "{none}: run with --price {wire}=IN,OUT in dollars per million tokens, or use another model"
-            ))
+        let mut unknown = None;
+        for provider in &providers {
+            for model in [Some(wire), below(provider, wire).filter(|_| !is_own)].into_iter().flatten() {
+                match self.listed(provider, model) {
+                    // Another provider, or the name without its provider, may know it.
+                    Err(none @ NoPrice::UnknownModel { .. }) => unknown = unknown.or(Some(none)),
+                    Err(none) => return Err(unpriced(&none, wire)),
+                    Ok(found) => return Ok(found),
+                }
+            }
+        }
+        Err(match (unknown, providers.as_slice()) {
+            (Some(none), [_]) => unpriced(&none, wire),
+            (_, providers) => {
+                let names: Vec<&str> = providers.iter().map(|name| name.as_str()).collect();
+                let none = format!("no price for `{wire}` from {}", either(&names));
+                match self.seller(wire) {
+                    Some(seller) => {
+                        without_price(none, wire, NeededPrice::OfAnotherProvider(seller.to_owned()))
+                    }
+                    None => unpriced(&none, wire),
+                }
+            }
         })
     }
+
+    /// The price and the context of a provider's model.
+    fn listed(&self, provider: &str, model: &str) -> Result<(Price, Option<u64>), NoPrice> {
+        let context = self.table.find(provider, model)?.context.map(context_max);
+        Ok((self.table.price(provider, model)?.clone(), context))
+    }
+
+    /// A provider that has a price for a model: the one that its name begins with, or else the first.
+    fn seller<'s>(&'s self, wire: &'s str) -> Option<&'s str> {
+        let named = self.provider_in(wire).filter(|provider| {
+            below(provider, wire).is_some_and(|model| self.table.price(provider, model).is_ok())
+        });
+        named.or_else(|| self.table.providers().find(|provider| self.table.price(provider, wire).is_ok()))
+    }
+
+    /// The provider that a name begins with, if the table has it.
+    fn provider_in<'w>(&self, wire: &'w str) -> Option<&'w str> {
+        let (provider, _) = wire.split_once('/')?;
+        let is_known = !matches!(self.table.find(provider, ""), Err(NoPrice::UnknownProvider { .. }));
+        is_known.then_some(provider)
+    }
+}
+
+/// The name of a model without its provider, as `gpt-4.1` in `openai/gpt-4.1`.
+fn below<'w>(provider: &str, wire: &'w str) -> Option<&'w str> {
+    let (first, model) = wire.split_once('/')?;
+    first.eq_ignore_ascii_case(provider).then_some(model)
+}
+
+/// Names with `or` before the last.
+fn either(names: &[&str]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        names => names.concat(),
+    }
+}
+
+fn unpriced(none: &impl std::fmt::Display, wire: &str) -> GatewayError {
+    without_price(none.to_string(), wire, NeededPrice::Own)
+}
+
+/// Refuses a model until the user says what it costs.
+fn without_price(problem: String, wire: &str, needs: NeededPrice) -> GatewayError {
+    let helps = match &needs {
+        NeededPrice::OfProvider(_) | NeededPrice::OfAnotherProvider(_) | NeededPrice::Own => {
+            "the person who started this run can say what it costs, or use another model"
+        }
+        NeededPrice::AsBefore => "the run needs the price that it began with",
+    };
+    let error = refused(format!("{problem}: {helps}"));
+    let missing = MissingPrice { problem, model: wire.to_owned(), needs };
+    GatewayError { unpriced: Some(Box::new(missing)), ..error }
+}
+
+/// A context that lists write as a million is up to 1,050,000 tokens; `gpt-4.1` takes 1,047,576.
+const fn context_max(listed: u64) -> u64 {
+    if listed == 1_000_000 { 1_050_000 } else { listed }
 }
 
 /// Anthropic charges more for input that it writes to a cache, which a person who names two rates does not say: a quarter
@@ -160,10 +259,11 @@ async fn same_price(tree: &Tree, name: &ModelName, wire: &str, now: &Price) -> R
         return Ok(());
     }
     let (then, now) = (written(&then), written(now));
-    Err(refused(format!(
+    let problem = format!(
         "model {wire} has the price {then} in this run and {now} now, in dollars per million tokens (input, output, \
-         cached input, cache writes, those for an hour, reasoning): resume with --price and what it cost then, or start a new run"
-    )))
+         cached input, cache writes, those for an hour, reasoning)"
+    );
+    Err(without_price(problem, wire, NeededPrice::AsBefore))
 }
 
 /// What a model of the tree costs.
@@ -232,9 +332,70 @@ mod tests {
         assert_eq!(writes(with_cache_writes(ProviderApi::OpenAi, Price::flat(3, 0))), (None, None));
     }
 
+    fn models(prices_of: &[&str]) -> Models {
+        let prices_of = prices_of.iter().map(|provider| (*provider).to_owned()).collect();
+        Models::new(ModelRules { prices_of, ..ModelRules::default() }, PriceTable::embedded().unwrap())
+    }
+
+    /// The providers are asked in their order, and the one of the format last; a name may begin with its provider.
+    #[test]
+    fn prices_at_another_address_are_those_of_the_providers_that_are_named() {
+        let table = PriceTable::embedded().unwrap();
+        let found = |models: &Models, api, wire: &str| models.price(api, wire, false).map(|(price, _)| price);
+        let open_ai = |model: &str| table.price("openai", model).unwrap().clone();
+        let anthropic = with_cache_writes(
+            ProviderApi::Anthropic,
+            table.price("anthropic", "claude-sonnet-4-5").unwrap().clone(),
+        );
+        let both = models(&["anthropic", "openai"]);
+        assert_eq!(found(&both, ProviderApi::OpenAi, "gpt-4.1"), Ok(open_ai("gpt-4.1")));
+        assert_eq!(found(&both, ProviderApi::OpenAi, "openai/gpt-4.1"), Ok(open_ai("gpt-4.1")));
+        assert_eq!(found(&both, ProviderApi::OpenAi, "OpenAI/gpt-4.1"), Ok(open_ai("gpt-4.1")));
+        let claude = found(&both, ProviderApi::OpenAi, "anthropic/claude-sonnet-4-5").unwrap();
+        assert_eq!(rates(&with_cache_writes(ProviderApi::Anthropic, claude)), rates(&anthropic));
+        // One provider for both formats: that of the format is the second guess.
+        let one = models(&["anthropic"]);
+        assert_eq!(found(&one, ProviderApi::OpenAi, "gpt-4.1"), Ok(open_ai("gpt-4.1")));
+        // The first that knows a model decides.
+        for order in [["cerebras", "openai"], ["openai", "cerebras"]] {
+            let first = table.price(order[0], "gpt-oss-120b").unwrap().clone();
+            assert_eq!(found(&models(&order), ProviderApi::OpenAi, "gpt-oss-120b"), Ok(first), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_no_named_provider_has_is_refused_with_what_to_do() {
+        let refused =
+            |models: &Models, wire: &str| models.price(ProviderApi::OpenAi, wire, false).unwrap_err();
+        let needed = |models: &Models, wire: &str| {
+            let MissingPrice { problem, model, needs } = *refused(models, wire).unpriced.unwrap();
+            assert_eq!(model, wire);
+            (problem, needs)
+        };
+        let large = "mistral/mistral-large-latest";
+        let another = NeededPrice::OfAnotherProvider("mistral".to_owned());
+        assert_eq!(
+            needed(&models(&["anthropic"]), large),
+            ("no price for `mistral/mistral-large-latest` from anthropic or openai".to_owned(), another)
+        );
+        let unknown = |model: &str, provider: &str| {
+            let problem = format!("the price of model {model} at your own base URL is unknown");
+            (problem, NeededPrice::OfProvider(provider.to_owned()))
+        };
+        assert_eq!(needed(&models(&[]), "gpt-4.1"), unknown("gpt-4.1", "openai"));
+        assert_eq!(needed(&models(&[]), large), unknown(large, "mistral"));
+        assert_eq!(
+            refused(&models(&[]), "gpt-4.1").message,
+            "spinney: the price of model gpt-4.1 at your own base URL is unknown: the person who started this run can say what it costs, or use another model"
+        );
+        // A provider that lists it without a price has the last word.
+        let searches = refused(&models(&["perplexity", "openai"]), "sonar").message;
+        assert!(searches.contains("what `sonar` costs at most is unknown"), "{searches}");
+    }
+
     #[test]
     fn a_price_that_a_person_gave_is_used_with_cache_writes() {
-        let prices = [("m".to_owned(), Price::flat(4, 8))].into();
+        let prices = [("m".parse().unwrap(), Price::flat(4, 8))].into();
         let rules = ModelRules { prices, ..ModelRules::default() };
         let models = Models::new(rules, PriceTable::embedded().unwrap());
         let (price, _) = models.price(ProviderApi::Anthropic, "m", false).unwrap();

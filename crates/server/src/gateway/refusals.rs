@@ -1,43 +1,85 @@
 //! Requests that the gateway refused or could not pass on, for the person who started the program: a program may hide the
 //! errors that it gets.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::wire::{GatewayError, GatewayErrorKind};
 
-/// How many requests got an error of the gateway's own, and the last one. Those at a ceiling are told by
-/// [`Notice`](super::Notice).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The requests of a run that got an error of the gateway's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedRequests {
-    pub count: u64,
-    pub last: GatewayError,
+    kinds: BTreeMap<GatewayErrorKind, RefusedOfKind>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<Option<RefusedRequests>>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RefusedOfKind {
+    count: u64,
+    last: GatewayError,
+    /// How many requests had got an error by then.
+    number: u64,
+}
 
-impl Refusals {
-    pub(super) fn add(&self, error: &GatewayError) {
-        let is_of_interest = match error.kind {
-            GatewayErrorKind::TooLarge
+impl RefusedRequests {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.kinds.values().map(|kind| kind.count).sum()
+    }
+
+    #[must_use]
+    pub fn last(&self) -> Option<&GatewayError> {
+        self.kinds.values().max_by_key(|kind| kind.number).map(|kind| &kind.last)
+    }
+
+    /// How many there were of each kind.
+    pub fn kinds(&self) -> impl Iterator<Item = (GatewayErrorKind, u64)> {
+        self.kinds.iter().map(|(kind, of_kind)| (*kind, of_kind.count))
+    }
+
+    /// Those that nothing else explains: not what a person hears of when it happens. Programs look for paths that only some
+    /// servers have, so unknown ones are among them only if the program made no call.
+    #[must_use]
+    pub fn unexplained(&self, calls: u64) -> Self {
+        let is_explained = |kind: &GatewayErrorKind| match kind {
+            GatewayErrorKind::NotFound => calls > 0,
+            GatewayErrorKind::NeedsHttp | GatewayErrorKind::Ceiling | GatewayErrorKind::Ended => true,
+            GatewayErrorKind::WrongKey
+            | GatewayErrorKind::TooLarge
             | GatewayErrorKind::BadRequest
             | GatewayErrorKind::Refused
             | GatewayErrorKind::Unreachable
             | GatewayErrorKind::Broken
-            | GatewayErrorKind::Internal => true,
-            // Codex tries a WebSocket first, and programs look for paths that only some servers have.
-            GatewayErrorKind::NeedsHttp | GatewayErrorKind::NotFound => false,
-            GatewayErrorKind::WrongKey | GatewayErrorKind::Ceiling | GatewayErrorKind::Ended => false,
+            | GatewayErrorKind::Internal => false,
         };
-        if !is_of_interest {
-            return;
-        }
-        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = refused.as_ref().map_or(0, |refused| refused.count) + 1;
-        *refused = Some(RefusedRequests { count, last: error.clone() });
+        let mut kinds = self.kinds.clone();
+        kinds.retain(|kind, _| !is_explained(kind));
+        Self { kinds }
     }
 
-    pub(super) fn get(&self) -> Option<RefusedRequests> {
+    fn add(&mut self, error: &GatewayError) {
+        let number = self.count() + 1;
+        let before = self.kinds.get(&error.kind).map_or(0, |kind| kind.count);
+        self.kinds.insert(error.kind, RefusedOfKind { count: before + 1, last: error.clone(), number });
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Refusals(Mutex<RefusedRequests>);
+
+impl Refusals {
+    pub(super) fn add(&self, error: &GatewayError) {
+        // Codex tries a WebSocket before it uses HTTP.
+        if error.kind != GatewayErrorKind::NeedsHttp {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).add(error);
+        }
+    }
+
+    pub(super) fn get(&self) -> RefusedRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

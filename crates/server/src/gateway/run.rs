@@ -5,27 +5,32 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spinney::Tree;
+use spinney_drivers::wire::Secrets;
 use spinney_kernel::words::AgentId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::agents::Agents;
+use super::counter::Counter;
 use super::halted_call::HaltedCall;
 use super::kept_response::ResponseMemory;
 use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
 use super::pending_calls::PendingCalls;
+use super::permissions::Permissions;
 use super::refusals::Refusals;
 use super::request_body::BodyMemory;
 use super::retries::Retries;
 use super::settings::GatewaySettings;
 use super::upstream::Upstream;
-use super::wire::{CountedInput, GatewayError, GatewayErrorKind};
+use super::wire::{CountedInput, GatewayError, GatewayErrorKind, OpaqueTexts};
 
 /// Most inputs of earlier calls that are kept to bound later ones.
 const INPUTS_MAX: usize = 256;
+/// The most inputs of other agents that a call is compared with.
+const OTHER_INPUTS_MAX: usize = 3;
 
 /// What the connections of a gateway share.
 pub(super) struct Run {
@@ -36,6 +41,8 @@ pub(super) struct Run {
     pub(super) agents: Agents,
     pub(super) models: Arc<Models>,
     pub(super) upstream: Upstream,
+    /// What the journal does not keep of requests and responses.
+    pub(super) kept_secrets: Secrets,
     pub(super) retries: Retries,
     pub(super) bodies: BodyMemory,
     pub(super) responses: ResponseMemory,
@@ -49,8 +56,19 @@ pub(super) struct Run {
     pub(super) calls: TaskTracker,
     /// Requests with the key of the run, also those that were refused.
     pub(super) requests: AtomicU64,
+    /// Those that ask for a model call.
+    pub(super) calls_asked: AtomicU64,
     pub(super) refusals: Refusals,
+    /// Whether a request had another key. A person hears of the first.
+    pub(super) has_met_another_key: AtomicBool,
+    /// Whether an answer was not the API's. A person hears of the first.
+    pub(super) has_met_another_answer: AtomicBool,
     pub(super) inputs: CountedInputs,
+    pub(super) counter: Counter,
+    pub(super) opaque: Mutex<OpaqueTexts>,
+    pub(super) permissions: Permissions,
+    /// Calls that got a smaller output cap than they asked for.
+    pub(super) capped: AtomicU64,
 }
 
 /// Whether nobody came when a call waited for a person: then no other call waits for one, until a call starts
@@ -79,10 +97,20 @@ struct EarlierInput {
 }
 
 impl CountedInputs {
-    pub(super) fn get(&self, agent: &AgentId, model: &str) -> Option<Arc<CountedInput>> {
+    /// The inputs that may be a prefix of an agent's next call: its own, and the newest of other agents, because the agents
+    /// of one program share instructions and tools.
+    pub(super) fn candidates(&self, agent: &AgentId, model: &str) -> Vec<Arc<CountedInput>> {
         let inputs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = inputs.iter().find(|earlier| earlier.agent == *agent && earlier.model == model);
-        found.map(|earlier| Arc::clone(&earlier.input))
+        let of_model = || inputs.iter().rev().filter(|earlier| earlier.model == model);
+        let own = of_model().filter(|earlier| earlier.agent == *agent);
+        let others = of_model().filter(|earlier| earlier.agent != *agent).take(OTHER_INPUTS_MAX);
+        own.chain(others).map(|earlier| Arc::clone(&earlier.input)).collect()
+    }
+
+    /// Forgets what the counter said about a model.
+    pub(super) fn forget_estimates(&self, model: &str) {
+        let mut inputs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inputs.retain(|earlier| earlier.model != model || !earlier.input.is_estimate());
     }
 
     pub(super) fn set(&self, agent: &AgentId, model: &str, input: CountedInput) {

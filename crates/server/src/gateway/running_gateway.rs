@@ -1,14 +1,16 @@
 //! A gateway that runs: its address, its key, how it starts and how it ends.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use spinney::Tree;
 use spinney::tree::RequestError;
 use spinney_drivers::prices::{PriceTable, PriceTableError};
+use spinney_drivers::wire::{RequestName, Secrets};
 use spinney_kernel::words::IdError;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -18,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::agents::Agents;
+use super::counter::Counter;
 use super::definition::AGENT;
 use super::events::Follower;
 use super::halted_call::HaltedCall;
@@ -26,14 +29,17 @@ use super::key::RunKey;
 use super::models::Models;
 use super::notice::OnNotice;
 use super::pending_calls::PendingCalls;
+use super::permissions::Permissions;
 use super::refusals::{Refusals, RefusedRequests};
 use super::request_body::BodyMemory;
 use super::retries::Retries;
 use super::run::{CountedInputs, GivenUp, Run};
 use super::settings::GatewaySettings;
-use super::upstream::Upstream;
+use super::upstream::{Upstream, UpstreamServer};
 use super::{events, listen};
 
+/// A shorter key is a word like `none`, as servers without keys want one, and stays in what is kept.
+const KEPT_KEY_BYTES_MIN: usize = 8;
 /// How often silent agents are looked for.
 const COLLECT_EVERY: Duration = Duration::from_secs(60);
 const COLLECT_EVERY_MIN: Duration = Duration::from_millis(10);
@@ -49,11 +55,47 @@ pub struct Gateway {
     collecting: JoinHandle<()>,
 }
 
+/// The address of a gateway, before it starts: on this machine only.
+#[derive(Debug)]
+pub struct GatewaySocket {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl GatewaySocket {
+    /// Takes a port, or any that is free.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub async fn bind(port: Option<u16>) -> Result<Self, GatewayStartError> {
+        let asked = SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(0)));
+        let bound = async {
+            let listener = TcpListener::bind(asked).await?;
+            Ok((listener.local_addr()?, listener))
+        };
+        let bound: io::Result<(SocketAddr, TcpListener)> = bound.await;
+        let (address, listener) =
+            bound.map_err(|error| GatewayStartError::Listen { address: asked, error })?;
+        Ok(Self { listener, address })
+    }
+}
+
+/// What the user should know about the requests of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GatewayReport {
+    /// The requests that got an error from the gateway itself.
+    pub refused: RefusedRequests,
+    /// The number of calls that got a smaller output cap than they asked for.
+    pub capped: u64,
+    /// For each name whose cost has no bound, the number of calls that had it.
+    pub outside_bound: BTreeMap<RequestName, u64>,
+}
+
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayStartError {
-    #[error("cannot listen on this machine's own address: {0}")]
-    Listen(#[source] io::Error),
+    #[error("cannot listen on {address}: {error}")]
+    Listen { address: SocketAddr, error: io::Error },
     #[error("no random key: {0}")]
     Key(#[source] io::Error),
     #[error("the HTTP client cannot be set up: {0}")]
@@ -79,6 +121,7 @@ impl Gateway {
         pending_calls: Arc<PendingCalls>,
         settings: GatewaySettings,
         on_notice: OnNotice,
+        socket: GatewaySocket,
     ) -> Result<Self, GatewayStartError> {
         let look = tree.look().await.map_err(GatewayStartError::Tree)?;
         let role = AGENT.parse().map_err(GatewayStartError::Name)?;
@@ -88,12 +131,14 @@ impl Gateway {
         let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)
             .map_err(GatewayStartError::Client)?;
         let key = RunKey::draw().map_err(GatewayStartError::Key)?;
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(GatewayStartError::Listen)?;
-        let address = listener.local_addr().map_err(GatewayStartError::Listen)?;
+        let keys = [&settings.anthropic, &settings.open_ai].into_iter().filter_map(UpstreamServer::key_text);
+        let keys = keys.filter(|key| key.len() >= KEPT_KEY_BYTES_MIN).chain([key.text()]);
+        let kept_secrets = Secrets::new(keys.map(str::to_owned));
+        let GatewaySocket { listener, address } = socket;
         let halted = look.halted.clone().map(|halt| HaltedCall { halt, large_cap: None });
         let (halted, halt) = watch::channel(halted);
         let given_up = GivenUp::default();
+        let permissions = Permissions::new(settings.permitted.clone(), settings.ask_person.clone());
         let run = Arc::new(Run {
             tree: tree.clone(),
             key,
@@ -102,6 +147,7 @@ impl Gateway {
             agents,
             models: Arc::clone(&models),
             upstream,
+            kept_secrets,
             retries: Retries::default(),
             bodies: BodyMemory::default(),
             responses: ResponseMemory::default(),
@@ -112,8 +158,15 @@ impl Gateway {
             broken_off: CancellationToken::new(),
             calls: TaskTracker::new(),
             requests: AtomicU64::new(0),
+            calls_asked: AtomicU64::new(0),
             refusals: Refusals::default(),
+            has_met_another_key: AtomicBool::new(false),
+            has_met_another_answer: AtomicBool::new(false),
             inputs: CountedInputs::default(),
+            counter: Counter::default(),
+            opaque: Mutex::default(),
+            permissions,
+            capped: AtomicU64::new(0),
         });
         let follower = Follower::new(pending_calls, models, halted, given_up, on_notice);
         let following = tokio::spawn(events::follow(tree, look.seq, follower));
@@ -145,6 +198,18 @@ impl Gateway {
         self.run.requests.load(Ordering::Relaxed)
     }
 
+    /// How many model calls the program has asked for, also those that were refused.
+    #[must_use]
+    pub fn calls_asked(&self) -> u64 {
+        self.run.calls_asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether a call was given up at a ceiling, and none has started and no ceiling was raised since.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.run.given_up.is_set()
+    }
+
     /// How many calls wait whose programs have closed their connections.
     #[must_use]
     pub fn abandoned_calls(&self) -> usize {
@@ -153,8 +218,8 @@ impl Gateway {
 
     /// Takes no more requests and lets running calls end, until it is `enough`: a provider bills on after its client is
     /// gone, and only the end of its response says how much.
-    /// Returns which requests got an error of its own, if any did.
-    pub async fn close(self, enough: impl Future<Output = ()>) -> Option<RefusedRequests> {
+    /// Returns what the user should know about its requests.
+    pub async fn close(self, enough: impl Future<Output = ()>) -> GatewayReport {
         self.run.closing.cancel();
         self.run.calls.close();
         let is_quiet = tokio::select! {
@@ -167,7 +232,11 @@ impl Gateway {
                 tracing::error!(tree = %self.run.tree.id(), calls = self.run.calls.len(), "calls do not end");
             }
         }
-        self.run.refusals.get()
+        GatewayReport {
+            refused: self.run.refusals.get(),
+            capped: self.run.capped.load(Ordering::Relaxed),
+            outside_bound: self.run.permissions.used(),
+        }
     }
 }
 

@@ -1,55 +1,34 @@
 //! What a person decides about a run.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use spinney_drivers::http::HttpLimits;
-use spinney_kernel::budget::Shortfall;
-use spinney_kernel::words::AgentId;
+use spinney_drivers::wire::Permitted;
 
 use super::models::ModelRules;
+use super::permissions::AskPerson;
 use super::upstream::UpstreamServer;
 
 /// The settings of a gateway.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GatewaySettings {
     pub anthropic: UpstreamServer,
     pub open_ai: UpstreamServer,
     pub models: ModelRules,
     /// The cost ceiling of each agent below the root; what is left if absent.
     pub child_cost_nanos: Option<u64>,
-    /// What happens to a call that no ceiling allows.
+    /// What happens to a call that does not fit under a ceiling.
     pub on_limit: OnLimit,
     pub bodies: Bodies,
     pub waiting: WaitTimes,
     pub upstream: HttpLimits,
-    pub raise_hint: RaiseHint,
+    /// The names that the user has allowed although their cost has no bound.
+    pub permitted: Permitted,
+    /// How to ask the user to allow another name. If absent, such requests are refused.
+    pub ask_person: Option<AskPerson>,
 }
 
-/// The command that raises a ceiling, for the text of an error.
-#[derive(Clone)]
-pub struct RaiseHint(Arc<WriteHint>);
-
-type WriteHint = dyn Fn(&AgentId, &Shortfall) -> String + Send + Sync;
-
-impl RaiseHint {
-    pub fn new(hint: impl Fn(&AgentId, &Shortfall) -> String + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hint))
-    }
-
-    pub(super) fn command(&self, account: &AgentId, short: &Shortfall) -> String {
-        (self.0)(account, short)
-    }
-}
-
-impl fmt::Debug for RaiseHint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RaiseHint")
-    }
-}
-
-/// What happens to a call that no ceiling allows.
+/// What happens to a call that does not fit under a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLimit {
     /// It waits until somebody raises the ceiling, at most this long.

@@ -1,6 +1,7 @@
 //! The providers: one request up, one response down, with the user's own key. It follows no redirect, because the key
 //! would go along, and every wait has a bound.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -29,6 +30,8 @@ pub struct UpstreamServer {
     pub key: Option<UpstreamKey>,
     /// How the user sets the key, for an error.
     pub key_variable: &'static str,
+    /// Who serves it; by default, its address decides. Tests use this to put a local server in the provider's place.
+    pub kind: Option<CallUpstream>,
 }
 
 /// The user's key, as the provider wants it. It is never printed.
@@ -38,6 +41,12 @@ pub enum UpstreamKey {
     ApiKey(String),
     /// In the header `authorization`.
     Bearer(String),
+}
+
+impl UpstreamServer {
+    pub(super) fn key_text(&self) -> Option<&str> {
+        self.key.as_ref().map(UpstreamKey::text)
+    }
 }
 
 impl UpstreamKey {
@@ -66,6 +75,8 @@ pub(super) struct Upstream {
     proxied: reqwest::Client,
     anthropic: UpstreamServer,
     open_ai: UpstreamServer,
+    /// The user's keys.
+    secrets: Secrets,
     limits: HttpLimits,
 }
 
@@ -104,7 +115,9 @@ impl Upstream {
         };
         // Servers on this machine may close a connection that they offered to keep.
         let direct = builder().no_proxy().pool_max_idle_per_host(0).build()?;
-        Ok(Self { direct, proxied: builder().build()?, anthropic, open_ai, limits })
+        let keys = [&anthropic, &open_ai].into_iter().filter_map(UpstreamServer::key_text);
+        let secrets = Secrets::new(keys.map(str::to_owned));
+        Ok(Self { direct, proxied: builder().build()?, anthropic, open_ai, secrets, limits })
     }
 
     pub(super) const fn server(&self, api: ProviderApi) -> &UpstreamServer {
@@ -120,6 +133,9 @@ impl Upstream {
 
     /// Who answers.
     pub(super) fn kind(&self, api: ProviderApi) -> CallUpstream {
+        if let Some(kind) = self.server(api).kind {
+            return kind;
+        }
         let own = self.server(api).base_url.as_deref();
         let is_provider = own.is_none_or(|own| {
             own.trim_end_matches('/').trim_end_matches("/v1") == { api.base_url().trim_end_matches("/v1") }
@@ -127,41 +143,24 @@ impl Upstream {
         if is_provider { CallUpstream::Provider } else { CallUpstream::Elsewhere }
     }
 
-    /// What must not appear in a message.
-    pub(super) fn secrets(&self, api: ProviderApi) -> Secrets {
-        Secrets::new(self.server(api).key.iter().map(|key| key.text().to_owned()))
-    }
-
-    /// The text of a provider's error without the user's key, which some repeat in it.
-    pub(super) fn without_key(&self, api: ProviderApi, body: Vec<u8>) -> Vec<u8> {
-        let Some(key) = self.key_bytes(api) else { return body };
-        let (mut rest, mut clean) = (body.as_slice(), Vec::new());
-        while let Some(at) = place_of(key, rest) {
-            clean.extend_from_slice(&rest[..at]);
-            clean.extend_from_slice(b"[key]");
-            rest = &rest[at + key.len()..];
-        }
-        if rest.len() == body.len() {
-            return body;
-        }
-        clean.extend_from_slice(rest);
-        clean
+    /// What must not appear in a message, and in what a provider repeats.
+    pub(super) const fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The headers of a response that go to the program: none that has the user's key.
-    pub(super) fn headers_down(&self, api: ProviderApi, from: &HeaderMap) -> HeaderMap {
-        let down = headers_down(from);
-        let Some(key) = self.key_bytes(api) else { return down };
-        let mut clean = HeaderMap::with_capacity(down.len());
-        for (name, value) in down.iter().filter(|(_, value)| place_of(key, value.as_bytes()).is_none()) {
-            clean.append(name, value.clone());
+    pub(super) fn headers_down(&self, from: &HeaderMap) -> HeaderMap {
+        let mut down = headers_down(from);
+        let has_key = |value: &HeaderValue| matches!(self.secrets.hide(value.as_bytes()), Cow::Owned(_));
+        if down.values().any(has_key) {
+            let clean = down.iter().filter(|(_, value)| !has_key(value));
+            let clean: Vec<_> = clean.map(|(name, value)| (name.clone(), value.clone())).collect();
+            down.clear();
+            for (name, value) in clean {
+                down.append(name, value);
+            }
         }
-        clean
-    }
-
-    fn key_bytes(&self, api: ProviderApi) -> Option<&[u8]> {
-        let key = self.server(api).key.as_ref().map(|key| key.text().as_bytes());
-        key.filter(|key| !key.is_empty())
+        down
     }
 
     /// Refuses a call that the provider would refuse for want of a key.
@@ -290,10 +289,6 @@ impl UpstreamResponse {
             self.timer.as_mut().reset(until);
         }
     }
-}
-
-fn place_of(key: &[u8], bytes: &[u8]) -> Option<usize> {
-    bytes.windows(key.len()).position(|window| window == key)
 }
 
 /// Whether an address is on this machine: no proxy leads there.

@@ -11,15 +11,14 @@ use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Outcome, Why};
 use spinney_kernel::rules::request::Withdraw;
-use spinney_kernel::words::{AgentId, By, CallId};
-use tokio::sync::mpsc;
+use spinney_kernel::words::{Actor, AgentId, CallId};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::client::Client;
 use super::halted_call::HaltedCall;
 use super::notice::Notice;
 use super::pending_calls::{CallStatus, Expected, Permit};
-use super::retries::RetryKey;
+use super::retries::{Offer, RetryKey};
 use super::run::Run;
 use super::settings::OnLimit;
 use super::wire::{CallFormat, GatewayError, GatewayErrorKind, ping};
@@ -34,7 +33,7 @@ pub(super) struct WaitingCall<'r> {
     pub(super) call: CallId,
     pub(super) format: CallFormat,
     pub(super) is_streamed: bool,
-    pub(super) retry: RetryKey,
+    pub(super) retry: &'r RetryKey,
     /// What the reply to its request said.
     pub(super) why: Option<Why>,
 }
@@ -45,8 +44,31 @@ pub(super) enum Waited {
     Permit(Permit, Client),
     /// It may not.
     Over(GatewayError, Client),
-    /// Its program is gone.
-    Abandoned,
+    /// It is not in line any more, because its program was gone. A retry that came too late for its place is asked for
+    /// anew.
+    Abandoned(Option<Client>),
+}
+
+/// The same before it is known whether the program came back at the last moment.
+enum WaitEnd {
+    Permit(Permit),
+    Over(GatewayError),
+    Withdrawn,
+}
+
+impl WaitEnd {
+    /// A retry takes the place of its program whatever the end is: nothing else answers it.
+    fn answer(self, client: Client, retry: Option<Client>) -> Waited {
+        match self {
+            Self::Permit(permit) => {
+                let client = retry.unwrap_or(client);
+                // If nobody is here, nothing is sent, so nothing is used.
+                if client.is_gone() { Waited::Abandoned(None) } else { Waited::Permit(permit, client) }
+            }
+            Self::Over(error) => Waited::Over(error, retry.unwrap_or(client)),
+            Self::Withdrawn => Waited::Abandoned(retry),
+        }
+    }
 }
 
 /// What became of a call that was taken out of the line.
@@ -70,15 +92,19 @@ struct Patience {
 }
 
 impl WaitingCall<'_> {
-    pub(super) async fn wait(&self, expected: Expected, client: Client) -> Waited {
-        let waited = self.wait_until_over(expected, client).await;
-        self.run.retries.keep(&self.retry);
-        waited
+    pub(super) async fn wait(&self, expected: Expected, mut client: Client) -> Waited {
+        let mut offer = self.run.retries.offer(self.retry);
+        let end = self.wait_until_over(expected, &mut client, &mut offer).await;
+        end.answer(client, offer.take_back().await)
     }
 
-    async fn wait_until_over(&self, expected: Expected, mut client: Client) -> Waited {
+    async fn wait_until_over(
+        &self,
+        expected: Expected,
+        client: &mut Client,
+        offer: &mut Offer<'_>,
+    ) -> WaitEnd {
         let Expected { mut permit, mut status } = expected;
-        let (adopt, mut adopted) = mpsc::channel(1);
         let times = &self.run.settings.waiting;
         let since = instant();
         let mut patience = Patience { head: since + times.withheld, ping: since, retry: None, halted: None };
@@ -91,7 +117,7 @@ impl WaitingCall<'_> {
                 CallStatus::Asked => self.why,
                 CallStatus::Waiting(why) => Some(why),
                 CallStatus::Started => None,
-                CallStatus::Ended(outcome) => return Waited::Over(self.ended(&outcome), client),
+                CallStatus::Ended(outcome) => return WaitEnd::Over(self.ended(&outcome)),
             };
             patience.halted = match why {
                 Some(Why::Halted) => patience.halted.or_else(|| Some(instant())),
@@ -109,52 +135,51 @@ impl WaitingCall<'_> {
             let begins = self.is_streamed && is_here && !client.has_begun();
             tokio::select! {
                 biased;
-                came = &mut permit => return match came {
-                    Ok(permit) if is_here && !client.is_gone() => Waited::Permit(permit, client),
-                    // Nothing was sent, so nothing was used.
-                    Ok(_) => Waited::Abandoned,
-                    Err(_) => Waited::Over(internal(), client),
-                },
+                came = &mut permit => {
+                    return came.map_or_else(|_| WaitEnd::Over(internal()), WaitEnd::Permit);
+                }
                 changed = status.changed() => if changed.is_err() {
-                    return Waited::Over(internal(), client);
+                    return WaitEnd::Over(internal());
                 },
-                _ = &mut tree_over => return Waited::Over(self.run.over(), client),
-                () = self.run.broken_off.cancelled() => return Waited::Over(self.run.over(), client),
-                Some(next) = adopted.recv(), if !is_here => {
-                    client = next;
+                _ = &mut tree_over => return WaitEnd::Over(self.run.over()),
+                () = self.run.broken_off.cancelled() => return WaitEnd::Over(self.run.over()),
+                Some(next) = offer.adopted(), if !is_here => {
+                    *client = next;
                     patience.retry = None;
                     patience.head = instant() + times.withheld;
                 }
                 () = client.gone(), if is_here => {
                     patience.retry = Some(instant() + times.retry);
-                    self.run.retries.offer(&self.retry, adopt.clone());
+                    offer.make();
                 }
                 // Nobody comes back to a run that closes.
                 () = self.run.closing.cancelled(), if !is_here && !has_given_up => {
                     match self.withdraw().await {
-                        Withdrawn::Done | Withdrawn::TreeOver => return Waited::Abandoned,
+                        Withdrawn::Done | Withdrawn::TreeOver => return WaitEnd::Withdrawn,
                         Withdrawn::NotWaiting => has_given_up = true,
                     }
                 }
                 () = until(patience.retry) => {
                     match self.withdraw().await {
-                        Withdrawn::Done | Withdrawn::TreeOver => return Waited::Abandoned,
+                        Withdrawn::Done | Withdrawn::TreeOver => return WaitEnd::Withdrawn,
                         // The next round knows how it goes on.
                         Withdrawn::NotWaiting => patience.retry = Some(instant() + times.retry),
                     }
                 }
                 () = until(give_up) => {
-                    // The text has the numbers, so it is made before the halt is over.
-                    let error = self.ceiling().await;
+                    // The numbers are gone when the halt is over.
+                    let halted = self.halted().await;
                     let was_given_up = self.run.given_up.is_set();
-                    // Before the halt is over, so that nobody reads that the run goes on.
+                    // Before the halt is over, so that no other call waits as long again.
                     self.run.given_up.set(true);
                     match self.withdraw().await {
                         Withdrawn::Done => {
-                            (self.run.on_notice)(Notice::GivenUp { agent: self.agent.clone() });
-                            return Waited::Over(error, client);
+                            let error = ceiling(halted.as_ref());
+                            let (agent, halt) = (self.agent.clone(), halted.map(|halted| halted.halt));
+                            (self.run.on_notice)(Notice::GivenUp { agent, halt });
+                            return WaitEnd::Over(error);
                         }
-                        Withdrawn::TreeOver => return Waited::Over(self.run.over(), client),
+                        Withdrawn::TreeOver => return WaitEnd::Over(self.run.over()),
                         Withdrawn::NotWaiting => {
                             self.run.given_up.set(was_given_up);
                             has_given_up = true;
@@ -176,7 +201,7 @@ impl WaitingCall<'_> {
     /// Takes the call out of the line.
     async fn withdraw(&self) -> Withdrawn {
         let withdraw = Withdraw { agent: self.agent.clone(), call: self.call };
-        match self.run.tree.request(By::Person, withdraw).await {
+        match self.run.tree.request(Actor::GATEWAY, withdraw).await {
             Ok(_) => Withdrawn::Done,
             Err(RequestError::Refused(Refusal::TreeEnded) | RequestError::Stopped(_)) => Withdrawn::TreeOver,
             Err(RequestError::Refused(_) | RequestError::Reply(_)) => Withdrawn::NotWaiting,
@@ -195,30 +220,30 @@ impl WaitingCall<'_> {
         }
     }
 
-    /// The error of a call that nobody made room for.
-    async fn ceiling(&self) -> GatewayError {
+    /// What everything waits for.
+    async fn halted(&self) -> Option<HaltedCall> {
         // The reply to a request may be here before the event with the numbers.
         let mut halt = self.run.halt.clone();
-        let halt = match timeout(NUMBERS, halt.wait_for(Option::is_some)).await {
+        match timeout(NUMBERS, halt.wait_for(Option::is_some)).await {
             Ok(Ok(halt)) => halt.clone(),
             Ok(Err(_)) | Err(_) => None,
-        };
-        let message = match halt {
-            Some(HaltedCall { halt, large_cap }) => {
-                let command = self.run.settings.raise_hint.command(&halt.account, &halt.short);
-                let shrink = large_cap.map(|cap| {
-                    format!(", or start runs with `--on-low shrink`: its output cap of {cap} tokens is too large, and a smaller one would fit")
-                });
-                format!(
-                    "spinney: the budget of this run does not allow this call ({}); raise it with `{command}` and try again{}",
-                    halt.short.describe(&halt.account),
-                    shrink.unwrap_or_default()
-                )
-            }
-            None => "spinney: the budget of this run does not allow this call".to_owned(),
-        };
-        GatewayError::new(GatewayErrorKind::Ceiling, message)
+        }
     }
+}
+
+/// The error of a call that nobody made room for. A model may read it and have a shell, so it names no command: a person has
+/// that on their terminal.
+fn ceiling(halted: Option<&HaltedCall>) -> GatewayError {
+    let numbers = halted.map(|HaltedCall { halt, .. }| format!(" ({})", halt.short.describe(&halt.account)));
+    let cap = halted
+        .and_then(|halted| halted.large_cap)
+        .map(|cap| format!("; its output cap of {cap} tokens is too large, and a smaller one would fit"));
+    let message = format!(
+        "spinney: the budget of this run does not allow this call{}; a person can raise the budget{}",
+        numbers.unwrap_or_default(),
+        cap.unwrap_or_default(),
+    );
+    GatewayError::new(GatewayErrorKind::Ceiling, message)
 }
 
 async fn until(at: Option<Instant>) {
@@ -237,4 +262,24 @@ fn stream_headers() -> HeaderMap {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::client::client;
+    use super::*;
+
+    /// A program that came back at the last moment gets what its call came to, or its call is asked for anew.
+    #[tokio::test]
+    async fn a_retry_that_comes_with_the_end_of_a_wait_is_answered() {
+        let (gone, response) = client();
+        drop(response);
+        let (retry, _response) = client();
+        let Waited::Over(_, answered) = WaitEnd::Over(internal()).answer(gone, Some(retry)) else { panic!() };
+        assert!(!answered.is_gone());
+        let (gone, response) = client();
+        drop(response);
+        let Waited::Abandoned(anew) = WaitEnd::Withdrawn.answer(gone, Some(answered)) else { panic!() };
+        assert!(anew.is_some_and(|client| !client.is_gone()));
+    }
 }

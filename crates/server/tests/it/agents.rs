@@ -5,6 +5,8 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::record::Event;
+use spinney_kernel::rules::What;
+use spinney_kernel::words::{Actor, Seq};
 use spinney_server::gateway::Notice;
 use tokio::time::sleep;
 
@@ -41,6 +43,43 @@ async fn codex(run: &TestRun, thread: &str, parent: Option<&str>, tokens: u64) -
     let status = response.status();
     response.text().await.unwrap();
     status
+}
+
+/// A call of opencode or Kilo.
+async fn opencode(run: &TestRun, session: &str, parent: Option<&str>, tokens: u64) -> StatusCode {
+    let format = Format::Chat;
+    let mut post = run
+        .post(format, &format.request(tokens, "work", false))
+        .header("user-agent", "opencode/1.1.49")
+        .header("x-session-id", session);
+    if let Some(parent) = parent {
+        post = post.header("x-parent-session-id", parent);
+    }
+    post.send().await.unwrap().status()
+}
+
+/// G10 (sessions): the sub-agents of opencode and Kilo are sessions, each with an account below that of its parent.
+#[tokio::test(flavor = "multi_thread")]
+async fn g10_sessions_below_a_session_are_agents_with_their_own_accounts() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    for (session, parent, tokens) in [
+        ("ses_a", None, 100),
+        ("ses_b", Some("ses_a"), 20),
+        ("ses_c", Some("ses_b"), 3),
+        ("ses_b", Some("ses_a"), 20),
+    ] {
+        assert_eq!(opencode(&run, session, parent, tokens).await, StatusCode::OK);
+    }
+    // The last call is settled only now.
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
+    let look = run.tree.look().await.unwrap();
+    let spent = |depth: u32| {
+        let at = look.agents.iter().filter(|agent| agent.depth == depth);
+        at.map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect::<Vec<u64>>()
+    };
+    // What is below counts above as well.
+    assert_eq!((spent(0), spent(1), spent(2)), (vec![143], vec![43], vec![3]));
 }
 
 /// G10 (the tree of it): sub-agents are nested agents with their own accounts, and the sum over agents is the total.
@@ -153,4 +192,27 @@ async fn silent_agents_are_collected_and_may_come_back() {
     let look = run.look().await;
     assert_eq!(look.agents.len(), 4);
     assert_ne!(look.agents[1].agent, look.agents[3].agent);
+}
+
+/// What the gateway asks of the tree is recorded as the gateway's, and not as a person's: models, agents and calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_the_gateway_are_recorded_as_its_own() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    assert_eq!(claude(&run, None, None, 100).await, StatusCode::OK);
+    assert_eq!(claude(&run, Some("a"), None, 20).await, StatusCode::OK);
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
+    let entries = run.home.journal().read(run.tree.id(), Seq(0), usize::MAX).await.unwrap();
+    let asked: Vec<(Actor, &str)> = entries
+        .iter()
+        .filter_map(|entry| match &entry.batch.input.what {
+            What::Request { by, .. } => Some((by.clone(), entry.batch.events[0].word())),
+            What::Report(_) => None,
+        })
+        .collect();
+    assert_eq!(asked[0], (Actor::PROGRAM, "tree_started"));
+    for word in ["model_added", "agent_spawned", "call_asked"] {
+        assert!(asked.contains(&(Actor::GATEWAY, word)), "{word}: {asked:?}");
+    }
+    assert!(asked[1..].iter().all(|(by, _)| *by == Actor::GATEWAY), "{asked:?}");
 }

@@ -11,7 +11,7 @@ use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::OnLow;
 use spinney_kernel::record::{Event, Outcome, Why};
 use spinney_kernel::rules::request::Raise;
-use spinney_kernel::world::TreeState;
+use spinney_kernel::world::{Halt, TreeState};
 use spinney_server::gateway::{ExecBudget, Notice, OnLimit, WaitTimes};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
@@ -50,13 +50,13 @@ async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
     }
 }
 
-/// G11: with `--on-limit stop` the program reads our text at the status that it shows.
+/// G11: with `--on-limit stop` the program reads our text at the status that it shows. G23: the text names no command.
 #[tokio::test(flavor = "multi_thread")]
-async fn g11_a_run_that_stops_at_its_limit_tells_the_program_how_to_go_on() {
+async fn g11_a_run_that_stops_at_its_limit_tells_the_program_why_and_a_person_what_is_missing() {
     let provider = Provider::spending_all().await;
     let mut settings = settings(&provider);
     settings.on_limit = OnLimit::Stop;
-    let run = TestRun::start_with(settings, &budget(100)).await;
+    let mut run = TestRun::start_with(settings, &budget(100)).await;
     for (format, agent, status) in [
         (Format::Messages, "claude-cli/2.1", StatusCode::PAYMENT_REQUIRED),
         (Format::Responses, "codex_cli_rs/0.166", StatusCode::BAD_REQUEST),
@@ -70,9 +70,16 @@ async fn g11_a_run_that_stops_at_its_limit_tells_the_program_how_to_go_on() {
         let body =
             serde_json::from_str::<Value>(&text).unwrap_or_else(|_| json!({ "error": { "message": text } }));
         let message = body["error"]["message"].as_str().unwrap();
-        assert!(message.contains("spinney budget last main --add-usd 2"), "{message}");
         assert!(message.contains("limit $0.10"), "{message}");
+        assert!(message.contains("a person can raise the budget"), "{message}");
+        assert!(
+            !message.contains("spinney budget") && !message.contains("--"),
+            "a model may read it: {message}"
+        );
     }
+    // What is needed for the command that raises.
+    let is_short = |halt: &Halt| halt.account.as_str() == "main" && halt.short.limit == 100 * TOKEN;
+    run.heard(|notice| matches!(notice, Notice::GivenUp { halt: Some(halt), .. } if is_short(halt))).await;
     assert_eq!(provider.requests().len(), 0);
     assert_eq!(run.spent().await, 0);
 }
@@ -236,7 +243,7 @@ async fn a_call_with_too_large_an_output_cap_is_told_about_shrink() {
         let post = run.post(Format::Messages, &Format::Messages.request(32_000, "x", true));
         let text = post.send().await.unwrap().text().await.unwrap();
         let words = "its output cap of 32000 tokens is too large, and a smaller one would fit";
-        assert_eq!(text.contains("`--on-low shrink`") && text.contains(words), is_told, "{caps:?} {text}");
+        assert_eq!(text.contains(words), is_told, "{caps:?} {text}");
         let cap = is_told.then_some(32_000);
         run.heard(|notice| matches!(notice, Notice::Halted { large_cap, .. } if *large_cap == cap)).await;
     }
@@ -298,7 +305,7 @@ async fn models_that_may_not_be_called_are_refused_with_the_remedy() {
     let run = TestRun::start_with(settings, &budget(1_000)).await;
     for (model, words) in [
         ("gpt-5", "is not allowed in this run: use one of m, claude-*"),
-        ("claude-x", "--prices-of anthropic"),
+        ("claude-x", "the person who started this run can say what it costs"),
         ("claude x\u{7f}", "not printable"),
     ] {
         let body =

@@ -87,7 +87,7 @@ async fn a_resumed_run_does_not_book_at_an_old_price() {
     run.home.shutdown(Shutdown::Stop).await;
 
     let mut dearer = settings(&provider);
-    dearer.models.prices = [("m".to_owned(), Price::flat(500_000_000, 2_000_000_000_000))].into();
+    dearer.models.prices = [("m".parse().unwrap(), Price::flat(500_000_000, 2_000_000_000_000))].into();
     let run = TestRun::resume_in(Arc::clone(&journal), dearer).await;
     for _ in 0..2 {
         let other = run.post(format, &format.request(10, "x", false)).send().await.unwrap();
@@ -99,7 +99,7 @@ async fn a_resumed_run_does_not_book_at_an_old_price() {
             ),
             "{text}"
         );
-        assert!(text.contains("--price"), "{text}");
+        assert!(text.contains("the price that it began with"), "{text}");
     }
     run.home.shutdown(Shutdown::Stop).await;
     drop(run.gateway);
@@ -107,7 +107,7 @@ async fn a_resumed_run_does_not_book_at_an_old_price() {
     // A rate that is named and is the default is the same.
     let mut same = settings(&provider);
     let price = Price { cached_input_per_mtok: Some(0), ..Price::flat(0, 1_000_000_000_000) };
-    same.models.prices = [("m".to_owned(), price)].into();
+    same.models.prices = [("m".parse().unwrap(), price)].into();
     let run = TestRun::resume_in(journal, same).await;
     let same = run.post(format, &format.request(10, "x", false)).send().await.unwrap();
     assert_eq!(same.status(), StatusCode::OK);

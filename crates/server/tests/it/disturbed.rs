@@ -6,14 +6,15 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use serde_json::json;
 use spinney_drivers::http::HttpLimits;
-use spinney_kernel::budget::Amounts;
+use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::FaultKind;
+use spinney_server::gateway::Notice;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::failing_journal::FailingJournal;
 use crate::provider::{Format, Provider, begin_stream, respond, script};
@@ -52,6 +53,29 @@ async fn a_program_that_leaves_in_mid_stream_is_booked_at_the_reported_usage() {
         let end = ended(&run).await;
         assert!(matches!(&end, Event::CallEnded { outcome: Outcome::Done { .. }, .. }), "{format:?} {end:?}");
         assert_eq!(run.spent().await, 300 * TOKEN, "{format:?}");
+    }
+}
+
+/// G17 (exec): an address at which no API answers. The program gets what came, nothing is booked, and a person is told once.
+#[tokio::test(flavor = "multi_thread")]
+async fn g17_what_is_no_answer_of_the_api_costs_nothing_and_is_told_once() {
+    for body in ["<html><title>Sign in</title></html>", "{\"status\":\"ok\"}", "[]", "OK", ""] {
+        let provider = Provider::start(script(move |_, stream| respond(stream, 200, body))).await;
+        let mut run = TestRun::start(&provider, 1_000).await;
+        for stream in [true, false] {
+            let response =
+                run.post(Format::Messages, &Format::Messages.request(900, "x", stream)).send().await;
+            assert_eq!(response.unwrap().text().await.unwrap(), body);
+        }
+        let is_told = |notice: &Notice| matches!(notice, Notice::OtherAnswer { .. });
+        run.heard(is_told).await;
+        let end = ended(&run).await;
+        run.gateway.close(sleep(Duration::from_secs(10))).await;
+        assert_eq!(run.notices.borrow().iter().filter(|notice| is_told(notice)).count(), 1, "{body}");
+        let Event::CallEnded { outcome: Outcome::Failed { fault }, .. } = &end else { panic!("{end:?}") };
+        assert!(fault.message.contains("not an API response"), "{}", fault.message);
+        let spent = run.tree.look().await.unwrap().agents[0].spent.of(Resource::Cost);
+        assert_eq!((fault.kind, spent), (FaultKind::Invalid, 0), "{body}");
     }
 }
 

@@ -89,7 +89,7 @@ impl Format {
         request[field].as_u64().or_else(|| request["max_tokens"].as_u64()).unwrap_or(0)
     }
 
-    fn whole(self, output: u64) -> Value {
+    pub(crate) fn whole(self, output: u64) -> Value {
         match self {
             Self::Messages => json!({
                 "type": "message", "id": "msg", "role": "assistant", "model": "m",

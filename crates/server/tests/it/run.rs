@@ -11,8 +11,8 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::Seq;
 use spinney_server::gateway::{
-    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, ModelRules, Notice, OnLimit, PendingCalls,
-    RaiseHint, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+    Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, GatewaySocket, ModelRules, Notice, OnLimit,
+    PendingCalls, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
 };
 use tokio::sync::watch;
 
@@ -41,12 +41,13 @@ pub(crate) fn settings(provider: &Provider) -> GatewaySettings {
         base_url: Some(format!("http://{}/v1", provider.address)),
         key: Some(key),
         key_variable: "SOME_KEY",
+        kind: None,
     };
     GatewaySettings {
         anthropic: server(UpstreamKey::ApiKey(USER_KEY.to_owned())),
         open_ai: server(UpstreamKey::Bearer(USER_KEY.to_owned())),
         models: ModelRules {
-            prices: [("m".to_owned(), Price::flat(0, TOKEN * 1_000_000))].into(),
+            prices: [("m".parse().unwrap(), Price::flat(0, TOKEN * 1_000_000))].into(),
             ..ModelRules::default()
         },
         child_cost_nanos: None,
@@ -54,7 +55,8 @@ pub(crate) fn settings(provider: &Provider) -> GatewaySettings {
         bodies: Bodies::Kept,
         waiting: WaitTimes::default(),
         upstream: Default::default(),
-        raise_hint: RaiseHint::new(|account, _| format!("spinney budget last {account} --add-usd 2")),
+        permitted: Default::default(),
+        ask_person: None,
     }
 }
 
@@ -98,8 +100,10 @@ impl TestRun {
         let on_notice = Arc::new(move |notice| {
             heard.lock().unwrap().send_modify(|notices: &mut Vec<Notice>| notices.push(notice));
         });
-        let gateway =
-            Gateway::start(tree.clone(), Arc::clone(&pending_calls), settings, on_notice).await.unwrap();
+        let socket = GatewaySocket::bind(None).await.unwrap();
+        let gateway = Gateway::start(tree.clone(), Arc::clone(&pending_calls), settings, on_notice, socket)
+            .await
+            .unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { home, tree, gateway, client, notices, pending_calls }
     }

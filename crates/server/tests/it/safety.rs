@@ -77,7 +77,6 @@ async fn the_compaction_of_codex_is_a_call_like_any_other() {
         "input": [
             { "type": "additional_tools", "role": "developer", "tools": [] },
             { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "work" }] },
-            { "type": "compaction", "encrypted_content": "c3VtbWFyeQ==" },
             { "type": "configuration_update" },
             { "type": "compaction_trigger" },
         ],

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
 use spinney_kernel::port::{Pending, model};
-use spinney_kernel::words::{By, Durability, Envelope, Topic};
+use spinney_kernel::words::{Actor, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::Tree;
 use spinney_testkit::spinney::bus::{Note, Seen, Watch, Watcher, reply};
@@ -60,7 +60,7 @@ async fn still() -> (spinney_testkit::spinney::Home, Tree) {
 async fn publish(tree: &Tree) -> f64 {
     let start = Instant::now();
     for _ in 0..NOTES {
-        let published = tree.publish(By::Person, note("news")).await;
+        let published = tree.publish(Actor::PERSON, note("news")).await;
         assert_eq!(published, Ok(true));
     }
     start.elapsed().as_nanos() as f64 / f64::from(NOTES)
@@ -126,7 +126,7 @@ impl Model for Talker {
                     tokio::task::yield_now().await;
                 }
             }
-            Ok(model::ModelAnswer { used: Used::NOTHING, ..model::ModelAnswer::said("done") })
+            Ok(model::ModelAnswer::said("done").with_used(Used::NOTHING))
         })
     }
 }
@@ -281,7 +281,7 @@ fn requests() {
         }
         let start = Instant::now();
         for _ in 0..ASKS {
-            let answered = tree.call(By::Person, note("ask"), Duration::from_secs(60)).await;
+            let answered = tree.call(Actor::PERSON, note("ask"), Duration::from_secs(60)).await;
             assert!(answered.is_ok(), "{answered:?}");
         }
         let took = start.elapsed().as_nanos() as f64 / ASKS as f64;
@@ -302,7 +302,7 @@ async fn serve(tree: Tree) {
         tree.watch(Watch { after: tree.status().seq, topic: Some(topic("ask")), ..Watch::default() });
     while let Some(Ok(Seen::Event(asked))) = watcher.next().await {
         if let Some(note) = reply(&asked, "here") {
-            let _ = tree.publish(By::Person, note).await;
+            let _ = tree.publish(Actor::PERSON, note).await;
         }
     }
 }

@@ -108,11 +108,9 @@ impl Model for Scripted {
             }
         };
         let used = Used::Tokens(Usage { input: 10, output: 50, ..Usage::default() });
-        Box::pin(std::future::ready(Ok(model::ModelAnswer {
-            asks,
-            used,
-            ..model::ModelAnswer::said("x".repeat(STEP_BYTES))
-        })))
+        Box::pin(std::future::ready(Ok(model::ModelAnswer::said("x".repeat(STEP_BYTES))
+            .with_asks(asks)
+            .with_used(used))))
     }
 
     fn tokens(&self, text: &str) -> u64 {
@@ -147,13 +145,7 @@ impl Tool for Noop {
     }
 
     fn call(&self, _: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
-        let answer = tool::ToolAnswer {
-            text: "y".repeat(STEP_BYTES),
-            is_error: false,
-            parts: Vec::new(),
-            used: Used::NOTHING,
-        };
-        Box::pin(std::future::ready(Ok(answer)))
+        Box::pin(std::future::ready(Ok(tool::ToolAnswer::said("y".repeat(STEP_BYTES)))))
     }
 }
 

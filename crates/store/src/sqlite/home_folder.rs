@@ -15,15 +15,9 @@ use rustix::process::geteuid;
 use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_io;
+use crate::layout::{EXEC, ID, IGNORED, JOURNAL, LOCK, SOCKET, TREES, WORKSPACES};
 
-pub(super) const JOURNAL: &str = "journal.sqlite3";
-pub(super) const LOCK: &str = "lock";
-const SOCKET: &str = "control";
-/// Keeps a home out of the repository that it lies in.
-const IGNORED: &str = ".gitignore";
-const FOLDERS: [&str; 3] = [EXEC, "trees", "workspace"];
-/// Folder of the homes of programs that `spinney exec` runs. It may exist before the home itself is used.
-const EXEC: &str = "exec";
+const FOLDERS: [&str; 3] = [EXEC, TREES, WORKSPACES];
 /// Prefix of all other files of a home.
 const JOURNALS: &str = "journal.";
 /// Prefix of folders that keep a damaged journal.
@@ -103,7 +97,7 @@ impl HomeFolder {
                     return Err(refused(&path, HomeRefusal::Link));
                 }
                 owned(&path, &about)?;
-            } else if name.starts_with(JOURNALS) {
+            } else if name.starts_with(JOURNALS) || name == ID {
                 plain(&path, &about)?;
                 owned(&path, &about)?;
             } else if name == SOCKET && !about.file_type().is_socket() {
@@ -128,12 +122,12 @@ impl HomeFolder {
             // Opening it checks its content.
             LOCK => true,
             SOCKET => has_kind(SOCKET, |about| about.file_type().is_socket()),
-            IGNORED => has_kind(IGNORED, Metadata::is_file),
+            IGNORED | ID => has_kind(name, Metadata::is_file),
             name if FOLDERS.contains(&name) => has_kind(name, Metadata::is_dir),
             name if name.starts_with(SET_ASIDE) => has_kind(name, Metadata::is_dir),
             name => name.starts_with(JOURNALS),
         };
-        let is_begun = names.iter().any(|name| name == LOCK) || names == [EXEC];
+        let is_begun = names.iter().any(|name| name == LOCK || name == ID) || names == [EXEC];
         if names.iter().all(is_ours) && is_begun {
             return Ok(());
         }
@@ -180,7 +174,7 @@ impl HomeFolder {
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             if FOLDERS.contains(&name.as_str()) {
                 close_to_others(&self.path.join(name), FOLDER_MODE)?;
-            } else if name.starts_with(JOURNALS) {
+            } else if name.starts_with(JOURNALS) || name == ID {
                 close_to_others(&self.path.join(name), FILE_MODE)?;
             }
         }

@@ -1,38 +1,96 @@
-//! Detects that files of an open journal were deleted or replaced. A process can keep writing to deleted files, and
-//! everything that it confirms is lost when it ends.
+//! Detects that files of an open journal were deleted, replaced or changed by somebody else. A process can keep writing to
+//! deleted files, and everything that it confirms is lost when it ends; and what is written on top of changed rows is no
+//! continuation of what was confirmed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
 use spinney_journal::JournalFault;
 
 use super::commit_count;
-use super::home_folder::JOURNAL;
+use super::fault::from_sqlite;
 use super::loss::wal_of;
+use crate::layout::JOURNAL;
 
-/// The files of an open journal, as they were when it was opened.
+/// The files of an open journal.
 pub(super) struct FilesInPlace {
-    files: [(PathBuf, Option<(u64, u64)>); 3],
+    files: [WatchedFile; 3],
+    /// SQLite's number of the content: it changes with the commits of others, not with those of its connection.
+    version: i64,
+    database: PathBuf,
+}
+
+struct WatchedFile {
+    path: PathBuf,
+    /// Unknown before the first commit, which may create it.
+    known: Option<FileTraits>,
+}
+
+#[derive(Clone, Copy)]
+struct FileTraits {
+    device: u64,
+    inode: u64,
+    bytes: u64,
 }
 
 impl FilesInPlace {
-    pub(super) fn new(home: &Path) -> Self {
+    pub(super) fn new(home: &Path, connection: &Connection) -> Result<Self, JournalFault> {
         let database = home.join(JOURNAL);
-        let files = [commit_count::path(home), wal_of(&database), database];
-        Self { files: files.map(|path| (path, None)) }
+        let files = [commit_count::path(home), wal_of(&database), database.clone()];
+        let files = files.map(|path| WatchedFile { path, known: None });
+        Ok(Self { files, version: version(connection)?, database })
     }
 
-    /// Fails if a file is gone or replaced. Called after each commit, when all of them exist.
+    /// Fails if a file is gone, or if somebody else has replaced or cut it. Called before each transaction: a file that was
+    /// cut grows again with the next page.
     pub(super) fn check(&mut self) -> Result<(), JournalFault> {
-        for (path, known) in &mut self.files {
-            let found = fs::symlink_metadata(&*path).map(|found| (found.dev(), found.ino()));
-            match (found, &known) {
-                (Ok(found), None) => *known = Some(found),
-                (Ok(found), Some(before)) if found == *before => {}
-                (Ok(_) | Err(_), _) => return Err(JournalFault::Gone { path: path.display().to_string() }),
+        self.files.iter_mut().filter(|file| file.known.is_some()).try_for_each(WatchedFile::check)
+    }
+
+    /// Fails if somebody else has written. Called when a transaction has begun: from then on nobody can.
+    pub(super) fn check_version(&self, connection: &Connection) -> Result<(), JournalFault> {
+        if version(connection)? == self.version {
+            return Ok(());
+        }
+        Err(JournalFault::Changed { path: self.database.display().to_string() })
+    }
+
+    /// Looks at files that are not known yet. Called after each commit, when all of them exist.
+    pub(super) fn know(&mut self) -> Result<(), JournalFault> {
+        self.files.iter_mut().filter(|file| file.known.is_none()).try_for_each(WatchedFile::check)
+    }
+}
+
+impl WatchedFile {
+    fn check(&mut self) -> Result<(), JournalFault> {
+        let path = || self.path.display().to_string();
+        let found = FileTraits::read(&self.path).ok_or_else(|| JournalFault::Gone { path: path() })?;
+        if let Some(known) = self.known {
+            if (found.device, found.inode) != (known.device, known.inode) {
+                return Err(JournalFault::Gone { path: path() });
+            }
+            // We never cut it while it is open.
+            if found.bytes < known.bytes {
+                return Err(JournalFault::Changed { path: path() });
             }
         }
+        self.known = Some(found);
         Ok(())
     }
+}
+
+impl FileTraits {
+    fn read(path: &Path) -> Option<Self> {
+        let about = fs::symlink_metadata(path).ok()?;
+        Some(Self { device: about.dev(), inode: about.ino(), bytes: about.len() })
+    }
+}
+
+fn version(connection: &Connection) -> Result<i64, JournalFault> {
+    connection
+        .prepare_cached("PRAGMA data_version")
+        .and_then(|mut version| version.query_row([], |row| row.get(0)))
+        .map_err(|error| from_sqlite(connection, &error))
 }

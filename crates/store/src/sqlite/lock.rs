@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use spinney_journal::JournalFault;
 
 use super::fault::from_io;
-use super::home_folder::{HomeFolder, LOCK};
+use super::home_folder::HomeFolder;
+use crate::layout::LOCK;
 
 /// Held until it is dropped or the process dies.
 pub(super) struct Lock(#[expect(dead_code, reason = "it is held, not used")] File);

@@ -113,6 +113,7 @@ impl Reader {
         // A negative number is in KiB, not in pages.
         let bounded = connection.pragma_update(None, "cache_size", -CACHE_KIB);
         bounded.map_err(|error| from_sqlite_at(journal, &error))?;
+        schema::ours(&connection)?;
         loss::check(home, recorded, &connection)?;
         schema::check(&connection, home)?;
         Ok(Self { home: home.to_owned(), journal: journal.to_owned(), connection, still })

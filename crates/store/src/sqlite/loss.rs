@@ -4,17 +4,19 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
 use spinney_journal::JournalFault;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
 use super::commit_count::{self, CommitCount, Recorded, counted};
-use super::fault::{damaged_file, from_io, from_sqlite, from_sqlite_at};
-use super::home_folder::{HomeFolder, JOURNAL, SET_ASIDE};
+use super::connection::{self, WRITES};
+use super::fault::{damaged_file, from_io, from_sqlite};
+use super::home_folder::{HomeFolder, SET_ASIDE};
 use super::lock::Lock;
 use super::wal;
+use crate::layout::JOURNAL;
 
 /// What was lost, and where a copy of the found files is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,10 +145,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, JournalFault> {
 
 /// Reads a database without changing it or its WAL file.
 fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, JournalFault> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let opened = Connection::open_with_flags(database, flags);
-    let connection = opened.map_err(|error| from_sqlite_at(database, &error))?;
+    let connection = connection::open(database, WRITES)?;
     keep_wal_on_close(&connection, true)?;
     Ok(look(&connection))
 }

@@ -18,6 +18,7 @@ mod readers;
 mod recent_heads;
 mod reserve;
 mod schema;
+mod schema_check;
 mod wal;
 mod writer;
 
@@ -114,7 +115,8 @@ impl SqliteJournal {
         let confirmed = CommitCount::open(folder.path())?;
         confirmed.write_through(commit_count::counted(&connection)?)?;
         let readers = Readers::open(home)?;
-        let connection = WriteConnection::new(connection, confirmed, FilesInPlace::new(folder.path()));
+        let files = FilesInPlace::new(folder.path(), &connection)?;
+        let connection = WriteConnection::new(connection, confirmed, files);
         Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
     }
 

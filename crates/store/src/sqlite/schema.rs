@@ -1,4 +1,5 @@
-//! The tables, and the migrations from older schemas. Each step is applied once, in order, in a transaction.
+//! The tables, and the migrations from older schemas. Each step is applied once, in order, in a transaction; a new file
+//! gets all of them in one.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_sqlite;
 use super::home_folder::refused;
-use super::recent_heads;
+use super::{recent_heads, schema_check};
 
 /// SQLite's application id of our files: `SPNY`.
 const APPLICATION_ID: i32 = 0x5350_4e59;
@@ -25,7 +26,10 @@ const STATEMENTS_MAX: usize = 64;
 /// SQLite's maximum number of pages.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-const STEPS: [&str; 9] = [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS, NUMBERED];
+pub(super) const STEPS: [&str; 9] =
+    [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS, NUMBERED];
+/// The hash of the schema that all of them make, for [`schema_check`].
+pub(super) const NEWEST: &str = "4620c1479bf80a9492151ee17e2f519e0da6fbcdabc48b159b8a931d0802205e";
 /// Before this step, recent heads are read from their single row.
 const HEADS_STEP: u32 = 8;
 /// From these versions on, commits are counted: in a table, and with the heads.
@@ -191,25 +195,33 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
     // Without this, plans depend on bound values and are made again for each, which takes five times as long as the
     // query.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite)?;
+    let begin = || Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite);
+    // A new file gets all of them at once, so that a reader never finds an older version of it.
+    let all = if from == 0 { Some(begin()?) } else { None };
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
-        let change =
-            Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)?;
+        let change = if all.is_none() { Some(begin()?) } else { None };
         if number == HEADS_STEP {
             recent_heads::fold(connection)?;
         }
         connection.execute_batch(&format!("{step} PRAGMA user_version = {number};")).map_err(sqlite)?;
-        change.commit().map_err(sqlite)?;
+        change.map(Transaction::commit).transpose().map_err(sqlite)?;
     }
+    all.map(Transaction::commit).transpose().map_err(sqlite)?;
     if application_id(connection)? != APPLICATION_ID {
         connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
     }
     Ok(())
 }
 
-/// Refuses another program's file. A file without an application id must be empty or have our tables.
+/// Refuses another program's file, and a file of ours that another program changed. A file without an application id must
+/// be empty or have our tables.
 pub(super) fn ours(connection: &Connection) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
+    // One snapshot: another process may be creating the tables.
+    let snapshot = connection.unchecked_transaction().map_err(sqlite)?;
     let application_id = application_id(connection)?;
+    let number: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     let is_ours = match application_id {
         APPLICATION_ID => true,
         0 => {
@@ -218,15 +230,25 @@ pub(super) fn ours(connection: &Connection) -> Result<(), JournalFault> {
                 .map_err(sqlite)?;
             let names = found.query_map([], |row| row.get(0)).map_err(sqlite)?;
             let names = names.collect::<rusqlite::Result<Vec<String>>>().map_err(sqlite)?;
-            let number: i64 =
-                connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
             let has_ours = TABLES.iter().all(|table| names.iter().any(|name| name == table));
             if number == 0 { names.is_empty() } else { has_ours }
         }
         _ => false,
     };
+    // Only a newer version knows what it makes; it is refused as such.
+    let steps = usize::try_from(number).ok().and_then(|number| STEPS.get(..number)).filter(|_| is_ours);
+    let change = steps.map(|steps| {
+        let known = (steps.len() == STEPS.len()).then_some(NEWEST);
+        schema_check::change(connection, steps, known)
+    });
+    let change = change.transpose().map_err(sqlite)?;
+    snapshot.commit().map_err(sqlite)?;
     let path = Path::new(connection.path().unwrap_or_default());
-    if is_ours { Ok(()) } else { Err(refused(path, HomeRefusal::ForeignDatabase { application_id })) }
+    match change.flatten() {
+        _ if !is_ours => Err(refused(path, HomeRefusal::ForeignDatabase { application_id })),
+        Some(change) => Err(refused(path, HomeRefusal::ChangedSchema { change })),
+        None => Ok(()),
+    }
 }
 
 fn application_id(connection: &Connection) -> Result<i32, JournalFault> {
@@ -247,10 +269,9 @@ pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), Journ
         .map_err(sqlite)
 }
 
-/// Refuses a file with another schema.
+/// Refuses a file with the schema of another version.
 pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalFault> {
     let (found, known) = (version(connection)?, STEPS.len() as u32);
-    ours(connection)?;
     match found {
         0 => Err(JournalFault::NoHome { path: home.display().to_string() }),
         _ if found < known => Err(JournalFault::Older { found, known }),

@@ -147,7 +147,10 @@ impl WriteConnection {
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
         let commit = match self.begin(durability) {
             Ok(commit) => commit,
-            Err(fault) => return group.into_iter().map(|job| job.refused(fault.clone())).collect(),
+            Err(fault) => {
+                self.roll_back();
+                return group.into_iter().map(|job| job.refused(fault.clone())).collect();
+            }
         };
         // The time between the two log lines is the commit's duration; nothing here reads a clock.
         tracing::trace!(target: "spinney::journal", batches = group.len(), "group commit started");
@@ -205,7 +208,9 @@ impl WriteConnection {
     /// Begins a transaction and returns the number of its commit.
     fn begin(&mut self, durability: Durability) -> Result<u64, JournalFault> {
         self.sync_as(durability)?;
+        self.files.check()?;
         self.run("BEGIN IMMEDIATE")?;
+        self.files.check_version(&self.connection)?;
         let before = self.counted.take().map_or_else(|| commit_count::counted(&self.connection), Ok)?;
         Ok(before + 1)
     }
@@ -214,7 +219,7 @@ impl WriteConnection {
     /// not find the data; no job is confirmed.
     fn commit(&mut self, count: u64) -> Result<(), JournalFault> {
         self.run("COMMIT")?;
-        self.files.check()?;
+        self.files.know()?;
         self.confirmed.write(count, self.synced)?;
         self.counted = Some(count);
         Ok(())

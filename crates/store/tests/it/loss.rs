@@ -231,8 +231,8 @@ fn what_is_missing_names_the_trees_that_can_have_lost_events() {
         fault.to_string(),
         "commits 3 to 3 of this home were confirmed and are missing (the write-ahead file ends after frame \
          [frames]); trees that may have lost events: 03030303030303030303030303030303; trees that started \
-         since then are gone. Nothing was run. Restore the home from a copy, or give them up with \
-         --accept-loss; after a loss of power with durability `normal` that is the way to go on"
+         since then are gone. Nothing was run. Restore the home from a copy, or give them up; after a \
+         loss of power with durability `normal` that is the way to go on"
             .replace(
                 "[frames]",
                 &((fs::metadata(wal(copy.path())).unwrap().len() - 32) / (24 + 4_096)).to_string()

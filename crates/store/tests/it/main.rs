@@ -4,8 +4,10 @@
 
 mod answers;
 mod branches;
+mod changed;
 mod damage;
 mod disk;
+mod durable_runner;
 mod fuzzed;
 mod growth;
 mod heads;

@@ -13,8 +13,8 @@ use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
 
-/// The tables of version 1.
-const FIRST: &str = "
+/// The trees of version 1.
+const TREES: &str = "
 CREATE TABLE trees (
     id INTEGER PRIMARY KEY,
     tree BLOB NOT NULL UNIQUE,
@@ -24,6 +24,10 @@ CREATE TABLE trees (
     started INTEGER NOT NULL,
     changed INTEGER NOT NULL
 );
+";
+
+/// The other tables of version 1.
+const FIRST: &str = "
 CREATE TABLE batches (
     key INTEGER PRIMARY KEY,
     hash BLOB NOT NULL,
@@ -39,14 +43,24 @@ CREATE TABLE blob_uses (
     PRIMARY KEY (hash, tree)
 ) WITHOUT ROWID;
 CREATE INDEX blob_uses_by_tree ON blob_uses (tree);
+CREATE VIEW journal AS
+    SELECT lower(hex(trees.tree)) AS tree, batches.key & 0xffffffffff AS after, lower(hex(batches.hash)) AS hash, batches.body AS body
+    FROM batches JOIN trees ON trees.id = batches.key >> 40;
 PRAGMA user_version = 1;
 PRAGMA journal_mode = WAL;
+";
+
+/// The view of batches for people, from version 3 on.
+const VIEW: &str = "
+CREATE VIEW journal AS
+    SELECT lower(hex(trees.tree)) AS tree, after, lower(hex(batches.hash)) AS hash, body
+    FROM batches JOIN trees ON trees.id = batches.tree ORDER BY batches.id;
 ";
 
 /// A home of version 1 with one tree, and another whose only batch is not JSON.
 fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let connection = Connection::open(file(home))?;
-    connection.execute_batch(FIRST)?;
+    connection.execute_batch(&format!("{TREES}{FIRST}"))?;
     let (mut after, mut hash) = (0, ChainHash::start(TREE));
     for mut batch in conformance::batches() {
         let events = batch.events.len() as u64;
@@ -67,19 +81,26 @@ fn first(home: &Path) -> Result<(), Box<dyn std::error::Error>> {
 /// Downgrades a file to version 7, which had heads in the rows of the trees and those of recently written trees in the
 /// last row of the batches: four numbers per tree, seven bits per byte, and the beginning of the hash.
 fn back_to_version_7(connection: &Connection, recent: &[u8]) -> rusqlite::Result<()> {
-    let back = "
-        ALTER TABLE trees ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE trees ADD COLUMN hash BLOB NOT NULL DEFAULT (x'');
-        ALTER TABLE trees ADD COLUMN state TEXT NOT NULL DEFAULT '';
-        ALTER TABLE trees ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+    let back = format!(
+        "DROP VIEW journal;
+        ALTER TABLE trees RENAME TO now;
+        {TREES}
         ALTER TABLE trees ADD COLUMN last INTEGER;
-        UPDATE trees SET (seq, hash, state, changed, last) =
-            (SELECT seq, hash, state, changed, last FROM heads WHERE heads.tree = trees.id);
+        ALTER TABLE trees ADD COLUMN base INTEGER;
+        ALTER TABLE trees ADD COLUMN base_seq INTEGER;
+        ALTER TABLE trees ADD COLUMN base_batch INTEGER;
+        ALTER TABLE trees ADD COLUMN seed BLOB;
+        INSERT INTO trees
+            SELECT now.id, now.tree, seq, hash, state, started, changed, last, base, base_seq, base_batch, seed
+            FROM now JOIN heads ON heads.tree = now.id;
+        DROP TABLE now;
         CREATE INDEX trees_by_state ON trees (state);
         UPDATE commits SET count = max(count, coalesce((SELECT max(number) FROM heads), 0));
         DROP TABLE heads;
-        PRAGMA user_version = 7;";
-    connection.execute_batch(back)?;
+        {VIEW}
+        PRAGMA user_version = 7;"
+    );
+    connection.execute_batch(&back)?;
     connection.execute("INSERT INTO batches (tree, after, hash, body) VALUES (0, 0, x'', ?1)", [recent])?;
     Ok(())
 }
@@ -180,7 +201,9 @@ fn a_file_of_version_5_that_was_never_closed_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     let (head, entries) = never_closed(home.path(), b"");
     let connection = Connection::open(file(home.path())).unwrap();
-    let back = "CREATE TABLE lately (stands BLOB NOT NULL);
+    let back = "CREATE TABLE lately (
+    stands BLOB NOT NULL
+);
         INSERT INTO lately (stands) SELECT body FROM batches WHERE tree = 0;
         DELETE FROM batches WHERE tree = 0;
         DROP TABLE commits;

@@ -10,7 +10,7 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{AgentId, Body, By, CallId, RoleName, Time, TokenCount, TreeId};
+use spinney_kernel::words::{Actor, AgentId, Body, CallId, RoleName, Time, TokenCount, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_testkit::fixture;
@@ -87,8 +87,8 @@ impl Talk {
             messages: 1,
             now: 0,
         };
-        let start = Start { definition: plan.into(), goal_tokens: Some(TokenCount::exact(10)) };
-        talk.input(What::Request { by: By::Person, request: Box::new(Request::Start(start)) });
+        let start = Start { goal_tokens: Some(TokenCount::exact(10)), ..Start::new(plan) };
+        talk.input(What::Request { by: Actor::PERSON, request: Box::new(Request::Start(start)) });
         talk
     }
 

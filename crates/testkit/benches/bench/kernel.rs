@@ -6,7 +6,7 @@ use spinney_kernel::rules::request::{
     Collect, Finish, Hold, HoldFor, HoldReply, Request, Spawn, SpawnReply, Start,
 };
 use spinney_kernel::rules::{Reply, decide_report, decide_request};
-use spinney_kernel::words::{AgentId, Body, By, CallId, Time, TreeId};
+use spinney_kernel::words::{Actor, AgentId, Body, CallId, Time, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_testkit::{Play, fixture};
@@ -46,13 +46,13 @@ impl Nursery {
         definition.limits.children_max = agents_max;
         let spawn = Spawn { collect: Collect::Detached, ..Play::spawn("root", "child") };
         let mut nursery = Self { world: World::new(TreeId::new([3; 16])), born: 0, spawn };
-        nursery.ask(&Request::Start(Start { definition: definition.into(), goal_tokens: None }));
+        nursery.ask(&Request::Start(Start::new(definition)));
         nursery
     }
 
     pub(crate) fn ask(&mut self, request: &Request) -> Reply {
         let draw = u64::from(self.born);
-        match decide_request(&mut self.world, Time(1), draw, &By::Person, request) {
+        match decide_request(&mut self.world, Time(1), draw, &Actor::PERSON, request) {
             Ok(decision) => decision.reply,
             Err(refusal) => panic!("refused: {refusal}"),
         }

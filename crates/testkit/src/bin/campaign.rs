@@ -64,12 +64,12 @@ fn main() -> ExitCode {
 
 async fn run(folder: &Path, outside: &Path, seed: u64) -> Result<(), String> {
     let journal = SqliteJournal::open(folder, Access::Write).map_err(|fault| fault.to_string())?;
-    let actor = |lost| Arc::new(Actor { outside: outside.to_path_buf(), seed, lost });
+    let driver = |lost| Arc::new(SeededDriver { outside: outside.to_path_buf(), seed, lost });
     let drivers = Drivers::new()
-        .with_model(name("calm"), actor(OnLost::Repeatable))
-        .with_model(name("billed"), actor(OnLost::Presumed))
-        .with_tool(name("note"), actor(OnLost::Repeatable))
-        .with_tool(name("post"), actor(OnLost::Presumed));
+        .with_model(name("calm"), driver(OnLost::Repeatable))
+        .with_model(name("billed"), driver(OnLost::Presumed))
+        .with_tool(name("note"), driver(OnLost::Repeatable))
+        .with_tool(name("post"), driver(OnLost::Presumed));
     let home = Home::open(Arc::new(journal), drivers);
     let known = home.journal().heads(&[]).wait().map_err(|fault| fault.to_string())?;
     let tree = match known.first() {
@@ -155,13 +155,13 @@ fn definition() -> Definition {
 }
 
 /// A model or a tool. What it does is a pure function of the seed and the agent.
-struct Actor {
+struct SeededDriver {
     outside: PathBuf,
     seed: u64,
     lost: OnLost,
 }
 
-impl Actor {
+impl SeededDriver {
     fn throw(&self, place: &str) -> u64 {
         let mut hash = self.seed ^ 0xCBF2_9CE4_8422_2325;
         for byte in place.bytes() {
@@ -225,7 +225,7 @@ fn summary(packet: &spinney_kernel::context::Packet) -> String {
     format!("{} things {hash:016x}", heard.len())
 }
 
-impl Model for Actor {
+impl Model for SeededDriver {
     fn call(
         &self,
         attempt: Arc<model::ModelAttempt>,
@@ -252,7 +252,7 @@ impl Model for Actor {
         let ms = self.throw(&format!("{agent}/{}", attempt.turn)) % 3;
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            Ok(model::ModelAnswer { asks, used, ..model::ModelAnswer::said(text) })
+            Ok(model::ModelAnswer::said(text).with_asks(asks).with_used(used))
         })
     }
 
@@ -261,7 +261,7 @@ impl Model for Actor {
     }
 }
 
-impl Tool for Actor {
+impl Tool for SeededDriver {
     fn spec(&self) -> Spec {
         Spec { description: "acts outside".to_owned(), lost: self.lost, ..Spec::default() }
     }
@@ -271,11 +271,10 @@ impl Tool for Actor {
         Box::pin(async move {
             let acted = act(&outside, &attempt);
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            let (text, is_error) = match acted {
-                Ok(()) => (format!("done: {}", attempt.args), false),
-                Err(error) => (error.to_string(), true),
-            };
-            Ok(tool::ToolAnswer { text, is_error, parts: Vec::new(), used: Used::NOTHING })
+            Ok(match acted {
+                Ok(()) => tool::ToolAnswer::said(format!("done: {}", attempt.args)),
+                Err(error) => tool::ToolAnswer::failed(error.to_string()),
+            })
         })
     }
 }

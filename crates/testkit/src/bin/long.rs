@@ -16,7 +16,7 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, HoldReply, Request, Start};
 use spinney_kernel::rules::{Input, InputReply, Reply, What};
-use spinney_kernel::words::{Body, By, CallId, Durability, Time, TreeId};
+use spinney_kernel::words::{Actor, Body, CallId, Durability, Time, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_store::{Access, SqliteJournal};
@@ -54,7 +54,7 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
         durability: Durability::Off,
         ..definition("root")
     });
-    builder.ask(Request::Start(Start { definition, goal_tokens: None }))?;
+    builder.ask(Request::Start(Start::new(definition)))?;
     let root = || match "root".parse() {
         Ok(agent) => agent,
         Err(error) => unreachable!("{error}"),
@@ -88,7 +88,7 @@ struct Builder {
 
 impl Builder {
     fn ask(&mut self, request: Request) -> Result<InputReply, String> {
-        self.input(What::Request { by: By::Person, request: Box::new(request) })
+        self.input(What::Request { by: Actor::PERSON, request: Box::new(request) })
     }
 
     fn done(&mut self, call: CallId) -> Result<InputReply, String> {

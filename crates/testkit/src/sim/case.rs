@@ -3,6 +3,8 @@
 mod branch;
 mod rollback;
 
+use std::collections::BTreeMap;
+
 use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
@@ -11,8 +13,8 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
 use spinney_kernel::rules::request::{Cancel, Request, Start};
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{AgentId, By, CallId, CheckpointKind, Time, TreeId};
-use spinney_kernel::world::World;
+use spinney_kernel::words::{Actor, AgentId, CallId, CheckpointKind, Time, TreeId};
+use spinney_kernel::world::{AgentIx, World};
 
 use super::clocks::Alarms;
 use super::dice::Dice;
@@ -203,7 +205,7 @@ impl Case {
 
     fn start(&mut self) -> Law {
         let definition = random_definition::definition(&mut self.dice);
-        self.input(person(Request::Start(Start { definition, goal_tokens: None })))
+        self.input(person(Request::Start(Start::new(definition))))
     }
 
     fn live(&mut self) -> Law {
@@ -350,33 +352,53 @@ impl Case {
             u64::from(matches!(event, Event::ContextCut { summary: Some(Summary::By(_)), .. }));
     }
 
-    /// The process dies and only a prefix of the journal is left. Recovery applies it and reports running calls as
-    /// lost.
+    /// The process dies and only a prefix of the journal is left. Recovery applies it, decides the clocks, and reports
+    /// running calls as lost.
     fn crash(&mut self) -> Law {
         self.tally.crashes += 1;
         let kept = self.dice.between(self.shared as u64, self.batches.len() as u64);
         self.batches.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         self.recover()?;
+        let running = self.running();
         self.resume()?;
-        for call in self.running() {
+        self.ring_clocks()?;
+        for call in running {
             let attempt = self.world.call(call).map_or(0, |call| call.attempt);
             self.input(What::Report(Report::Lost(Lost { call, attempt })))?;
         }
         Ok(())
     }
 
-    /// No active time passed while the tree was not running.
+    /// Neither active time nor a timeout passed while the tree was not running, except by the wall clock.
     fn resume(&mut self) -> Law {
         let since = self.batches.last().map_or(self.now, |batch| batch.input.now);
         self.now = self.now.after_ms(self.dice.below(6_000));
-        let active = |world: &World, at: Time| -> Vec<u64> {
-            let agents = world.agents().all();
-            agents.filter_map(|ix| Some(world.clock(ix, ClockKind::Active)?.left_at(at))).collect()
+        let now = self.now;
+        let left = |world: &World, stopped: Time| -> BTreeMap<(AgentIx, ClockKind), u64> {
+            let clocks = world.agents().all().flat_map(|ix| ClockKind::ALL.map(|kind| (ix, kind)));
+            let left = |(ix, kind)| {
+                let runs_on = kind == ClockKind::Timeout && world.is_by_the_wall(ix);
+                let at = if runs_on { now } else { stopped };
+                Some(((ix, kind), world.clock(ix, kind)?.left_at(at)))
+            };
+            clocks.filter_map(left).collect()
         };
-        let before = active(&self.world, since);
+        let before = left(&self.world, since);
         self.input(What::Report(Report::Resumed(Resumed { since })))?;
-        let after = active(&self.world, self.now);
-        hold(before == after, || format!("{before:?} ms of active time were left, {after:?} are"))
+        let (mut before, mut after) = (before, left(&self.world, now));
+        // One whose deadline passed meanwhile has ended; what waited for that may have begun.
+        after.retain(|of, _| before.contains_key(of));
+        before.retain(|of, _| after.contains_key(of));
+        hold(before == after, || format!("{before:?} ms were left, {after:?} are"))
+    }
+
+    /// Clocks that are over are decided before lost calls.
+    fn ring_clocks(&mut self) -> Law {
+        let due = self.world.clock_alarms().filter(|alarm| alarm.at <= self.now);
+        for timer in due.map(|alarm| alarm.timer).collect::<Vec<_>>() {
+            self.input(What::Report(Report::Timer(Timer { timer })))?;
+        }
+        Ok(())
     }
 
     /// Applies what is written.
@@ -464,7 +486,7 @@ impl Case {
 
 /// An allowed request of an agent concerns itself, or is a signal to a descendant, or a message.
 fn may_act(before: &World, what: &What) -> Law {
-    let What::Request { by: By::Agent(by), request } = what else { return Ok(()) };
+    let What::Request { by: Actor::Agent(by), request } = what else { return Ok(()) };
     let own = |agent: &AgentId| if agent == by { Ok(()) } else { Err(format!("{by} acted for {agent}")) };
     let below = |agent: &AgentId| {
         let (above, target) = (before.agents().find(by), before.agents().find(agent));
@@ -494,6 +516,7 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Redirect(_)
         | Request::Raise(_)
         | Request::AddModel(_)
+        | Request::Adjust(_)
         | Request::Branch(_)
         | Request::Rollback(_)
         | Request::WriteValue(_) => Err(format!("{by} did what only a person may")),
@@ -501,5 +524,5 @@ fn may_act(before: &World, what: &What) -> Law {
 }
 
 fn person(request: Request) -> What {
-    What::Request { by: By::Person, request: Box::new(request) }
+    What::Request { by: Actor::PERSON, request: Box::new(request) }
 }

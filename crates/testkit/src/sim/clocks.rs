@@ -52,6 +52,9 @@ impl Alarms {
             Event::LimitRaised { agent, add_ms, .. } if *add_ms > 0 => {
                 self.short.remove(agent);
             }
+            Event::TreeAdjusted(adjusted) if adjusted.timeout_ms.is_some() => {
+                self.short.remove(&adjusted.agent);
+            }
             Event::AgentEnding { agent, exit, .. } | Event::AgentEnded { agent, exit, .. } => {
                 self.ended(agent, exit, now)?;
             }

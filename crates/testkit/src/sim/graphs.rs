@@ -1,5 +1,6 @@
 //! Random graphs, and the laws of graphs: a step runs only with its inputs, a group ends after its members, nothing
-//! starts in a group that has its result, and what succeeded is undone in reverse order, once.
+//! starts in a group that has its result, everything that began ends before its graph, and what succeeded is undone in
+//! reverse order, once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -269,6 +270,8 @@ impl GraphLaws {
                 let is_race = matches!(run.graph().node(group.start.node).kind, NodeKind::Race { .. });
                 group.won |= is_race && end.is_success();
             }
+            // It was stopped from outside.
+            None if *end == NodeEnd::Cancelled => drop(self.ended.remove(graph)),
             None if start.of == StartOf::Node => drop(self.ended.insert(graph.clone())),
             None => {}
         }
@@ -279,9 +282,9 @@ impl GraphLaws {
         // A graph that ended by itself has undone everything, unless it succeeded or was stopped.
         let left = self.undo.remove(agent).unwrap_or_default();
         let is_over = self.ended.remove(agent);
-        let running = self.frames.keys().filter(|(graph, _)| graph == agent).count();
-        self.frames.retain(|(graph, _), _| graph != agent);
-        let failed = matches!(exit, Exit::Failed { .. }) && is_over && running == 0;
+        let open = self.frames.iter().find(|((graph, _), _)| graph == agent);
+        hold(open.is_none(), || format!("{agent} ended, and {open:?} did not"))?;
+        let failed = matches!(exit, Exit::Failed { .. }) && is_over;
         let is_own = failed
             && !matches!(exit, Exit::Failed { error } if error.code == "timeout" || error.code == "made_up");
         hold(!is_own || left.is_empty(), || format!("{agent} failed and did not undo {left:?}"))

@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spinney_kernel::budget::{Account, Amounts, Fit, Resource, Scan};
+use spinney_kernel::budget::{Account, Amounts, Fit, Resource, ResourceSet, Scan};
 use spinney_kernel::definition::{Allow, Caps};
 use spinney_kernel::record::{Event, Spawned, Why, Work};
 use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
+
+use super::fitted;
 
 /// Whether every right in `caps` is also in `other`.
 #[must_use]
@@ -34,6 +36,7 @@ pub(super) struct Witness {
     caps: BTreeMap<AgentId, Caps>,
     owners: BTreeMap<CallId, AgentId>,
     spent: BTreeMap<AgentId, Amounts>,
+    presumed: BTreeMap<AgentId, Amounts>,
     holding: BTreeSet<CallId>,
     waiting: BTreeMap<CallId, (Why, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
@@ -76,26 +79,26 @@ impl Witness {
             Event::CallResumed { call } => {
                 hold(self.holding.contains(call), || format!("{call} resumed without a hold"))
             }
-            Event::AttemptFailed { call, spent, overrun, .. } => {
+            Event::AttemptFailed { call, spent, overrun, presumed, .. } => {
                 hold(self.holding.remove(call), || format!("{call} settled twice"))?;
-                self.book_call(*call, spent, overrun);
-                Ok(())
+                self.book_call(*call, spent, overrun, presumed)
             }
             Event::CallHeldBack { call, .. } => {
                 hold(self.holding.remove(call), || format!("{call} was held back without a hold"))
             }
-            Event::CallEnded { call, spent, overrun, .. } => {
+            Event::CallEnded { call, spent, overrun, presumed, input_tokens, .. } => {
                 let held = self.holding.remove(call);
                 hold(held || spent.is_zero(), || format!("{call} was paid for without a hold"))?;
-                self.book_call(*call, spent, overrun);
-                Ok(())
+                let is_reported = input_tokens.is_some();
+                hold(!is_reported || presumed.is_zero(), || format!("{call} was reported and presumed"))?;
+                self.book_call(*call, spent, overrun, presumed)
             }
             Event::Charged { agent, amounts, .. } => {
                 self.overrun_possible = true;
-                self.book(agent, amounts);
+                self.book(agent, amounts, &Amounts::ZERO);
                 Ok(())
             }
-            Event::AgentEnded { agent, spent, .. } => self.agent_ended(agent, spent),
+            Event::AgentEnded { agent, spent, presumed, .. } => self.agent_ended(agent, spent, presumed),
             Event::TreeBranched(_) => self.branched(),
             Event::TreeStarted { .. }
             | Event::WindowSet { .. }
@@ -125,6 +128,7 @@ impl Witness {
             | Event::WrapUpStarted { .. }
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
+            | Event::TreeAdjusted(_)
             | Event::ClockSet { .. }
             | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
@@ -152,6 +156,7 @@ impl Witness {
     /// What was spent in its origin does not count here.
     fn branched(&mut self) -> Law {
         self.spent.clear();
+        self.presumed.clear();
         self.booked = Amounts::ZERO;
         Ok(())
     }
@@ -175,6 +180,7 @@ impl Witness {
             same("held", id, &account.held, held.get(id).unwrap_or(&nothing))?;
             same("lent", id, &account.lent, lent.get(id).unwrap_or(&nothing))?;
             same("spent", id, &account.spent, self.spent.get(id).unwrap_or(&nothing))?;
+            same("presumed", id, &account.presumed, self.presumed.get(id).unwrap_or(&nothing))?;
             self.within_ceiling(id, account)?;
         }
         Ok(())
@@ -192,6 +198,7 @@ impl Witness {
                 format!("{} takes turns and nothing of it is open", world.agents().id(ix))
             })?;
         }
+        fitted::check_halt(world)?;
         let mut scan = Scan::default();
         let free = world.calls().running() < world.definition().limits.parallel_max;
         for (id, call) in world.calls().all() {
@@ -202,6 +209,10 @@ impl Witness {
                     hold(!free, || format!("{id} waits for a slot that is free"))?;
                 }
                 CallStage::Waiting(Why::Budget { ask }) => {
+                    if let Some(needed) = fitted::ask(world, call) {
+                        let is_needed = needed == ask || !free || world.halted().is_some();
+                        hold(is_needed, || format!("{id} needs {needed:?} to start and waits for {ask:?}"))?;
+                    }
                     match scan.fit(world.ledger(), agent.account, &ask) {
                         Fit::Wait(blocked, _) => scan.pass(blocked, &ask),
                         fit @ (Fit::Yes | Fit::Never(..) | Fit::Shut(_)) => {
@@ -255,10 +266,11 @@ impl Witness {
         Ok(())
     }
 
-    fn agent_ended(&mut self, agent: &AgentId, spent: &Amounts) -> Law {
+    fn agent_ended(&mut self, agent: &AgentId, spent: &Amounts, presumed: &Amounts) -> Law {
         hold(self.ended.insert(agent.clone()), || format!("{agent} ended twice"))?;
         let nothing = Amounts::ZERO;
         same("spent at the end", agent, spent, self.spent.get(agent).unwrap_or(&nothing))?;
+        same("presumed at the end", agent, presumed, self.presumed.get(agent).unwrap_or(&nothing))?;
         let orphan = self
             .parents
             .iter()
@@ -268,19 +280,27 @@ impl Witness {
         Ok(())
     }
 
-    fn book_call(&mut self, call: CallId, spent: &Amounts, overrun: &Amounts) {
+    /// Either all measured usage of a call is presumed, or none of it.
+    fn book_call(&mut self, call: CallId, spent: &Amounts, overrun: &Amounts, presumed: &Amounts) -> Law {
+        let is_whole = presumed.is_zero() || *presumed == spent.only(ResourceSet::MEASURED);
+        hold(is_whole, || format!("{call} is presumed in part: {presumed:?} of {spent:?}"))?;
         self.overrun_possible |= !overrun.is_zero();
         if let Some(agent) = self.owners.get(&call).cloned() {
-            self.book(&agent, spent);
+            self.book(&agent, spent, presumed);
         }
+        Ok(())
     }
 
-    fn book(&mut self, agent: &AgentId, amounts: &Amounts) {
+    fn book(&mut self, agent: &AgentId, amounts: &Amounts, presumed: &Amounts) {
         self.booked = self.booked.plus(amounts);
         let mut next = Some(agent.clone());
         while let Some(id) = next {
             let spent = self.spent.entry(id.clone()).or_default();
             *spent = spent.plus(amounts);
+            if !presumed.is_zero() {
+                let sum = self.presumed.entry(id.clone()).or_default();
+                *sum = sum.plus(presumed);
+            }
             next = self.parents.get(&id).cloned().flatten();
         }
     }

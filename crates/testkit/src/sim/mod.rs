@@ -4,6 +4,7 @@
 mod case;
 mod clocks;
 mod dice;
+mod fitted;
 mod graphs;
 mod law;
 mod moves;

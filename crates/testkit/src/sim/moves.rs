@@ -1,21 +1,22 @@
 //! The moves: random actions of agents, people and the outside, sensible and absurd.
 
-use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
+use spinney_kernel::budget::{Amounts, CacheWrites, Ceilings, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
-use spinney_kernel::definition::{GivenMessage, Mismatch, MismatchKind, OnLost, Wrong};
+use spinney_kernel::definition::{GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, Wrong};
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor, WaitNeed, Work,
+    BreakerState as Gate, Failure, FailureCode, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor,
+    WaitNeed, Work,
 };
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::report::{
     Breaker, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
-    AddModel, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor, Pause,
-    Raise, Redirect, Refresh, Request, Send, Spawn, Unpause, Wait, Withdraw,
+    AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
+    Pause, Raise, Redirect, Refresh, Request, Send, Spawn, Unpause, Wait, Withdraw,
 };
 use spinney_kernel::words::{
-    AgentId, BlobHash, BlobRef, Body, By, CallId, Category, Envelope, Fault, FaultKind, Running, Thought,
+    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running, Thought,
     Time, TimerId,
 };
 use spinney_kernel::world::World;
@@ -32,7 +33,7 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
         && dice.once_in(3)
     {
         let raise = raise(dice, halt.account.clone());
-        return What::Request { by: By::Person, request: Box::new(raise) };
+        return What::Request { by: Actor::PERSON, request: Box::new(raise) };
     }
     if world.is_suspended() && dice.once_in(4) {
         return What::Report(Report::Continued(Continued {}));
@@ -44,8 +45,8 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
         42..43 => What::Report(Report::Suspended(Suspended { was_pause: dice.once_in(4) })),
         _ => {
             let agent = an_agent(dice, world);
-            let by = if dice.once_in(8) { By::Agent(an_agent(dice, world)) } else { By::Person };
-            let by = if dice.once_in(3) { By::Agent(agent.clone()) } else { by };
+            let by = if dice.once_in(8) { Actor::Agent(an_agent(dice, world)) } else { Actor::PERSON };
+            let by = if dice.once_in(3) { Actor::Agent(agent.clone()) } else { by };
             What::Request { by, request: Box::new(request(dice, world, agent)) }
         }
     }
@@ -70,6 +71,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             Request::AddModel(AddModel { model, spec: Box::default() })
         }
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
+        39..40 if dice.once_in(4) => adjust(dice, world),
         39..40 => raise(dice, agent),
         40..42 => tell(dice, world, agent),
         42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
@@ -82,7 +84,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         }),
         49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
         52..53 => {
-            let error = Failure { code: "oops".to_owned(), message: "it broke".to_owned() };
+            let error = Failure { code: FailureCode::of("oops"), message: "it broke".to_owned() };
             Request::Fail(Fail { agent, error, partial: None })
         }
         53..54 => Request::Pause(Pause { agent }),
@@ -102,6 +104,27 @@ fn raise(dice: &mut Dice, agent: AgentId) -> Request {
     let add_ms = if dice.once_in(3) { dice.below(8_000) } else { 0 };
     let add = if add_ms > 0 && dice.once_in(2) { Amounts::ZERO } else { some_amounts(dice) };
     Request::Raise(Raise { agent, add, add_ms })
+}
+
+/// New terms for the whole tree: more or less than it has.
+fn adjust(dice: &mut Dice, world: &World) -> Request {
+    let root = world.agents().root().and_then(|root| world.agents().living(root));
+    let mut limit = Ceilings::NONE;
+    if let Some(root) = root {
+        let account = world.ledger().account(root.account);
+        for resource in [Resource::Cost, Resource::Tokens, Resource::Steps] {
+            if dice.once_in(3) {
+                let used = account.spent.of(resource) + account.held.of(resource) + account.lent.of(resource);
+                let spare = dice.pick(&[0, 1, 1_000, 1_000_000_000]).unwrap_or_default();
+                // Sometimes less than what is used.
+                limit = limit.with(resource, if dice.once_in(8) { used / 2 } else { used + spare });
+            }
+        }
+    }
+    let parallel_max = dice.once_in(3).then(|| dice.below(8) as u32);
+    let on_low = if dice.once_in(2) { dice.pick(&[OnLow::Halt, OnLow::Shrink]) } else { None };
+    let timeout_ms = dice.once_in(4).then(|| dice.below(20_000));
+    Request::Adjust(Adjust { limit, parallel_max, on_low, timeout_ms })
 }
 
 /// A message, or sharing a context.
@@ -176,7 +199,10 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
         return HoldFor::Outside {
             model: parse(dice.pick(&MODELS).unwrap_or("m")),
             input_tokens: dice.below(80),
-            output_cap: dice.below(120),
+            // Some ask for far more than is left, as programs do.
+            output_cap: if dice.once_in(2) { dice.below(40_000) } else { dice.below(120) },
+            output_cap_min: if dice.once_in(4) { 1_025 } else { 0 },
+            writes: dice.pick(&WRITES).unwrap_or_default(),
             request: Body::default(),
         };
     }
@@ -270,20 +296,29 @@ fn used(dice: &mut Dice, work: &Work) -> Used {
             };
             let cached = dice.below(input + 1);
             let written = dice.below(input - cached + 1);
+            let (minutes, hour) = match work.writes() {
+                CacheWrites::None => (0, 0),
+                CacheWrites::Minutes => (written, 0),
+                CacheWrites::Hour => (written / 2, written - written / 2),
+            };
             let (output, reasoning) = (dice.below(cap / 2 + 1), dice.below(cap / 2 + 1));
             Used::Tokens(Usage {
-                input: input - cached - written,
+                input: input - cached - minutes - hour,
                 cached_input: cached,
-                cache_write: written / 2,
-                cache_write_1h: written - written / 2,
+                cache_write: minutes,
+                cache_write_1h: hour,
                 output,
                 reasoning,
+                ..Usage::default()
             })
         }
         Work::Tool(work) => Used::CostNanos(dice.below(work.cost_nanos_max + 1)),
         Work::Child(_) | Work::Wait(_) | Work::Question(_) => Used::Unknown,
     }
 }
+
+/// Which cache writes a request can cause.
+const WRITES: [CacheWrites; 3] = [CacheWrites::None, CacheWrites::Minutes, CacheWrites::Hour];
 
 /// Why a model may stop.
 const STOPS: [StopReason; 6] = [

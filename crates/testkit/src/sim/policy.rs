@@ -49,8 +49,6 @@ pub(super) struct Policies {
 #[derive(Clone, Debug)]
 struct Turn {
     agent: AgentId,
-    /// Whether it continues the answer before.
-    continues: bool,
     /// Whether it is the agent's last call.
     is_last: bool,
 }
@@ -99,8 +97,8 @@ impl Policies {
             Event::MessageSent { to, body, .. } => return self.given(to, &body.text),
             Event::CallAsked { call, agent, work } if work.is_turn() => {
                 if let Work::Model(model) = work {
-                    let (continues, is_last) = (model.continues, model.wrap_up.is_some());
-                    self.calls.insert(*call, Turn { agent: agent.clone(), continues, is_last });
+                    let is_last = model.wrap_up.is_some();
+                    self.calls.insert(*call, Turn { agent: agent.clone(), is_last });
                 }
             }
             Event::QuestionAsked { call, agent, .. } => self.asked(*call, agent),
@@ -214,7 +212,7 @@ impl Policies {
         {
             frame.answer = Some(answer.text.clone());
         }
-        let Some(Turn { agent, continues, is_last }) = self.calls.remove(&call) else { return };
+        let Some(Turn { agent, is_last }) = self.calls.remove(&call) else { return };
         let Outcome::Done { body, mismatch, stop, asks, .. } = outcome else { return };
         // A last call without a word, or one that its provider stopped, says nothing.
         let is_silent =
@@ -223,9 +221,9 @@ impl Policies {
         if !is_step || is_silent {
             return;
         }
-        let before = self.answers.get(&agent).filter(|_| continues).map_or("", |before| &before.text);
-        let text = format!("{before}{}", body.text);
-        let answer = Answer { text, fits: mismatch.is_none(), whole: body.rest().is_none() };
+        // The answer of a turn that continues another one contains both texts.
+        let (text, whole) = (body.text.clone(), body.rest().is_none());
+        let answer = Answer { text, fits: mismatch.is_none(), whole };
         self.answers.insert(agent, answer);
     }
 
@@ -259,7 +257,7 @@ impl Policies {
             Exit::Failed { error } => FROM_OUTSIDE.contains(&error.code.as_str()),
             Exit::Completed => false,
         };
-        let Some(expected) = run.exit() else {
+        let Some(expected) = run.exit().filter(|_| !run.is_cut_short) else {
             return hold(is_outside, || format!("{agent} ended as {exit:?} before its steps"));
         };
         if is_outside {
@@ -272,7 +270,7 @@ impl Policies {
         };
         self.tally.graphs[policy] += 1;
         let code = |exit: &Exit| match exit {
-            Exit::Failed { error } => error.code.clone(),
+            Exit::Failed { error } => error.code.to_string(),
             other => other.word().to_owned(),
         };
         hold(code(exit) == code(&expected), || {

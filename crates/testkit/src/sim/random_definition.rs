@@ -23,6 +23,8 @@ pub(super) const ROLES: [&str; 4] = ["lead", "worker", "helper", "critic"];
 
 /// A random definition.
 pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
+    // Some trees have room for the large calls of outside programs.
+    let scale = if dice.once_in(4) { 60_000 } else { 2_000 };
     let roles: Vec<(RoleName, Role)> = ROLES.iter().map(|name| (parse(name), role(dice))).collect();
     let mut definition = Definition {
         name: "simulated".to_owned(),
@@ -32,7 +34,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         budget: BudgetSpec {
             timeout_ms: dice.once_in(3).then(|| dice.between(4_000, 60_000)),
             lend: None,
-            ..budget(dice, 2_000)
+            ..budget(dice, scale)
         },
         limits: TreeLimits {
             depth_max: dice.between(1, 5) as u32,

@@ -1,7 +1,7 @@
 //! The laws of shared values: versions rise by one, sizes and access hold, and nothing is left at the root's end.
 
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, By, RoleName, Time, ValueName, limit};
+use spinney_kernel::words::{Actor, AgentId, RoleName, Time, ValueName, limit};
 use spinney_kernel::world::World;
 
 use super::law::{Law, hold};
@@ -37,7 +37,7 @@ pub(super) fn judge(before: &World, now: Time, event: &Event) -> Law {
     }
 }
 
-fn written(before: &World, name: &ValueName, by: &By, version: u64, bytes: u64) -> Law {
+fn written(before: &World, name: &ValueName, by: &Actor, version: u64, bytes: u64) -> Law {
     let store = before.shared();
     let old = store.find(name);
     hold(version == old.map_or(0, |old| old.version) + 1, || {
@@ -49,7 +49,7 @@ fn written(before: &World, name: &ValueName, by: &By, version: u64, bytes: u64) 
     })?;
     let count = store.all().filter(|(other, _)| *other != name).count() + 1;
     hold(count <= limit::VALUES_MAX, || format!("there are {count} values"))?;
-    let By::Agent(agent) = by else { return Ok(()) };
+    let Actor::Agent(agent) = by else { return Ok(()) };
     // What a graph writes is its definition's decision, for a step whose agent has ended, or for a group.
     if role(before, agent).is_none_or(RoleName::is_of_graphs) {
         return Ok(());

@@ -1,23 +1,33 @@
-//! The laws of starting: whether an attempt or an agent was allowed to start, checked against the world just before.
+//! The laws of starting: whether an attempt or an agent was allowed to start, or rightly given up, checked against the
+//! world just before.
 
-use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet};
+use spinney_kernel::budget::{Amounts, CacheWrites, Fit, Price, Resource, ResourceSet};
 use spinney_kernel::definition::{Recursion, Unpriced};
-use spinney_kernel::record::{Attachment, Event, Spawned, Work};
-use spinney_kernel::words::{CallId, Time};
+use spinney_kernel::record::{Attachment, Event, Exit, ModelCall, Outcome, Spawned, Work};
+use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{Agent, AgentIx, Call, World};
 
 use super::clocks::deadline;
+use super::fitted;
 use super::law::{Law, hold};
 
 /// The most that a call can cost, from its definition alone: the dearest kind of input and of output among the rates
-/// for short inputs and each tier that its input can reach. Prices of the simulator have no dates.
-fn dearest(price: &Price, input_tokens: u64, output_cap: u64) -> u64 {
+/// for short inputs and each tier that its input can reach, but for writes that its request cannot cause. Prices of the
+/// simulator have no dates.
+pub(super) fn dearest(price: &Price, work: &ModelCall, output_cap: u64) -> u64 {
+    let input_tokens = work.input_tokens;
     let tiers = price.tiers.iter().filter(|tier| input_tokens > tier.input_above).map(|tier| tier.rates);
     let costs = std::iter::once(price.rates_at(Time(0), 0)).chain(tiers).map(|rates| {
-        let write = rates.cache_write_per_mtok.unwrap_or(rates.input_per_mtok);
-        let cached = rates.cached_input_per_mtok.unwrap_or(rates.input_per_mtok);
+        let plain = rates.input_per_mtok;
+        let write = rates.cache_write_per_mtok.unwrap_or(plain);
+        let cached = rates.cached_input_per_mtok.unwrap_or(plain);
         let hour = rates.cache_write_1h_per_mtok.unwrap_or(write);
-        let input = u128::from(rates.input_per_mtok.max(cached).max(write).max(hour));
+        let write = match work.writes() {
+            CacheWrites::None => plain,
+            CacheWrites::Minutes => write,
+            CacheWrites::Hour => write.max(hour),
+        };
+        let input = u128::from(plain.max(cached).max(write));
         let output = u128::from(rates.reasoning_per_mtok.unwrap_or(0).max(rates.output_per_mtok));
         let sum = u128::from(input_tokens) * input + u128::from(output_cap) * output;
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
@@ -36,20 +46,62 @@ pub(super) struct Before<'w> {
 }
 
 impl Before<'_> {
-    /// Checks an event; only starts and spawns matter.
+    /// Checks an event; only starts, spawns, halts and ends matter.
     pub(super) fn judge(&self, event: &Event) -> Law {
         if let Event::AgentSpawned(spawned) = event {
             return self.birth(spawned);
+        }
+        if let Event::CallSwitched { call: id, model, output_cap } = event {
+            return fitted::judge_switch(self.world, *id, model, *output_cap);
+        }
+        if let Event::TreeHalted { call, account, short, also, .. } = event {
+            let also = also.iter().map(|other| (&other.account, &other.short));
+            let lacks: Vec<_> = std::iter::once((account, short)).chain(also).collect();
+            return fitted::judge_halt(self.world, *call, &lacks);
+        }
+        if let Event::CallEnded { call, outcome: Outcome::Failed { .. }, .. } = event {
+            return self.gives_up(*call);
+        }
+        if let Event::AgentEnding { agent, exit, .. } | Event::AgentEnded { agent, exit, .. } = event {
+            return self.names_time(agent, exit);
         }
         let Event::CallStarted { call: id, held, .. } = event else { return Ok(()) };
         let Some(call) = self.world.call(*id) else { return Err(format!("{id} started and is not open")) };
         self.allowed(*id, call)?;
         let agent = self.world.agents().agent(call.agent);
         self.rights(*id, agent, call)?;
+        fitted::judge_start(self.world, *id, call)?;
         hold(*held == self.worst(call), || {
             format!("{id} holds {held:?}, its worst case is {:?}", self.worst(call))
         })?;
         if self.exact { self.room(call.agent, held) } else { Ok(()) }
+    }
+
+    /// A retry that is refused for time says so, and a turn that does not fit names its ceiling: they do not end with
+    /// the fault of the attempt before. Only a tree without retries left does that.
+    fn gives_up(&self, id: CallId) -> Law {
+        let Some(call) = self.world.call(id).filter(|call| !call.is_running()) else { return Ok(()) };
+        hold(self.in_time(call.agent), || format!("{id} failed, and its agent's time was up"))?;
+        // Its provider was down before anybody asked whether it fits.
+        if matches!(&call.work, Work::Model(work) if self.world.is_broken(&work.model, self.now)) {
+            return Ok(());
+        }
+        let account = self.world.agents().agent(call.agent).account;
+        match self.world.ledger().fit(account, &self.worst(call)) {
+            Fit::Never(_, short) if call.work.is_turn() => hold(short.resource == Resource::Retries, || {
+                format!("{id} failed, and did not fit: {short:?}")
+            }),
+            Fit::Never(..) | Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => Ok(()),
+        }
+    }
+
+    /// An agent whose time is up does not end because its process died.
+    fn names_time(&self, agent: &AgentId, exit: &Exit) -> Law {
+        let is_lost = matches!(exit, Exit::Failed { error } if error.code == "model_lost");
+        let ix = self.world.agents().find(agent).filter(|_| is_lost);
+        hold(ix.is_none_or(|ix| self.in_time(ix)), || {
+            format!("{agent} ended because of a lost call, and its time was up")
+        })
     }
 
     /// An agent is spawned within the limits of its tree, in time, and not as a copy of an ancestor.
@@ -126,7 +178,7 @@ impl Before<'_> {
         match &call.work {
             Work::Model(work) => {
                 let price = self.world.definition().price(&work.model);
-                let nanos = price.map_or(0, |price| dearest(price, work.input_tokens, work.output_cap));
+                let nanos = price.map_or(0, |price| dearest(price, work, work.output_cap));
                 let tokens = work.input_tokens + work.output_cap;
                 // A summary is not a step.
                 let steps = u64::from(work.summary.is_none());

@@ -275,7 +275,7 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
         let mut play = Play::seed();
-        let start = Request::Start(Start { definition: definition.into(), goal_tokens: None });
+        let start = Request::Start(Start::new(definition));
         recorded.push(refused(&mut play, person(start)).to_string());
         assert_eq!(play.world(), &World::new(play.world().tree()));
     }

@@ -3,7 +3,7 @@
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::{BudgetSpec, OnLow, Refusal};
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, OnTimeout, Question, Sources, WaitFor, WaitNeed,
+    BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, WaitFor, WaitNeed,
 };
 use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
 use spinney_kernel::rules::request::{
@@ -12,7 +12,7 @@ use spinney_kernel::rules::request::{
 };
 use spinney_kernel::rules::{Receipt, What};
 use spinney_kernel::words::{
-    AgentId, Body, By, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
+    Actor, AgentId, Body, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
     TimerId, ToolName, TreeId, limit,
 };
 use spinney_kernel::world::World;
@@ -119,7 +119,7 @@ fn children(agents: &[&str]) -> WaitFor {
 fn about_nobody() -> Vec<What> {
     let mut all = Vec::new();
     for id in ["ghost", "dead", "dying"] {
-        let failure = Failure { code: "oops".to_owned(), message: "why".to_owned() };
+        let failure = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
         let running = Running::Finishes;
         all.extend([
             Request::Spawn(spawn(id, "a", "x")),
@@ -148,8 +148,8 @@ fn about_nobody() -> Vec<What> {
 
 /// Requests that only the agent itself, or only a person, may make.
 fn by_the_wrong_one() -> Vec<What> {
-    let failure = Failure { code: "oops".to_owned(), message: "why".to_owned() };
-    let start = Start { definition: fixture::shared(&fixture::plants("root")), goal_tokens: None };
+    let failure = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
+    let start = Start::new(fixture::shared(&fixture::plants("root")));
     let (to, running) = (|| name("a"), Running::Stops);
     let mut all: Vec<What> = ["root", "b", "ghost"]
         .iter()
@@ -190,14 +190,14 @@ fn spent() -> Envelope {
 /// Requests with wrong texts, numbers or names.
 fn malformed() -> Vec<What> {
     let (note, long) = (text(limit::NOTE_BYTES_MAX + 1), text(limit::TEXT_BYTES_MAX + 1));
-    let failure = |code: &str| Failure { code: code.to_owned(), message: "why".to_owned() };
+    let failure = |code: &str| Failure { code: FailureCode::of(code), message: "why".to_owned() };
     let answer = OnTimeout::answer(long.clone());
     let downgrade =
         |model: &str| BudgetSpec { on_low: Some(OnLow::Downgrade(name(model))), ..BudgetSpec::default() };
     let call = |model: &str| HoldFor::Model { model: Some(name(model)), input_tokens: 1, output_cap: None };
     let (running, a) = (Running::Finishes, || name("a"));
     let all = [
-        Request::Start(Start { definition: fixture::shared(&fixture::plants("root")), goal_tokens: None }),
+        Request::Start(Start::new(fixture::shared(&fixture::plants("root")))),
         Request::Spawn(Spawn { goal: " \n\t".to_owned(), ..spawn("root", "a", "x") }),
         Request::Spawn(Spawn { goal: long.clone(), ..spawn("root", "a", "x") }),
         Request::Spawn(spawn("root", "ghost", "x")),
@@ -268,7 +268,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     agent `dying` takes no more work, it is ending: spawn another one
     no agent is called `ghost` in this tree: its events name every agent
     no model is called `ghost`: choose one of `m`, `cheap`, `free`
-    no question #99 is open: choose one of `#1`
+    no question 99 is open: choose one of `1`
     no role is called `ghost`: choose one of `root`, `a`, `b`, `dying`, `deep`, `dead`
     nothing to wait for: name at least one child, or wait for messages
     only a person may answer a question: ask one with `ask_human`
@@ -300,7 +300,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
 fn nothing_happens(play: &mut Play, refusal: &Refusal) {
     let before = play.world().clone();
     for what in about_nobody().into_iter().chain(malformed()).chain(by_the_wrong_one()) {
-        if matches!(&what, What::Request { by: By::Person, request } if matches!(**request, Request::Start(_)))
+        if matches!(&what, What::Request { by: Actor::PERSON, request } if matches!(**request, Request::Start(_)))
         {
             continue;
         }
@@ -335,8 +335,7 @@ fn after_the_end_everything_is_refused_or_ignored() {
 #[test]
 fn a_tree_starts_once() {
     let mut play = village();
-    let start =
-        Request::Start(Start { definition: fixture::shared(&fixture::plants("root")), goal_tokens: None });
+    let start = Request::Start(Start::new(fixture::shared(&fixture::plants("root"))));
     assert_eq!(refused(&mut play, person(start)), Refusal::TreeStartedBefore);
 }
 
@@ -451,7 +450,7 @@ fn a_definition_that_names_what_does_not_exist_starts_no_tree() {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
         let mut play = Play::seed();
-        let start = Request::Start(Start { definition: definition.into(), goal_tokens: None });
+        let start = Request::Start(Start::new(definition));
         recorded.push(refused(&mut play, person(start)).to_string());
         assert_eq!(events(&play), []);
     }

@@ -255,11 +255,11 @@ fn v7_a_call_cut_off_without_final_usage_is_charged_in_full() {
     insta::assert_snapshot!(check("root $1.00 / a", script), @"
     #1 asked by a
     #1 started: held $0.05 tokens=500 steps=1
-    #1 attempt failed: Cut, spent $0.05 tokens=500
+    #1 attempt failed: Cut, spent $0.05 tokens=500, presumed $0.05 tokens=500
     #1 waiting: backoff until 1371
     #2 asked by a
     #2 started: held $0.30 tokens=300 steps=1
-    #2 attempt failed: lost, spent $0.30 tokens=300
+    #2 attempt failed: lost, spent $0.30 tokens=300, presumed $0.30 tokens=300
     #2 started again (2): held $0.30 tokens=300 steps=1
     root idle, spent $0.35 tokens=800, held $0.30 tokens=300 steps=1, of $1.00
       a running, spent $0.35 tokens=800, held $0.30 tokens=300 steps=1, of $1.00

@@ -212,7 +212,7 @@ fn x6_no_spawn_gets_more_than_its_parent_has() {
                 let request = Spawn { parent: name(parent), role: name(role), ..wish };
                 tried += 1;
                 if play
-                    .ask_as(spinney_kernel::words::By::Agent(name(parent)), Request::Spawn(request))
+                    .ask_as(spinney_kernel::words::Actor::Agent(name(parent)), Request::Spawn(request))
                     .is_ok()
                 {
                     born += 1;

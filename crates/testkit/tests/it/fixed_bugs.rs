@@ -1,8 +1,13 @@
 //! Fixed bugs, each with the script that showed it.
 
 use spinney_kernel::budget::{Amounts, Resource, nanos_from_usd};
+use spinney_kernel::record::RULES;
+use spinney_kernel::rules::report::{Report, Timer};
 use spinney_kernel::rules::request::Accepted;
+use spinney_kernel::world::TreeState;
 use spinney_testkit::{Play, check};
+
+use crate::observed::name;
 
 fn cost(play: &Play, name: &str) -> (u64, u64) {
     let view = play.view(name);
@@ -134,13 +139,122 @@ fn a_model_says_how_often_a_lost_call_is_started_again() {
     }
 }
 
-/// A retry that does not fit ends the call with its fault, but not the agent.
+/// A retry that does not fit is refused as any call is: its agent is exhausted and names the ceiling. Before rules 6
+/// the call ended with its fault.
 #[test]
-fn a_retry_that_does_not_fit_ends_the_call_with_its_fault() {
+fn a_retry_that_does_not_fit_is_refused_like_any_call() {
+    let script = "call a $1.00 model=cheap\nfailed #1 server $0.10\npass 5s";
     let mut play = Play::grow("root $1.00 / a $0.15");
-    play.run("call a $1.00 model=cheap\nfailed #1 server $0.10\npass 5s");
+    play.run(script);
+    insta::assert_snapshot!(play.log(), @"
+    #1 asked by a
+    #1 started: held $0.10 tokens=1000 steps=1
+    #1 attempt failed: Server, spent $0.10 tokens=1000
+    #1 waiting: backoff until 1371
+    #1 ended: refused (cost ceiling of `a`: limit $0.15, spent $0.10, held $0.00, asked $0.10: answer with what you have, or ask for less), spent nothing
+    a ended: exhausted (cost of a), spent $0.10 tokens=1000
+    ");
+    let mut play = Play::grow_under(5, "root $1.00 / a $0.15");
+    play.run(script);
     assert!(play.log().ends_with("#1 ended: failed (Server), spent nothing"), "{}", play.log());
     assert_eq!(play.view("a").status.to_string(), "idle");
+}
+
+/// A retry or a fallback that does not fit under the root's ceiling halts the tree, and is made after a raise.
+#[test]
+fn a_retry_that_does_not_fit_halts_the_tree_until_a_raise() {
+    for fallback in [None, Some("m")] {
+        let mut play = Play::grow_as("root $0.15", |definition| {
+            definition.models[0].fallback.clear();
+            definition.models[1].fallback = fallback.into_iter().map(name).collect();
+        });
+        play.run("call root $1.00 model=cheap\nfailed #1 server $0.10\npass 5s");
+        assert_eq!(play.world().state(), TreeState::Halted, "{}", play.log());
+        let halt = play.world().halted().unwrap();
+        assert_eq!((halt.account.as_str(), halt.short.spent), ("root", usd("0.10")), "{fallback:?}");
+        play.run("raise root $9.00");
+        assert_eq!(play.view("root").status.to_string(), "running", "{}", play.log());
+        play.run("done #1 $0.01");
+        assert_eq!(play.view("root").spent.of(Resource::Retries), 1, "{fallback:?}");
+    }
+}
+
+/// A tree without retries left reports the fault, even if money is short as well.
+#[test]
+fn without_retries_left_a_call_ends_with_its_fault() {
+    let mut play =
+        Play::grow_as("root $0.15 retries=0 / a", |definition| definition.models[1].fallback.clear());
+    play.run("call a $1.00 model=cheap\nfailed #1 server $0.10\npass 5s");
+    assert!(play.log().ends_with("#1 ended: failed (Server), spent $0.10 tokens=1000"), "{}", play.log());
+}
+
+/// The same if another call took the last retry while this one waited for its own.
+#[test]
+fn a_call_whose_retry_was_taken_by_another_ends_with_its_fault() {
+    let mut play = Play::grow_as("root $9.00 retries=1 / a / b", |definition| {
+        definition.models[1].fallback.clear();
+    });
+    play.run(
+        "call a $0.10 model=cheap\ncall b $0.10 model=cheap\nfailed #1 server\nfailed #2 server\npass 5s\ndone #1",
+    );
+    insta::assert_snapshot!(play.log(), @"
+    #1 asked by a
+    #1 started: held $0.01 tokens=100 steps=1
+    #2 asked by b
+    #2 started: held $0.01 tokens=100 steps=1
+    #1 attempt failed: Server, spent nothing
+    #1 waiting: backoff until 1371
+    #2 attempt failed: Server, spent nothing
+    #2 waiting: backoff until 1391
+    #1 started again (2): held $0.01 tokens=100 steps=1 retries=1
+    #2 waiting: budget of a
+    #1 ended: done, spent steps=1 retries=1
+    #2 ended: failed (Server), spent nothing
+    ");
+}
+
+/// The retry of a tool call that does not fit ends the call with its fault: its agent can continue without it.
+#[test]
+fn a_tool_whose_retry_does_not_fit_ends_with_its_fault() {
+    let mut play = Play::grow("root $1.00 / a $0.15");
+    play.run("tool a read repeatable $0.10\nfailed #1 timeout $0.10 after=10ms\npass 10ms");
+    insta::assert_snapshot!(play.log(), @"
+    #1 asked by a
+    #1 started: held $0.10 tool_calls=1
+    #1 attempt failed: Timeout, spent $0.10 tool_calls=1
+    #1 waiting: backoff until 1010
+    #1 ended: failed (Timeout), spent nothing
+    ");
+    assert_eq!(play.view("a").status.to_string(), "idle");
+}
+
+/// A retry that comes too late is refused for time. Before rules 6 it ended with the fault of the attempt before.
+#[test]
+fn a_retry_that_comes_too_late_is_refused_for_time() {
+    let outcome = |rules: u32| {
+        let mut play = Play::grow_under(rules, "root $9.00 timeout=5s turns=5");
+        play.run("failed #1 rate_limit after=4s");
+        // The timer of the retry fires after the time of the tree, whose own timer fires later.
+        play.pass(6_000);
+        let retry = play.world().alarms().min_by_key(|alarm| alarm.at).unwrap().timer;
+        play.report(Report::Timer(Timer { timer: retry }));
+        play.log().lines().last().unwrap().to_owned()
+    };
+    assert_eq!(outcome(RULES), "root ended: failed (timeout), spent nothing");
+    assert_eq!(outcome(5), "root ended: failed (model_rate_limit), spent nothing");
+}
+
+/// An agent whose time is over ends because of that when its call is lost, even if no timer fired before. Before rules 6
+/// it ended because of the call.
+#[test]
+fn a_call_that_is_lost_too_late_ends_its_agent_because_of_time() {
+    for (rules, end) in [(RULES, "timeout"), (5, "model_lost")] {
+        let mut play = Play::grow_under(rules, "root $9.00 wall=5s turns=5");
+        play.pass(6_000);
+        play.run("lost #1");
+        let log = play.log();
+        assert!(log.contains(&format!("root ended: failed ({end}")), "{rules}: {log}");
+    }
 }
 
 /// Freed slots go to the calls that waited longest.

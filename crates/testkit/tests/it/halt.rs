@@ -31,7 +31,7 @@ fn a_raised_halted_tree_continues_with_the_same_call() {
     #2 waiting: halted
     #3 asked by a
     #3 waiting: halted
-    refused: the tree is halted at its ceiling: raise it with `spinney budget`, or cancel the tree
+    refused: the tree is halted at its ceiling: raise the ceiling, or cancel the tree
     root raised by $1.00
     tree unhalted
     #2 started: held $0.50 tokens=500 steps=1

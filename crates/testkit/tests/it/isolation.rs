@@ -6,7 +6,7 @@ use spinney_kernel::definition::{Definition, Share};
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Request, Send};
-use spinney_kernel::words::{Body, By, Category, Envelope, RoleName, enclose};
+use spinney_kernel::words::{Actor, Body, Category, Envelope, RoleName, enclose};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Stage, definition};
 
@@ -72,7 +72,7 @@ async fn requests(share: Share) -> [Vec<Arc<ModelAttempt>>; 2] {
         let envelope = Envelope { category, ..Envelope::default() };
         let (parts, bytes) = enclose(vec![image(&format!("{text}-IMAGE"))]).unwrap();
         let send = Send { envelope, ..Send::plain(name("root"), Body::text(text).with_parts(parts)) };
-        tree.request_with(By::Person, Request::Send(send), bytes).await.unwrap();
+        tree.request_with(Actor::PERSON, Request::Send(send), bytes).await.unwrap();
     }
     tree.ended().await;
     let of = |agent: &str| {

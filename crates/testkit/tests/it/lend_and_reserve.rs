@@ -148,7 +148,7 @@ fn v19_the_default_reserve_is_for_those_who_may_hand_work_down() {
         let mut definition = fixture::definition(&fixture::plants(fixture));
         definition.limits.depth_max = 3;
         let mut play = Play::seed();
-        play.must(Request::Start(Start { definition: definition.into(), goal_tokens: None }));
+        play.must(Request::Start(Start::new(definition)));
         play.run(raise);
         let account = play.world().agents().agent(play.world().agents().root().unwrap()).account;
         let reserve = play.world().ledger().account(account).terms.reserve;

@@ -1,6 +1,8 @@
 //! The kernel's rules, one module per topic: text in, snapshot out, and laws under random load.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod actor;
+mod adjust;
 mod approval;
 mod bad_amount;
 mod bad_input;
@@ -21,6 +23,7 @@ mod followup;
 mod golden;
 mod graph_flow;
 mod halt;
+mod interleavings;
 mod isolation;
 mod lease;
 mod lend_and_reserve;
@@ -56,6 +59,7 @@ mod thread;
 mod too_long;
 mod tools;
 mod trace;
+mod trace_parent;
 mod turn;
 mod verbs;
 mod verify;

@@ -10,7 +10,7 @@ use spinney_kernel::record::{Effect, Event, Exit, Outcome, Spawned};
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
 use spinney_kernel::rules::{InputReply, Receipt, What};
-use spinney_kernel::words::{AgentId, By, CallId};
+use spinney_kernel::words::{Actor, AgentId, CallId};
 use spinney_testkit::Play;
 
 /// Parses an id or name.
@@ -20,12 +20,12 @@ pub(crate) fn name<T: FromStr<Err: Debug>>(text: &str) -> T {
 
 /// A person's request.
 pub(crate) fn person(request: Request) -> What {
-    What::Request { by: By::Person, request: Box::new(request) }
+    What::Request { by: Actor::PERSON, request: Box::new(request) }
 }
 
 /// An agent's request.
 pub(crate) fn agent(by: &str, request: Request) -> What {
-    What::Request { by: By::Agent(name(by)), request: Box::new(request) }
+    What::Request { by: Actor::Agent(name(by)), request: Box::new(request) }
 }
 
 /// A request for a call of the agent's own model with at most `tokens` output tokens.

@@ -12,7 +12,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::rules::request::{Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{
-    BadPart, BlobRef, Body, By, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
+    Actor, BadPart, BlobRef, Body, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
 };
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Play, Stage, definition, recorded, settled};
@@ -206,11 +206,11 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     };
     let before = tree.status().seq;
     let stolen = BadPart::NoBytes { name: name("mine.png") };
-    assert_eq!(refused(tree.request(By::Person, send(parts.clone())).await), stolen);
+    assert_eq!(refused(tree.request(Actor::PERSON, send(parts.clone())).await), stolen);
     let others = vec![b"other bytes".to_vec()];
-    assert_eq!(refused(tree.request_with(By::Person, send(parts.clone()), others).await), stolen);
+    assert_eq!(refused(tree.request_with(Actor::PERSON, send(parts.clone()), others).await), stolen);
     let many = vec![parts[0].clone(); 17];
-    let recorded = refused(tree.request_with(By::Person, send(many), bytes.clone()).await);
+    let recorded = refused(tree.request_with(Actor::PERSON, send(many), bytes.clone()).await);
     assert_eq!(recorded, BadPart::TooMany { count: 17, count_max: limit::PARTS_MAX });
     let empty = Enclosure { bytes: Vec::new(), ..image("none.png") };
     let recorded =
@@ -219,7 +219,7 @@ async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
     assert_eq!(tree.status().seq, before);
     // With its bytes it is accepted, and the same image twice is one blob.
     let twice = vec![parts[0].clone(); 2];
-    tree.request_with(By::Person, send(twice), bytes).await.unwrap();
+    tree.request_with(Actor::PERSON, send(twice), bytes).await.unwrap();
 }
 
 fn blobs(parts: &[Part]) -> Vec<BlobRef> {
@@ -315,7 +315,7 @@ async fn a_child_is_given_images_with_its_messages() {
     };
     let messages = parts.iter().map(given).collect();
     let spawn = Spawn { id: Some(name("child")), messages, ..Play::spawn("root", "b") };
-    tree.request_with(By::Person, Request::Spawn(spawn), bytes).await.unwrap();
+    tree.request_with(Actor::PERSON, Request::Spawn(spawn), bytes).await.unwrap();
     stage.model().until_out(0).await;
     settled(&tree).await;
     let attempts = stage.model().attempts();

@@ -92,10 +92,48 @@ fn each_kind_of_token_is_settled_at_its_own_rate() {
         cache_write_1h: 1_000,
         output: 2,
         reasoning: 3,
+        ..Usage::default()
     };
     assert_eq!(price.cost(&usage, NOW), 3_000 + 3_000 + 375_000 + 6_000_000 + 30_000 + 60_000);
     assert_eq!(price.worst_case(1_111, 5, NOW), 1_111 * 6_000 + 5 * 20_000);
     assert_eq!(usage.tokens(), 1_116);
+}
+
+/// The cost that a provider reports counts if it is more than the token cost. What it bills in addition to the tokens is
+/// added.
+#[test]
+fn a_reported_cost_is_a_floor_and_what_is_billed_apart_is_added() {
+    let price = Price::flat(1_000_000, 2_000_000);
+    let tokens = Usage { input: 10, output: 5, ..Usage::default() };
+    let cost =
+        |reported_nanos, apart_nanos| price.cost(&Usage { reported_nanos, apart_nanos, ..tokens }, NOW);
+    assert_eq!(cost(0, 0), 20);
+    assert_eq!(cost(19, 0), 20, "the tokens cost more");
+    assert_eq!(cost(21, 0), 21);
+    assert_eq!(cost(21, 4), 25);
+    assert_eq!(cost(0, 4), 24);
+    assert_eq!(cost(u64::MAX, u64::MAX), AMOUNT_MAX + 1, "no number overflows");
+    assert_eq!(tokens.cost_with(0), 0, "without a price, tokens are free");
+    assert_eq!(Usage { reported_nanos: 7, apart_nanos: 1, ..tokens }.cost_with(0), 8);
+}
+
+/// Absurd money is refused like absurd tokens, and a journal without these counts reads as before.
+#[test]
+fn reported_money_is_bounded_and_absent_from_the_journal_if_zero() {
+    let usage = Usage { input: 1, output: 2, ..Usage::default() };
+    for much in
+        [Usage { reported_nanos: AMOUNT_MAX + 1, ..usage }, Usage { apart_nanos: AMOUNT_MAX + 1, ..usage }]
+    {
+        assert!(much.checked().is_err(), "{much:?}");
+        let json = serde_json::to_string(&Used::Tokens(much)).unwrap();
+        assert!(serde_json::from_str::<Used>(&json).is_err(), "{json}");
+    }
+    assert_eq!(serde_json::to_string(&usage).unwrap(), r#"{"input":1,"output":2}"#);
+    assert_eq!(serde_json::from_str::<Usage>(r#"{"input":1,"output":2}"#).unwrap(), usage);
+    let paid = Usage { reported_nanos: 3, apart_nanos: 4, ..usage };
+    let json = r#"{"input":1,"output":2,"reported_nanos":3,"apart_nanos":4}"#;
+    assert_eq!(serde_json::to_string(&paid).unwrap(), json);
+    assert_eq!(serde_json::from_str::<Usage>(json).unwrap(), paid);
 }
 
 /// G5 (tiers): above a threshold the whole call costs the tier's price; at the threshold it does not.
@@ -289,7 +327,15 @@ fn any_usage() -> impl Strategy<Value = (Usage, u64, u64)> {
     let tokens = || prop_oneof![0..20_u64, 0..4_000_u64, Just(AMOUNT_MAX / 8)];
     ((tokens(), tokens(), tokens(), tokens()), (tokens(), tokens()), 0..3_u64, 0..3_u64).prop_map(
         |((input, cached_input, cache_write, cache_write_1h), (output, reasoning), more_in, more_out)| {
-            let usage = Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning };
+            let usage = Usage {
+                input,
+                cached_input,
+                cache_write,
+                cache_write_1h,
+                output,
+                reasoning,
+                ..Usage::default()
+            };
             (usage, usage.input_tokens() + more_in * 700, usage.output_tokens() + more_out)
         },
     )

@@ -40,7 +40,7 @@ fn code(play: &Play) -> Option<String> {
     let events = play.batches().iter().flat_map(|batch| &batch.events);
     events.into_iter().find_map(|event| match event {
         Event::AgentEnded { agent, exit: Exit::Failed { error }, .. } if *agent == name("root") => {
-            Some(error.code.clone())
+            Some(error.code.to_string())
         }
         _ => None,
     })
@@ -179,7 +179,7 @@ fn an_end_that_leaves_no_turn_after_the_notice_is_refused() {
         let mut play = Play::seed();
         let mut definition = spinney_testkit::definition("root $9.00 turns=5");
         definition.budget.repeats = Some(repeats);
-        play.ask(Start { definition: definition.into(), goal_tokens: None })
+        play.ask(Start::new(definition))
     };
     let refusal = definition(Repeats { notice: 3, end: 3 }).unwrap_err();
     assert_eq!(refusal, Refusal::BadRepeats { notice: 3, end: 3 });

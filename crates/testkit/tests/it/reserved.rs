@@ -4,7 +4,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn, Start};
-use spinney_kernel::words::{Body, By, Envelope, RESERVED_IDS, RoleName};
+use spinney_kernel::words::{Actor, Body, Envelope, RESERVED_IDS, RoleName};
 use spinney_testkit::Play;
 
 use crate::observed::{events, name};
@@ -47,7 +47,7 @@ fn no_agent_may_have_a_reserved_id() {
         definition.entry = name(entry);
         definition
     };
-    let start = |entry| Request::Start(Start { definition: definition(entry).into(), goal_tokens: None });
+    let start = |entry| Request::Start(Start::new(definition(entry)));
     assert_eq!(Play::seed().ask(start("person")), Err(Refusal::ReservedId { agent: name("person") }));
     assert!(Play::seed().ask(start("persona")).is_ok());
 }
@@ -55,7 +55,7 @@ fn no_agent_may_have_a_reserved_id() {
 #[test]
 fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
     let mut play = Play::grow(TREE);
-    let by = || By::Agent(name("a"));
+    let by = || Actor::Agent(name("a"));
     for topic in ["tree", "tree.halt", "Tree.Halt", "agent.result", "model.call", "tool.call", "budget.raise"]
     {
         let refused = Err(Refusal::ReservedTopic { topic: name(topic) });
@@ -77,11 +77,11 @@ fn a_tree_of_older_rules_takes_the_names_that_it_always_took() {
         let mut play = Play::grow_under(rules, TREE);
         assert!(play.ask(spawn("person")).is_ok());
         assert_eq!(
-            play.ask_as(By::Agent(name("a")), send("tree.halt")),
+            play.ask_as(Actor::Agent(name("a")), send("tree.halt")),
             Ok(Reply::Send(SendReply::Delivered))
         );
         assert_eq!(
-            play.ask_as(By::Agent(name("a")), publish("agent.result")),
+            play.ask_as(Actor::Agent(name("a")), publish("agent.result")),
             Ok(Reply::Accepted(Accepted {}))
         );
         let letter = Send::plain(name("user"), Body::text("Hello."));

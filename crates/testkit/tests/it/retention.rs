@@ -12,7 +12,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, What};
 use spinney_kernel::words::limit::CHECKPOINTS_KEPT_MAX;
-use spinney_kernel::words::{By, CheckpointKind, Seq, Time, TreeId};
+use spinney_kernel::words::{Actor, CheckpointKind, Seq, Time, TreeId};
 use spinney_store::MemoryJournal;
 use spinney_testkit::conformance;
 
@@ -94,7 +94,7 @@ fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<Tree
         let tree = TreeId::new([tree; 16]);
         let ListedCheckpoint { name, known, .. } = aged(nth, kind, number, hours * HOUR);
         let what = What::Request {
-            by: By::Person,
+            by: Actor::PERSON,
             request: Box::new(Request::Checkpoint(Checkpoint::manual(known.agent.clone(), None))),
         };
         let input = Input { now: known.made, draw: 1, what };

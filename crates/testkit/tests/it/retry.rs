@@ -390,9 +390,9 @@ fn a_lost_model_call_is_paid_in_full_and_tried_with_a_new_hold() {
     insta::assert_snapshot!(check("root $9.00 / a $1.00", script), @"
     #1 asked by a
     #1 started: held $0.40 tokens=400 steps=1
-    #1 attempt failed: lost, spent $0.40 tokens=400
+    #1 attempt failed: lost, spent $0.40 tokens=400, presumed $0.40 tokens=400
     #1 started again (2): held $0.40 tokens=400 steps=1
-    #1 attempt failed: lost, spent $0.40 tokens=400
+    #1 attempt failed: lost, spent $0.40 tokens=400, presumed $0.40 tokens=400
     #1 ended: refused (cost ceiling of `a`: limit $1.00, spent $0.80, held $0.00, asked $0.40: answer with what you have, or ask for less), spent nothing
     a ended: exhausted (cost of a), spent $0.80 tokens=800
     root idle, spent $0.80 tokens=800, of $9.00
@@ -410,7 +410,7 @@ fn a_lost_effect_is_repeated_only_if_that_is_the_same_as_once() {
     #1 resumed
     #2 asked by a
     #2 started: held $0.10 tool_calls=1
-    #2 ended: lost, spent $0.10 tool_calls=1
+    #2 ended: lost, spent $0.10 tool_calls=1, presumed $0.10
     root idle, spent $0.10 tool_calls=1, held $0.10 tool_calls=1, of $1.00
       a running, spent $0.10 tool_calls=1, held $0.10 tool_calls=1, of $1.00
     ");

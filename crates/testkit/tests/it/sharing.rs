@@ -2,10 +2,10 @@
 
 use spinney_kernel::context::{Contexts, Frame, Message};
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, Share, WindowSpec};
-use spinney_kernel::record::{Clamped, Event, Tie};
+use spinney_kernel::record::{Clamped, Event, RULES, Tie};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, SendReply, Spawn};
-use spinney_kernel::words::{AgentId, Body, By, Category, Envelope, ModelName, RoleName};
+use spinney_kernel::words::{Actor, AgentId, Body, Category, Envelope, ModelName, RoleName, limit};
 use spinney_testkit::Play;
 
 use crate::observed::{events, name, person, refused};
@@ -142,8 +142,9 @@ fn p12_a_briefing_is_the_parents_task_and_context_once() {
     play.must(spawn("b1", Share::Briefing));
     let recorded = packet(&play, "b1");
     let categories: Vec<Category> = recorded.iter().map(|(category, _)| *category).collect();
-    assert_eq!(categories, [Category::System, Category::Context, Category::Context]);
-    assert_eq!(recorded.iter().filter(|(_, text)| text.contains("Your task: Grow.")).count(), 1);
+    // Its own task stands last.
+    assert_eq!(categories, [Category::System, Category::Context, Category::Context, Category::System]);
+    assert_eq!(recorded.iter().filter(|(_, text)| text.contains("Its task: Grow.")).count(), 1);
     assert_eq!(count(&play, "b1", "FACT-1"), 1);
     for secret in ["DIALOG-1", "SAID-1", "ARGS-1"] {
         assert_eq!((secret, count(&play, "b1", secret)), (secret, 0));
@@ -158,7 +159,7 @@ fn a_briefing_leaves_out_the_tools_of_the_parent() {
     let mut play = busy();
     play.must(spawn("b1", Share::Briefing));
     let recorded = packet(&play, "b1");
-    assert_eq!(recorded[1].1, "[what root knows]\nYour task: Grow.");
+    assert_eq!(recorded[1].1, "[background: what root knows]\nIts task: Grow.");
     let own = packet(&play, "root")[0].1.clone();
     assert!(own.contains("Tools you may use:") && own.contains("When you are done"), "{own}");
     assert_eq!(count(&play, "b1", "Tools you may use:"), 1, "only its own");
@@ -167,7 +168,45 @@ fn a_briefing_leaves_out_the_tools_of_the_parent() {
         agents.living(agents.find(&name(agent)).unwrap()).unwrap().progress.window.headers().to_vec()
     };
     let (first, recorded) = (headers("root")[0].tokens, headers("b1")[1].tokens);
-    assert!(recorded < first / 4, "it counts {recorded} tokens, all of it {first}");
+    assert!(recorded < first / 3, "it counts {recorded} tokens, all of it {first}");
+}
+
+/// What is counted for a child is at least what its model reads, also with the longest names.
+#[test]
+fn the_lines_around_what_is_shared_are_counted() {
+    let parent = "p".repeat(64);
+    let mut play = Play::grow("root turns=9 / b later turns=9 / c later turns=9");
+    play.must(spawn(&parent, Share::Goal));
+    for number in 0..2 {
+        play.must(send(&parent, Category::Context, &format!("Fact {number}.")));
+    }
+    let (id, share) = (Some(name("c1")), Some(Share::Briefing));
+    play.must(Spawn { id, share, collect: Collect::Detached, ..Play::spawn(&parent, "c") });
+    let agents = play.world().agents();
+    let window = &agents.living(agents.find(&name("c1")).unwrap()).unwrap().progress.window;
+    let packet = packet(&play, "c1");
+    let [_, shared @ .., _] = packet.as_slice() else { panic!("{packet:?}") };
+    let counted = window.headers().iter().skip(1).map(|header| header.counted().bound());
+    for (counted, (_, text)) in counted.zip(shared) {
+        // Its own message, and the one with the child's task.
+        let read = text.len() as u64 + 2 * limit::MESSAGE_TOKENS.bound();
+        assert!(counted >= read, "{counted} tokens are counted and {read} are read: {text}");
+    }
+}
+
+/// Packets of older trees stay the same byte for byte: what was shared followed the child's task, and read like it.
+#[test]
+fn under_older_rules_a_briefing_follows_the_childs_task() {
+    let texts = |rules: u32| -> Vec<String> {
+        let mut play = Play::grow_under(rules, FIXTURE);
+        play.must(spawn("b1", Share::Briefing));
+        packet(&play, "b1").into_iter().map(|(_, text)| text).collect()
+    };
+    let [first, shared] = texts(5).try_into().unwrap();
+    let [role, background, task] = texts(RULES).try_into().unwrap();
+    assert_eq!(shared, "[what root knows]\nYour task: Grow.");
+    assert_eq!(background, "[background: what root knows]\nIts task: Grow.");
+    assert_eq!(first, role + &task, "the same words, in two messages");
 }
 
 /// P13 (decision part): a refresh shares each new item once however often it runs; with replace, outdated items are
@@ -183,11 +222,11 @@ fn a_refresh_tells_what_is_new_once() {
     let events_then = events(&play).len();
     play.must(refresh(false));
     assert_eq!(events(&play).len(), events_then, "a second refresh is nothing");
-    for fact in ["Your task: Grow.", "FACT-1", "FACT-2"] {
+    for fact in ["Its task: Grow.", "FACT-1", "FACT-2"] {
         assert_eq!((fact, count(&play, "b1", fact)), (fact, 1));
     }
     play.must(refresh(true));
-    for fact in ["Your task: Grow.", "FACT-1", "FACT-2"] {
+    for fact in ["Its task: Grow.", "FACT-1", "FACT-2"] {
         assert_eq!((fact, count(&play, "b1", fact)), (fact, 1));
     }
     play.run("said #4 Thinking. | read {}\ndone #5");
@@ -251,9 +290,9 @@ fn p15_a_broadcast_reaches_those_who_are_named() {
     let broadcast = Request::Broadcast(Broadcast { from, to, categories });
     play.must(broadcast.clone());
     play.must(broadcast);
-    let seen = |agent| count(&play, agent, "[what root knows]\nFACT-1 stays true.");
+    let seen = |agent| count(&play, agent, "[background: what root knows]\nFACT-1 stays true.");
     assert_eq!([seen("b1"), seen("b2"), seen("b3")], [1, 1, 0]);
-    assert_eq!(count(&play, "b1", "Your task: Grow."), 0);
+    assert_eq!(count(&play, "b1", "Its task: Grow."), 0);
     let stored = events(&play).iter().filter(|event| format!("{event:?}").contains("FACT-1")).count();
     assert_eq!(stored, 1, "told by reference");
 }
@@ -274,7 +313,7 @@ fn p15_a_broadcast_takes_nothing_that_is_private() {
     assert!(matches!(refused(&mut play, person(unknown)), Refusal::UnknownAgent { .. }));
     let (from, to) = (name("root"), vec![name("b1")]);
     let stolen = Request::Broadcast(Broadcast { from, to, categories: vec![Category::Context] });
-    let by = By::Agent(name("b1"));
+    let by = Actor::Agent(name("b1"));
     assert!(matches!(play.ask_as(by, stolen), Err(Refusal::NotYours { .. })));
 }
 

@@ -17,8 +17,10 @@ use spinney_kernel::record::{Event, ExitKind, Spawned};
 use spinney_kernel::words::{Body, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::sim::is_within;
+use spinney_testkit::spinney::StartOptions;
+use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
-use spinney_testkit::spinney::tree::{Look, RecordedEvent};
+use spinney_testkit::spinney::tree::Look;
 use spinney_testkit::{Stage, definition, recorded};
 
 use crate::escape_attempts::{After, Comes, TRIES};
@@ -152,11 +154,12 @@ async fn tried(role: &str, calls: &str) -> Tried {
     };
     let stage = Stage::new(&script).with_tool("run", forbidden()).with_tool("gated", forbidden());
     let folder = tempfile::tempdir().unwrap();
-    let files = Files::of(folder.path());
+    let files = Files::default();
     let home = stage.home_with(|drivers| {
+        let drivers = drivers.with_workspaces(folder.path().join("workspace"));
         FileTool::ALL
             .into_iter()
-            .fold(drivers, |drivers, tool| drivers.with_tool(tool.name(), tool.at(&files)))
+            .fold(drivers, |drivers, tool| drivers.with_tool(tool.name(), files.tool(tool)))
     });
     let id = home.draw_id();
     let workspace = folder.path().join("workspace").join(id.to_string());
@@ -166,7 +169,7 @@ async fn tried(role: &str, calls: &str) -> Tried {
         fs::write(outputs.join("secret.txt"), "SECRET-file").unwrap();
     }
     fs::write(folder.path().join("secret.txt"), "SECRET-file").unwrap();
-    let tree = home.start_as(id, prison()).await.unwrap();
+    let tree = home.start_with(prison(), StartOptions::default().with_id(id)).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(100_000), tree.ended()).await;
     assert!(ended.is_ok(), "{role} {calls}: it hangs");
     let mut found = BTreeMap::new();

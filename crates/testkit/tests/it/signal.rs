@@ -4,7 +4,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Effect;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Cancel, Pause, Redirect, Request, Spawn, Unpause};
-use spinney_kernel::words::{By, Running};
+use spinney_kernel::words::{Actor, Running};
 use spinney_testkit::{Play, check};
 
 use crate::observed::{agent, attempts, effects, name, person, refused, running};
@@ -162,8 +162,8 @@ fn an_agent_signals_only_its_descendants() {
         }
     }
     for to in ["b", "c"] {
-        assert_eq!(play.ask_as(By::Agent(name("a")), pause(to)), Ok(Reply::Accepted(Accepted {})));
-        assert_eq!(play.ask_as(By::Agent(name("root")), unpause(to)), Ok(Reply::Accepted(Accepted {})));
+        assert_eq!(play.ask_as(Actor::Agent(name("a")), pause(to)), Ok(Reply::Accepted(Accepted {})));
+        assert_eq!(play.ask_as(Actor::Agent(name("root")), unpause(to)), Ok(Reply::Accepted(Accepted {})));
     }
     play.run("cancel d");
     let dead = Refusal::AgentEnded { agent: name("d"), state: "cancelled".to_owned() };

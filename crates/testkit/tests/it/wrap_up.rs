@@ -53,7 +53,7 @@ fn an_agent_whose_last_call_fails_ends_as_it_would_have_without_it() {
     #2 ended: done, spent tool_calls=1
     #3 last call (max_steps; 291 in without 0 messages, 100 out) asked by root
     #3 started: held $0.10 tokens=391 steps=1
-    #3 attempt failed: lost, spent $0.10 tokens=391
+    #3 attempt failed: lost, spent $0.10 tokens=391, presumed $0.10 tokens=391
     #3 started again (2): held $0.10 tokens=391 steps=1
     #3 attempt failed: Auth, spent nothing
     #3 switched: cheap, cap 100
@@ -122,7 +122,7 @@ fn after_the_roots_last_call_the_tree_halts_until_its_ceiling_is_raised() {
         #5 waiting: halted
         root raised by $3.00
         tree unhalted
-        message from a person to root: The budget was raised. What you answered last is kept as the output so far: go on.
+        message from the runtime to root: The budget was raised. What you answered last is kept as the output so far: go on.
         #5 ended: cancelled, spent nothing
         #6 asked by root
         #6 started: held $1.50 tokens=1960 steps=1

@@ -1,28 +1,31 @@
 //! Commands that change a tree, whether a process runs it or not.
 
-mod attachments;
+mod answer;
+mod send;
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use spinney_host::control::{self, Asked, GoesOn, RunningTrees, running};
+use spinney_host::home;
+use spinney_host::home::ids::{LAST, NamedTree, TreeInHome, find};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::request::{
-    Answer, Broadcast, Cancel, Pause, Raise, Refresh, Send, SendReply, Unpause, Verb, WriteValue,
-};
-use spinney_kernel::words::{AgentId, Body, CallId, Envelope, Seq, TreeId, ValueName, enclose};
+use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
+use spinney_kernel::words::{AgentId, Seq, TreeId, ValueName};
 use spinney_kernel::world::TreeState;
+use spinney_view::agents::{self, AgentPath};
+use spinney_view::wording::{counted, short_id};
 
-use crate::control::{self, Asked, GoesOn, Running, running};
+use crate::args;
 use crate::exit::Exit;
-use crate::hint::{LAST, about, go_on};
-use crate::history::agents;
-use crate::home::ids::{TreeInHome, find};
+use crate::hint::{about, go_on};
 use crate::terminal::out;
-use crate::terminal::wording::counted;
-use crate::{args, home};
+
+pub(super) use answer::answer;
+pub(super) use send::send;
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let (place, agent) = whom_of(home, &args.tree, args.agent)?;
@@ -30,38 +33,6 @@ pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
     let named = [agent.clone()];
     let done = ask(place, &named, Cancel { agent, reason: args.reason }).await?;
     finish(done, place, &said, Next::Nothing).await
-}
-
-pub(super) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
-    let (tree, number, text) = args.parts()?;
-    let (place, _) = whom(home, tree, None)?;
-    let (question, answer) = (CallId(number), Body::text(text));
-    let done = ask(place, &[], Answer { question, answer }).await?;
-    finish(done, place, &format!("answered question {number}"), Next::Resume).await
-}
-
-pub(super) async fn send(home: &Path, args: args::Send) -> Result<Exit> {
-    let (tree, to, text) = args.parts()?;
-    let (place, to) = whom(home, tree, Some(to))?;
-    let named = [to.clone()];
-    let envelope = Envelope { category: args.category.category(), ..Envelope::default() };
-    let enclosures = args.files.iter().map(|path| attachments::read(path)).collect::<Result<Vec<_>>>()?;
-    let (parts, bytes) = enclose(enclosures)?;
-    let with = match parts.len() {
-        0 => String::new(),
-        count => format!(" with {}", counted(count as u64, "file")),
-    };
-    let send = Send { to, body: Body::text(text).with_parts(parts), envelope };
-    let done = ask_with(place, &named, send, bytes).await?;
-    let [to] = named;
-    let mut said = format!("sent to `{to}`{with}");
-    let mut next = Next::Resume;
-    if let Asked::Done { reply: SendReply::Queued, .. } = done {
-        let known = agents::known(&home::look(home)?, place.tree)?;
-        said += &format!(": no agent has that name yet ({})", agents::meant(&to, &known));
-        next = Next::Spawn;
-    }
-    finish(done, place, &said, next).await
 }
 
 pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
@@ -84,6 +55,9 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
 pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit> {
     let args::Broadcast { tree, from, to, category } = args;
     let (place, from) = whom(home, tree.text(), Some(from))?;
+    let journal = home::look(home)?;
+    let to = to.into_iter().map(|path| Ok(agents::at(&journal, place.tree, path).wait()??));
+    let to = to.collect::<Result<Vec<AgentId>>>()?;
     let named: Vec<AgentId> = [&from].into_iter().chain(&to).cloned().collect();
     let categories = category.into_iter().map(args::Knowledge::category).collect();
     let done = ask(place, &named, Broadcast { from, to, categories }).await?;
@@ -97,6 +71,16 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let said = format!("shared what `{from}` knows: {}", each.join(", "));
     let is_new = recorded.iter().any(|recorded| *recorded > 0);
     finish(done, place, &said, if is_new { Next::Resume } else { Next::Nothing }).await
+}
+
+/// Cancels a whole tree, and returns what came of it.
+pub(super) async fn cancel_tree(place: TreeInHome<'_>) -> Result<String> {
+    let agent = root(&home::look(place.home)?, place.tree)?;
+    let cancel = Cancel { agent, reason: args::Cancel::REASON.to_owned() };
+    Ok(match ask(place, &[], cancel).await? {
+        Asked::Done { .. } => format!("cancelled {}", short_id(place.tree)),
+        Asked::Refused { message, .. } | Asked::Failed { message } => message,
+    })
 }
 
 /// Writes a shared value: JSON as it is, anything else as a text.
@@ -144,7 +128,7 @@ pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
     let add =
         given.iter().fold(Amounts::ZERO, |add, (resource, more)| add.with(*resource, more.unwrap_or(0)));
     let add_ms = args.add_time.map_or(0, |span| span.ms());
-    let said = format!("`{agent}` may {}", crate::terminal::wording::more(&add, add_ms));
+    let said = format!("`{agent}` may {}", spinney_view::wording::more(&add, add_ms));
     let named = [agent.clone()];
     let done = ask(place, &named, Raise { agent, add, add_ms }).await?;
     finish(done, place, &said, Next::Resume).await
@@ -185,7 +169,7 @@ async fn ask_with<V: Verb>(
     if journal.head(tree).wait()?.is_none_or(|head| head.state.is_over()) {
         return Ok(answer);
     }
-    let known = agents::known(&journal, tree)?;
+    let known = agents::known(&journal, tree).await?;
     let stranger = named.iter().find(|agent| !known.contains(agent));
     let refused = |agent| Asked::Refused { message: agents::unknown(agent, &known), refusal: None };
     Ok(stranger.map_or(answer, refused))
@@ -236,9 +220,9 @@ fn state(home: &Path, tree: TreeId) -> Result<TreeState> {
 /// A command that helps after a refusal, if there is one.
 async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -> Result<Option<String>> {
     let runs = async || match running(home).await {
-        Running::Trees(trees) => trees.contains(&tree),
-        Running::Silent(_) | Running::Unknown => true,
-        Running::Nobody => false,
+        RunningTrees::Trees(trees) => trees.contains(&tree),
+        RunningTrees::Silent(_) | RunningTrees::Unknown => true,
+        RunningTrees::Nobody => false,
     };
     Ok(match refusal {
         Refusal::NotPaused { .. } if !runs().await => {
@@ -256,10 +240,13 @@ async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -
 }
 
 /// The tree and the agent; the root if none is named.
-fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInHome<'a>, AgentId)> {
+fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentPath>) -> Result<(TreeInHome<'a>, AgentId)> {
     let journal = home::look(home)?;
     let tree = find(home, &journal, id)?.tree;
-    let agent = agent.map_or_else(|| root(&journal, tree), Ok)?;
+    let agent = match agent {
+        Some(path) => agents::at(&journal, tree, path).wait()??,
+        None => root(&journal, tree)?,
+    };
     Ok((TreeInHome { home, tree }, agent))
 }
 
@@ -267,15 +254,16 @@ fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentId>) -> Result<(TreeInH
 fn whom_of<'a>(
     home: &'a Path,
     tree: &args::TreeArg,
-    agent: Option<AgentId>,
+    agent: Option<AgentPath>,
 ) -> Result<(TreeInHome<'a>, AgentId)> {
     let is_alone = agent.is_none();
     whom(home, tree.text(), agent).map_err(|error| {
-        let last = home::look(home).and_then(|journal| {
-            let last = find(home, &journal, LAST)?.tree;
-            agents::known(&journal, last)
-        });
-        let is_agent = is_alone && last.is_ok_and(|known| known.iter().any(|id| id.as_str() == tree.text()));
+        let of_last = || -> Result<bool> {
+            let NamedTree { journal, tree: last, .. } = NamedTree::find(home, LAST)?;
+            let known = agents::known(&journal, last).wait()?;
+            Ok(known.iter().any(|id| id.as_str() == tree.text()))
+        };
+        let is_agent = is_alone && of_last().unwrap_or(false);
         if is_agent {
             let agent = tree.text();
             return anyhow!("`{agent}` is an agent: name its tree before it, as in `{LAST} {agent}`");
@@ -286,9 +274,14 @@ fn whom_of<'a>(
 
 /// A tree's root, which its first batch spawns.
 fn root(journal: &dyn Journal, tree: TreeId) -> Result<AgentId> {
-    let first = journal.read(tree, Seq(0), 1).wait()?;
-    let mut events = first.into_iter().flat_map(|entry| entry.batch.events);
-    let root =
-        events.find_map(|event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None });
+    let root = first(journal, tree)?
+        .into_iter()
+        .find_map(|event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None });
     root.ok_or_else(|| anyhow!("tree {tree} has no root: its journal is empty"))
+}
+
+/// The events of a tree's first batch.
+fn first(journal: &dyn Journal, tree: TreeId) -> Result<Vec<Event>> {
+    let first = journal.read(tree, Seq(0), 1).wait()?;
+    Ok(first.into_iter().flat_map(|entry| entry.batch.events).collect())
 }

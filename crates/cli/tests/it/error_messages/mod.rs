@@ -24,7 +24,7 @@ mod usage;
 use std::path::Path;
 use std::process::Command;
 
-use crate::stage::{Ended, Stage, steady};
+use crate::stage::{Ended, NO_SERVER, Stage, steady};
 
 /// What each command line prints when it fails. They are typed into a shell, one after the other.
 fn told(stage: &Stage, lines: &[&str]) -> String {
@@ -62,6 +62,8 @@ fn typed(stage: &Stage, line: &str) -> Ended {
     ] {
         shell.env_remove(variable);
     }
+    shell.envs(stage.user_folders());
+    shell.envs(NO_SERVER);
     let ended = shell.current_dir(stage.folder()).stdin(std::process::Stdio::null()).output();
     Ended::from(ended.unwrap())
 }

@@ -75,7 +75,6 @@ fn a_command_line_of_exec_that_cannot_be_read_says_what_to_write() {
         "spinney exec --price m=1,x -- ./agent.sh",
         "spinney exec --price m=1 -- ./agent.sh",
         "spinney exec --halt-wait never -- ./agent.sh",
-        "spinney exec --resume last --budget-usd 1 -- ./agent.sh",
     ];
     insta::assert_snapshot!(told(&stage, &lines));
     assert!(!stage.home().exists(), "nothing was started");

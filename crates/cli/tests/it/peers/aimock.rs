@@ -100,6 +100,8 @@ fn l31_each_format_stays_away_as_long_as_a_rate_limit_says() {
 struct Failure {
     fixture: Value,
     kind: &'static str,
+    /// Whether it may be billed. An error status in place of an answer is not.
+    may_be_billed: bool,
 }
 
 /// aimock's own chaos, and an answer that breaks off after its first pieces.
@@ -107,21 +109,22 @@ fn failures() -> [Failure; 4] {
     let long = json!({ "content": "This is cut before it can end. ".repeat(20), "usage": usage() });
     let chaos = |rate: &str| json!({ "response": long, "chaos": { rate: 1 } });
     [
-        Failure { fixture: chaos("dropRate"), kind: "server" },
-        Failure { fixture: chaos("malformedRate"), kind: "server" },
-        Failure { fixture: chaos("disconnectRate"), kind: "server" },
+        Failure { fixture: chaos("dropRate"), kind: "server", may_be_billed: false },
+        Failure { fixture: chaos("malformedRate"), kind: "server", may_be_billed: true },
+        Failure { fixture: chaos("disconnectRate"), kind: "server", may_be_billed: true },
         Failure {
             fixture: json!({ "response": long, "latency": 50, "disconnectAfterMs": 400 }),
             kind: "cut",
+            may_be_billed: true,
         },
     ]
 }
 
-/// V7 (by a peer): an attempt that failed is classified, settled at its hold, and made again.
+/// V7 (by a peer): an attempt that failed is classified, settled at its hold if it may be billed, and made again.
 #[test]
 fn v7_each_format_settles_a_failure_at_its_hold_and_tries_again() {
     for format in FORMATS {
-        for Failure { mut fixture, kind } in failures() {
+        for Failure { mut fixture, kind, may_be_billed } in failures() {
             fixture["match"] = json!({ "sequenceIndex": 0 });
             let whole = json!({ "match": {}, "response": { "content": "Whole.", "usage": usage() } });
             let peer = Peer::aimock(&json!({ "fixtures": [fixture, whole] }));
@@ -132,7 +135,9 @@ fn v7_each_format_settles_a_failure_at_its_hold_and_tries_again() {
             assert_eq!((ended.code, &result["output"]), (Some(0), &json!("Whole.")), "{at}");
             assert_eq!(faults(&events), [kind], "{at}");
             let held = of_type(&events, "call_started")[0]["held"]["tokens"].as_u64().unwrap();
-            assert_eq!(result["spent"]["tokens"], json!(held + USED), "{at}");
+            let booked = if may_be_billed { held } else { 0 };
+            assert_eq!(result["spent"]["tokens"], json!(booked + USED), "{at}");
+            assert_eq!(result["spent"]["presumed"]["tokens"], json!(booked), "{at}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn exec_with(
 
 /// What a usage costs, in nano-dollars, by the list prices of October 2026 and with nothing of ours in between.
 pub(super) const fn cost_nanos(program: Program, usage: Usage) -> u64 {
-    let Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning } = usage;
+    let Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning, .. } = usage;
     match program {
         // claude-sonnet-4-5: $3, $0.30, $3.75, $6 and $15 for a million.
         Program::ClaudeCode => {
@@ -114,7 +114,7 @@ pub(super) fn assert_bill(
     paths
 }
 
-/// G10 (by the real programs): each sub-agent is an agent of the tree below the main one, and what is booked for each is what
+/// G10: each sub-agent of a real program is an agent of the tree below the main one, and what is booked for each is what
 /// the provider bills for it, to the nano-dollar.
 #[test]
 fn g10_each_sub_agent_of_a_real_program_is_an_agent_and_pays_for_itself() {

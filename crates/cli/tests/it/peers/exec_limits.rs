@@ -39,8 +39,9 @@ fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
     for program in Program::ALL {
         let (stage, provider) =
             (Stage::new(), Provider::new(move |question| dear_at_first(program, question)));
-        let mut playing = exec(&stage, program, &provider, &["--budget-usd", ceiling(program)]);
-        playing.until_noted("go on with: ");
+        let mut playing =
+            exec(&stage, program, &provider, &["--budget-usd", ceiling(program), "--on-low", "halt"]);
+        playing.until_noted("continue with: ");
         assert_eq!(provider.answered().len(), 1, "{program:?}: only the first call fits");
         let raised = stage.spinney(&["budget", "last", "--add-usd", "20"]);
         assert_eq!(raised.code, Some(0), "{program:?} {raised:?}");
@@ -51,38 +52,45 @@ fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
     }
 }
 
-/// The sample that the README opens with: the first call of Claude Code does not fit, and a smaller cap would.
+/// With `--on-low halt`, the first call of Claude Code does not fit, and the notice says that a smaller cap would.
 #[test]
-fn the_first_call_of_claude_code_under_a_small_budget_waits_as_the_readme_shows() {
+fn with_whole_caps_the_first_call_of_claude_code_waits_under_a_small_budget() {
     let program = Program::ClaudeCode;
     let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
-    let mut playing = exec(&stage, program, &provider, &["--budget-usd", "0.65"]);
+    let mut playing = exec(&stage, program, &provider, &["--budget-usd", "0.65", "--on-low", "halt"]);
     let waits = playing.until_noted("everything waits");
     let short = "a call of `main` needs more than the cost ceiling of `main`: limit $0.65, spent $0.00, held $0.00, asked $0.";
     assert!(waits.contains(short), "{waits}");
-    let cap = playing.until_noted("--on-low shrink");
+    let cap = playing.until_noted("--on-low halt");
     assert_eq!(
         cap,
-        "spinney: the program lets it have 32,000 tokens of output; in a run with --on-low shrink it gets what fits.\n"
+        "spinney: the program asked for 32,000 tokens of output; without --on-low halt the call would get a smaller cap that fits.\n"
     );
-    assert!(playing.until_noted("go on with: ").ends_with(" --add-usd 1\n"));
+    let asked: f64 =
+        waits.split("asked $").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    let raise = playing.until_noted("continue with: ");
+    let added: f64 = raise.trim_end().rsplit("--add-usd ").next().unwrap().parse().unwrap();
+    assert!(added > asked - 0.66 && added < 1.11 * (asked - 0.65) + 0.01, "{raise} for {asked}");
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
     assert_eq!(ended(playing).code, Some(4));
     assert!(provider.answered().is_empty(), "nothing went up");
 }
 
-/// G11 (by the real programs): with `--on-limit stop` the program ends and shows our text, with the command that raises.
+/// G11 (by the real programs): with `--on-limit stop` the program ends and shows our text, and our own line has the command
+/// that raises.
 #[test]
 fn g11_a_real_program_shows_our_text_when_the_limit_stops_it() {
     for program in Program::ALL {
         let (stage, provider) =
             (Stage::new(), Provider::new(move |question| dear_at_first(program, question)));
-        let options = ["--budget-usd", ceiling(program), "--on-limit", "stop"];
+        let options = ["--budget-usd", ceiling(program), "--on-limit", "stop", "--on-low", "halt"];
         let ended = ended_within(exec(&stage, program, &provider, &options), STOPPED_MAX);
         assert_eq!(ended.code, Some(3), "{program:?} {ended:?}");
         assert!(!ended.out.contains(DONE), "{program:?} {ended:?}");
         let screen = format!("{}{}", ended.out, ended.err);
-        assert!(screen.contains("spinney budget"), "{program:?} {ended:?}");
+        assert!(screen.contains("a person can raise the budget"), "{program:?} {ended:?}");
+        assert!(!ended.out.contains("spinney budget"), "{program:?} {ended:?}");
+        assert!(ended.err.contains("raise it with: spinney budget"), "{program:?} {ended:?}");
         assert_eq!(provider.answered().len(), 1, "{program:?}: nothing more was asked");
     }
 }

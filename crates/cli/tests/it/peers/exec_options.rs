@@ -4,7 +4,7 @@ use serde_json::json;
 use spinney_kernel::budget::Usage;
 
 use super::exec::{assert_bill, exec, exec_with};
-use super::outside::{DONE, Program, ended};
+use super::outside::{DONE, Program, ended, play};
 use crate::provider::{Answer, Exchange, Provider};
 use crate::stage::Stage;
 
@@ -145,4 +145,32 @@ fn the_compaction_of_codex_is_a_call_on_the_bill() {
         compactions.map(|(question, _)| question.asked.body["max_output_tokens"].as_u64()).collect();
     assert_eq!((answered.len(), caps), (3, vec![Some(32_000)]));
     assert_bill(program, &provider, &stage.spinney(&["events", "last", "--json"]).json());
+}
+
+/// With other models than its default Codex offers the web search of the provider, which the gateway refuses. `exec` turns it
+/// off, unless the user asks for it.
+#[test]
+fn codex_completes_with_another_model_than_its_default() {
+    let program = Program::Codex;
+    let run = |more: &[&str]| {
+        let stage = Stage::new();
+        let provider = Provider::new(|_| {
+            let usage = Usage { input: 5_003, output: 31, ..Usage::default() };
+            Answer::says(DONE, usage)
+        });
+        let start =
+            [env!("CARGO_BIN_EXE_spinney"), "exec", "--prices-of", "openai", "--budget-usd", "20", "--"];
+        let words = start.into_iter().map(str::to_owned).chain(program.words());
+        let words = words.map(|word| if word == program.model() { "gpt-5".to_owned() } else { word });
+        let words: Vec<String> = words.chain(more.iter().map(|&word| word.to_owned())).collect();
+        (ended(play(&stage, &words, &program.environment(&stage, &provider))), provider.answered())
+    };
+    let (ended, answered) = run(&[]);
+    assert_eq!((ended.code, answered.len()), (Some(0), 1), "{ended:?}");
+    let searches = |tool: &serde_json::Value| tool["type"].as_str().unwrap().starts_with("web_search");
+    let tools = answered[0].0.asked.body["tools"].as_array().unwrap();
+    assert!(!tools.iter().any(searches), "{tools:?}");
+    let (asked, answered) = run(&["-c", "web_search=\"live\""]);
+    assert_eq!(answered.len(), 0, "{asked:?}");
+    assert!(format!("{}{}", asked.out, asked.err).contains("web_search"), "{asked:?}");
 }

@@ -150,6 +150,7 @@ impl Program {
                 cache_write_1h: 5_003,
                 output: 101,
                 reasoning: 0,
+                ..Usage::default()
             };
             let answer = Answer::says("Two describe it.", self.counted(usage));
             return self.spawns(self.spawns(answer, "oaks", OAKS), "birches", BIRCHES);
@@ -164,6 +165,7 @@ impl Program {
             cache_write_1h: 0,
             output: 29,
             reasoning: 11,
+            ..Usage::default()
         };
         Answer::says(DONE, self.counted(usage))
     }
@@ -177,6 +179,7 @@ impl Program {
                 cache_write_1h: 0,
                 output: 37,
                 reasoning: 0,
+                ..Usage::default()
             };
             return Answer::says("The oaks are green.", self.counted(usage));
         }
@@ -188,6 +191,7 @@ impl Program {
             cache_write_1h: 2_411,
             output: 41,
             reasoning: 17,
+            ..Usage::default()
         };
         Answer::says("The birches are green, too.", self.counted(usage))
     }

@@ -15,12 +15,10 @@ use serde_json::Value;
 use spinney_drivers::http::{HttpLimits, ModelKey};
 use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup};
 use spinney_drivers::wire::WireParams;
-use spinney_kernel::budget::Ceilings;
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
-use spinney_kernel::words::{By, Category, TreeId};
+use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::words::{Actor, CallId, Category, TreeId};
 use tempfile::TempDir;
 
 use crate::stage::{Ended, Stage};
@@ -185,7 +183,7 @@ pub(super) async fn called(format: Format, peer: &Peer) -> (Result<ModelAnswer, 
 fn attempt() -> ModelAttempt {
     let goal = "Describe a small wood.";
     let text = goal.to_owned();
-    let heard = Message::Heard { from: By::Person, text, category: Category::Dialog, along: None };
+    let heard = Message::Heard { from: Actor::PERSON, text, category: Category::Dialog, along: None };
     let origin = Origin {
         tree: TreeId::new([7; 16]),
         path: ["lead".parse().unwrap()].into(),
@@ -193,23 +191,12 @@ fn attempt() -> ModelAttempt {
         goal: goal.into(),
     };
     let messages = [Message::System("You describe things.".into()), heard];
-    ModelAttempt {
-        origin: Arc::new(origin),
-        model: "m".parse().unwrap(),
-        turn: 1,
-        purpose: Purpose::Turn,
-        attempt: 1,
-        key: "k".to_owned(),
-        output_cap: 24,
-        packet: Packet {
-            messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
-            tools: Arc::default(),
-            tokens: 100,
-        },
-        blobs: BlobReader::default(),
-        remaining: Ceilings::NONE,
-        output_schema: None,
-    }
+    let messages = Arc::new(messages.into_iter().map(Arc::new).collect());
+    let packet = Packet { messages, tools: Arc::default(), tokens: 100 };
+    let (key, model) = ("k".to_owned(), "m".parse().unwrap());
+    let mut attempt = ModelAttempt::new(Arc::new(origin), CallId(1), key, model, packet);
+    attempt.output_cap = 24;
+    attempt
 }
 
 /// The events of a type.

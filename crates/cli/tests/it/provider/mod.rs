@@ -146,6 +146,10 @@ fn reply(asked: &Asked, script: &Script) -> Reply {
         ("POST", "/v1/messages/count_tokens") => {
             Reply::json("200 OK", &json!({ "input_tokens": asked.text.len() / 4 }))
         }
+        ("POST", "/v1/responses/input_tokens") => Reply::json(
+            "200 OK",
+            &json!({ "object": "response.input_tokens", "input_tokens": asked.text.len() / 4 }),
+        ),
         ("POST", "/v1/messages") => answer(asked, WireFormat::Messages, script),
         ("POST", "/v1/responses") => answer(asked, WireFormat::Responses, script),
         ("POST", "/v1/chat/completions") => answer(asked, WireFormat::Chat, script),

@@ -1,6 +1,7 @@
 //! Anthropic's messages.
 
 mod read;
+mod usage;
 mod write;
 
 pub(super) use read::AnthropicReader;

@@ -5,18 +5,26 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::wire::answer::{WireStop, WireUsage};
+use super::usage::{MessageUsage, usage};
+use crate::wire::ServedFrom;
+use crate::wire::answer::WireStop;
 use crate::wire::bounds::{BLOCKS_MAX, RAW_BYTES_MAX};
 use crate::wire::continuation::Piece;
 use crate::wire::fault::{WireFault, WireFaultKind};
-use crate::wire::json::{Kind, count, read};
+use crate::wire::json::{Kind, read};
 use crate::wire::reading::Reading;
+use crate::wire::usage_report::UsageReport;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::wire) struct AnthropicReader {
+    served_from: ServedFrom,
     /// Blocks whose end has not come, by their number.
     open: BTreeMap<u64, Block>,
     blocks: usize,
+    /// Uses of tools that the provider runs: those in the answer, and those that its usage reports.
+    server_tools_seen: u64,
+    server_tools_counted: u64,
+    has_begun: bool,
 }
 
 #[derive(Debug)]
@@ -36,6 +44,12 @@ enum Block {
     Unknown,
 }
 
+#[derive(Deserialize)]
+struct Redacted {
+    #[serde(default)]
+    data: String,
+}
+
 /// A thinking block as it goes back.
 #[derive(Debug, Serialize)]
 struct Thinking {
@@ -52,7 +66,7 @@ struct Event {
     index: u64,
     content_block: Option<Box<RawValue>>,
     delta: Option<Delta>,
-    usage: Option<Usage>,
+    usage: Option<Box<RawValue>>,
 }
 
 /// The beginning of a streamed answer, or a whole one.
@@ -62,7 +76,7 @@ struct Message {
     model: Option<String>,
     content: Option<Vec<Box<RawValue>>>,
     stop_reason: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -97,28 +111,18 @@ struct Started {
     input: Option<Box<RawValue>>,
 }
 
-#[derive(Deserialize)]
-struct Usage {
-    #[serde(default, deserialize_with = "count")]
-    input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    output_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    cache_read_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    cache_creation_input_tokens: Option<u64>,
-    cache_creation: Option<CacheCreation>,
-}
-
-#[derive(Deserialize)]
-struct CacheCreation {
-    #[serde(default, deserialize_with = "count")]
-    ephemeral_5m_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    ephemeral_1h_input_tokens: Option<u64>,
-}
-
 impl AnthropicReader {
+    pub(in crate::wire) const fn new(served_from: ServedFrom) -> Self {
+        Self {
+            served_from,
+            open: BTreeMap::new(),
+            blocks: 0,
+            server_tools_seen: 0,
+            server_tools_counted: 0,
+            has_begun: false,
+        }
+    }
+
     pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         let kind = read::<Kind>("an event", data)?.kind;
         match kind.as_str() {
@@ -128,18 +132,23 @@ impl AnthropicReader {
             | "content_block_stop"
             | "message_delta"
             | "message_stop" => {}
-            "error" => return Err(reading.error(data)),
+            "error" => {
+                if !self.has_begun && is_busy(data) {
+                    reading.draft.refused();
+                }
+                return Err(reading.error(data));
+            }
             _ => return Ok(()),
         }
+        self.has_begun = true;
         let event: Event = read(&format!("a `{kind}` event"), data)?;
         match kind.as_str() {
             "message_start" => {
                 let Some(message) = event.message else { return Ok(()) };
                 reading.draft.named(message.id, message.model);
-                if let Some(usage) = message.usage {
-                    // The output counted here is that of the first token.
-                    usage.add_to(&mut reading.draft.answer.usage, None);
-                }
+                // This counts the output up to the first token only.
+                let report = self.report(message.usage.as_deref())?;
+                reading.draft.early_usage(report);
                 Ok(())
             }
             "content_block_start" => match event.content_block {
@@ -152,10 +161,8 @@ impl AnthropicReader {
             },
             "content_block_stop" => self.stop(event.index, &mut reading),
             "message_delta" => {
-                if let Some(usage) = event.usage {
-                    let output = usage.output_tokens;
-                    usage.add_to(&mut reading.draft.answer.usage, output);
-                }
+                let report = self.report(event.usage.as_deref())?;
+                reading.draft.usage(report);
                 let reason = event.delta.and_then(|delta| delta.stop_reason);
                 reading.draft.answer.stop =
                     reason.map(|reason| stop(&reason)).or(reading.draft.answer.stop.take());
@@ -175,17 +182,22 @@ impl AnthropicReader {
         }
         let message: Message = read("an answer", body)?;
         reading.draft.named(message.id, message.model);
-        if let Some(usage) = message.usage {
-            let output = usage.output_tokens;
-            usage.add_to(&mut reading.draft.answer.usage, output);
-        }
         for (index, block) in (0..).zip(message.content.into_iter().flatten()) {
             self.start(index, block, &mut reading)?;
             self.stop(index, &mut reading)?;
         }
+        let report = self.report(message.usage.as_deref())?;
+        reading.draft.usage(report);
         reading.draft.answer.stop = message.stop_reason.map(|reason| stop(&reason));
         self.end(&mut reading);
         Ok(())
+    }
+
+    fn report(&mut self, said: Option<&RawValue>) -> Result<UsageReport, WireFault> {
+        let Some(said) = said else { return Ok(UsageReport::default()) };
+        let MessageUsage { report, server_tools } = usage(said, self.served_from)?;
+        self.server_tools_counted = self.server_tools_counted.max(server_tools);
+        Ok(report)
     }
 
     fn start(&mut self, index: u64, raw: Box<RawValue>, reading: &mut Reading<'_>) -> Result<(), WireFault> {
@@ -194,7 +206,9 @@ impl AnthropicReader {
             let message = format!("the answer has more than {BLOCKS_MAX} content blocks");
             return Err(WireFault::new(WireFaultKind::TooLarge, message));
         }
+        reading.draft.more_output();
         let known = read::<Kind>("a content block", raw.get())?.kind;
+        self.server_tools_seen += u64::from(known == "server_tool_use");
         let block = match known.as_str() {
             "redacted_thinking" => Block::Redacted(raw),
             "text" | "thinking" | "tool_use" => Self::known(&raw, reading)?,
@@ -255,10 +269,12 @@ impl AnthropicReader {
             // Without a signature it is not Anthropic that answers, and nobody wants it back.
             Some(Block::Thinking(block)) if block.signature.is_empty() => Ok(()),
             Some(Block::Thinking(block)) => {
+                reading.draft.opaque_text(&block.signature);
                 let raw = to_raw_value(&block).map_err(|error| WireFault::malformed("thinking", &error))?;
                 reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
             }
             Some(Block::Redacted(raw)) => {
+                reading.draft.opaque_text(&read::<Redacted>("redacted thinking", raw.get())?.data);
                 reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
             }
             Some(Block::Call { call, .. }) => {
@@ -270,26 +286,23 @@ impl AnthropicReader {
     }
 
     fn end(&mut self, reading: &mut Reading<'_>) {
+        if self.server_tools_seen > self.server_tools_counted {
+            reading.draft.unknown_price();
+        }
         let stop = reading.draft.answer.stop.take();
         reading.draft.stopped(stop.unwrap_or_else(|| WireStop::other("no reason")));
+        reading.draft.over();
     }
 }
 
-impl Usage {
-    /// What is said later replaces what was said before.
-    fn add_to(self, usage: &mut WireUsage, output: Option<u64>) {
-        let (five_minutes, hour) = self
-            .cache_creation
-            .map_or((None, None), |known| (known.ephemeral_5m_input_tokens, known.ephemeral_1h_input_tokens));
-        let undivided = self.cache_creation_input_tokens.filter(|_| five_minutes.is_none() && hour.is_none());
-        // A later event repeats the sum without its parts.
-        let is_known = usage.cache_written_1h.is_some();
-        usage.input = self.input_tokens.or(usage.input);
-        usage.output = output.or(usage.output);
-        usage.cache_read = self.cache_read_input_tokens.or(usage.cache_read);
-        usage.cache_written_5m = five_minutes.or(undivided.filter(|_| !is_known)).or(usage.cache_written_5m);
-        usage.cache_written_1h = hour.or(usage.cache_written_1h);
+/// Whether an error says that the provider did not process the request.
+fn is_busy(data: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Failed {
+        error: Kind,
     }
+    let known = ["api_error", "overloaded_error"];
+    read::<Failed>("an error", data).is_ok_and(|failed| known.contains(&failed.error.kind.as_str()))
 }
 
 fn grow(text: &mut String, more: &str) -> Result<(), WireFault> {

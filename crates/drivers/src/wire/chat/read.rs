@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::wire::answer::{StreamEnd, WireStop, WireUsage};
+use crate::wire::answer::{StreamEnd, WireStop};
 use crate::wire::fault::WireFault;
 use crate::wire::json::{count, read};
 use crate::wire::open_ai_usage::{InputDetails, OpenAiUsage, OutputDetails};
 use crate::wire::reading::Reading;
-
-/// What is sent after the last chunk.
-const DONE: &str = "[DONE]";
+use crate::wire::reported_cost::reported_cost;
+use crate::wire::stream::DONE;
+use crate::wire::usage_report::{UsageReport, counts_something, is_dearer_tier};
 
 #[derive(Debug, Default)]
 pub(in crate::wire) struct ChatReader {
@@ -34,15 +35,16 @@ struct Chunk {
     id: Option<String>,
     model: Option<String>,
     choices: Option<Vec<Choice>>,
-    usage: Option<Usage>,
+    usage: Option<Box<RawValue>>,
     x_groq: Option<Elsewhere>,
+    service_tier: Option<Value>,
     error: Option<Value>,
 }
 
 /// Where one server puts what it used.
 #[derive(Deserialize)]
 struct Elsewhere {
-    usage: Option<Usage>,
+    usage: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -86,6 +88,10 @@ struct Usage {
     total_tokens: Option<u64>,
     prompt_tokens_details: Option<InputDetails>,
     completion_tokens_details: Option<OutputDetails>,
+    /// What a server writes that hands a chat on to Anthropic. It is in the input.
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_input_tokens: Option<u64>,
+    server_tool_use: Option<Value>,
 }
 
 impl ChatReader {
@@ -94,15 +100,21 @@ impl ChatReader {
             if reading.draft.answer.end == StreamEnd::Cut {
                 reading.draft.stopped(WireStop::Other("no reason".to_owned()));
             }
+            reading.draft.over();
             return Ok(());
         }
         let chunk: Chunk = read("a chunk", data)?;
         reading.draft.named(chunk.id, chunk.model);
-        if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|elsewhere| elsewhere.usage)) {
-            reading.draft.answer.usage = usage.normal();
-        }
+        let usage = [chunk.usage, chunk.x_groq.and_then(|elsewhere| elsewhere.usage)];
+        let reports: Vec<UsageReport> =
+            usage.iter().flatten().map(|usage| report(usage)).collect::<Result<_, WireFault>>()?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            reports.into_iter().for_each(|report| reading.draft.usage(report));
             return Err(reading.faults.event(&error));
+        }
+        // Chunks rarely follow the usage, so only then do we search them for output that we do not read.
+        if reading.draft.is_counted() && has_output(data)? {
+            reading.draft.more_output();
         }
         // We ask for one answer; others that a server sends all the same are not ours.
         for choice in
@@ -118,6 +130,11 @@ impl ChatReader {
                 reading.draft.stopped(self.stop(&reason));
             }
         }
+        if is_dearer_tier(chunk.service_tier.as_ref()) {
+            reading.draft.unknown_price();
+        }
+        // The usage of a chunk includes the output of the same chunk.
+        reports.into_iter().for_each(|report| reading.draft.usage(report));
         Ok(())
     }
 
@@ -185,9 +202,37 @@ impl ChatReader {
     }
 }
 
+/// Whether a chunk contains output, in any choice and under any name.
+fn has_output(data: &str) -> Result<bool, WireFault> {
+    let chunk: Value = read("a chunk", data)?;
+    let choices = chunk.get("choices").and_then(Value::as_array).into_iter().flatten();
+    let parts = choices.flat_map(|choice| [choice.get("delta"), choice.get("message")]).flatten();
+    let fields = parts.filter_map(Value::as_object).flatten();
+    Ok(fields.into_iter().any(|(name, part)| name != "role" && !is_nothing(part)))
+}
+
+fn is_nothing(part: &Value) -> bool {
+    match part {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn report(usage: &RawValue) -> Result<UsageReport, WireFault> {
+    let counts: Usage = read("usage", usage.get())?;
+    let has_server_tools = counts.server_tool_use.as_ref().is_some_and(counts_something);
+    let report = counts.report().with_cost(reported_cost(usage)?);
+    // A reported cost includes everything.
+    let is_unpriced = has_server_tools && report.reported_nanos.is_none();
+    Ok(UsageReport { has_unknown_price: report.has_unknown_price || is_unpriced, ..report })
+}
+
 impl Usage {
     /// Some servers leave reasoning out of the output, and only the total has it.
-    fn normal(self) -> WireUsage {
+    fn report(self) -> UsageReport {
         let beyond_input =
             self.total_tokens.zip(self.prompt_tokens).map(|(all, input)| all.saturating_sub(input));
         let usage = OpenAiUsage {
@@ -196,6 +241,7 @@ impl Usage {
             input_details: self.prompt_tokens_details,
             output_details: self.completion_tokens_details,
         };
-        usage.normal()
+        let report = usage.report();
+        UsageReport { cache_written: report.cache_written.max(self.cache_creation_input_tokens), ..report }
     }
 }

@@ -5,11 +5,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::wire::answer::{WireStop, WireUsage};
+use crate::wire::answer::WireStop;
 use crate::wire::continuation::Piece;
 use crate::wire::fault::WireFault;
 use crate::wire::json::{count, read};
 use crate::wire::reading::Reading;
+use crate::wire::usage_report::UsageReport;
 
 #[derive(Debug)]
 pub(in crate::wire) struct GeminiReader;
@@ -83,10 +84,9 @@ impl GeminiReader {
     pub(in crate::wire) fn event(&self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         let chunk: Chunk = read("a chunk", data)?;
         reading.draft.named(chunk.response_id, chunk.model_version);
-        if let Some(usage) = chunk.usage_metadata {
-            reading.draft.answer.usage = usage.normal();
-        }
+        let report = chunk.usage_metadata.map(Usage::report).unwrap_or_default();
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            reading.draft.usage(report);
             return Err(reading.faults.event(&error));
         }
         let blocked = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason);
@@ -106,6 +106,8 @@ impl GeminiReader {
                 reading.draft.stopped(stop(&reason));
             }
         }
+        // The usage of a chunk includes the output of the same chunk.
+        reading.draft.usage(report);
         Ok(())
     }
 
@@ -136,8 +138,7 @@ impl GeminiReader {
 impl Usage {
     /// Input counts include what was cached; thoughts are counted beside the output and billed like it. A count of 0 is
     /// left out, so the total says whether there was any output.
-    fn normal(self) -> WireUsage {
-        let cached = self.cached_content_token_count.unwrap_or_default();
+    fn report(self) -> UsageReport {
         let tools = self.tool_use_prompt_token_count.unwrap_or_default();
         let input = self.prompt_token_count.map(|input| input.saturating_add(tools));
         let beyond_input = self.total_token_count.zip(input).map(|(all, input)| all.saturating_sub(input));
@@ -145,13 +146,12 @@ impl Usage {
             (None, None) => None,
             (said, thought) => Some(said.unwrap_or_default().saturating_add(thought.unwrap_or_default())),
         };
-        WireUsage {
-            input: input.map(|input| input.saturating_sub(cached)),
-            output: said.max(beyond_input),
+        UsageReport {
+            whole_input: input,
             cache_read: self.cached_content_token_count,
-            cache_written_5m: None,
-            cache_written_1h: None,
+            output: said.max(beyond_input),
             reasoning: self.thoughts_token_count,
+            ..UsageReport::default()
         }
     }
 }

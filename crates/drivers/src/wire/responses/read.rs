@@ -4,16 +4,18 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use crate::wire::answer::{WireStop, WireUsage};
+use crate::wire::answer::{OpaqueHash, WireStop};
 use crate::wire::bounds::BLOCKS_MAX;
 use crate::wire::continuation::Piece;
 use crate::wire::fault::{WireFault, WireFaultKind};
 use crate::wire::json::{Kind, count, read};
 use crate::wire::open_ai_usage::{InputDetails, OpenAiUsage, OutputDetails};
 use crate::wire::reading::Reading;
+use crate::wire::reported_cost::reported_cost;
+use crate::wire::usage_report::{UsageReport, counts_something, is_dearer_tier};
 
 #[derive(Debug, Default)]
 pub(in crate::wire) struct ResponsesReader {
@@ -48,7 +50,10 @@ struct Response {
     error: Option<Value>,
     incomplete_details: Option<Incomplete>,
     output: Option<Vec<Box<RawValue>>>,
-    usage: Option<Usage>,
+    usage: Option<Box<RawValue>>,
+    service_tier: Option<Value>,
+    /// The usage of tools that the provider runs.
+    tool_usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -86,6 +91,8 @@ impl ResponsesReader {
         let kind = read::<Kind>("an event", data)?.kind;
         match kind.as_str() {
             "response.created"
+            | "response.queued"
+            | "response.in_progress"
             | "response.output_item.added"
             | "response.output_item.done"
             | "response.output_text.delta"
@@ -99,7 +106,13 @@ impl ResponsesReader {
             | "response.failed"
             | "response.cancelled" => {}
             "error" => return Err(reading.error(data)),
-            _ => return Ok(()),
+            other => {
+                let item = other.trim_start_matches("response.").split('.').next().unwrap_or_default();
+                if is_run_by_provider(item) {
+                    reading.draft.unknown_price();
+                }
+                return Ok(());
+            }
         }
         let event: Event = read(&format!("a `{kind}` event"), data)?;
         let delta = event.delta.unwrap_or_default();
@@ -131,10 +144,11 @@ impl ResponsesReader {
                 open.bytes += delta.len();
                 reading.arguments(call, &delta)
             }
-            "response.created" => {
-                let response = event.response.map_or((None, None), |response| (response.id, response.model));
-                let (id, model) = response;
-                reading.draft.named(id, model);
+            "response.created" | "response.queued" | "response.in_progress" => {
+                let Some(response) = event.response else { return Ok(()) };
+                let report = response.report(&mut reading)?;
+                reading.draft.early_usage(report);
+                reading.draft.named(response.id, response.model);
                 Ok(())
             }
             _ => match event.response {
@@ -161,7 +175,11 @@ impl ResponsesReader {
 
     fn start(&mut self, index: u64, raw: &RawValue, reading: &mut Reading<'_>) -> Result<(), WireFault> {
         self.open(index)?;
-        if read::<Kind>("an item", raw.get())?.kind != "function_call" {
+        let kind = read::<Kind>("an item", raw.get())?.kind;
+        if is_run_by_provider(&kind) {
+            reading.draft.unknown_price();
+        }
+        if kind != "function_call" {
             return Ok(());
         }
         let item: Item = read("an item", raw.get())?;
@@ -173,15 +191,23 @@ impl ResponsesReader {
 
     fn done(&mut self, index: u64, raw: Box<RawValue>, reading: &mut Reading<'_>) -> Result<(), WireFault> {
         let kind = read::<Kind>("an item", raw.get())?.kind;
+        if is_run_by_provider(&kind) {
+            reading.draft.unknown_price();
+        }
         if !self.open.contains_key(&index) {
             self.start(index, &raw, reading)?;
         }
         let open = self.open.remove(&index).unwrap_or_default();
         self.items_done += 1;
-        if !matches!(kind.as_str(), "message" | "function_call" | "reasoning") {
+        if !matches!(kind.as_str(), "message" | "function_call" | "reasoning" | "compaction") {
             return Ok(());
         }
         let item: Item = read("an item", raw.get())?;
+        reading.draft.opaque_text(item.encrypted_content.as_deref().unwrap_or_default());
+        // Codex passes an encrypted argument on to another agent.
+        for argument in argument_texts(item.arguments.as_deref().unwrap_or_default()) {
+            reading.draft.opaque(OpaqueHash::of_argument(&argument));
+        }
         match (kind.as_str(), open.call) {
             ("message", _) => {
                 let text = self.message_text(item.content.unwrap_or_default());
@@ -213,16 +239,23 @@ impl ResponsesReader {
         text
     }
 
-    fn end(&mut self, response: Response, status: &str, reading: &mut Reading<'_>) -> Result<(), WireFault> {
-        reading.draft.named(response.id, response.model);
-        if let Some(usage) = response.usage {
-            reading.draft.answer.usage = usage.normal();
-        }
-        if self.items_done == 0 {
-            for (index, item) in (0..).zip(response.output.unwrap_or_default()) {
+    fn end(
+        &mut self,
+        mut response: Response,
+        status: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), WireFault> {
+        reading.draft.named(response.id.take(), response.model.take());
+        let is_news = self.items_done == 0;
+        for (index, item) in (0..).zip(response.output.take().unwrap_or_default()) {
+            if is_news {
                 self.done(index, item, reading)?;
+            } else if is_run_by_provider(&read::<Kind>("an item", item.get())?.kind) {
+                reading.draft.unknown_price();
             }
         }
+        let report = response.report(reading)?;
+        reading.draft.usage(report);
         let reason = response.incomplete_details.and_then(|details| details.reason).unwrap_or_default();
         let stop = match (status, reason.as_str()) {
             ("completed", _) if self.has_refused => WireStop::Refusal,
@@ -237,18 +270,56 @@ impl ResponsesReader {
             _ => return Err(reading.faults.event(&response.error.unwrap_or_default())),
         };
         reading.draft.stopped(stop);
+        reading.draft.over();
         Ok(())
     }
 }
 
+impl Response {
+    fn report(&self, reading: &mut Reading<'_>) -> Result<UsageReport, WireFault> {
+        let has_tools = self.tool_usage.as_ref().is_some_and(counts_something);
+        if has_tools || is_dearer_tier(self.service_tier.as_ref()) {
+            reading.draft.unknown_price();
+        }
+        let Some(usage) = &self.usage else { return Ok(UsageReport::default()) };
+        let counts: Usage = read("usage", usage.get())?;
+        Ok(counts.report().with_cost(reported_cost(usage)?))
+    }
+}
+
+/// Whether an item belongs to a tool that the provider runs and bills separately. Tools that the program runs cost only
+/// tokens.
+fn is_run_by_provider(kind: &str) -> bool {
+    const RUN_BY_PROGRAM: [&str; 7] = [
+        "apply_patch_call",
+        "computer_call",
+        "custom_tool_call",
+        "function_call",
+        "local_shell_call",
+        "shell_call",
+        "tool_search_call",
+    ];
+    (kind.ends_with("_call") && !RUN_BY_PROGRAM.contains(&kind)) || kind.starts_with("mcp_")
+}
+
 impl Usage {
-    fn normal(self) -> WireUsage {
+    fn report(self) -> UsageReport {
         let usage = OpenAiUsage {
             input: self.input_tokens,
             output: self.output_tokens,
             input_details: self.input_tokens_details,
             output_details: self.output_tokens_details,
         };
-        usage.normal()
+        usage.report()
     }
+}
+
+/// The string arguments of a tool call.
+fn argument_texts(arguments: &str) -> Vec<String> {
+    let arguments = serde_json::from_str::<Map<String, Value>>(arguments).unwrap_or_default();
+    let texts = arguments.into_iter().filter_map(|(_, value)| match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    });
+    texts.collect()
 }

@@ -14,7 +14,10 @@ use std::time::Duration;
 use spinney_drivers::http::{
     HttpClient, HttpLimits, LastAnnouncement, ModelKey, Proxies, WireCall, WireMissed,
 };
-use spinney_drivers::wire::{Keep, WireAnswer, WireDelta, WireFormat, WireMessage, WirePart, WireRequest};
+use spinney_drivers::wire::{
+    CacheTime, Keep, ServedFrom, WireAnswer, WireDelta, WireFormat, WireMessage, WireParams, WirePart,
+    WireRequest,
+};
 
 use super::wire::KEY;
 
@@ -33,7 +36,11 @@ fn client(limits: HttpLimits) -> HttpClient {
 
 fn call(format: WireFormat, base_url: &str) -> WireCall {
     let messages = vec![WireMessage::User(vec![WirePart::Text("hi".into())])];
-    let request = WireRequest { model: "asked".into(), messages, output_cap: 100, ..WireRequest::default() };
+    // As our own models of Anthropic are called.
+    let cache = (format == WireFormat::AnthropicMessages).then_some(CacheTime::FiveMinutes);
+    let params = WireParams { cache, ..WireParams::default() };
+    let request =
+        WireRequest { model: "asked".into(), messages, output_cap: 100, params, ..WireRequest::default() };
     WireCall {
         format,
         endpoint: format.endpoint(base_url, "asked"),
@@ -41,6 +48,7 @@ fn call(format: WireFormat, base_url: &str) -> WireCall {
         key: Some(ModelKey::new(KEY.to_owned())),
         extra: Vec::new(),
         keep: Keep::Everything,
+        served_from: ServedFrom::Elsewhere,
         announcement: LastAnnouncement::default(),
     }
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use spinney_drivers::http::wire_request;
-use spinney_drivers::wire::{Thinking, WireMessage, WireParams, WirePart, WireToolCall};
+use spinney_drivers::wire::{Thinking, WireFormat, WireMessage, WireParams, WirePart, WireToolCall, write};
 use spinney_kernel::context::{Along, Message};
 use spinney_kernel::port::blobs::BlobReader;
-use spinney_kernel::port::model::{ModelAttempt, Purpose};
+use spinney_kernel::port::model::Purpose;
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{BlobHash, Body, By, Category, Enclosure, PartKind, enclose};
+use spinney_kernel::words::{Actor, BlobHash, Body, Category, Enclosure, PartKind, enclose};
 
-use crate::scene::{attempt, packet};
+use spinney_testkit::{Stage, settled};
+
+use crate::scene::{attempt, packet, with};
 
 fn text(text: &str) -> WirePart {
     WirePart::Text(text.to_owned())
@@ -42,8 +44,8 @@ async fn messages_keep_their_order_their_senders_and_their_parts() {
     let ask =
         ToolAsk { id: "c1".into(), tool: "now".into(), args: "{}".into(), tokens: None, told_tokens: None };
     let messages = vec![
-        heard(By::Person, "hello", along),
-        heard(By::Agent("helper-1".parse().unwrap()), "I am done", None),
+        heard(Actor::PERSON, "hello", along),
+        heard(Actor::Agent("helper-1".parse().unwrap()), "I am done", None),
         Message::Said { body: Body::text("let me see"), asks: vec![ask] },
         Message::Result {
             id: "c1".into(),
@@ -59,8 +61,11 @@ async fn messages_keep_their_order_their_senders_and_their_parts() {
         let bytes = names.into_iter().find(|name| BlobHash::of(name) == blob.hash).unwrap().to_vec();
         Box::pin(std::future::ready(Ok(bytes))) as spinney_kernel::port::Pending<_>
     };
-    let attempt =
-        ModelAttempt { packet: packet(messages), blobs: BlobReader::new(read), output_cap: 77, ..attempt() };
+    let attempt = with(attempt(), |it| {
+        it.packet = packet(messages);
+        it.blobs = BlobReader::new(read);
+        it.output_cap = 77;
+    });
     let request = wire_request(&attempt, "some-model", WireParams::default()).await.unwrap();
     let image = WirePart::Image { media: "image/png".into(), bytes: b"new.png".to_vec() };
     let file =
@@ -97,8 +102,8 @@ async fn a_part_that_cannot_be_read_is_a_fault() {
     let name = "a.txt".parse().unwrap();
     let enclosure = Enclosure { kind: PartKind::File, media: "text/plain".parse().unwrap(), name, bytes };
     let along = Some(Box::new(Along { parts: enclose(vec![enclosure]).unwrap().0, ..Along::default() }));
-    let heard = Message::Heard { from: By::Person, text: "hi".into(), category: Category::Dialog, along };
-    let attempt = ModelAttempt { packet: packet(vec![heard]), ..attempt() };
+    let heard = Message::Heard { from: Actor::PERSON, text: "hi".into(), category: Category::Dialog, along };
+    let attempt = with(attempt(), |it| it.packet = packet(vec![heard]));
     let missed = wire_request(&Arc::new(attempt), "m", WireParams::default()).await.unwrap_err();
     assert_eq!(missed.fault.message, "`a.txt` has no bytes here");
 }
@@ -107,7 +112,11 @@ async fn a_part_that_cannot_be_read_is_a_fault() {
 #[tokio::test]
 async fn a_call_that_must_end_with_a_text_thinks_with_half_of_its_cap() {
     let thinking = |purpose, thinking| async move {
-        let attempt = ModelAttempt { packet: packet(Vec::new()), purpose, output_cap: 3_000, ..attempt() };
+        let attempt = with(attempt(), |it| {
+            it.packet = packet(Vec::new());
+            it.purpose = purpose;
+            it.output_cap = 3_000;
+        });
         let params = WireParams { thinking: Some(thinking), ..WireParams::default() };
         wire_request(&attempt, "m", params).await.unwrap().params.thinking.unwrap()
     };
@@ -117,5 +126,34 @@ async fn a_call_that_must_end_with_a_text_thinks_with_half_of_its_cap() {
         assert_eq!(thinking(purpose, budget).await, Thinking::Budget(1_500));
         assert_eq!(thinking(purpose, Thinking::Budget(1_100)).await, Thinking::Budget(1_100));
         assert_eq!(thinking(purpose, Thinking::Adaptive).await, Thinking::Adaptive);
+    }
+}
+
+/// A provider is given the role of a briefed child as its instructions, then what its parent shares as background, and
+/// then the child's own task, in every format.
+#[tokio::test(start_paused = true)]
+async fn a_briefed_child_is_given_its_own_task_last() {
+    let stage = Stage::new(
+        "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: helper, goal: Find the door., share: briefing } }] }, { say: done }]",
+    );
+    let home = stage.home();
+    settled(&stage.start(&home, "root $9.00 turns=5 / helper later turns=5").await).await;
+    let attempts = stage.model().attempts();
+    let attempt = attempts.iter().find(|attempt| attempt.origin.role.as_str() == "helper").unwrap();
+    let request = wire_request(attempt, "some-model", WireParams::default()).await.unwrap();
+    assert!(!request.system.is_empty() && !request.system.contains(" task: "), "{}", request.system);
+    let background = "[background: what root knows]\nIts task: Grow.";
+    let expected = [background, "Your task: Find the door."].map(|said| WireMessage::User(vec![text(said)]));
+    assert_eq!(request.messages, expected);
+    for format in [
+        WireFormat::OpenAiChat,
+        WireFormat::CompatibleChat,
+        WireFormat::OpenAiResponses,
+        WireFormat::AnthropicMessages,
+        WireFormat::Gemini,
+    ] {
+        let body = String::from_utf8(write(format, &request).unwrap()).unwrap();
+        let place = |text: &str| body.find(text).unwrap_or_else(|| panic!("{body}"));
+        assert!(place("Its task: Grow.") < place("Your task: Find the door."), "{body}");
     }
 }

@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney_drivers::http::{HttpHeader, ModelKey};
-use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup};
-use spinney_drivers::wire::{WireFormat, WireParams};
+use spinney_drivers::http::{HttpHeader, ModelKey, Reached, WireMissed};
+use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup, missed as settled};
+use spinney_drivers::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, WireFormat, WireParams};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{ModelProvider, OnLost};
 use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt, Purpose, StopReason};
-use spinney_kernel::words::{By, Category, FaultKind};
+use spinney_kernel::words::{Actor, Category, FaultKind};
 
 use super::super::wire::{KEY, stream};
-use super::SHORT;
 use super::upstream::{Step, Upstream};
-use crate::scene::{attempt, packet};
+use super::{SHORT, ask, call};
+use crate::scene::{attempt, packet, with};
 
 pub(super) fn setup(provider: ModelProvider, base_url: &str) -> ProviderSetup {
     ProviderSetup {
@@ -33,8 +33,11 @@ fn model(provider: ModelProvider, base_url: &str) -> ProviderModel {
 
 pub(super) fn hello() -> ModelAttempt {
     let hello =
-        Message::Heard { from: By::Person, text: "hi".into(), category: Category::Dialog, along: None };
-    ModelAttempt { packet: packet(vec![hello]), output_cap: 100, ..attempt() }
+        Message::Heard { from: Actor::PERSON, text: "hi".into(), category: Category::Dialog, along: None };
+    with(attempt(), |it| {
+        it.packet = packet(vec![hello]);
+        it.output_cap = 100;
+    })
 }
 
 /// One attempt, and what was streamed.
@@ -73,6 +76,133 @@ async fn every_provider_answers_with_text_usage_and_a_reason() {
         assert_eq!(answer.stop, StopReason::End, "{provider:?}");
         let Used::Tokens(used) = answer.used else { panic!("{provider:?} used {:?}", answer.used) };
         assert!(used.input_tokens() > 0 && used.output > 0, "{provider:?}");
+    }
+}
+
+/// LiteLLM's proxy ends every stream with `[DONE]`, and other servers call theirs plain text.
+#[tokio::test]
+async fn g22_a_stream_of_a_proxy_is_settled_at_its_usage() {
+    let table = [
+        (ModelProvider::OpenAi, WireFormat::OpenAiResponses),
+        (ModelProvider::Anthropic, WireFormat::AnthropicMessages),
+    ];
+    for (provider, format) in table {
+        for kind in ["text/event-stream", "text/plain"] {
+            let body = vec![Step::Send(stream(format, "done_after_the_end").bytes)];
+            let upstream = Upstream::respond("200 OK", &format!("content-type: {kind}\r\n"), body).await;
+            let answer = called(provider, &upstream.url).await.0.unwrap();
+            assert_eq!(answer.text, "Hello.", "{provider:?} {kind}");
+            let used = Used::Tokens(Usage { input: 40, output: 3, ..Usage::default() });
+            assert_eq!(answer.used, used, "{provider:?} {kind}");
+        }
+    }
+}
+
+/// Where no API answers, asking again brings the same: it is an error at once that says what came, and costs nothing.
+#[tokio::test]
+async fn g17_an_answer_of_no_api_is_an_error_at_once_and_costs_nothing() {
+    let page = "<!doctype html><html><head><Title> Sign in\n</title></head><body>sk</body></html>";
+    let table = [
+        ("text/html", page, "a web page (`Sign in`), not an API response"),
+        ("text/event-stream", "\n <html></html>", "a web page, not an API response"),
+        (
+            "application/json",
+            "{\"status\": \"ok\", \"version\": 3}",
+            "JSON with `status`, `version`, not an API response",
+        ),
+        ("application/json", "{}", "an empty JSON object, not an API response"),
+        (
+            "text/html",
+            "\u{feff}<html><title>Sign in</title></html>",
+            "a web page (`Sign in`), not an API response",
+        ),
+        ("text/plain", "OK", "the text `OK`, not an API response"),
+        ("text/plain", "{\"status\": \"ok\"}", "JSON with `status`, not an API response"),
+        ("application/json", "[]", "a JSON list, not an API response"),
+        ("application/json", "\"ok\"", "the text `\"ok\"`, not an API response"),
+        ("text/html\r\ncontent-length: 0", "", "an empty body, not an API response"),
+    ];
+    for (kind, body, said) in table {
+        for provider in [ModelProvider::OpenAi, ModelProvider::Anthropic, ModelProvider::OpenAiCompatible] {
+            let body = vec![Step::Send(body.as_bytes().to_vec())];
+            let upstream = Upstream::respond("200 OK", &format!("content-type: {kind}\r\n"), body).await;
+            let missed = called(provider, &upstream.url).await.0.unwrap_err();
+            assert_eq!(
+                (missed.fault.kind, missed.used),
+                (FaultKind::Invalid, Used::NOTHING),
+                "{}",
+                missed.fault.message
+            );
+            assert!(missed.fault.message.contains(said), "{}", missed.fault.message);
+            assert!(missed.fault.message.contains("`base_url`"), "{}", missed.fault.message);
+        }
+    }
+}
+
+/// What a server sends before the first letter, to keep the connection, decides nothing.
+#[tokio::test]
+async fn g17_a_page_whose_first_piece_is_white_space_is_no_answer() {
+    let piece = |text: &str| Step::Send(format!("{:x}\r\n{text}\r\n", text.len()).into_bytes());
+    let body = vec![piece("\n"), piece("<html><title>x</title>"), Step::Send(b"0\r\n\r\n".to_vec())];
+    let head = "content-type: text/html\r\ntransfer-encoding: chunked\r\n";
+    let missed = missed(&Upstream::respond("200 OK", head, body).await).await;
+    assert_eq!((missed.fault.kind, missed.used), (FaultKind::Invalid, Used::NOTHING));
+    assert!(
+        missed.fault.message.contains("a web page (`x`), not an API response"),
+        "{}",
+        missed.fault.message
+    );
+}
+
+/// Nothing that may be an answer of the API, or the beginning of one, is free.
+#[tokio::test]
+async fn what_may_be_an_answer_of_the_api_is_presumed_paid() {
+    let table = [
+        // Cut before anything came.
+        ("text/event-stream", ""),
+        ("text/html", ""),
+        ("text/event-stream\r\ncontent-length: 0", ""),
+        // A stream without an event, and the beginning of one.
+        ("text/plain", ": processing\n\n"),
+        ("text/plain", "dat"),
+        ("text/event-stream", "Internal error"),
+        // Gemini without `alt=sse`, and a server that puts the answer into an object.
+        ("application/json", "[{\"candidates\": [{}]}]"),
+        ("application/json", "{\"result\": {\"choices\": [{}]}}"),
+        ("application/json", "{\"choices\": [{\"message\": {\"content\": \"Hel"),
+    ];
+    for (kind, body) in table {
+        let body = vec![Step::Send(body.as_bytes().to_vec())];
+        let upstream = Upstream::respond("200 OK", &format!("content-type: {kind}\r\n"), body).await;
+        let (result, _) = called(ModelProvider::OpenAiCompatible, &upstream.url).await;
+        let used = result.map_or_else(|missed| missed.used, |answer| answer.used);
+        assert_eq!(used, Used::Unknown, "{kind}");
+    }
+}
+
+/// Proxies name the wrong type: the first letter says whether it is a stream or one JSON text.
+#[tokio::test]
+async fn g22_the_first_letter_and_not_the_type_says_what_an_answer_is() {
+    let whole = r#"{"id":"x","model":"m","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
+    let stream = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":2,\"total_tokens\":12}}\n\n";
+    // Garbage in place of the last event takes nothing back.
+    let endings = [
+        "data: [DONE]\n\n",
+        "data: garbage\n\n",
+        "data: {\"error\":{\"message\":\"late\"}}\n\n",
+        "data: \u{0}{",
+        "",
+    ];
+    let streams = endings.map(|ending| format!("{stream}{ending}"));
+    let wholes = ["", "\u{feff}", "\n "].map(|before| format!("{before}{whole}"));
+    for body in streams.iter().chain(&wholes) {
+        for kind in ["application/json", "text/event-stream", "text/html", "text/plain"] {
+            let steps = vec![Step::Send(body.as_bytes().to_vec())];
+            let upstream = Upstream::respond("200 OK", &format!("content-type: {kind}\r\n"), steps).await;
+            let answer = called(ModelProvider::OpenAiCompatible, &upstream.url).await.0.unwrap();
+            let used = Used::Tokens(Usage { input: 10, output: 2, ..Usage::default() });
+            assert_eq!((answer.text.as_str(), answer.used), ("hi", used), "{kind}: {body}");
+        }
     }
 }
 
@@ -138,7 +268,10 @@ async fn a_schema_goes_to_the_providers_that_take_one() {
     ];
     for (provider, format, name, purpose, place) in table {
         let upstream = Upstream::stream(vec![Step::Send(stream(format, "plain_text").bytes)]).await;
-        let attempt = ModelAttempt { output_schema: Some(schema.into()), purpose, ..hello() };
+        let attempt = with(hello(), |it| {
+            it.output_schema = Some(schema.into());
+            it.purpose = purpose;
+        });
         let setup = ProviderSetup { model: name.to_owned(), ..setup(provider, &upstream.url) };
         let model = ProviderModel::new(setup, &ProviderClients::new(SHORT).unwrap()).unwrap();
         model.call(Arc::new(attempt), Arc::new(|_, _: &str| {})).await.unwrap();
@@ -151,7 +284,7 @@ async fn a_schema_goes_to_the_providers_that_take_one() {
     }
 }
 
-/// V7 (models): what failed before the provider took it costs nothing; of the rest nobody knows what it cost.
+/// V7 (models): an error instead of an answer costs nothing, unless a proxy may have given up while the model keeps working.
 #[tokio::test]
 async fn v7_a_failed_attempt_is_settled_by_how_far_it_came() {
     let table = [
@@ -164,7 +297,8 @@ async fn v7_a_failed_attempt_is_settled_by_how_far_it_came() {
         ("307 Temporary Redirect", FaultKind::Invalid, Used::NOTHING),
         ("503 Service Unavailable", FaultKind::Overloaded, Used::NOTHING),
         ("529 Overloaded", FaultKind::Overloaded, Used::NOTHING),
-        ("500 Internal Server Error", FaultKind::Server, Used::Unknown),
+        ("500 Internal Server Error", FaultKind::Server, Used::NOTHING),
+        ("408 Request Timeout", FaultKind::Timeout, Used::Unknown),
         ("502 Bad Gateway", FaultKind::Server, Used::Unknown),
         ("504 Gateway Timeout", FaultKind::Timeout, Used::Unknown),
     ];
@@ -179,6 +313,66 @@ async fn v7_a_failed_attempt_is_settled_by_how_far_it_came() {
     let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let missed = called(ModelProvider::Ollama, &format!("http://{nobody}")).await.0.unwrap_err();
     assert_eq!((missed.fault.kind, missed.used), (FaultKind::Server, Used::NOTHING));
+}
+
+/// V7 (addresses): a provider does not bill an error instead of an answer. At other addresses a proxy may send it.
+#[test]
+fn v7_an_error_costs_nothing_at_the_address_of_the_provider() {
+    let used = |reached, status, from| {
+        let fault = WireFault { status, ..WireFault::new(WireFaultKind::Server, "x") };
+        settled(WireMissed { fault, reached, answer: WireAnswer::default() }, from).used
+    };
+    for status in (300..=599).map(Some) {
+        let at_provider = if matches!(status, Some(520..=527 | 530)) { Used::Unknown } else { Used::NOTHING };
+        assert_eq!(used(Reached::Refused, status, ServedFrom::Provider), at_provider, "{status:?}");
+        let expected = match status {
+            Some(408 | 502 | 504 | 520..=527 | 530) => Used::Unknown,
+            _ => Used::NOTHING,
+        };
+        assert_eq!(used(Reached::Refused, status, ServedFrom::Elsewhere), expected, "{status:?}");
+    }
+    // An error that is the first event of a stream has no status.
+    assert_eq!(used(Reached::Refused, None, ServedFrom::Provider), Used::NOTHING);
+    assert_eq!(used(Reached::Refused, None, ServedFrom::Elsewhere), Used::Unknown);
+    for from in [ServedFrom::Provider, ServedFrom::Elsewhere] {
+        assert_eq!(used(Reached::NotSent, None, from), Used::NOTHING);
+        assert_eq!(used(Reached::Sent, None, from), Used::Unknown);
+    }
+}
+
+/// V7 (streams): a stream that is an error from its beginning is an error in place of an answer.
+#[tokio::test]
+async fn v7_an_error_as_the_first_event_is_a_refusal() {
+    let error = r#"data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#
+        .to_owned()
+        + "\n\n";
+    let start =
+        r#"data: {"type":"message_start","message":{"usage":{"input_tokens":3}}}"#.to_owned() + "\n\n";
+    for (body, reached) in [(error.clone(), Reached::Refused), (start + &error, Reached::Sent)] {
+        let upstream = Upstream::stream(vec![Step::Send(body.into_bytes())]).await;
+        let (missed, _) = ask(SHORT, call(WireFormat::AnthropicMessages, &upstream.url)).await;
+        let missed = missed.unwrap_err();
+        assert_eq!((missed.fault.kind, missed.reached), (WireFaultKind::Overload, reached));
+    }
+}
+
+/// Costs that a provider reports in addition to tokens reach the ledger; usage with an unknown price is unknown.
+#[tokio::test]
+async fn reported_money_is_settled_and_unknown_prices_are_unknown() {
+    let usage = Usage { input: 9, output: 5, ..Usage::default() };
+    let table = [
+        (r#""cost":1.2e-05"#, Used::Tokens(Usage { reported_nanos: 12_000, ..usage })),
+        (r#""cost":"free""#, Used::Unknown),
+        (r#""cost":-1"#, Used::Unknown),
+    ];
+    for (said, used) in table {
+        let body = format!(
+            "data: {{\"id\":\"c\",\"choices\":[{{\"delta\":{{\"content\":\"hi\"}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":9,\"completion_tokens\":5,{said}}}}}\n\ndata: [DONE]\n\n"
+        );
+        let upstream = Upstream::stream(vec![Step::Send(body.into_bytes())]).await;
+        let answer = called(ModelProvider::OpenAiCompatible, &upstream.url).await.0.unwrap();
+        assert_eq!(answer.used, used, "{said}");
+    }
 }
 
 /// V7 (streams): usage that is missing, zero or not final is no usage.
@@ -202,6 +396,8 @@ async fn v7_an_answer_without_final_usage_is_unknown() {
         (vec![plain, end, "data: [DONE]"], Used::Unknown),
         (vec![plain, end, zero, "data: [DONE]"], Used::Unknown),
         (vec![plain, end, usage, "data: [DONE]"], Used::Tokens(exact)),
+        (vec![text, plain, end, "data: [DONE]"], Used::Unknown),
+        (vec![usage, plain, end, "data: [DONE]"], Used::Unknown),
     ];
     for (lines, used) in table {
         let upstream = play(&lines).await;

@@ -32,12 +32,15 @@ type PauseCase = (&'static [(&'static str, &'static str)], Option<u64>);
 #[test]
 fn pauses_are_read_wherever_providers_put_them() {
     const DATE: (&str, &str) = ("date", "Mon, 16 Nov 2026 08:20:32 GMT");
-    let table: [PauseCase; 16] = [
+    let table: [PauseCase; 18] = [
         (&[("Retry-After", "7")], Some(7_000)),
         (&[("retry-after", "1.5")], Some(1_500)),
         (&[("retry-after", "0")], Some(0)),
         (&[("retry-after-ms", "350"), ("retry-after", "1")], Some(350)),
         (&[DATE, ("retry-after", "Mon, 16 Nov 2026 08:22:32 GMT")], Some(120_000)),
+        // The two older forms.
+        (&[DATE, ("retry-after", "Monday, 16-Nov-26 08:22:32 GMT")], Some(120_000)),
+        (&[DATE, ("retry-after", "Mon Nov 16 08:22:32 2026")], Some(120_000)),
         (&[DATE, ("retry-after", "Mon, 16 Nov 2026 08:00:00 GMT")], Some(0)),
         // Without a clock of the same machine a point in time says nothing.
         (&[("retry-after", "Mon, 16 Nov 2026 08:22:32 GMT")], None),
@@ -139,6 +142,41 @@ fn keys_are_hidden_in_every_encoding() {
     assert_eq!(read("sk-a%2Bb%2Fc%3Dd%22e-0123456789"), "[key] (status 401)");
     assert_eq!(read("sk-a%2bb%2fc%3dd%22e-0123456789"), "[key] (status 401)");
     assert_eq!(read(r#"sent {"key":"sk-a+b/c=d\"e-0123456789"}"#), r#"sent {"key":"[key]"} (status 401)"#);
+    for escaped in [
+        r#"sk-a+b\/c=d\"e-0123456789"#,
+        r#"sk-a\u002bb\u002fc\u003dd\u0022e-0123456789"#,
+        r#"\u0073\u006b-a+b\\\/c=d\\\"e-0123456789"#,
+        "%73%6B%2Da%2Bb%2Fc%3Dd%22e%2D0123456789",
+        "sk-a%252Bb%252Fc%253Dd%2522e-0123456789",
+        r"\x73k-a+b\x2fc=d\x22e-0123456789",
+    ] {
+        assert_eq!(read(escaped), "[key] (status 401)", "{escaped}");
+    }
+    // Base64 in a URL and in JSON.
+    let encoded = STANDARD.encode(format!("user:{secret}"));
+    assert!(encoded.contains('/') || encoded.contains('+') || encoded.contains('='), "{encoded}");
+    let in_url = encoded.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    for text in [in_url, encoded.replace('/', "\\/"), encoded.replace('/', "\\u002F")] {
+        let message = read(&text);
+        assert!(message.contains("[key]") && message.len() < 40, "{text}: {message}");
+    }
+}
+
+/// Secrets (bytes): keys go, in every shape, and everything else stays as it was.
+#[test]
+fn a_key_in_bytes_is_hidden_and_nothing_else_changes() {
+    let secrets = Secrets::new(["sk-0123456789abcdef".to_owned(), "other/key+0987".to_owned()]);
+    let hidden = |text: &[u8]| secrets.hide(text).into_owned();
+    assert_eq!(hidden(b"a sk-0123456789abcdef b other%2Fkey%2B0987\xff"), b"a [key] b [key]\xff");
+    assert_eq!(hidden(b"\xfe%73k-0123456789abcdefsk-0123456789abcdef"), b"\xfe[key][key]");
+    let other: &[u8] = b"{\"text\":\"sk-0123 and 100% of \\\\ other keys\\n\"}\xff\xfe";
+    assert!(matches!(secrets.hide(other), std::borrow::Cow::Borrowed(bytes) if bytes == other));
+    // A cut key is found if the cut is known.
+    assert_eq!(hidden(b"see sk-0123456"), b"see sk-0123456");
+    assert_eq!(secrets.hide_cut(b"see sk-0123456").as_ref(), b"see [key]");
+    assert_eq!(secrets.hide_cut(b"see sk-01234567\\u00").as_ref(), b"see [key]");
+    assert_eq!(secrets.hide_cut(b"see sk-0").as_ref(), b"see sk-0");
+    assert_eq!(Secrets::default().hide(b"anything").as_ref(), b"anything");
 }
 
 proptest! {

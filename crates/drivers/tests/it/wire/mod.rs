@@ -8,12 +8,14 @@ mod requests;
 mod round_trip;
 mod server_events;
 mod streams;
+mod usage;
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use spinney_drivers::wire::{
-    Keep, ReadAs, Secrets, StreamReader, WireAnswer, WireDelta, WireFault, WireFormat,
+    Keep, ReadAs, Secrets, ServedFrom, StreamReader, UndividedWrites, WireAnswer, WireDelta, WireFault,
+    WireFormat,
 };
 
 /// The key that one of the streams repeats.
@@ -71,7 +73,14 @@ pub(super) fn all() -> Vec<Recorded> {
 }
 
 pub(super) fn read_as(format: WireFormat, keep: Keep) -> ReadAs {
-    ReadAs { format, model: "asked".to_owned(), keep, secrets: Secrets::new([KEY.to_owned()]) }
+    ReadAs {
+        format,
+        model: "asked".to_owned(),
+        keep,
+        secrets: Secrets::new([KEY.to_owned()]),
+        served_from: ServedFrom::Provider,
+        undivided_writes: UndividedWrites::Minutes,
+    }
 }
 
 /// Reads chunks until one is a fault.
@@ -143,8 +152,11 @@ impl Outcome {
             ("written 5m", usage.cache_written_5m),
             ("written 1h", usage.cache_written_1h),
             ("reasoning", usage.reasoning),
+            ("reported nanos", usage.reported_nanos),
+            ("nanos apart", Some(usage.apart_nanos).filter(|nanos| *nanos > 0)),
         ];
         let counts = counts.iter().filter_map(|(name, count)| Some(format!("{name} {}", (*count)?)));
+        let counts = counts.chain(usage.has_unknown_price.then(|| "unknown price".to_owned()));
         writeln!(text, "usage: {}", counts.collect::<Vec<_>>().join(", ")).unwrap();
         writeln!(text, "text: {:?}", answer.text).unwrap();
         if !answer.reasoning.is_empty() {

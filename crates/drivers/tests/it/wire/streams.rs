@@ -25,6 +25,7 @@ fn what_is_named_cut_is_cut_and_all_else_is_whole_or_a_fault() {
             (StreamEnd::Cut, None) => assert!(is_cut, "{}", stream.shape),
             (StreamEnd::Cut, Some(_)) | (StreamEnd::Whole, None) => assert!(!is_cut, "{}", stream.shape),
             (StreamEnd::Whole, Some(fault)) => panic!("{}: whole, and {fault}", stream.shape),
+            (StreamEnd::Refused, _) => panic!("{}: an error before the answer", stream.shape),
         }
         if outcome.answer.end == StreamEnd::Cut {
             assert_eq!(outcome.answer.usage.output, None, "{}: no count is final", stream.shape);

@@ -7,10 +7,17 @@ use crate::context::agent_context::Returned;
 use crate::context::{Along, Facts, Finding, Late, Message};
 use crate::definition::Builtin;
 use crate::record::{ChildEnd, Exit, Outcome, WaitFor};
-use crate::words::{AgentId, Body, By, Category, answer_digest};
+use crate::words::{Actor, AgentId, Body, Category, answer_digest};
 
 impl Contexts {
-    pub(super) fn ended(&mut self, agent: &AgentId, exit: &Exit, result: Option<&Body>, spent: &Amounts) {
+    pub(super) fn ended(
+        &mut self,
+        agent: &AgentId,
+        exit: &Exit,
+        result: Option<&Body>,
+        spent: &Amounts,
+        presumed: &Amounts,
+    ) {
         // Swapping changes the map's order, which is not used.
         let Some(context) = self.agents.swap_remove(agent) else { return };
         self.summaries.remove(agent);
@@ -18,7 +25,7 @@ impl Contexts {
         self.kept.forget(agent);
         let body = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
         let [.., parent, _] = context.origin.path.as_ref() else {
-            self.end = Some(End { exit: exit.clone(), shown: body, spent: *spent });
+            self.end = Some(End { exit: exit.clone(), shown: body, spent: *spent, presumed: *presumed });
             return;
         };
         let answer = answer_digest(&body);
@@ -31,8 +38,11 @@ impl Contexts {
             Reader::Call => drop(above.unread().results.insert(seq, Returned { text, used: *spent })),
             Reader::Parent => {
                 let used = above.brief.tells_facts.then_some(*spent);
-                let (from, category, along) =
-                    (By::Agent(agent.clone()), Category::Output, Along::telling(Facts { used, left: None }));
+                let (from, category, along) = (
+                    Actor::Agent(agent.clone()),
+                    Category::Output,
+                    Along::telling(Facts { used, left: None }),
+                );
                 above.letter(seq, Message::Heard { from, text, category, along });
             }
             Reader::Nobody => {}

@@ -2,13 +2,14 @@
 //! something changed that calls wait for.
 
 use super::cache::{self, CacheRole};
+use super::fitted_cap::FittedCap;
 use super::{choose, cost, end};
 use crate::record::{Outcome, Why, Work};
 use crate::world::{Call, CallStage};
 
-use crate::budget::{AccountIx, Amounts, Fit, Price, Scan, Shortfall};
+use crate::budget::{AccountIx, Amounts, Fit, Price, Resource, Scan, Shortfall};
 use crate::definition::Refusal;
-use crate::record::{Alarm, Event, Exit};
+use crate::record::{AccountShortfall, Alarm, Event, Exit};
 use crate::rules::{Draft, agent, clock, turn};
 use crate::words::{AgentId, CallId, ModelName, Time, limit};
 use crate::world::AgentIx;
@@ -143,7 +144,16 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     if let Err(refusal) = clock::check_deadline(draft, ix) {
         return Verdict::Refuse(refusal);
     }
+    if let Some(refusal) = turn::kept_back(draft, id) {
+        return Verdict::Refuse(refusal);
+    }
     if let Work::Model(work) = &call.work {
+        // The tree may have got its first ceiling on cost while the call waited.
+        if draft.rules() >= 6
+            && let Err(refusal @ Refusal::Unpriced { .. }) = choose::check_model(draft, ix, &work.model)
+        {
+            return Verdict::Refuse(refusal);
+        }
         if draft.is_broken(&work.model, draft.now()) {
             return match (choose::fallback(draft, id), draft.broken_until(&work.model)) {
                 (Some((model, output_cap)), _) => Verdict::Switch(model, output_cap),
@@ -163,14 +173,25 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     if taken || (scan.is_none() && draft.calls().is_behind(id)) {
         return Verdict::Wait(Pause::on(Why::Slot));
     }
-    let ask = cost::worst_case(draft.definition(), call, draft.now());
+    let fitted = FittedCap::new(draft, id);
+    let ask = needed(draft, id, call);
     let at = draft.agent(ix).account;
     let fit = scan.map_or_else(|| draft.ledger().fit(at, &ask), |scan| scan.fit(draft.ledger(), at, &ask));
     match fit {
-        Fit::Yes => match cache::role(draft, id) {
-            CacheRole::Waits(until) => Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Cache) }),
-            role @ (CacheRole::Leads | CacheRole::Alone) => Verdict::Start(ask, role),
-        },
+        Fit::Yes => {
+            let share = fitted.and_then(|fitted| fitted.share(draft, id, scan));
+            if let (Some(output_cap), Work::Model(work)) = (share, &call.work) {
+                return Verdict::Switch(work.model.clone(), output_cap);
+            }
+            match cache::role(draft, id) {
+                CacheRole::Waits(until) => {
+                    Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Cache) })
+                }
+                role @ (CacheRole::Leads | CacheRole::Alone) => {
+                    Verdict::Start(cost::worst_case(draft.definition(), call, draft.now()), role)
+                }
+            }
+        }
         Fit::Wait(by, _) => Verdict::Wait(Pause { blocked: Some(by), ..Pause::on(Why::Budget { ask }) }),
         Fit::Shut(by) => {
             let (agent, stopped) = (draft.agent_id(ix).clone(), draft.owner(by));
@@ -180,6 +201,14 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             Some((model, output_cap)) => Verdict::Switch(model, output_cap),
             None => Verdict::Refuse(Refusal::Ceiling { account: draft.owner(by), short }),
         },
+    }
+}
+
+/// The amounts that a call needs to start.
+fn needed(draft: &Draft<'_>, id: CallId, call: &Call) -> Amounts {
+    match FittedCap::new(draft, id) {
+        Some(fitted) => fitted.ask(draft),
+        None => cost::worst_case(draft.definition(), call, draft.now()),
     }
 }
 
@@ -217,8 +246,8 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
     let (ix, is_turn) = (call.agent, call.work.is_turn());
-    if let Some(fault) = call.past().and_then(|past| past.fault.clone()) {
-        // Only a retry was refused: report the original fault.
+    let fault = call.past().and_then(|past| past.fault.clone());
+    if let Some(fault) = fault.filter(|_| keeps_fault(draft.rules(), is_turn, &refusal)) {
         end(draft, id, Outcome::Failed { fault });
         return Admitted::Refused(refusal);
     }
@@ -256,12 +285,34 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     Admitted::Refused(refusal)
 }
 
+/// Whether a retry that is refused ends its call with the fault of the attempt before it. From rules 6 on a turn that
+/// does not fit is refused like any other, so that its ceiling is named and can be raised, and so is a retry that comes
+/// too late or whose model needs a price by now. A tree without retries left still reports what went wrong.
+fn keeps_fault(rules: u32, is_turn: bool, refusal: &Refusal) -> bool {
+    match refusal {
+        _ if rules < 6 => true,
+        Refusal::DeadlinePassed { .. } | Refusal::Unpriced { .. } => false,
+        Refusal::Ceiling { short, .. } => !is_turn || short.resource == Resource::Retries,
+        _ => true,
+    }
+}
+
 /// Nothing new starts until the ceiling of `account` is raised or the call is given up.
 fn halt(draft: &mut Draft<'_>, id: CallId, ix: AgentIx, account: AgentId, short: Shortfall) -> Admitted {
     let agent = draft.agent_id(ix).clone();
-    draft.record(Event::TreeHalted { agent, call: id, account, short });
+    let also = also_lacks(draft, id, &account, &short);
+    draft.record(Event::TreeHalted { agent, call: id, account, short, also });
     wait(draft, id, Pause::on(Why::Halted));
     Admitted::Waiting(Why::Halted)
+}
+
+/// What a call lacks beside `short`: a person raises everything at once.
+fn also_lacks(draft: &Draft<'_>, id: CallId, account: &AgentId, short: &Shortfall) -> Vec<AccountShortfall> {
+    let Some(call) = draft.call(id).filter(|_| draft.rules() >= 6) else { return Vec::new() };
+    let ask = needed(draft, id, call);
+    let all = draft.ledger().shortfalls(draft.agent(call.agent).account, &ask);
+    let all = all.into_iter().map(|(by, short)| AccountShortfall { account: draft.owner(by), short });
+    all.filter(|other| (&other.account, other.short.resource) != (account, short.resource)).collect()
 }
 
 /// The root's ceiling halts the tree, unless the root's reserve is the reason, or the agent asked for more than there

@@ -1,6 +1,7 @@
 //! Chooses model and output cap: fallbacks when a model fails, less when the budget is low.
 
-use crate::budget::{Amounts, Price, Resource, Shortfall};
+use super::cost;
+use crate::budget::{Amounts, Ceilings, Price, Resource, Shortfall};
 use crate::definition::{ModelSpec, OnLow, Refusal, Unpriced};
 use crate::record::{ModelCall, Work};
 use crate::rules::{Draft, turn};
@@ -89,6 +90,8 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
     }
     let chosen = match &draft.agent(call.agent).charter.on_low {
         OnLow::Halt => None,
+        // Its cap is already fitted to what is left.
+        OnLow::Shrink if work.outside.is_some() && draft.rules() >= 6 => None,
         // A program outside makes nothing of an answer that ends within its first sentence.
         OnLow::Shrink if work.outside.is_some() => {
             shrunk(draft, call.agent, work, limit::OUTPUT_TOKENS_SHRUNK)
@@ -109,18 +112,19 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
 
 /// The same model with the largest output cap that fits, if that is not too small.
 fn shrunk(draft: &Draft<'_>, ix: AgentIx, work: &ModelCall, least: u64) -> Option<(ModelName, u64)> {
-    let cap = affordable_output(draft, ix, &work.model, work.input_tokens)?;
+    let cap = affordable_output(draft, ix, work)?;
     (cap >= least && cap < work.output_cap).then(|| (work.model.clone(), cap))
 }
 
-/// The largest output cap that the budget up the chain covers beside this input.
-pub(crate) fn affordable_output(
-    draft: &Draft<'_>,
-    ix: AgentIx,
-    model: &ModelName,
-    input_tokens: u64,
-) -> Option<u64> {
-    affordable(draft, ix, model, input_tokens, Price::output_within)
+/// The largest output cap that the budgets up the chain cover together with the call's input.
+pub(crate) fn affordable_output(draft: &Draft<'_>, ix: AgentIx, work: &ModelCall) -> Option<u64> {
+    output_within(draft, work, draft.ledger().left(draft.agent(ix).account))
+}
+
+/// The largest output cap that `left` covers together with the call's input.
+pub(super) fn output_within(draft: &Draft<'_>, work: &ModelCall, left: Ceilings) -> Option<u64> {
+    let price = cost::price(draft.definition(), work);
+    within(left, price.as_deref(), work.input_tokens, draft.now(), Price::output_within)
 }
 
 /// The largest input that the budget up the chain covers beside this output.
@@ -130,24 +134,24 @@ pub(crate) fn affordable_input(
     model: &ModelName,
     output_cap: u64,
 ) -> Option<u64> {
-    affordable(draft, ix, model, output_cap, Price::input_within)
+    let left = draft.ledger().left(draft.agent(ix).account);
+    within(left, draft.definition().price(model), output_cap, draft.now(), Price::input_within)
 }
 
 /// What is left for one part of a call after the other is paid.
-fn affordable(
-    draft: &Draft<'_>,
-    ix: AgentIx,
-    model: &ModelName,
+fn within(
+    left: Ceilings,
+    price: Option<&Price>,
     taken_tokens: u64,
-    within: fn(&Price, u64, u64, Time) -> Option<u64>,
+    now: Time,
+    part_within: fn(&Price, u64, u64, Time) -> Option<u64>,
 ) -> Option<u64> {
-    let left = draft.ledger().left(draft.agent(ix).account);
     let by_tokens = match left.of(Resource::Tokens) {
         Some(tokens) => tokens.checked_sub(taken_tokens)?,
         None => u64::MAX,
     };
-    let by_cost = match (left.of(Resource::Cost), draft.definition().price(model)) {
-        (Some(nanos), Some(price)) => within(price, nanos, taken_tokens, draft.now())?,
+    let by_cost = match (left.of(Resource::Cost), price) {
+        (Some(nanos), Some(price)) => part_within(price, nanos, taken_tokens, now)?,
         (None, _) | (_, None) => u64::MAX,
     };
     Some(by_tokens.min(by_cost))

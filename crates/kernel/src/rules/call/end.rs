@@ -1,33 +1,47 @@
 //! Ends calls: whatever a call held is settled, once.
 
-use crate::budget::{Amounts, Used};
+use crate::budget::{Amounts, ResourceSet, Used};
 use crate::record::{Event, Outcome, Work};
 use crate::rules::Draft;
 use crate::words::{CallId, Fault};
 
 /// Ends a call that does not run. It used nothing since its last attempt was settled.
 pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
-    let (spent, overrun) = (Amounts::ZERO, Amounts::ZERO);
-    draft.record(Event::CallEnded { call: id, outcome, spent, overrun, input_tokens: None });
+    let (spent, overrun, presumed) = (Amounts::ZERO, Amounts::ZERO, Amounts::ZERO);
+    draft.record(Event::CallEnded { call: id, outcome, spent, overrun, presumed, input_tokens: None });
 }
 
 /// `used` is what its driver reported, and `spent` what that costs.
 pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, spent: Amounts, used: Used) {
-    let overrun = spent.minus(&held(draft, id));
+    let (overrun, presumed) = (spent.minus(&held(draft, id)), presumed(draft, spent, used));
     let is_model = draft.call(id).is_some_and(|call| matches!(call.work, Work::Model(_)));
     let input_tokens = match used.checked() {
         Ok(Used::Tokens(usage)) if is_model && draft.rules() >= 5 => Some(usage.input_tokens()),
         Ok(Used::Tokens(_) | Used::CostNanos(_) | Used::Unknown) | Err(_) => None,
     };
-    draft.record(Event::CallEnded { call: id, outcome, spent, overrun, input_tokens });
+    draft.record(Event::CallEnded { call: id, outcome, spent, overrun, presumed, input_tokens });
 }
 
 /// Settles a running attempt at its usage; the call continues.
-pub(crate) fn attempt_failed(draft: &mut Draft<'_>, id: CallId, fault: Option<Fault>, spent: Amounts) {
-    let overrun = spent.minus(&held(draft, id));
-    draft.record(Event::AttemptFailed { call: id, fault, spent, overrun });
+pub(crate) fn attempt_failed(
+    draft: &mut Draft<'_>,
+    id: CallId,
+    fault: Option<Fault>,
+    spent: Amounts,
+    used: Used,
+) {
+    let (overrun, presumed) = (spent.minus(&held(draft, id)), presumed(draft, spent, used));
+    draft.record(Event::AttemptFailed { call: id, fault, spent, overrun, presumed });
 }
 
 fn held(draft: &Draft<'_>, id: CallId) -> Amounts {
     draft.call(id).map_or(Amounts::ZERO, crate::world::Call::held)
+}
+
+/// The part of `spent` that the provider did not report.
+fn presumed(draft: &Draft<'_>, spent: Amounts, used: Used) -> Amounts {
+    match used.checked() {
+        Ok(Used::Unknown) | Err(_) if draft.rules() >= 6 => spent.only(ResourceSet::MEASURED),
+        Ok(Used::Tokens(_) | Used::CostNanos(_) | Used::Unknown) | Err(_) => Amounts::ZERO,
+    }
 }

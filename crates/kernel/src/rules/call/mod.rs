@@ -6,6 +6,7 @@ mod cache;
 mod choose;
 mod cost;
 mod end;
+mod fitted_cap;
 mod wake;
 
 pub(crate) use admit::{Admitted, admit, park, pump, suspend};

@@ -8,17 +8,18 @@ use super::{Scope, Work, end_frame, give, holder, is_live, look, run};
 use crate::budget::Terms;
 use crate::context::Frame as AnswerFrame;
 use crate::definition::{
-    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphStep, GraphSurroundings,
-    Network, NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
+    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Graph, GraphNode, GraphStep, GraphSurroundings, Network,
+    NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
 };
 use crate::record::{
-    Alarm, Attachment, Event, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned, StartOf,
+    Alarm, Attachment, Event, FailureCode, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned,
+    StartOf,
 };
 use crate::rules::request::{
-    AtSpentCeiling, Collect, Spawn, check_agents, check_depth, check_room, room_for_call, terms,
+    AtSpentCeiling, Collect, Spawn, Start, check_agents, check_depth, check_room, room_for_call, terms,
 };
 use crate::rules::{Draft, clock, shared};
-use crate::words::{AgentId, Body, By, ModelName, RoleName, ThreadId, ValueName, cut, limit};
+use crate::words::{Actor, AgentId, Body, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::world::{AgentIx, GraphRun};
 
 /// A frame that is to begin.
@@ -32,10 +33,10 @@ pub(super) struct Begin {
 }
 
 /// Starts a tree that runs a graph: its root stands for the graph.
-pub(crate) fn start_root(draft: &mut Draft<'_>, definition: &Arc<Definition>, graph: &Graph) -> AgentId {
+pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> AgentId {
+    let Start { definition, trace, goal_tokens: _ } = start;
     let agent = AgentId::of_role(&RoleName::of_graphs());
-    let own = graph.nodes().first().and_then(|node| node.budget.as_deref());
-    let budget = own.map_or_else(|| definition.budget.clone(), |own| definition.budget.or(own));
+    let budget = definition.root_budget();
     let caps = Caps {
         models: Allow::All,
         below: Allow::All,
@@ -53,10 +54,10 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, definition: &Arc<Definition>, gr
         ..stand_in(agent.clone(), None, goal, thread, caps, terms, &budget, Attachment::Root)
     };
     let rules = draft.rules();
-    draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
+    draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition), trace: *trace });
     draft.record(Event::AgentSpawned(Box::new(spawned)));
     for (name, value) in &definition.inputs {
-        let put = shared::put(draft, name, Body::text(value.to_string()), By::Person);
+        let put = shared::put(draft, name, Body::text(value.to_string()), by.clone());
         assert!(put.is_ok(), "the definition was checked");
     }
     begin_graph(draft, &agent, None);
@@ -196,13 +197,13 @@ pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &
     let begun = prepared.and_then(|prepared| match prepared {
         Prepared::Step(task) => {
             let spawned = spawn(draft, graph, frame, node, &begin, task);
-            spawned.map_err(|refusal| NodeEnd::failed(&refusal.code(), refusal.to_string()))
+            spawned.map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()))
         }
         Prepared::Ask(question) => ask(draft, graph, &begin, node, question),
         Prepared::Group | Prepared::Items(_) => {
             work.push(frame);
             group(draft, graph, frame, node, &begin)
-                .map_err(|refusal| NodeEnd::failed(&refusal.code(), refusal.to_string()))
+                .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()))
         }
     });
     if let Err(end) = begun {
@@ -237,26 +238,26 @@ fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -
         match when.holds(&scope) {
             Ok(true) => {}
             Ok(false) => return Err(NodeEnd::Skipped { why: Skip::When }),
-            Err(fault) => return Err(NodeEnd::failed("bad_condition", format!("`when`: {fault}"))),
+            Err(fault) => return Err(NodeEnd::failed(FailureCode::BadCondition, format!("`when`: {fault}"))),
         }
     }
     match &node.kind {
         NodeKind::Step(step) => task(draft, run, step, begin).map(Prepared::Step),
         NodeKind::Ask(ask) => match ask.question.render(&scope) {
             Ok(question) if !question.trim().is_empty() => Ok(Prepared::Ask(question)),
-            Ok(_) => Err(NodeEnd::failed("bad_template", "the question is empty")),
-            Err(fault) => Err(NodeEnd::failed("bad_template", format!("`ask`: {fault}"))),
+            Ok(_) => Err(NodeEnd::failed(FailureCode::BadTemplate, "the question is empty")),
+            Err(fault) => Err(NodeEnd::failed(FailureCode::BadTemplate, format!("`ask`: {fault}"))),
         },
         NodeKind::Map { over, .. } if begin.of == StartOf::Node => {
             let value = over.value(&scope);
-            let value =
-                value.map_err(|fault| NodeEnd::failed("bad_condition", format!("`over`: {fault}")))?;
+            let value = value
+                .map_err(|fault| NodeEnd::failed(FailureCode::BadCondition, format!("`over`: {fault}")))?;
             let Some(items) = value.as_array() else {
                 let message = format!(
                     "`{}` is not a list: let the step that writes it answer with one, by its `output_schema`",
                     over.source()
                 );
-                return Err(NodeEnd::failed("not_a_list", message));
+                return Err(NodeEnd::failed(FailureCode::NotAList, message));
             };
             if items.len() > limit::GRAPH_ITEMS_MAX {
                 let message = format!(
@@ -265,7 +266,7 @@ fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -
                     items.len(),
                     limit::GRAPH_ITEMS_MAX
                 );
-                return Err(NodeEnd::failed("too_many_items", message));
+                return Err(NodeEnd::failed(FailureCode::TooManyItems, message));
             }
             Ok(Prepared::Items(value.to_string()))
         }
@@ -277,13 +278,13 @@ fn task(draft: &Draft<'_>, run: &GraphRun, step: &GraphStep, begin: &Begin) -> R
     let inputs = give::inputs(draft, run, begin.within, step).map_err(|name| {
         if run.graph.on_partial_success == OnPartialSuccess::Fail {
             let message = format!("its input `{name}` has no value, because the step that writes it did not succeed: write `{name}?` to go without it");
-            return NodeEnd::failed("missing_input", message);
+            return NodeEnd::failed(FailureCode::MissingInput, message);
         }
         NodeEnd::Skipped { why: Skip::Missing(name.to_string()) }
     })?;
     let goal = step.task.render(&Scope::before(draft, run, begin));
-    let goal =
-        goal.map_err(|fault| NodeEnd::failed("bad_template", format!("`task_description`: {fault}")))?;
+    let goal = goal
+        .map_err(|fault| NodeEnd::failed(FailureCode::BadTemplate, format!("`task_description`: {fault}")))?;
     Ok(Task { role: step.agent_id.clone(), goal, messages: give::messages(&inputs) })
 }
 
@@ -300,7 +301,7 @@ fn spawn(
         node.step().and_then(|step| step.output_schema.clone()).filter(|_| begin.of == StartOf::Node);
     let Task { role, goal, messages } = task;
     let parent = draft.agent_id(parent).clone();
-    let by = By::Agent(parent.clone());
+    let by = Actor::Agent(parent.clone());
     let spawn = Spawn {
         parent,
         role,
@@ -328,7 +329,8 @@ fn ask(
     let NodeKind::Ask(ask) = &node.kind else { unreachable!("only an ask asks") };
     let AskStep { timeout_ms, on_timeout, .. } = ask.as_ref();
     let asker = holder(run(draft, graph), graph, begin.within);
-    room_for_call(draft, asker).map_err(|refusal| NodeEnd::failed(&refusal.code(), refusal.to_string()))?;
+    room_for_call(draft, asker)
+        .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()))?;
     let on_timeout = match on_timeout {
         AskTimeout::Fail => OnTimeout::Fail,
         AskTimeout::Cancel => OnTimeout::Cancel,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::begin::{Begin, begin};
 use super::{Work, run};
 use crate::definition::OnPartialSuccess;
-use crate::record::{Exit, Failure, FrameIx, NodeEnd, StartOf};
+use crate::record::{Exit, Failure, FailureCode, FrameIx, NodeEnd, StartOf};
 use crate::rules::{Draft, agent};
 use crate::words::{Body, limit};
 use crate::world::{AgentIx, GraphRun};
@@ -33,7 +33,7 @@ pub(super) fn finish(draft: &mut Draft<'_>, graph: AgentIx, work: &mut Work) {
         NodeEnd::Succeeded { .. } | NodeEnd::Skipped { .. } => Exit::Completed,
         NodeEnd::Failed { .. } if is_enough => Exit::Completed,
         NodeEnd::Failed { error, .. } => Exit::Failed { error },
-        NodeEnd::Cancelled => Exit::failed("cancelled", "every step was cancelled"),
+        NodeEnd::Cancelled => Exit::failed(FailureCode::Cancelled, "every step was cancelled"),
     };
     if let (Exit::Failed { .. }, Some(undo)) = (&exit, run.undo.last()) {
         let undo = Begin { node: undo.node, within: None, place: 0, attempt: 0, of: StartOf::Undo };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::definition::{Builtin, GivenMessage, GraphStep, Refusal};
-use crate::record::{FrameIx, NamedValue, NodeEnd, StartOf};
+use crate::record::{FailureCode, FrameIx, NamedValue, NodeEnd, StartOf};
 use crate::rules::{Draft, shared};
-use crate::words::{Body, By, Category, ValueName, limit};
+use crate::words::{Actor, Body, Category, ValueName, limit};
 use crate::world::{AgentIx, GraphRun, World};
 
 use super::scope::Scope;
@@ -78,16 +78,16 @@ pub(super) fn completed(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> NodeE
     let Some(frame) = run.frame(ix) else { return NodeEnd::succeeded() };
     let node = node_of(run, frame);
     let Some(value) = &frame.value else {
-        return NodeEnd::failed("no_answer", "its agent completed without an answer");
+        return NodeEnd::failed(FailureCode::NoAnswer, "its agent completed without an answer");
     };
     if !value.fits() {
         let message = format!("its answer has {} bytes, more than {}", value.bytes(), limit::VALUE_BYTES_MAX);
-        return NodeEnd::failed("value_too_large", message);
+        return NodeEnd::failed(FailureCode::ValueTooLarge, message);
     }
     // A library can end an agent with any text, which nothing has compared with the schema.
     if value.body.rest().is_none() && value.value().is_none() {
         return NodeEnd::failed(
-            "output_mismatch",
+            FailureCode::OutputMismatch,
             "its answer is not JSON, and its `output_schema` asks for that",
         );
     }
@@ -96,10 +96,11 @@ pub(super) fn completed(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> NodeE
     let own = node.output_to.as_ref().map_or("", ValueName::as_str);
     match undo.task.render(&Scope::at(draft, run, frame.within).with(own, value)) {
         Ok(task) if !task.trim().is_empty() => NodeEnd::Succeeded { winner: None, undo: Some(task) },
-        Ok(_) => NodeEnd::failed("bad_undo", "the task of its `undo` is empty"),
-        Err(fault) => {
-            NodeEnd::failed("bad_undo", format!("the task of its `undo` cannot be written: {fault}"))
-        }
+        Ok(_) => NodeEnd::failed(FailureCode::BadUndo, "the task of its `undo` is empty"),
+        Err(fault) => NodeEnd::failed(
+            FailureCode::BadUndo,
+            format!("the task of its `undo` cannot be written: {fault}"),
+        ),
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn publish(
 ) -> Result<(), Refusal> {
     let Some((name, value)) = output(draft, graph, ix, end) else { return Ok(()) };
     let by = run(draft, graph).frame(ix).and_then(|frame| frame.agent).unwrap_or(graph);
-    let by = By::Agent(draft.agent_id(by).clone());
+    let by = Actor::Agent(draft.agent_id(by).clone());
     // A long answer is a blob already, which is its JSON only if a schema asked for that.
     match value.body.rest() {
         Some(_) => shared::put_as(draft, &name, value.body.clone(), value.form, by).map(drop),
@@ -149,7 +150,7 @@ pub(super) fn progress(draft: &mut Draft<'_>, graph: AgentIx) {
     let progress = serde_json::json!({
         "succeeded": run.successes, "failed": run.failures, "skipped": run.skips, "running": running,
     });
-    let by = By::Agent(draft.agent_id(graph).clone());
+    let by = Actor::Agent(draft.agent_id(graph).clone());
     // In a full store the graph goes on without it.
     drop(shared::put(draft, &name, Body::text(progress.to_string()), by));
 }

@@ -11,7 +11,7 @@ mod scope;
 mod vote;
 
 use crate::definition::{GraphNode, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess};
-use crate::record::{Event, Exit, Failure, FrameIx, NodeEnd, Outcome, Skip, StartOf};
+use crate::record::{Event, Exit, Failure, FailureCode, FrameIx, NodeEnd, Outcome, Skip, StartOf};
 use crate::rules::{Draft, StepOver, agent, call};
 use crate::words::limit;
 use crate::world::{AgentIx, AgentState, GraphRun, NodeFrame, World};
@@ -43,6 +43,18 @@ pub(crate) fn step_over(draft: &mut Draft<'_>, over: &StepOver) {
     };
     end_frame(draft, graph, over.frame, end, &mut work);
     look(draft, graph, &mut work);
+}
+
+/// Ends what still runs in a graph whose agent is about to end, the inner frames first: nothing of it is of use any more.
+/// Before rules 6 those frames had no end.
+pub(crate) fn stopped(draft: &mut Draft<'_>, graph: AgentIx) {
+    let Some(run) = draft.graphs().run(graph).filter(|_| draft.rules() >= 6) else { return };
+    let open: Vec<(FrameIx, String)> = run.frames().map(|(ix, frame)| (ix, frame.name.clone())).collect();
+    let id = draft.agent_id(graph).clone();
+    // A member begins after its group.
+    for (frame, name) in open.into_iter().rev() {
+        draft.record(Event::NodeEnded { graph: id.clone(), frame, name, end: NodeEnd::Cancelled });
+    }
 }
 
 /// Looks at frames until nothing is left to do.
@@ -97,7 +109,7 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
                     "its results have more than {} bytes together: let each step answer less, or give it no `output_to` and let it write files",
                     limit::VALUE_BYTES_MAX
                 );
-                return Next::End(NodeEnd::failed("value_too_large", message));
+                return Next::End(NodeEnd::failed(FailureCode::ValueTooLarge, message));
             }
             if frame.cursor < count && has_room(draft, run, frame, *max_parallel) {
                 let (node, place) = (frame.node, frame.cursor);
@@ -114,7 +126,9 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
                 Ok(false) if frame.round + 1 < *max_rounds => begin(members.first, frame.round + 1),
                 Ok(false) if *on_max_rounds == OnMaxRounds::Continue => done(frame),
                 Ok(false) => Next::End(too_many_rounds(*max_rounds, until.source())),
-                Err(fault) => Next::End(NodeEnd::failed("bad_condition", format!("`until`: {fault}"))),
+                Err(fault) => {
+                    Next::End(NodeEnd::failed(FailureCode::BadCondition, format!("`until`: {fault}")))
+                }
             },
         },
         NodeKind::Sequence { .. } | NodeKind::Map { .. } => {
@@ -153,7 +167,7 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
                     Some(case) => begin(members.first + case as u32, case as u32),
                     None => Next::End(NodeEnd::Skipped { why: Skip::NoCase }),
                 },
-                Err(fault) => Next::End(NodeEnd::failed("bad_condition", format!("`on`: {fault}"))),
+                Err(fault) => Next::End(NodeEnd::failed(FailureCode::BadCondition, format!("`on`: {fault}"))),
             },
             (_, true) => done(frame),
             (_, false) => Next::Wait,
@@ -179,13 +193,15 @@ fn too_many_rounds(max_rounds: u32, until: &str) -> NodeEnd {
     let message = format!(
         "`{until}` does not hold after {max_rounds} rounds, which is all that it may take: raise `max_rounds`, or write `on_max_rounds: continue`"
     );
-    NodeEnd::failed("max_rounds", message)
+    NodeEnd::failed(FailureCode::MaxRounds, message)
 }
 
 fn nobody_won(frame: &NodeFrame) -> NodeEnd {
     match &frame.failure {
-        Some(Failure { code, message }) => NodeEnd::failed(code, format!("nobody won the race: {message}")),
-        None => NodeEnd::failed("nobody_won", "nobody won the race: every member was skipped"),
+        Some(Failure { code, message }) => {
+            NodeEnd::failed(code.clone(), format!("nobody won the race: {message}"))
+        }
+        None => NodeEnd::failed(FailureCode::NobodyWon, "nobody won the race: every member was skipped"),
     }
 }
 
@@ -244,7 +260,7 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     }
     let end = match give::publish(draft, graph, ix, &end) {
         Ok(()) => end,
-        Err(refusal) => NodeEnd::failed(&refusal.code(), refusal.to_string()),
+        Err(refusal) => NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()),
     };
     let is_again = may_retry(run(draft, graph), ix, &end) && !is_stopped;
     let end = finish::named(end, run(draft, graph), ix, is_again);
@@ -286,7 +302,12 @@ fn may_retry(run: &GraphRun, ix: FrameIx, end: &NodeEnd) -> bool {
     let Some(frame) = run.frame(ix).filter(|frame| frame.of == StartOf::Node) else { return false };
     // A person who cancels a step does not want it again, and nothing else of this changes by itself.
     let is_worth_it = |error: &Failure| {
-        !matches!(error.code.as_str(), "cancelled" | "missing_input" | "deadline_passed" | "agents_limit")
+        !matches!(
+            error.code,
+            FailureCode::Cancelled
+                | FailureCode::MissingInput
+                | FailureCode::Refused("deadline_passed" | "agents_limit")
+        )
     };
     let node = run.graph.node(frame.node);
     matches!(end, NodeEnd::Failed { error, .. } if is_worth_it(error)) && frame.attempt < node.retry

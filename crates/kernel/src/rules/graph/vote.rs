@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::definition::{Majority, Missing, OnTie, VoteRule};
-use crate::record::{NamedValue, NodeEnd};
+use crate::record::{FailureCode, NamedValue, NodeEnd};
 
 /// The winner of a vote is the first voter with the winning value. `None` is a voter without a vote.
 pub(super) fn count(rule: &VoteRule, votes: &[Option<Arc<NamedValue>>]) -> NodeEnd {
@@ -26,7 +26,7 @@ pub(super) fn count(rule: &VoteRule, votes: &[Option<Arc<NamedValue>>]) -> NodeE
         Missing::Ignored => given,
     };
     let Some(most) = counts.iter().map(|(_, _, count)| *count).max() else {
-        return NodeEnd::failed("no_votes", format!("none of {} voters gave a vote", votes.len()));
+        return NodeEnd::failed(FailureCode::NoVotes, format!("none of {} voters gave a vote", votes.len()));
     };
     let mut leaders = counts.iter().filter(|(_, _, count)| *count == most);
     let Some((winner, ..)) = leaders.next() else { unreachable!("somebody has the most votes") };
@@ -39,11 +39,11 @@ pub(super) fn count(rule: &VoteRule, votes: &[Option<Arc<NamedValue>>]) -> NodeE
     };
     if !is_enough {
         let message = format!("{most} of {all} votes agree, which is no majority ({})", word(rule.majority));
-        return NodeEnd::failed("no_majority", message);
+        return NodeEnd::failed(FailureCode::NoMajority, message);
     }
     if is_tie && rule.on_tie == OnTie::Fail {
         return NodeEnd::failed(
-            "tie",
+            FailureCode::Tie,
             format!("several answers have {most} of {all} votes: add a voter, or write `on_tie: first`"),
         );
     }

@@ -42,17 +42,17 @@ impl Failed {
                 end_if_drained(draft, ix);
             }
             Next::After(ms) => {
-                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent, self.used);
                 let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
                 draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, account: None, alarm });
             }
             Next::Shorter(shorter) => {
-                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent, self.used);
                 turn::shorten(draft, self.call, shorter);
                 call::admit(draft, self.call, None);
             }
             Next::With(model, output_cap) => {
-                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent);
+                call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent, self.used);
                 draft.record(Event::CallSwitched { call: self.call, model, output_cap });
                 call::admit(draft, self.call, None);
             }

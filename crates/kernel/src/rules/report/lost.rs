@@ -1,7 +1,8 @@
 //! An effect is lost: the process died while it ran, and whether it completed is unknown.
 //!
 //! A repeatable effect is started again under the same key and hold. A model call is settled at its full hold,
-//! because providers bill both attempts, and retried with a new hold. Any other tool is reported lost.
+//! because providers bill both attempts, and retried with a new hold, or followed by its agent's last call if time is
+//! short. Any other tool is reported lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::budget::Used;
 use crate::definition;
 use crate::record::{Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
-use crate::rules::{Draft, Receipt, call, clock};
+use crate::rules::{Draft, Receipt, call, clock, turn};
 use crate::words::{CallId, limit};
 use crate::world::AgentState;
 
@@ -36,7 +37,8 @@ impl Lost {
         let in_time = clock::check_deadline(draft, ix).is_ok();
         // Nobody waits for the answer to a program whose connection is gone.
         let awaited = call.work.outside().is_none();
-        let live = matches!(draft.agent(ix).state, AgentState::Live) && spared && in_time && awaited;
+        let is_wanted = matches!(draft.agent(ix).state, AgentState::Live) && spared && awaited;
+        let live = is_wanted && in_time;
         let in_vain = call::used_in_vain(draft.definition(), call, Used::Unknown);
         let (is_model, repeatable) = match &call.work {
             Work::Model(work) => {
@@ -46,16 +48,19 @@ impl Lost {
             Work::Tool(work) => (false, work.lost == definition::OnLost::Repeatable),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => (false, false),
         };
-        match (live, repeatable, is_model) {
-            (true, true, _) => draft.record(Event::CallResumed { call: self.call }),
-            (true, false, true) => {
-                call::attempt_failed(draft, self.call, None, in_vain);
-                call::admit(draft, self.call, None);
-            }
-            (false, ..) | (true, false, false) => {
-                call::end_running(draft, self.call, Outcome::Lost, in_vain, Used::Unknown);
-                end_if_drained(draft, ix);
-            }
+        // If only time keeps a model call from another attempt, the refusal of that attempt says so.
+        let is_late = is_wanted && !in_time && draft.rules() >= 6;
+        // Another attempt would take as long as the lost one, which is more than is left.
+        let is_last_due =
+            is_model && in_time && draft.rules() >= 6 && turn::is_last_call_due(draft, self.call);
+        if live && repeatable && !is_last_due {
+            draft.record(Event::CallResumed { call: self.call });
+        } else if is_model && !is_last_due && (live || is_late) {
+            call::attempt_failed(draft, self.call, None, in_vain, Used::Unknown);
+            call::admit(draft, self.call, None);
+        } else {
+            call::end_running(draft, self.call, Outcome::Lost, in_vain, Used::Unknown);
+            end_if_drained(draft, ix);
         }
         Receipt::Applied
     }

@@ -1,5 +1,6 @@
 //! A process runs the tree again, or handles a request for a tree that is not running. Nothing ran since the last
-//! batch, so no active time passed. Comes before the reports of lost effects, because those stop and start clocks.
+//! batch, so neither active time nor a timeout passed. Comes first: clocks that are still over are decided next, then
+//! the lost effects, then other timers that are due.
 
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use super::{Accepted, Verb, person};
 use crate::definition::{ModelSpec, Refusal};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{By, ModelName};
+use crate::words::{Actor, ModelName};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ impl Verb for AddModel {
 }
 
 impl AddModel {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "add a model")?;
         draft.check_running()?;
         draft.definition().check_added(&self.model, &self.spec)?;

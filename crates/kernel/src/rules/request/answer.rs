@@ -6,7 +6,7 @@ use super::{Accepted, Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call, turn};
-use crate::words::{Body, By, CallId, TokenCount};
+use crate::words::{Actor, Body, CallId, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ impl Verb for Answer {
 }
 
 impl Answer {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "answer a question")?;
         draft.check_running()?;
         self.answer.checked("answer")?;

@@ -6,7 +6,7 @@ use super::{Verb, acting, room_for_call, timeout};
 use crate::definition::{Refusal, check_said};
 use crate::record::{Alarm, Event, OnTimeout, Question};
 use crate::rules::Draft;
-use crate::words::{AgentId, By, CallId, TokenCount, limit};
+use crate::words::{Actor, AgentId, CallId, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,7 @@ impl Verb for Ask {
 }
 
 impl Ask {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<AskReply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<AskReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         room_for_call(draft, ix)?;
         let ms = timeout(self.timeout_ms, limit::QUESTION_TIMEOUT_MS)?;

@@ -9,7 +9,7 @@ use crate::record::{Branched, Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::{Lead, with_reserve};
 use crate::rules::{Draft, call};
-use crate::words::{AgentId, By, CallId, Time, TreeId};
+use crate::words::{Actor, AgentId, CallId, Time, TreeId};
 use crate::world::{AgentIx, AgentState};
 
 /// Decided on the world of the origin at the branch point; the events are the first batch of the new tree.
@@ -30,7 +30,7 @@ impl Verb for Branch {
 }
 
 impl Branch {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "branch a tree")?;
         acting(draft, by, &self.agent)?;
         let Some(root) = draft.agents().root() else { return Err(Refusal::TreeNotStarted) };
@@ -101,7 +101,7 @@ fn lose(draft: &mut Draft<'_>, id: CallId) {
     };
     let live = matches!(draft.agent(ix).state, AgentState::Live) && !call.stopped;
     if live && again {
-        call::attempt_failed(draft, id, None, Amounts::ZERO);
+        call::attempt_failed(draft, id, None, Amounts::ZERO, Used::NOTHING);
         call::admit(draft, id, None);
     } else {
         call::end_running(draft, id, Outcome::Lost, Amounts::ZERO, Used::Unknown);

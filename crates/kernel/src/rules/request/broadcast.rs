@@ -7,7 +7,7 @@ use crate::definition::Refusal;
 use crate::rules::turn::Before;
 use crate::rules::{Draft, turn};
 use crate::window::News;
-use crate::words::{AgentId, By, Category, limit};
+use crate::words::{Actor, AgentId, Category, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,11 @@ impl Verb for Broadcast {
 }
 
 impl Broadcast {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<BroadcastReply, Refusal> {
+    pub(in crate::rules) fn decide(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &Actor,
+    ) -> Result<BroadcastReply, Refusal> {
         acting(draft, by, &self.from)?;
         if self.to.is_empty() || self.categories.is_empty() {
             return Err(Refusal::TextEmpty { what: "list of recipients or categories".to_owned() });
@@ -50,7 +54,7 @@ impl Broadcast {
         }
         for category in &self.categories {
             match (category, by) {
-                (Category::Context, _) | (Category::System, By::Person) => {}
+                (Category::Context, _) | (Category::System, Actor::Outside(_)) => {}
                 (
                     Category::System
                     | Category::Dialog

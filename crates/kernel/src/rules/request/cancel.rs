@@ -7,7 +7,7 @@ use super::{Accepted, Outside, Verb};
 use crate::definition::{Refusal, check_text};
 use crate::record::Exit;
 use crate::rules::{Draft, agent, signal};
-use crate::words::{AgentId, By, limit};
+use crate::words::{Actor, AgentId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ impl Verb for Cancel {
 }
 
 impl Cancel {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         check_text("reason", &self.reason, limit::NOTE_BYTES_MAX)?;
         agent::end(draft, ix, Exit::Cancelled { reason: self.reason.clone() }, None);

@@ -8,7 +8,7 @@ use crate::budget::Amounts;
 use crate::definition::{Refusal, check_text};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{AgentId, By, limit};
+use crate::words::{Actor, AgentId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +25,7 @@ impl Verb for Charge {
 }
 
 impl Charge {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "charge outside spending")?;
         draft.check_running()?;
         let found = draft.agents().find(&self.agent);

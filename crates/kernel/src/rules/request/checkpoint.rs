@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Outside, Verb, acting};
 use crate::definition::Refusal;
 use crate::rules::{Draft, checkpoint};
-use crate::words::{AgentId, By, CheckpointKind, CheckpointName};
+use crate::words::{Actor, AgentId, CheckpointKind, CheckpointName};
 
 /// Make a checkpoint of an agent. The runtime checks that the name is free in the home: a tree knows no other trees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl Checkpoint {
     pub(in crate::rules) fn decide(
         &self,
         draft: &mut Draft<'_>,
-        by: &By,
+        by: &Actor,
     ) -> Result<CheckpointReply, Refusal> {
         acting(draft, by, &self.agent)?;
         let name = checkpoint::make(draft, self.agent.clone(), self.kind, self.name.clone(), 0);

@@ -6,7 +6,7 @@ use super::{Accepted, Verb, acting};
 use crate::definition::{Refusal, check_said};
 use crate::record::{Exit, Failure};
 use crate::rules::{Draft, agent};
-use crate::words::{AgentId, Body, By, limit};
+use crate::words::{Actor, AgentId, Body, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,9 +22,9 @@ impl Verb for Fail {
 }
 
 impl Fail {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
-        check_said("error code", &self.error.code, limit::NOTE_BYTES_MAX)?;
+        check_said("error code", self.error.code.as_str(), limit::NOTE_BYTES_MAX)?;
         check_said("error message", &self.error.message, limit::TEXT_BYTES_MAX)?;
         if let Some(partial) = &self.partial {
             partial.checked("partial result")?;

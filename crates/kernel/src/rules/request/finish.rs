@@ -6,7 +6,7 @@ use super::{Accepted, Verb, acting, check_not_for_steps};
 use crate::definition::Refusal;
 use crate::record::Exit;
 use crate::rules::{Draft, agent};
-use crate::words::{AgentId, Body, By, TokenCount};
+use crate::words::{Actor, AgentId, Body, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +24,7 @@ impl Verb for Finish {
 }
 
 impl Finish {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         check_not_for_steps(draft, ix)?;
         self.result.checked("result")?;

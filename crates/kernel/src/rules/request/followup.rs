@@ -8,7 +8,7 @@ use crate::context::{Frame, Goal};
 use crate::definition::{Allow, BudgetSpec, GivenMessage, Refusal, Share};
 use crate::record::Span;
 use crate::rules::Draft;
-use crate::words::{AgentId, Body, By, Category, TokenCount};
+use crate::words::{Actor, AgentId, Body, Category, TokenCount};
 use crate::world::AgentIx;
 
 /// The last message of the copied context.
@@ -40,7 +40,7 @@ impl Verb for Followup {
 }
 
 impl Followup {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SpawnReply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<SpawnReply, Refusal> {
         let parent = acting(draft, by, &self.parent)?;
         let agent = self.agent.clone();
         let found = draft.agents().find(&agent);

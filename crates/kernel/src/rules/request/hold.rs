@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Verb, acting, room_for_call};
-use crate::budget::Amounts;
+use crate::budget::{Amounts, CacheWrites};
 use crate::record::{ModelCall, OutsideCall, ToolCall, Work};
 use crate::rules::call;
 use crate::rules::call::{Admitted, admit};
@@ -13,7 +13,7 @@ use crate::world::AgentIx;
 use crate::definition::{OnLost, Refusal, check_text};
 use crate::record::{Event, Why};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{AgentId, Body, By, CallId, ModelName, ToolName, limit};
+use crate::words::{Actor, AgentId, Body, CallId, ModelName, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +42,12 @@ pub enum HoldFor {
         /// Upper bound on the input.
         input_tokens: u64,
         output_cap: u64,
+        /// The smallest output cap that the provider accepts with this request.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        output_cap_min: u64,
+        /// The most expensive cache write that the request can cause.
+        #[serde(default, skip_serializing_if = "CacheWrites::is_hour")]
+        writes: CacheWrites,
         /// What the program sends, as files; empty if only counts are kept.
         #[serde(default, skip_serializing_if = "Body::is_empty")]
         request: Body,
@@ -57,6 +63,19 @@ pub enum HoldFor {
         #[serde(default)]
         lost: OnLost,
     },
+}
+
+impl HoldFor {
+    /// A call of an outside program that may cause any cache write and accepts any output cap. Its request is not kept.
+    #[must_use]
+    pub fn outside(model: ModelName, input_tokens: u64, output_cap: u64) -> Self {
+        let (output_cap_min, writes, request) = (0, CacheWrites::Hour, Body::default());
+        Self::Outside { model, input_tokens, output_cap, output_cap_min, writes, request }
+    }
+}
+
+const fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,7 +107,7 @@ impl Verb for Hold {
 }
 
 impl Hold {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<HoldReply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<HoldReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         clock::check_deadline(draft, ix)?;
         if turn::takes_turns(draft, ix) {
@@ -116,10 +135,11 @@ impl Hold {
                 };
                 call::model_work(draft, ix, model, *input_tokens, output_cap).map(Work::Model)
             }
-            HoldFor::Outside { model, input_tokens, output_cap, request } => {
+            HoldFor::Outside { model, input_tokens, output_cap, output_cap_min, writes, request } => {
                 request.checked_with_parts("request")?;
                 let work = call::model_work(draft, ix, model, *input_tokens, *output_cap)?;
-                let outside = Some(Box::new(OutsideCall { request: request.clone() }));
+                let (request, writes, output_cap_min) = (request.clone(), *writes, *output_cap_min);
+                let outside = Some(Box::new(OutsideCall { request, writes, output_cap_min }));
                 Ok(Work::Model(ModelCall { outside, ..work }))
             }
             HoldFor::Tool { tool, args, cost_nanos_max, lost } => {

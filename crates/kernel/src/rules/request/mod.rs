@@ -7,6 +7,7 @@
 //! lists below it; a reply type of its own is one more line in `rules/verb.rs`.
 
 mod add_model;
+mod adjust;
 mod answer;
 mod ask;
 mod branch;
@@ -35,6 +36,7 @@ mod write_value;
 use serde::{Deserialize, Serialize};
 
 pub use add_model::AddModel;
+pub use adjust::Adjust;
 pub use answer::Answer;
 pub use ask::{Ask, AskReply};
 pub use branch::Branch;
@@ -65,7 +67,7 @@ pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
 use crate::definition::Refusal;
 use crate::rules::Draft;
-use crate::words::{AgentId, Body, By, Part, TokenCount, limit};
+use crate::words::{Actor, AgentId, Body, Part, TokenCount, limit};
 use crate::world::{AgentIx, World};
 
 /// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or
@@ -81,6 +83,7 @@ pub enum Request {
     Hold(Hold),
     Withdraw(Withdraw),
     AddModel(AddModel),
+    Adjust(Adjust),
     Charge(Charge),
     Send(Send),
     Publish(Publish),
@@ -112,6 +115,7 @@ macro_rules! with_verb {
             Request::Hold($verb) => $result,
             Request::Withdraw($verb) => $result,
             Request::AddModel($verb) => $result,
+            Request::Adjust($verb) => $result,
             Request::Charge($verb) => $result,
             Request::Send($verb) => $result,
             Request::Publish($verb) => $result,
@@ -136,7 +140,7 @@ macro_rules! with_verb {
 }
 
 impl Request {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Reply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Reply, Refusal> {
         with_verb!(self, verb => verb.decide(draft, by).map(Reply::from))
     }
 
@@ -174,14 +178,14 @@ macro_rules! verbs_into_request {
 
 verbs_into_request! {
     Start Spawn Followup Hold Charge Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
-    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel WriteValue
+    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue
 }
 
-/// The living agent that `by` may act for: itself, or any agent for a person.
-fn acting(world: &World, by: &By, agent: &AgentId) -> Result<AgentIx, Refusal> {
+/// The living agent that `by` may act for: itself, or any agent for someone outside.
+fn acting(world: &World, by: &Actor, agent: &AgentId) -> Result<AgentIx, Refusal> {
     match by {
-        By::Agent(id) if id != agent => Err(Refusal::NotYours { by: id.clone(), agent: agent.clone() }),
-        By::Agent(_) | By::Person => world.living(agent),
+        Actor::Agent(id) if id != agent => Err(Refusal::NotYours { by: id.clone(), agent: agent.clone() }),
+        Actor::Agent(_) | Actor::Outside(_) => world.living(agent),
     }
 }
 
@@ -194,11 +198,11 @@ fn check_not_for_steps(world: &World, ix: AgentIx) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses agents a verb that only people may use.
-fn person(by: &By, verb: &str) -> Result<(), Refusal> {
+/// Refuses agents a verb that only people, and programs on their behalf, may use.
+fn person(by: &Actor, verb: &str) -> Result<(), Refusal> {
     match by {
-        By::Person => Ok(()),
-        By::Agent(_) => Err(Refusal::PersonOnly { verb: verb.to_owned() }),
+        Actor::Outside(_) => Ok(()),
+        Actor::Agent(_) => Err(Refusal::PersonOnly { verb: verb.to_owned() }),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::definition::Refusal;
 use crate::record::Event;
 use crate::rules::call::park;
 use crate::rules::{Draft, signal};
-use crate::words::{AgentId, By};
+use crate::words::{Actor, AgentId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +24,7 @@ impl Verb for Pause {
 }
 
 impl Pause {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         if draft.agent(ix).paused {
             return Err(Refusal::AlreadyPaused { agent: self.agent.clone() });

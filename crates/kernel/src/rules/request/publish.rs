@@ -7,7 +7,7 @@ use super::{Accepted, Outside, Verb};
 use crate::definition::{Refusal, check_said};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{Body, By, Envelope, limit};
+use crate::words::{Actor, Body, Envelope, limit};
 
 /// No agent reads it; watchers of its topic do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ impl Verb for Publish {
 }
 
 impl Publish {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         check_message(draft, by, &self.envelope)?;
         self.body.checked("published message")?;
         check_said("message", &self.body.text, limit::TEXT_BYTES_MAX)?;

@@ -7,7 +7,7 @@ use crate::budget::{Amounts, Fit};
 use crate::definition::Refusal;
 use crate::record::{ClockKind, Event};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{AgentId, By, limit};
+use crate::words::{Actor, AgentId, limit};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Verb for Raise {
 }
 
 impl Raise {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "raise a ceiling")?;
         let ix = draft.living(&self.agent)?;
         let add = self.add.checked()?;

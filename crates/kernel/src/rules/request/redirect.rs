@@ -7,7 +7,7 @@ use crate::definition::{Refusal, check_said};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
 use crate::rules::{Draft, agent, signal};
-use crate::words::{AgentId, By, Running, TokenCount, limit};
+use crate::words::{Actor, AgentId, Running, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,7 @@ impl Verb for Redirect {
 }
 
 impl Redirect {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "redirect an agent")?;
         let ix = signal::target(draft, by, &self.agent)?;
         check_not_for_steps(draft, ix)?;

@@ -7,7 +7,7 @@ use crate::definition::Refusal;
 use crate::rules::turn::Before;
 use crate::rules::{Draft, turn};
 use crate::window::News;
-use crate::words::{AgentId, By};
+use crate::words::{Actor, AgentId};
 
 /// Idempotent: a second refresh adds nothing new.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,11 @@ impl Verb for Refresh {
 }
 
 impl Refresh {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<RefreshReply, Refusal> {
+    pub(in crate::rules) fn decide(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &Actor,
+    ) -> Result<RefreshReply, Refusal> {
         person(by, "refresh an agent")?;
         let ix = draft.living(&self.agent)?;
         let above = draft.agent(ix).kin.parent;

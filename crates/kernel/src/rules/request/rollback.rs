@@ -7,7 +7,7 @@ use super::{Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::record::{Event, Exit, Restored, Standing, Work};
 use crate::rules::{Draft, agent};
-use crate::words::{AgentId, By, CallId, CheckpointName, Seq};
+use crate::words::{Actor, AgentId, CallId, CheckpointName, Seq};
 use crate::world::{AgentIx, World};
 
 /// A tree does not remember its past: the runtime makes a checkpoint of the current state, reads the past one from
@@ -65,7 +65,7 @@ impl Rollback {
     ///
     /// # Errors
     /// The refusal.
-    pub fn check(&self, world: &World, by: &By) -> Result<AgentIx, Refusal> {
+    pub fn check(&self, world: &World, by: &Actor) -> Result<AgentIx, Refusal> {
         person(by, "roll an agent back")?;
         let target = self.target();
         let over = |state: &str| Refusal::RollbackOver { agent: target.clone(), state: state.to_owned() };
@@ -97,7 +97,11 @@ impl Rollback {
         Refusal::NoPast { agent: self.agent.clone(), at: self.at.0, reason: reason.to_owned() }
     }
 
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<RollbackReply, Refusal> {
+    pub(in crate::rules) fn decide(
+        &self,
+        draft: &mut Draft<'_>,
+        by: &Actor,
+    ) -> Result<RollbackReply, Refusal> {
         let ix = self.check(draft, by)?;
         let (Some(prior), Some(standing)) = (&self.prior, self.standing.as_deref()) else {
             return Err(self.no_past("nobody read it"));

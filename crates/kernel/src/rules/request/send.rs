@@ -8,7 +8,7 @@ use crate::record::Event;
 use crate::rules::call::wake_waits;
 use crate::rules::turn::check_category;
 use crate::rules::{Draft, turn};
-use crate::words::{AgentId, Body, By, Category, Envelope, TokenCount, limit};
+use crate::words::{Actor, AgentId, Body, Category, Envelope, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,7 +52,7 @@ impl Send {
         Self { to, body, envelope: Envelope::default() }
     }
 
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SendReply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<SendReply, Refusal> {
         check_message(draft, by, &self.envelope)?;
         self.body.checked_message()?;
         let to = self.to.clone();
@@ -69,7 +69,7 @@ impl Send {
     }
 
     /// No agent has that name yet: the message waits until one is spawned.
-    fn keep(&self, draft: &mut Draft<'_>, by: &By) -> Result<SendReply, Refusal> {
+    fn keep(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<SendReply, Refusal> {
         let to = &self.to;
         if draft.rules() >= 3 && to.is_reserved() {
             return Err(Refusal::NotAnAgent { agent: to.clone() });
@@ -87,7 +87,7 @@ impl Send {
         Ok(SendReply::Queued)
     }
 
-    fn record(&self, draft: &mut Draft<'_>, by: &By) {
+    fn record(&self, draft: &mut Draft<'_>, by: &Actor) {
         let Self { to, body, envelope } = self.clone();
         draft.record(Event::MessageSent { from: by.clone(), to, body, envelope });
     }
@@ -101,9 +101,9 @@ fn room(waiting: usize, agent: &AgentId) -> Result<(), Refusal> {
 }
 
 /// Checks that apply to every message, whoever it is for.
-pub(super) fn check_message(draft: &Draft<'_>, by: &By, envelope: &Envelope) -> Result<(), Refusal> {
+pub(super) fn check_message(draft: &Draft<'_>, by: &Actor, envelope: &Envelope) -> Result<(), Refusal> {
     draft.check_running()?;
-    if let By::Agent(from) = by {
+    if let Actor::Agent(from) = by {
         draft.living(from)?;
         let topic = envelope.topic.as_ref().filter(|topic| draft.rules() >= 3 && topic.is_own());
         if let Some(topic) = topic {

@@ -17,7 +17,7 @@ use crate::rules::call::check_model;
 use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
 use crate::rules::{Draft, clock, turn};
 use crate::words::{
-    AgentId, Body, By, CallId, ModelName, RoleName, Time, TokenCount, ToolName, digest, limit,
+    Actor, AgentId, Body, CallId, ModelName, RoleName, Time, TokenCount, ToolName, digest, limit,
 };
 use crate::world::AgentIx;
 
@@ -90,7 +90,7 @@ impl Verb for Spawn {
 }
 
 impl Spawn {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<SpawnReply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<SpawnReply, Refusal> {
         self.decide_for(draft, by, For::Parent)
     }
 
@@ -98,7 +98,7 @@ impl Spawn {
     pub(super) fn decide_after(
         &self,
         draft: &mut Draft<'_>,
-        by: &By,
+        by: &Actor,
         before: Option<AgentIx>,
     ) -> Result<SpawnReply, Refusal> {
         self.decide_for(draft, by, before.map_or(For::Parent, For::After))
@@ -109,13 +109,13 @@ impl Spawn {
     pub(in crate::rules) fn decide_step(
         &self,
         draft: &mut Draft<'_>,
-        by: &By,
+        by: &Actor,
         frame: FrameIx,
     ) -> Result<SpawnReply, Refusal> {
         self.decide_for(draft, by, For::Step(frame))
     }
 
-    fn decide_for(&self, draft: &mut Draft<'_>, by: &By, reader: For) -> Result<SpawnReply, Refusal> {
+    fn decide_for(&self, draft: &mut Draft<'_>, by: &Actor, reader: For) -> Result<SpawnReply, Refusal> {
         let is_step = matches!(reader, For::Step(_));
         let parent = acting(draft, by, &self.parent)?;
         let is_outside = self.collect == Collect::Outside;
@@ -391,12 +391,12 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Ceilings) -> Result<Resource
 }
 
 /// How often the child may repeat a tool call. What an agent asks for can only be stricter.
-fn repeats(definition: &Definition, role: &Role, given: Option<Repeats>, by: &By) -> Repeats {
+fn repeats(definition: &Definition, role: &Role, given: Option<Repeats>, by: &Actor) -> Repeats {
     let own = role.budget.repeats.or(definition.budget.repeats).unwrap_or_default();
     match (given, by) {
         (None, _) => own,
-        (Some(given), By::Person) => given,
-        (Some(given), By::Agent(_)) => own.stricter(given),
+        (Some(given), Actor::Outside(_)) => given,
+        (Some(given), Actor::Agent(_)) => own.stricter(given),
     }
 }
 

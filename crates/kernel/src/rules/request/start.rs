@@ -11,7 +11,7 @@ use crate::definition::{BudgetSpec, Definition, Refusal, Role};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
 use crate::rules::{Draft, clock, graph, turn};
-use crate::words::{AgentId, By, ThreadId, TokenCount};
+use crate::words::{Actor, AgentId, ThreadId, TokenCount, TraceParent};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,6 +20,9 @@ pub struct Start {
     /// The tokens that the root's goal adds to its first message, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_tokens: Option<TokenCount>,
+    /// The trace of the caller, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceParent>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,19 +40,25 @@ impl Verb for Start {
 }
 
 impl Start {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<StartReply, Refusal> {
+    /// Without a trace, and before the goal is counted.
+    #[must_use]
+    pub fn new(definition: impl Into<Arc<Definition>>) -> Self {
+        Self { definition: definition.into(), goal_tokens: None, trace: None }
+    }
+
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<StartReply, Refusal> {
         person(by, "start a tree")?;
         if draft.has_started() {
             return Err(Refusal::TreeStartedBefore);
         }
         let definition = &self.definition;
         definition.check(draft.rules())?;
-        if let Some(graph) = &definition.graph {
-            return Ok(StartReply { agent: graph::start_root(draft, definition, graph) });
+        if definition.graph.is_some() {
+            return Ok(StartReply { agent: graph::start_root(draft, self, by) });
         }
         let (_, role) = definition.role(&definition.entry)?;
         role.caps.check_model(&role.model)?;
-        let budget = definition.budget.or(&role.budget);
+        let budget = definition.root_budget();
         let due = due(draft, role, &budget);
         let mut caps = role.caps.clone();
         caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
@@ -79,7 +88,8 @@ impl Start {
         let packet = opening.packet_tokens(draft, None, &agent);
         let lead = Lead::of(definition, role, &spawned.caps, 0, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
-        draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition) });
+        let (definition, trace) = (Arc::clone(definition), self.trace);
+        draft.record(Event::TreeStarted { rules, definition, trace });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
         turn::begin(draft, &agent, goal);

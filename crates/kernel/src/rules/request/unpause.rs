@@ -6,7 +6,7 @@ use super::{Accepted, Outside, Verb};
 use crate::definition::Refusal;
 use crate::record::Event;
 use crate::rules::{Draft, signal};
-use crate::words::{AgentId, By};
+use crate::words::{Actor, AgentId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ impl Unpause {
         Self { agent, until_resumed: false }
     }
 
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         let ix = signal::target(draft, by, &self.agent)?;
         if !draft.agent(ix).paused {
             return Err(Refusal::NotPaused { agent: self.agent.clone() });

@@ -9,7 +9,7 @@ use crate::definition::Refusal;
 use crate::record::{Alarm, Event, WaitFor, WaitNeed, Why};
 use crate::rules::Draft;
 use crate::rules::call::wake_waits;
-use crate::words::{AgentId, By, CallId, limit};
+use crate::words::{Actor, AgentId, CallId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +37,7 @@ impl Verb for Wait {
 }
 
 impl Wait {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<WaitReply, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<WaitReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         room_for_call(draft, ix)?;
         let ms = timeout(self.timeout_ms, limit::WAIT_TIMEOUT_MS)?;

@@ -6,7 +6,7 @@ use super::{Accepted, Verb, acting};
 use crate::definition::Refusal;
 use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call};
-use crate::words::{AgentId, By, CallId};
+use crate::words::{Actor, AgentId, CallId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ impl Verb for Withdraw {
 }
 
 impl Withdraw {
-    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &By) -> Result<Accepted, Refusal> {
+    pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         let call = draft.call(self.call).filter(|call| call.agent == ix);
         let is_held = |work: &Work| matches!(work, Work::Model(_) | Work::Tool(_));

@@ -6,7 +6,7 @@ use super::{Outside, Verb, person};
 use crate::context::SharedText;
 use crate::definition::Refusal;
 use crate::rules::{Draft, shared};
-use crate::words::{By, TokenCount, ValueName, limit};
+use crate::words::{Actor, TokenCount, ValueName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +44,7 @@ impl WriteValue {
     pub(in crate::rules) fn decide(
         &self,
         draft: &mut Draft<'_>,
-        by: &By,
+        by: &Actor,
     ) -> Result<WriteValueReply, Refusal> {
         person(by, "write a shared value this way; agents use `write_context`")?;
         draft.check_running()?;
@@ -56,7 +56,8 @@ impl WriteValue {
         let Some(text) = SharedText::of(&self.json) else {
             return Err(Refusal::ValueNotJson { name: self.name.clone() });
         };
-        let version = shared::write_by_person(draft, &self.name, &text, self.tokens, self.expect_version)?;
+        let Self { name, tokens, expect_version, .. } = self;
+        let version = shared::write_from_outside(draft, by, name, &text, *tokens, *expect_version)?;
         Ok(WriteValueReply { version })
     }
 }

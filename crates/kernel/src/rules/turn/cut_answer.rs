@@ -1,11 +1,11 @@
 //! Continues an answer that was cut at its output cap in one more turn, if that fits. The two texts form one answer.
 //! Only once: an answer that is cut again is partial.
 
-use super::{Said, ask, telling_left, whole_window, wrap_up};
+use super::{Said, ask, runtime_note, telling_left, whole_window, wrap_up};
 use crate::budget::Fit;
-use crate::record::{Event, ModelCall, Work};
+use crate::record::{ModelCall, Work};
 use crate::rules::{Draft, call};
-use crate::words::{Body, By, Envelope, TokenCount, limit};
+use crate::words::{TokenCount, limit};
 use crate::world::AgentIx;
 
 const NOTE: &str = "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.";
@@ -20,8 +20,7 @@ pub(super) fn is_continued(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) 
     }
     let note = if said.is_silent { NOTE_IF_SILENT } else { NOTE };
     let Some(work) = room(draft, ix, note) else { return false };
-    let (from, to, envelope) = (By::Person, draft.agent_id(ix).clone(), Envelope::default());
-    draft.record(Event::MessageSent { from, to, body: Body::text(note), envelope });
+    runtime_note::send(draft, ix, note);
     let work = telling_left(draft, ix, work);
     ask(draft, ix, work);
     true

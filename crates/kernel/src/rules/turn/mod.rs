@@ -9,6 +9,7 @@ mod opening;
 mod repair;
 mod repeats;
 mod reserve;
+mod runtime_note;
 mod summary;
 mod tell;
 mod thread;
@@ -17,7 +18,7 @@ mod wrap_up;
 
 use crate::context::Goal;
 use crate::definition::{Mismatch, Refusal};
-use crate::record::{Event, Exit, ModelCall, Outcome, ToolAsk, Work};
+use crate::record::{Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::Bounds;
 use crate::words::{AgentId, FaultKind, cut, limit};
@@ -39,6 +40,8 @@ pub(crate) use tell::tell;
 pub(crate) use thread::leave;
 pub(crate) use thread::spread;
 pub(crate) use too_long::{Shorter, shorten, shorter};
+pub(crate) use wrap_up::is_last_call_due;
+pub(crate) use wrap_up::kept_back;
 pub(crate) use wrap_up::raise_notes;
 pub(crate) use wrap_up::replaces;
 pub(crate) use wrap_up::tell_raised;
@@ -109,7 +112,7 @@ fn truncated(output_cap: u64) -> Exit {
     let message = format!(
         "the answer was cut at its output cap of {output_cap} tokens: raise `limits.max_tokens_per_step`, or ask for less"
     );
-    Exit::failed("output_truncated", message)
+    Exit::failed(FailureCode::OutputTruncated, message)
 }
 
 /// Starts an agent's next turn if it has no open calls.
@@ -120,8 +123,12 @@ pub(crate) fn advance(draft: &mut Draft<'_>, ix: AgentIx) {
         return;
     }
     let (progress, is_read) = (&agent.progress, agent.inbox.is_empty());
-    // A call that was dropped because time is short is followed by the last call.
-    let is_dropped = progress.failed() == Some(&Outcome::Cancelled);
+    // A call that was dropped because time is short, or lost when it was, is followed by the last call.
+    let is_dropped = match progress.failed() {
+        Some(Outcome::Cancelled) => true,
+        Some(Outcome::Lost) => draft.rules() >= 6 && wrap_up::is_on(draft, ix),
+        _ => false,
+    };
     let is_last_due = is_dropped && progress.is_time_short() && progress.wrapped_up().is_none();
     match (progress.failed(), progress.wraps_up()) {
         (Some(_), Some(reason)) => wrap_up::over(draft, ix, reason.clone()),
@@ -178,14 +185,15 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
                 draft.due(ix);
             }
         }
-        Err(refusal) => agent::end(draft, ix, Exit::failed(&refusal.code(), refusal.to_string()), None),
+        Err(refusal) => {
+            agent::end(draft, ix, Exit::failed(FailureCode::from(&refusal), refusal.to_string()), None);
+        }
     }
 }
 
 /// A turn that shows the agent's whole window, whose messages were counted as at most `counted` tokens.
 fn whole_window(draft: &Draft<'_>, ix: AgentIx, counted: u64) -> Result<ModelCall, Refusal> {
-    let agent = draft.agent(ix);
-    let (model, window) = (&agent.charter.model, &agent.progress.window);
+    let (model, window) = (wrap_up::turn_model(draft, ix), &draft.agent(ix).progress.window);
     let input_tokens = window.bound_for(model, counted);
     let work = call::turn_work(draft, ix, model, input_tokens)?;
     Ok(ModelCall {
@@ -200,7 +208,7 @@ fn out_of_turns(turns_max: u32) -> Exit {
         "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
         turns_text(turns_max)
     );
-    Exit::failed("max_steps", message)
+    Exit::failed(FailureCode::MaxSteps, message)
 }
 
 /// If the turn reads results, adds what the agent has left.
@@ -266,7 +274,7 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
             let message = format!(
                 "{tokens} tokens have to be in the window and {size} fit in, {system} of them what the agent is and has to do: raise `window.size`, use a model that takes more, or ask for less at once"
             );
-            return Err(Exit::failed("window_too_small", message));
+            return Err(Exit::failed(FailureCode::WindowTooSmall, message));
         }
     }
     let after = draft.agent(ix).progress.window.tokens();
@@ -294,16 +302,20 @@ fn failure(rules: u32, outcome: &Outcome) -> Exit {
             let remedy =
                 if fault.kind == FaultKind::ContextTooLong && rules >= 5 { too_long::REMEDY } else { "" };
             let message = format!("the model call failed{words}{remedy}");
-            Exit::failed(&format!("model_{}", fault.kind.word()), message)
+            Exit::failed(FailureCode::Model(fault.kind), message)
         }
-        Outcome::Refused { refusal } => Exit::failed(&refusal.code(), refusal.to_string()),
-        Outcome::Lost => Exit::failed("model_lost", "the process died again and again during this call"),
+        Outcome::Refused { refusal } => Exit::failed(FailureCode::from(refusal), refusal.to_string()),
+        Outcome::Lost => {
+            Exit::failed(FailureCode::ModelLost, "the process died again and again during this call")
+        }
         Outcome::Cancelled
         | Outcome::Done { .. }
         | Outcome::Answered { .. }
         | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
-        | Outcome::Expired { .. } => Exit::failed("model_stopped", "the model call was stopped"),
+        | Outcome::Expired { .. } => {
+            Exit::failed(FailureCode::Model(FaultKind::Stopped), "the model call was stopped")
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The initial context of a new agent: its window size, and what it is given beside its goal.
 
 use super::thread;
-use crate::context::{Goal, first_tokens, heard_tokens};
+use crate::context::{Goal, SharedAs, first_tokens, heard_tokens};
 use crate::definition::{Definition, GivenMessage, Refusal, Role, Share, TokenCounter, check_size};
 use crate::record::{Clamped, Event, Span, Spawned};
 use crate::rules::Draft;
 use crate::window;
 use crate::window::{News, Window};
-use crate::words::{AgentId, By, Category, Envelope, TokenCount, check_parts, limit};
+use crate::words::{Actor, AgentId, Category, Envelope, TokenCount, check_parts, limit};
 use crate::world::{AgentIx, World};
 
 /// Everything in it was checked.
@@ -99,7 +99,8 @@ impl Opening {
         };
         let shared = parent.map(|parent| {
             let (spans, as_is) = self.shared(world, parent);
-            let around = if as_is { TokenCount::ZERO } else { limit::TOLD_TOKENS };
+            let around = SharedAs::under(world.rules()).tokens();
+            let around = if as_is { TokenCount::ZERO } else { around };
             of(&world.agent(parent).progress.window, &spans, around)
         });
         let before = self.before.as_ref().and_then(|(from, span)| {
@@ -135,7 +136,7 @@ impl Opening {
     }
 
     /// Records it for an agent that was just spawned.
-    pub(crate) fn record(self, draft: &mut Draft<'_>, parent: Option<AgentIx>, agent: &AgentId, by: &By) {
+    pub(crate) fn record(self, draft: &mut Draft<'_>, parent: Option<AgentIx>, agent: &AgentId, by: &Actor) {
         if let Some(size) = self.size {
             let (agent, first, clamped) = (agent.clone(), self.first, self.clamped);
             draft.record(Event::WindowSet { agent, size, first, clamped });

@@ -1,7 +1,7 @@
 //! Repairs: an agent whose answer does not match its schema gets another turn, and fails after a few of them.
 
 use crate::definition::{Mismatch, MismatchKind};
-use crate::record::Exit;
+use crate::record::{Exit, FailureCode};
 use crate::rules::{Draft, agent};
 use crate::words::limit;
 use crate::world::AgentIx;
@@ -18,20 +18,20 @@ pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cu
     let wrong = mismatch.describe();
     let exit = if mismatch.kind == MismatchKind::Schema {
         let message = format!("the schema itself is wrong: {wrong}: no answer can fit it; give a valid one");
-        Exit::failed("bad_output_schema", message)
+        Exit::failed(FailureCode::BadOutputSchema, message)
     } else if let (true, Some(output_cap)) = (repairs >= limit::REPAIRS_MAX, cut_at) {
         super::truncated(output_cap)
     } else if repairs >= limit::REPAIRS_MAX {
         let message = format!(
             "{wrong}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"
         );
-        Exit::failed("output_mismatch", message)
+        Exit::failed(FailureCode::OutputMismatch, message)
     } else if turns >= turns_max {
         let message = format!(
             "{wrong}: no answer fits `output_schema` after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
             super::turns_text(turns_max)
         );
-        Exit::failed("max_steps", message)
+        Exit::failed(FailureCode::MaxSteps, message)
     } else {
         return;
     };

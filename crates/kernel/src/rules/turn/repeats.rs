@@ -2,7 +2,7 @@
 //! so, and ends if it goes on. Messages that it has not read may change that, so they come first.
 
 use crate::definition::Repeats;
-use crate::record::{Event, Exit};
+use crate::record::{Event, Exit, FailureCode};
 use crate::rules::{Draft, agent};
 use crate::world::AgentIx;
 
@@ -31,5 +31,5 @@ fn looped(tool: &str, count: u32) -> Exit {
     let message = format!(
         "it called `{tool}` {count} times in a row with the same arguments, and the result was the same each time: say in its prompt what to do instead, or raise `budget.repeats`"
     );
-    Exit::failed("loop_detected", message)
+    Exit::failed(FailureCode::LoopDetected, message)
 }

@@ -8,17 +8,17 @@
 pub(super) use crate::record::{WrapUpCall, WrapUpReason};
 use crate::world::Call;
 
-use super::thread;
+use super::{runtime_note, thread};
 use crate::budget::{Amounts, Fit, Resource, Shortfall};
 use crate::definition::{Refusal, WrapUp};
-use crate::record::{Cut, Event, Exit, ModelCall, Outcome, ToolAsk, Work};
+use crate::record::{Cut, Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call};
 use crate::window;
 use crate::window::{Bounds, Window};
-use crate::words::{AgentId, Body, By, CallId, Envelope, ModelName, limit};
+use crate::words::{AgentId, Body, CallId, ModelName, limit};
 use crate::world::{AgentIx, AgentState, CallStage, World};
 
-fn is_on(world: &World, ix: AgentIx) -> bool {
+pub(super) fn is_on(world: &World, ix: AgentIx) -> bool {
     world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
 }
 
@@ -90,6 +90,36 @@ pub(crate) fn replaces(draft: &mut Draft<'_>, id: CallId, refusal: &Refusal) -> 
     true
 }
 
+/// The refusal of a root's turn that follows its last call: nothing is called before the ceiling is raised, even if the
+/// turn would fit, with a cheaper model for example.
+pub(crate) fn kept_back(draft: &Draft<'_>, id: CallId) -> Option<Refusal> {
+    let call = draft.call(id).filter(|call| call.work.is_turn() && call.work.wrap_up().is_none())?;
+    let ix = call.agent;
+    let is_root = draft.agents().parent(ix).is_none();
+    let agent = draft.agent(ix);
+    let Some(WrapUpReason::Ceiling { account, short }) = agent.progress.wrapped_up() else { return None };
+    let is_raised = || draft.account_of(ix).terms.limit.of(short.resource) != Some(short.limit);
+    if draft.rules() < 6 || !is_root || is_raised() {
+        return None;
+    }
+    let ask = call::first_attempt(draft.definition(), &call.work, draft.now());
+    // The numbers of now, if it does not fit.
+    let short = match draft.ledger().fit(agent.account, &ask) {
+        Fit::Never(_, now) if now.resource == short.resource => now,
+        Fit::Never(..) | Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => *short,
+    };
+    Some(Refusal::Ceiling { account: account.clone(), short })
+}
+
+/// The model of an agent's next ordinary turn. After a last call in place of a fallback that did not fit, it is that
+/// fallback.
+pub(super) fn turn_model(world: &World, ix: AgentIx) -> &ModelName {
+    let agent = world.agent(ix);
+    let is_at_ceiling = matches!(agent.progress.wrapped_up(), Some(WrapUpReason::Ceiling { .. }));
+    let refused = agent.progress.wrapped_up_model().filter(|_| is_at_ceiling && world.rules() >= 6);
+    refused.unwrap_or(&agent.charter.model)
+}
+
 /// The last call of an agent whose whole packet has `tokens`. `None` if the budget does not cover the smallest one.
 fn last_call(
     draft: &Draft<'_>,
@@ -105,7 +135,8 @@ fn last_call(
         let room = call::affordable_input(draft, ix, model, output)?;
         packet_within(draft, ix, model, tokens, room)
     })?;
-    let output = call::affordable_output(draft, ix, model, input.bound)?.min(cap);
+    let plain = ModelCall::new(model.clone(), input.bound, cap);
+    let output = call::affordable_output(draft, ix, &plain)?.min(cap);
     let call = call::model_work(draft, ix, model, input.bound, output).ok()?;
     let work = Work::Model(ModelCall {
         counted_tokens: Some(input.counted).filter(|counted| *counted > input.bound),
@@ -183,9 +214,10 @@ pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
         WrapUpReason::Deadline if !draft.agent(ix).progress.is_time_short() => {
             return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
         }
-        WrapUpReason::Deadline => {
-            Exit::failed("timeout", "its time was nearly up: this is as far as it got; give it more time")
-        }
+        WrapUpReason::Deadline => Exit::failed(
+            FailureCode::Timeout,
+            "its time was nearly up: this is as far as it got; give it more time",
+        ),
         WrapUpReason::Ceiling { .. } if draft.agents().parent(ix).is_none() => {
             return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
         }
@@ -236,6 +268,14 @@ pub(crate) fn time_is_short(draft: &mut Draft<'_>, ix: AgentIx) {
     if !is_thinking {
         stop(draft, ix);
     }
+}
+
+/// Whether a turn that is lost is followed by its agent's last call, because time is short.
+pub(crate) fn is_last_call_due(world: &World, id: CallId) -> bool {
+    world.call(id).is_some_and(|call| {
+        let is_own_turn = call.work.is_turn() && call.work.outside().is_none();
+        is_own_turn && due(world, call.agent) == Some(WrapUpReason::Deadline)
+    })
 }
 
 /// Drops an agent's waiting calls and stops its children. Its running calls are stopped by an effect.
@@ -304,8 +344,7 @@ fn raise_note(world: &World, ix: AgentIx, has_time: bool) -> Option<String> {
 /// Delivers them. A waiting turn is requested again, so that its agent reads them first.
 pub(crate) fn tell_raised(draft: &mut Draft<'_>, notes: Vec<(AgentIx, String)>) {
     for (ix, text) in notes {
-        let (from, to, envelope) = (By::Person, draft.agent_id(ix).clone(), Envelope::default());
-        draft.record(Event::MessageSent { from, to, body: Body::text(text), envelope });
+        runtime_note::send(draft, ix, text);
         call::wake_waits(draft, ix);
         if draft.halted().is_some() {
             continue;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::budget::{AccountIx, Amounts};
+use crate::budget::{AccountIx, Amounts, Seldom};
 use crate::definition::{Caps, OnLow, Recursion, Repeats, WrapUp};
 use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
 use crate::window::{Inbox, KeptChildren, Room, Window};
@@ -146,6 +146,8 @@ pub struct Ended {
     pub tokens: TokenCount,
     /// What it and everything below it used.
     pub spent: Amounts,
+    /// The part of it that no provider reported.
+    pub presumed: Seldom,
 }
 
 impl Ended {

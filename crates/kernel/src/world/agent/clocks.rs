@@ -49,7 +49,7 @@ impl AgentClock {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentClocks {
     timeout: Option<AgentClock>,
     active: Option<AgentClock>,
@@ -69,6 +69,13 @@ impl AgentClocks {
             active: active_ms.map(|ms| AgentClock::new(ms, None, 0)),
             is_wall: wall || timeout_ms.is_none(),
         }))
+    }
+
+    /// A timeout that has none yet stands until its clock is set.
+    pub(crate) fn set_timeout(&mut self, given_ms: u64) {
+        // Without a timeout the other clock says nothing about it.
+        self.is_wall &= self.timeout.is_some();
+        self.timeout.get_or_insert_with(|| AgentClock::new(given_ms, None, 0)).given_ms = given_ms;
     }
 
     pub(crate) const fn find(&self, kind: ClockKind) -> Option<&AgentClock> {

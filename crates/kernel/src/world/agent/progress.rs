@@ -4,7 +4,7 @@ use crate::context::repeats_text;
 use crate::definition::Repeats;
 use crate::record::{Header, Outcome, Tie, ToolAsk, WrapUpReason};
 use crate::window::{Room, Window};
-use crate::words::{Body, Category, Seq, TokenCount, limit};
+use crate::words::{Body, Category, ModelName, Seq, TokenCount, limit};
 
 use super::repeats::{Repeated, Row, is_counted};
 
@@ -39,6 +39,8 @@ struct Trouble {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WrappedUp {
     reason: WrapUpReason,
+    /// The model of the last call, and of the turn that follows it.
+    model: ModelName,
     /// Whether an ordinary turn was requested since and has not started.
     is_over: bool,
 }
@@ -72,17 +74,23 @@ impl Progress {
         Some(&self.trouble.as_ref()?.wrap_up.as_ref()?.reason)
     }
 
-    /// The same, if nothing was requested of its model since.
+    /// The model of that call.
+    pub(crate) fn wrapped_up_model(&self) -> Option<&ModelName> {
+        Some(&self.trouble.as_ref()?.wrap_up.as_ref()?.model)
+    }
+
+    /// The reason of its last call, if nothing was requested of its model since.
     pub(crate) fn wraps_up(&self) -> Option<&WrapUpReason> {
         let wrap_up = self.trouble.as_ref()?.wrap_up.as_ref()?;
         (!wrap_up.is_over).then_some(&wrap_up.reason)
     }
 
-    /// A turn was requested: the last one if there is a reason, otherwise an ordinary one.
-    pub(crate) fn asked_to_wrap_up(&mut self, reason: Option<&WrapUpReason>) {
+    /// A turn of this model was requested: the last one if there is a reason, otherwise an ordinary one.
+    pub(crate) fn asked_to_wrap_up(&mut self, model: &ModelName, reason: Option<&WrapUpReason>) {
         match reason {
             Some(reason) => {
-                let wrap_up = WrappedUp { reason: reason.clone(), is_over: false };
+                let (reason, model) = (reason.clone(), model.clone());
+                let wrap_up = WrappedUp { reason, model, is_over: false };
                 self.change_trouble(|trouble| trouble.wrap_up = Some(Box::new(wrap_up)));
             }
             None => {

@@ -8,7 +8,9 @@ mod trace;
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{PriceKeys, TreeKeys};
+use spinney_kernel::definition::PriceKeys;
+
+use super::keys::TreeKeys;
 use descriptions::description;
 use trace::{Fields, Shape, Traced, Untraced, Word, trace};
 

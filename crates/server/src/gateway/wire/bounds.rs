@@ -18,6 +18,8 @@ pub const WIRE_ID_BYTES_MAX: usize = 128;
 pub const PATH_BYTES_MAX: usize = 1_024;
 /// Most parts of an input that are kept to compare them with the next call. Of an input with more, nothing is compared.
 pub const INPUT_BLOCKS_MAX: usize = 20_000;
+/// The most texts, readable only by a provider, that are remembered with the output tokens of their responses.
+pub const OPAQUE_TEXTS_MAX: usize = 50_000;
 /// Longest text of an error of ours, in bytes.
 pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;
 
@@ -29,10 +31,9 @@ pub const BLOCK_TOKENS: u64 = 8;
 pub const DEFINED_TOOL_TOKENS: u64 = 1_024;
 /// Most tokens of an image at Anthropic, which makes larger ones smaller.
 pub const ANTHROPIC_IMAGE_TOKENS: u64 = 4_800;
-/// Most tokens of an image at OpenAI, at the finest detail.
-pub const OPEN_AI_IMAGE_TOKENS: u64 = 12_500;
-/// Most tokens of an image for `gpt-4o-mini`, which counts each as many times as many.
-pub const GPT_4O_MINI_IMAGE_TOKENS: u64 = 50_000;
+/// Most tokens of an image at OpenAI: newer models keep its size and count up to 30,000 patches with a factor of up to
+/// 1.62; `gpt-4o-mini` counts 2,833 plus 5,667 for each of up to eight tiles.
+pub const OPEN_AI_IMAGE_TOKENS: u64 = 50_000;
 /// The context of Anthropic's models with `context-1m` in `anthropic-beta`.
 pub const LONG_CONTEXT: u64 = 1_000_000;
 
@@ -40,3 +41,12 @@ pub const LONG_CONTEXT: u64 = 1_000_000;
 pub const THINKING_TOKENS_MIN: u64 = 1_024;
 /// Smallest `max_output_tokens` that OpenAI's responses take.
 pub const RESPONSES_OUTPUT_TOKENS_MIN: u64 = 16;
+
+/// The margin for Anthropic's count of an input: the larger of this and the fraction below.
+pub const ANTHROPIC_COUNT_MARGIN_TOKENS: u64 = 512;
+/// The fraction of the count, as its divisor.
+pub const ANTHROPIC_COUNT_MARGIN_PART: u64 = 50;
+/// The margin for OpenAI's count of an input.
+pub const OPEN_AI_COUNT_MARGIN_TOKENS: u64 = 64;
+/// The largest body that is sent to a counter, in bytes.
+pub const COUNTED_BYTES_MAX: usize = 8 * 1024 * 1024;

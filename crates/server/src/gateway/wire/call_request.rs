@@ -1,44 +1,30 @@
 //! The body of a model call: what it asks for, and the same bytes with another output cap. Only what is named here is
 //! read; everything else passes as it is.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use spinney_drivers::prices::refused_param;
 use spinney_drivers::providers::open_ai_tokenizer;
 use spinney_drivers::tokens::Tokenizer;
-use spinney_drivers::wire::Secrets;
-use spinney_kernel::budget::Used;
+use spinney_drivers::wire::{Keep, Permitted, ReadAs, RequestName, Secrets, ServedFrom, UndividedWrites};
+use spinney_kernel::budget::{CacheWrites, Used};
 
-use super::bounds::{LONG_CONTEXT, MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN};
+use super::bounds::{
+    COUNTED_BYTES_MAX, LONG_CONTEXT, MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN,
+};
+use super::count_request::{self, CountedFields};
 use super::error::{GatewayError, GatewayErrorKind};
 use super::input::{CountedInput, InputBlocks, InputCount, UnboundedInput, image_tokens};
 use super::input_blocks::input_blocks;
-use super::json_tape::{DuplicateKey, JsonFault, JsonKind, JsonNode, JsonTape};
+use super::json_tape::{AmbiguousKey, JsonFault, JsonKind, JsonNode, JsonTape};
+use super::opaque_texts::OpaqueTexts;
+use super::request_check::RequestCheck;
 use super::response::ResponseReader;
 use super::route::{CallFormat, ProviderApi};
 use super::splice::{Splice, splice};
-use super::unbounded::refuse_unbounded;
-
-/// Fields at the top of a body that the gateway reads, beside those that it refuses.
-const READ: [&str; 15] = [
-    "context_management",
-    "conversation",
-    "functions",
-    "input",
-    "instructions",
-    "messages",
-    "model",
-    "previous_response_id",
-    "prompt",
-    "reasoning",
-    "stream",
-    "stream_options",
-    "system",
-    "thinking",
-    "truncation",
-];
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +34,26 @@ pub enum CallUpstream {
     /// Another server that speaks the provider's format: its tokenizer is unknown, and it may know only the older name
     /// of the output cap.
     Elsewhere,
+}
+
+impl CallUpstream {
+    const fn served_from(self) -> ServedFrom {
+        match self {
+            Self::Provider => ServedFrom::Provider,
+            Self::Elsewhere => ServedFrom::Elsewhere,
+        }
+    }
+}
+
+/// What is known about a call before its body is read.
+#[derive(Clone, Copy, Debug)]
+pub struct CallHead<'h> {
+    pub format: CallFormat,
+    pub upstream: CallUpstream,
+    pub headers: &'h HeaderMap,
+    pub query: Option<&'h str>,
+    /// The names that the user has allowed although their cost has no bound.
+    pub permitted: &'h Permitted,
 }
 
 /// A model call of a program, read.
@@ -67,6 +73,12 @@ pub struct CallRequest {
     input: InputBlocks,
     /// Whether it asks for a context of a million tokens.
     has_long_context: bool,
+    /// The most expensive cache write that the request can cause.
+    writes: CacheWrites,
+    /// Names whose cost has no bound and that the user allowed.
+    outside_bound: BTreeSet<RequestName>,
+    /// The fields for the provider's counter, if its count can bound the input.
+    counted_fields: Option<CountedFields>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,23 +120,19 @@ impl CallRequest {
     ///
     /// # Errors
     /// If it cannot be read, goes beyond a bound, or asks for something whose cost no hold bounds.
-    pub fn read(
-        format: CallFormat,
-        upstream: CallUpstream,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Self, GatewayError> {
+    pub fn read(head: CallHead<'_>, body: Bytes) -> Result<Self, GatewayError> {
+        let CallHead { format, upstream, headers, query, .. } = head;
         plain_encoding(headers)?;
+        plain_charset(headers)?;
         let text = std::str::from_utf8(&body).map_err(|_| bad("the body is not UTF-8"))?;
         let tape = JsonTape::read(text)?;
         let root = tape.root();
         if root.kind() != JsonKind::Object {
-            return Err(bad("the body is no JSON object"));
+            return Err(bad("the body is not a JSON object"));
         }
-        if upstream == CallUpstream::Elsewhere {
-            refuse_other_case(root)?;
-        }
-        refuse_unbounded(format, root)?;
+        let mut check = RequestCheck::new(&head);
+        check.head(headers, query)?;
+        check.fields(root)?;
         let is_streamed = match root.member("stream")? {
             None => false,
             Some(stream) => match stream.kind() {
@@ -140,8 +148,18 @@ impl CallRequest {
             (CallFormat::Chat, true) => usage_ask(root, inside)?,
             _ => UsageAsk::Given,
         };
-        let input = input_blocks(format, root)?;
+        let input = input_blocks(&mut check, root)?;
         let has_long_context = has_long_context(headers);
+        let is_countable =
+            upstream == CallUpstream::Provider && body.len() <= COUNTED_BYTES_MAX && input.is_countable();
+        let counted_fields = is_countable.then(|| CountedFields::new(format, root)).flatten();
+        let writes = match (format, upstream) {
+            (CallFormat::Messages, CallUpstream::Provider) => cache_writes(root)?,
+            // A server that hands the request on may add marks of its own.
+            (CallFormat::Messages, CallUpstream::Elsewhere) => cache_writes(root)?.max(CacheWrites::Hour),
+            // Their providers write without marks.
+            (CallFormat::Chat | CallFormat::Responses, _) => CacheWrites::Hour,
+        };
         Ok(Self {
             format,
             upstream,
@@ -153,6 +171,9 @@ impl CallRequest {
             usage,
             input,
             has_long_context,
+            writes,
+            outside_bound: check.outside_bound(),
+            counted_fields,
             body,
         })
     }
@@ -174,6 +195,18 @@ impl CallRequest {
         self.is_streamed
     }
 
+    /// The most expensive cache write that the request can cause.
+    #[must_use]
+    pub const fn writes(&self) -> CacheWrites {
+        self.writes
+    }
+
+    /// Names in it whose cost has no bound and that the user allowed.
+    #[must_use]
+    pub const fn outside_bound(&self) -> &BTreeSet<RequestName> {
+        &self.outside_bound
+    }
+
     /// The output cap to hold: what the program asks for, or `default` if it asks for none.
     #[must_use]
     pub fn output_cap(&self, default: u64) -> u64 {
@@ -191,8 +224,8 @@ impl CallRequest {
         }
     }
 
-    /// An upper bound of the input's tokens, with the model's context if it is known, and with the input of this agent's
-    /// last call on the same model if the provider counted it. It counts everything that is new, which can take longer than
+    /// An upper bound of the input's tokens, with the model's context if it is known, and with inputs of earlier calls on
+    /// the same model that the provider counted. It counts everything that is new, which can take longer than
     /// reading it; the first count in a process loads an encoding.
     ///
     /// # Errors
@@ -200,15 +233,22 @@ impl CallRequest {
     pub fn input_tokens_max(
         &self,
         context: Option<u64>,
-        known: Option<&CountedInput>,
+        known: &[Arc<CountedInput>],
+        opaque: &OpaqueTexts,
     ) -> Result<u64, UnboundedInput> {
         let (api, tokenizer) = (self.format.api(), self.tokenizer());
-        let image_tokens = image_tokens(api, &self.model);
+        let image_tokens = image_tokens(api, self.upstream);
         let context =
             context.map(|known| if self.has_long_context { known.max(LONG_CONTEXT) } else { known });
-        let count = InputCount { model: &self.model, tokenizer, image_tokens, context };
+        let count = InputCount { opaque, tokenizer, image_tokens, context };
         let text = std::str::from_utf8(&self.body).unwrap_or_default();
-        self.input.tokens_max(text, &count, known)
+        self.input.tokens_max(text, &count, self.input.nearest(&self.model, known))
+    }
+
+    /// The known origins of the texts in it that only the provider can read.
+    #[must_use]
+    pub fn opaque_in(&self, texts: &OpaqueTexts) -> OpaqueTexts {
+        texts.only(self.input.opaque())
     }
 
     /// Whether the bound of the input is counted in tokens, which takes much longer than counting bytes.
@@ -227,7 +267,44 @@ impl CallRequest {
     /// The input of this call for the bound of the next one, if the provider counted it.
     #[must_use]
     pub fn counted_input(&self, used: &Used) -> Option<CountedInput> {
-        self.input.known(&self.model, used)
+        let Used::Tokens(usage) = used else { return None };
+        self.input.counted_as(&self.model, usage.input_tokens(), false)
+    }
+
+    /// How many parts its input has.
+    #[must_use]
+    pub fn part_count(&self) -> usize {
+        self.input.part_count()
+    }
+
+    /// Whether the provider's count can bound the input.
+    #[must_use]
+    pub const fn is_countable(&self) -> bool {
+        self.counted_fields.is_some()
+    }
+
+    /// The URL and the body of a request to the provider's counter; `None` if its count cannot bound the input.
+    pub(crate) fn count_request(&self, base_url: &str, query: Option<&str>) -> Option<(String, Bytes)> {
+        let fields = self.counted_fields.as_ref()?;
+        let url = self.format.api().url(base_url, count_request::path(self.format)?, query);
+        Some((url, fields.body(&self.body)))
+    }
+
+    /// The bound of the input according to the counter's response.
+    pub(crate) fn counted_max(&self, answer: &[u8]) -> Option<u64> {
+        count_request::bound(self.format, answer)
+    }
+
+    /// The input of this call for the bound of later ones, as the provider's counter counted it.
+    #[must_use]
+    pub fn input_of(&self, tokens: u64) -> Option<CountedInput> {
+        self.input.counted_as(&self.model, tokens, true)
+    }
+
+    /// Whether the bound of the input rests on the provider's counter, with these earlier inputs.
+    #[must_use]
+    pub fn is_estimated(&self, known: &[Arc<CountedInput>]) -> bool {
+        self.input.nearest(&self.model, known).is_some_and(CountedInput::is_estimate)
     }
 
     /// The body to send with the output cap that was granted. It is the program's own, byte for byte, but for the cap,
@@ -264,7 +341,19 @@ impl CallRequest {
     #[must_use]
     pub fn reader(&self, status: StatusCode, headers: &HeaderMap, secrets: Secrets) -> ResponseReader {
         let hides_usage = matches!(self.usage, UsageAsk::Change(_));
-        ResponseReader::new(self.format, &self.model, hides_usage, status, headers, secrets)
+        let read_as = ReadAs {
+            format: self.format.wire(),
+            model: self.model.clone(),
+            keep: Keep::Facts,
+            secrets,
+            served_from: self.upstream.served_from(),
+            // The program may ask for either lifetime.
+            undivided_writes: match self.writes {
+                CacheWrites::Hour => UndividedWrites::Hour,
+                CacheWrites::None | CacheWrites::Minutes => UndividedWrites::Minutes,
+            },
+        };
+        ResponseReader::new(read_as, hides_usage, status, headers)
     }
 
     /// The cap that is added where the program sends none.
@@ -288,7 +377,7 @@ impl ThinkingBudget {
 /// Anthropic's larger context is asked for in a header.
 fn has_long_context(headers: &HeaderMap) -> bool {
     let betas = headers.get_all("anthropic-beta").iter().filter_map(|betas| betas.to_str().ok());
-    betas.flat_map(|betas| betas.split(',')).any(|beta| beta.trim().starts_with("context-1m"))
+    betas.flat_map(|betas| betas.split(',')).any(|beta| beta.trim() == "context-1m-2025-08-07")
 }
 
 fn plain_encoding(headers: &HeaderMap) -> Result<(), GatewayError> {
@@ -299,9 +388,57 @@ fn plain_encoding(headers: &HeaderMap) -> Result<(), GatewayError> {
     Ok(())
 }
 
+/// The body goes up as UTF-8. With another charset, a server could read a different body.
+fn plain_charset(headers: &HeaderMap) -> Result<(), GatewayError> {
+    for value in headers.get_all(header::CONTENT_TYPE) {
+        let value = value.to_str().map_err(|_| bad("`content-type` is not plain text"))?.to_ascii_lowercase();
+        let charset = value.split(';').filter_map(|part| part.trim().strip_prefix("charset")).next();
+        let is_utf_8 = |charset: &str| {
+            let charset = charset.trim_start().strip_prefix('=').unwrap_or_default().trim();
+            matches!(charset.trim_matches('"'), "utf-8" | "utf8")
+        };
+        if !charset.is_none_or(is_utf_8) {
+            return Err(bad("the `charset` of the body is not UTF-8: send UTF-8"));
+        }
+    }
+    Ok(())
+}
+
+/// The most expensive cache write that the markers of a request ask for. Markers count wherever they are: the provider
+/// decides which of them it reads.
+fn cache_writes(root: JsonNode<'_>) -> Result<CacheWrites, GatewayError> {
+    let mut writes = CacheWrites::None;
+    for object in root.with_descendants().filter(|node| node.kind() == JsonKind::Object) {
+        for member in object.members().filter(|member| !member.value.is_null()) {
+            if let Some(key) = member.key.text().filter(|key| key.eq_ignore_ascii_case("cache_control")) {
+                writes = writes.max(mark_time(&key, member.value)?);
+            }
+        }
+    }
+    Ok(writes)
+}
+
+/// How long a mark asks the provider to keep what it caches.
+fn mark_time(key: &str, mark: JsonNode<'_>) -> Result<CacheWrites, GatewayError> {
+    let is_ttl = |key: JsonNode<'_>| key.text().is_some_and(|key| key.eq_ignore_ascii_case("ttl"));
+    let ttl: Vec<_> = mark.members().filter(|member| is_ttl(member.key) && !member.value.is_null()).collect();
+    let is_exact = key == "cache_control" && ttl.iter().all(|ttl| ttl.key.is_text("ttl"));
+    match ttl.iter().map(|ttl| ttl.value).collect::<Vec<_>>().as_slice() {
+        _ if !is_exact => Ok(CacheWrites::Hour),
+        [] => Ok(CacheWrites::Minutes),
+        [ttl] if ttl.is_text("5m") => Ok(CacheWrites::Minutes),
+        [ttl] if ttl.is_text("1h") => Ok(CacheWrites::Hour),
+        // The data of a tool may look like a mark, but has no type.
+        _ if mark.members().any(|member| member.key.is_text("type")) => {
+            Err(bad("the `ttl` of a `cache_control` is neither 5m nor 1h"))
+        }
+        _ => Ok(CacheWrites::Hour),
+    }
+}
+
 fn model(root: JsonNode<'_>) -> Result<String, GatewayError> {
     let Some(model) = root.member("model")?.and_then(JsonNode::text) else {
-        return Err(bad("`model` is missing or is no text"));
+        return Err(bad("`model` is missing or is not text"));
     };
     let is_name = (1..=MODEL_NAME_BYTES_MAX).contains(&model.len()) && !model.contains(char::is_control);
     if !is_name {
@@ -312,22 +449,31 @@ fn model(root: JsonNode<'_>) -> Result<String, GatewayError> {
     Ok(model.into_owned())
 }
 
+/// The names of the output cap.
+pub(super) const fn cap_names(format: CallFormat) -> &'static [&'static str] {
+    match format {
+        CallFormat::Messages => &["max_tokens"],
+        CallFormat::Chat => &["max_completion_tokens", "max_tokens"],
+        CallFormat::Responses => &["max_output_tokens"],
+    }
+}
+
 fn caps(
     format: CallFormat,
     upstream: CallUpstream,
     root: JsonNode<'_>,
 ) -> Result<Vec<AskedCap>, GatewayError> {
-    let names: &[&str] = match format {
-        CallFormat::Messages => &["max_tokens"],
-        CallFormat::Chat => &["max_completion_tokens", "max_tokens"],
-        CallFormat::Responses => &["max_output_tokens"],
-    };
+    // Anthropic fills its cache with such a request.
+    let takes_zero = (format, upstream) == (CallFormat::Messages, CallUpstream::Provider);
     let mut caps = Vec::new();
-    for name in names {
+    for name in cap_names(format) {
         let Some(cap) = root.member(name)? else { continue };
         let tokens = cap.whole_number();
         if tokens.is_none() && !cap.is_null() {
-            return Err(bad(format!("`{name}` is no whole number")));
+            return Err(bad(format!("`{name}` is not a whole number")));
+        }
+        if tokens == Some(0) && !takes_zero {
+            return Err(bad(format!("`{name}` is 0, which some servers read as no cap: send at least 1")));
         }
         // Some servers pass over the newer name.
         let is_enough = upstream == CallUpstream::Provider || *name != "max_completion_tokens";
@@ -343,28 +489,13 @@ fn caps(
     Ok(caps)
 }
 
-/// Some servers take `Max_Tokens` for `max_tokens`, and of two the last. What decides there is not certain.
-fn refuse_other_case(root: JsonNode<'_>) -> Result<(), GatewayError> {
-    for member in root.members() {
-        let Some(name) = member.key.text() else { continue };
-        // Up and down again, so that letters such as the long s become plain ones.
-        let folded: String = name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
-        let is_read = READ.contains(&folded.as_str()) || refused_param(&folded).is_some();
-        if folded != name && is_read {
-            let name: String = name.chars().filter(|letter| !letter.is_control()).take(64).collect();
-            return Err(bad(format!("some servers read `{name}` as `{folded}`: write it in lower case")));
-        }
-    }
-    Ok(())
-}
-
 fn thinking(root: JsonNode<'_>) -> Result<Option<ThinkingBudget>, GatewayError> {
     let Some(thinking) = root.member("thinking")? else { return Ok(None) };
     let Some(budget) = thinking.member("budget_tokens")?.filter(|budget| !budget.is_null()) else {
         return Ok(None);
     };
     let Some(tokens) = budget.whole_number() else {
-        return Err(bad("`thinking.budget_tokens` is no whole number"));
+        return Err(bad("`thinking.budget_tokens` is not a whole number"));
     };
     Ok(Some(ThinkingBudget { span: budget.span(), tokens }))
 }
@@ -377,7 +508,7 @@ fn usage_ask(root: JsonNode<'_>, inside: usize) -> Result<UsageAsk, GatewayError
     match options.kind() {
         JsonKind::Null => return Ok(UsageAsk::Change(Splice::new(options.span(), ASK))),
         JsonKind::Object => {}
-        _ => return Err(bad("`stream_options` is no object")),
+        _ => return Err(bad("`stream_options` is not an object")),
     }
     let Some(include) = options.member("include_usage")? else {
         let inside = options.span().start + 1;
@@ -409,8 +540,8 @@ impl From<JsonFault> for GatewayError {
     }
 }
 
-impl From<DuplicateKey> for GatewayError {
-    fn from(DuplicateKey(name): DuplicateKey) -> Self {
-        bad(format!("`{name}` is in one object twice: send it once"))
+impl From<AmbiguousKey> for GatewayError {
+    fn from(key: AmbiguousKey) -> Self {
+        bad(key.to_string())
     }
 }

@@ -76,7 +76,11 @@ impl Caller {
                     (session, thread, None) => (session.or(thread), None, None),
                 }
             }
-            AgentProgram::Other => (None, None, None),
+            // opencode and Kilo give each sub-agent a session of its own. The main one has no parent.
+            AgentProgram::Other => match (id("x-session-id"), id("x-parent-session-id")) {
+                (Some(session), Some(parent)) => (None, Some(session), Some(parent)),
+                (session, _) => (session, None, None),
+            },
         };
         let parent = parent.filter(|parent| agent.is_some() && agent.as_ref() != Some(parent));
         let (role, name) = match program {

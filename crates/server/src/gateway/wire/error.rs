@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
+use spinney_drivers::wire::RequestName;
 
 use super::bounds::ERROR_TEXT_BYTES_MAX;
 use super::caller::AgentProgram;
@@ -14,11 +15,46 @@ use super::route::{CallFormat, ProviderApi};
 #[error("{message}")]
 pub struct GatewayError {
     pub kind: GatewayErrorKind,
-    /// For people: what is wrong, and the remedy.
+    /// For people: what is wrong. What helps is in the words of a program, which has no options of ours.
     pub message: String,
+    /// The refused name in the request, if the user can allow it.
+    pub refused: Option<RefusedName>,
+    /// The price that the user can give.
+    pub unpriced: Option<Box<MissingPrice>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A model whose price is unknown, or another than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingPrice {
+    /// What is wrong, without what helps.
+    pub problem: String,
+    /// As the program names it.
+    pub model: String,
+    /// What the user can do about it.
+    pub needs: NeededPrice,
+}
+
+/// What gives a model a price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NeededPrice {
+    /// Its own price, or that of a provider whose server charges the same.
+    OfProvider(String),
+    /// Its own price, or that of one more provider.
+    OfAnotherProvider(String),
+    /// Its own price.
+    Own,
+    /// What it cost when the run began.
+    AsBefore,
+}
+
+/// A name in a request that is refused unless the user allows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedName {
+    pub name: RequestName,
+    pub why: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GatewayErrorKind {
     /// The run's key is missing or wrong.
     WrongKey,
@@ -66,6 +102,24 @@ impl GatewayErrorKind {
         Self::Broken,
         Self::Internal,
     ];
+
+    /// Its name in results.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WrongKey => "wrong_key",
+            Self::NotFound => "not_found",
+            Self::NeedsHttp => "needs_http",
+            Self::TooLarge => "too_large",
+            Self::BadRequest => "bad_request",
+            Self::Refused => "refused",
+            Self::Ceiling => "ceiling",
+            Self::Ended => "ended",
+            Self::Unreachable => "unreachable",
+            Self::Broken => "broken",
+            Self::Internal => "internal",
+        }
+    }
 
     /// Claude Code stops at 402 and shows our text; Codex shows it at 400 and retries 402.
     #[must_use]
@@ -141,7 +195,7 @@ impl GatewayError {
     pub fn new(kind: GatewayErrorKind, message: impl Into<String>) -> Self {
         let mut message = message.into();
         message.truncate(message.floor_char_boundary(ERROR_TEXT_BYTES_MAX));
-        Self { kind, message }
+        Self { kind, message, refused: None, unpriced: None }
     }
 
     /// As a response.

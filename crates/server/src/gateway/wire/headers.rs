@@ -16,7 +16,7 @@ const HOP_BY_HOP: [&str; 8] = [
 
 /// What does not go up: the key of the run, what the connection to the provider writes itself, and the encodings that
 /// the program takes, because usage is read from plain bytes.
-const NOT_UP: [&str; 7] = [
+const NOT_UP: [&str; 8] = [
     "accept-encoding",
     "api-key",
     "authorization",
@@ -24,6 +24,7 @@ const NOT_UP: [&str; 7] = [
     "host",
     "proxy-authorization",
     "x-api-key",
+    "x-goog-api-key",
 ];
 
 /// What does not come down: what a provider says about its own address and connection.

@@ -54,7 +54,7 @@ pub(super) struct JsonMember<'t> {
 /// Why a text has no tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum JsonFault {
-    #[error("it is no JSON: byte {at} is unexpected")]
+    #[error("it is not JSON: byte {at} is unexpected")]
     Unexpected { at: usize },
     #[error("it has more than {REQUEST_VALUES_MAX} JSON values")]
     TooManyValues,
@@ -62,9 +62,15 @@ pub(super) enum JsonFault {
     TooLarge,
 }
 
-/// A key that is in an object twice. Parsers differ in which one they take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DuplicateKey(pub(super) String);
+/// A key that parsers read in different ways.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum AmbiguousKey {
+    #[error("`{0}` appears twice in one object: send it once")]
+    Twice(String),
+    /// Some servers read `Max_Tokens` as `max_tokens`.
+    #[error("some servers read `{written}` as `{name}`: write it in lower case")]
+    OtherCase { written: String, name: String },
+}
 
 /// What may come next.
 #[derive(Clone, Copy)]
@@ -237,20 +243,40 @@ impl<'t> JsonNode<'t> {
         })
     }
 
-    /// A member by its name.
-    pub(super) fn member(self, name: &str) -> Result<Option<Self>, DuplicateKey> {
-        let mut named = self.members().filter(|member| member.key.is_text(name));
-        let found = named.next().map(|member| member.value);
-        match named.next() {
-            None => Ok(found),
-            Some(_) => Err(DuplicateKey(name.to_owned())),
+    /// A member by its name, which is in lower case.
+    pub(super) fn member(self, name: &str) -> Result<Option<Self>, AmbiguousKey> {
+        let mut found = None;
+        for member in self.members() {
+            let Some(key) = member.key.text() else { continue };
+            if key == name {
+                if found.replace(member.value).is_some() {
+                    return Err(AmbiguousKey::Twice(name.to_owned()));
+                }
+            } else if is_other_case(&key, name) {
+                let written = key.chars().filter(|letter| !letter.is_control()).take(64).collect();
+                return Err(AmbiguousKey::OtherCase { written, name: name.to_owned() });
+            }
         }
+        Ok(found)
     }
 
     /// It and everything in it, keys too.
     pub(super) fn with_descendants(self) -> impl Iterator<Item = Self> {
         (self.at..self.node().after as usize).map(move |at| JsonNode { tape: self.tape, at })
     }
+}
+
+/// Whether a key is the same name in a different case: with capitals, or letters such as the long s.
+fn is_other_case(key: &str, name: &str) -> bool {
+    if key.is_ascii() {
+        return key.eq_ignore_ascii_case(name);
+    }
+    folded(key) == name
+}
+
+/// A key in plain lower case: up and down again, so that letters such as the long s become plain ones.
+pub(super) fn folded(key: &str) -> String {
+    key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 /// A place in a text that is at most [`REQUEST_BYTES_MAX`] long, or in its tape.
@@ -281,8 +307,7 @@ fn scalar(bytes: &[u8], at: usize) -> Result<(JsonKind, usize), JsonFault> {
 fn text_end(bytes: &[u8], start: usize) -> Result<usize, JsonFault> {
     let mut at = start + 1;
     loop {
-        let plain = bytes[at..].iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f));
-        at += plain.count();
+        at = plain_end(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => match bytes.get(at + 1) {
@@ -299,6 +324,26 @@ fn text_end(bytes: &[u8], start: usize) -> Result<usize, JsonFault> {
             _ => return Err(JsonFault::Unexpected { at }),
         }
     }
+}
+
+/// The first position from `at` with a quotation mark, a backslash or a control character. Most of a body is text, so this
+/// scans eight bytes at once.
+pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    // Sets the high bit of each byte that is smaller than `than`, and perhaps of later bytes.
+    let smaller = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than)) & !word & HIGH;
+    while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| <[u8; 8]>::try_from(eight).ok()) {
+        let word = u64::from_le_bytes(eight);
+        let is_quote = smaller(word ^ (ONES * u64::from(b'"')), 1);
+        let is_backslash = smaller(word ^ (ONES * u64::from(b'\\')), 1);
+        if is_quote | is_backslash | smaller(word, 0x20) != 0 {
+            break;
+        }
+        at += 8;
+    }
+    at + bytes[at.min(bytes.len())..].iter().take_while(|byte| is_plain(byte)).count()
 }
 
 fn number_end(bytes: &[u8], start: usize) -> Result<usize, JsonFault> {

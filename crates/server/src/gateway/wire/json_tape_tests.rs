@@ -121,3 +121,16 @@ fn too_many_values_are_refused() {
     let many = format!("[{}0]", "0,".repeat(REQUEST_VALUES_MAX));
     assert_eq!(JsonTape::read(&many).unwrap_err(), JsonFault::TooManyValues);
 }
+
+proptest! {
+    /// Scanning eight bytes at once finds the same end as scanning byte by byte, whatever the text and its position.
+    #[test]
+    fn the_end_of_a_text_is_found_wherever_it_is(before in "[a-zäß\u{1}-\u{ff}]{0,40}", after in "[ -~\\n]{0,24}") {
+        let text = format!("{}{after}", before.replace(['"', '\\'], "x"));
+        let bytes = text.as_bytes();
+        for at in 0..=bytes.len() {
+            let slowly = bytes[at..].iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f)).count();
+            prop_assert_eq!(super::json_tape::plain_end(bytes, at), at + slowly);
+        }
+    }
+}

@@ -13,9 +13,12 @@
 //!
 //! What is changed on the way is listed in `docs/gateway.md`; everything else passes byte for byte (decision 0037).
 
+mod allow_list;
 pub mod bounds;
 mod call_request;
 mod caller;
+mod conversation;
+mod count_request;
 mod error;
 mod headers;
 mod input;
@@ -23,16 +26,24 @@ mod input_blocks;
 mod json_tape;
 #[cfg(test)]
 mod json_tape_tests;
+mod opaque_texts;
+mod request_check;
 mod response;
 mod route;
 mod splice;
-mod unbounded;
 mod usage_chunk;
 
-pub use call_request::{CallRequest, CallUpstream, CapTooSmall};
+pub use allow_list::AllowList;
+pub use call_request::{CallHead, CallRequest, CallUpstream, CapTooSmall};
 pub use caller::{AgentProgram, Caller, WireId};
-pub use error::{ErrorReply, GatewayError, GatewayErrorKind, ping, stream_error};
+pub use conversation::{
+    Conversation, ConversationAsk, ConversationMessage, ConversationPart, Speaker, UnreadRequest,
+};
+pub use error::{
+    ErrorReply, GatewayError, GatewayErrorKind, MissingPrice, NeededPrice, RefusedName, ping, stream_error,
+};
 pub use headers::{headers_down, headers_up};
 pub use input::{CountedInput, UnboundedInput};
+pub use opaque_texts::OpaqueTexts;
 pub use response::{CallEnd, Forward, ResponseReader};
 pub use route::{CallFormat, GatewayRoute, ProviderApi};

@@ -3,23 +3,25 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use spinney_drivers::http::{Reached, WireMissed};
+use spinney_drivers::http::{AnswerBody, AnswerHead, BodyEnd, BodyKind, Reached, WireMissed};
 use spinney_drivers::providers::{answered, missed};
 use spinney_drivers::wire::bounds::ERROR_BODY_BYTES_MAX;
 use spinney_drivers::wire::{
-    ErrorResponse, FaultReader, Keep, ReadAs, Secrets, StreamEnd, StreamReader, WireAnswer, WireFault,
-    WireFaultKind, WireHeader, read_whole,
+    ErrorResponse, FaultReader, OpaqueHash, ReadAs, ServedFrom, WireAnswer, WireFault, WireFaultKind,
+    WireHeader,
 };
 use spinney_kernel::port::model::{Missed, ModelAnswer};
 
 use super::bounds::WHOLE_RESPONSE_BYTES_MAX;
-use super::route::CallFormat;
 use super::usage_chunk::UsageChunkFilter;
 
 /// Takes a response piece by piece.
 #[derive(Debug)]
 pub struct ResponseReader {
     reading: Reading,
+    served_from: ServedFrom,
+    /// Whether the usage of a stream is for us alone.
+    hides_usage: bool,
     filter: Option<UsageChunkFilter>,
     has_begun: bool,
 }
@@ -40,18 +42,15 @@ pub struct CallEnd {
     pub rest: Bytes,
     /// The end of the call for the kernel: usage and stop reason. The texts in it are empty: they are in the bytes.
     pub result: Result<ModelAnswer, Missed>,
+    /// Texts in it that only the provider can read.
+    pub opaque: Vec<OpaqueHash>,
+    /// What was received, if it is not an API response. The call costs nothing.
+    pub other: Option<String>,
 }
 
 #[derive(Debug)]
 enum Reading {
-    Stream {
-        reader: Box<StreamReader>,
-        fault: Option<WireFault>,
-    },
-    Whole {
-        read_as: ReadAs,
-        body: Vec<u8>,
-    },
+    Answer(Box<AnswerBody>),
     /// An error of the provider.
     Refused {
         status: u16,
@@ -64,45 +63,32 @@ enum Reading {
 }
 
 impl ResponseReader {
-    pub(super) fn new(
-        format: CallFormat,
-        model: &str,
-        hides_usage: bool,
-        status: StatusCode,
-        headers: &HeaderMap,
-        secrets: Secrets,
-    ) -> Self {
-        let is = |name, start: &str| {
-            let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-            value.trim_start().to_ascii_lowercase().starts_with(start)
-        };
-        let is_plain =
-            !headers.contains_key(header::CONTENT_ENCODING) || is(header::CONTENT_ENCODING, "identity");
-        let is_stream = is(header::CONTENT_TYPE, "text/event-stream");
-        let read_as = ReadAs {
-            format: format.wire(),
-            model: model.to_owned(),
-            keep: Keep::Facts,
-            secrets: secrets.clone(),
-        };
+    pub(super) fn new(read_as: ReadAs, hides_usage: bool, status: StatusCode, headers: &HeaderMap) -> Self {
+        let encoding = headers.get(header::CONTENT_ENCODING);
+        let is_plain = encoding.is_none_or(|encoding| {
+            encoding.to_str().is_ok_and(|word| word.trim().eq_ignore_ascii_case("identity"))
+        });
+        let served_from = read_as.served_from;
         let reading = if !status.is_success() {
-            let (headers, faults) = (headers.clone(), FaultReader::new(secrets));
+            let (headers, faults) = (headers.clone(), FaultReader::new(read_as.secrets));
             Reading::Refused { status: status.as_u16(), headers, body: Vec::new(), faults }
         } else if !is_plain {
             let message = "the provider compressed its answer although it was asked not to";
             Reading::Unread(WireFault::new(WireFaultKind::Malformed, message))
-        } else if is_stream {
-            Reading::Stream { reader: Box::new(StreamReader::new(read_as)), fault: None }
         } else {
-            Reading::Whole { read_as, body: Vec::new() }
+            let head = AnswerHead::new(status.as_u16(), headers);
+            Reading::Answer(Box::new(AnswerBody::new(read_as, head, WHOLE_RESPONSE_BYTES_MAX)))
         };
-        let is_filtered = hides_usage && matches!(reading, Reading::Stream { .. });
-        Self { reading, filter: is_filtered.then(UsageChunkFilter::default), has_begun: false }
+        Self { reading, served_from, hides_usage, filter: None, has_begun: false }
     }
 
     /// Takes a piece of the body, and says what goes down.
     pub fn feed(&mut self, bytes: Bytes) -> Forward {
+        let was_known = self.reading.kind().is_some();
         let has_output = self.reading.feed(&bytes);
+        if !was_known && self.reading.kind() == Some(BodyKind::Stream) && self.hides_usage {
+            self.filter = Some(UsageChunkFilter::default());
+        }
         let is_first_output = has_output && !std::mem::replace(&mut self.has_begun, true);
         let bytes = match &mut self.filter {
             None => bytes,
@@ -117,30 +103,41 @@ impl ResponseReader {
 
     /// The end of the response, or of what there is of it.
     #[must_use]
-    pub fn finish(self) -> CallEnd {
-        let rest = self.filter.map(UsageChunkFilter::finish).unwrap_or_default();
-        CallEnd { rest: Bytes::from(rest), result: self.reading.finish() }
+    pub fn finish(self, end: BodyEnd) -> CallEnd {
+        let rest = Bytes::from(self.filter.map(UsageChunkFilter::finish).unwrap_or_default());
+        match self.reading.finish(end) {
+            Ok(mut answer) => {
+                let opaque = std::mem::take(&mut answer.opaque);
+                CallEnd { rest, result: answered(answer), opaque, other: None }
+            }
+            Err(mut failed) => {
+                let opaque = std::mem::take(&mut failed.answer.opaque);
+                // Every other refusal has a status of failure.
+                let is_success = failed.fault.status.is_some_and(|status| (200..300).contains(&status));
+                let is_other = failed.reached == Reached::Refused && is_success;
+                let other = is_other.then(|| failed.fault.message.clone());
+                CallEnd { rest, result: Err(missed(*failed, self.served_from)), opaque, other }
+            }
+        }
     }
 }
 
 impl Reading {
+    fn kind(&self) -> Option<BodyKind> {
+        match self {
+            Self::Answer(body) => body.kind(),
+            Self::Refused { .. } | Self::Unread(_) => None,
+        }
+    }
+
     /// Whether the model says something in these bytes.
     fn feed(&mut self, bytes: &Bytes) -> bool {
         match self {
-            Self::Stream { fault: Some(_), .. } | Self::Unread(_) => false,
-            Self::Stream { reader, fault } => {
+            Self::Unread(_) => false,
+            Self::Answer(body) => {
                 let mut has_output = false;
-                *fault = reader.feed(bytes, &mut |_| has_output = true).err();
-                has_output
-            }
-            Self::Whole { body, .. } => {
-                if bytes.len() > WHOLE_RESPONSE_BYTES_MAX.saturating_sub(body.len()) {
-                    let message = format!("the answer has more than {WHOLE_RESPONSE_BYTES_MAX} bytes");
-                    *self = Self::Unread(WireFault::new(WireFaultKind::TooLarge, message));
-                } else {
-                    body.extend_from_slice(bytes);
-                }
-                !bytes.is_empty()
+                body.feed(bytes, &mut |_| has_output = true);
+                has_output || (body.kind() == Some(BodyKind::Whole) && !bytes.is_empty())
             }
             Self::Refused { body, .. } => {
                 let room = ERROR_BODY_BYTES_MAX.saturating_sub(body.len());
@@ -150,23 +147,9 @@ impl Reading {
         }
     }
 
-    fn finish(self) -> Result<ModelAnswer, Missed> {
-        let (fault, reached, answer) = match self {
-            Self::Stream { reader, fault } => {
-                let answer = reader.finish();
-                match (fault, answer.end) {
-                    (None, StreamEnd::Whole) => return answered(answer),
-                    (None, StreamEnd::Cut) => {
-                        let message = "the answer ended before its last event";
-                        (WireFault::new(WireFaultKind::Cut, message), Reached::Sent, answer)
-                    }
-                    (Some(fault), _) => (fault, Reached::Sent, answer),
-                }
-            }
-            Self::Whole { read_as, body } => match whole(&read_as, &body) {
-                Ok(answer) => return answered(answer),
-                Err(fault) => (fault, Reached::Sent, WireAnswer::default()),
-            },
+    fn finish(self, end: BodyEnd) -> Result<WireAnswer, Box<WireMissed>> {
+        let (fault, reached) = match self {
+            Self::Answer(body) => return body.finish(end, &mut |_| {}),
             Self::Refused { status, headers, body, faults } => {
                 let named =
                     |name: &str| Some((name.to_owned(), headers.get(name)?.to_str().ok()?.to_owned()));
@@ -175,19 +158,13 @@ impl Reading {
                 let headers: Vec<WireHeader<'_>> =
                     known.iter().map(|(name, value)| WireHeader { name, value }).collect();
                 let fault = faults.response(ErrorResponse { status, headers: &headers, body: &body });
-                (fault, Reached::Refused, WireAnswer::default())
+                (fault, Reached::Refused)
             }
-            Self::Unread(fault) => (fault, Reached::Sent, WireAnswer::default()),
+            Self::Unread(fault) => (fault, Reached::Sent),
         };
-        Err(missed(WireMissed { fault, reached, answer }))
+        Err(Box::new(WireMissed { fault, reached, answer: WireAnswer::default() }))
     }
 }
 
 /// Headers that say when to try again.
 const RETRY_HEADERS: [&str; 2] = ["retry-after-ms", "retry-after"];
-
-fn whole(read_as: &ReadAs, body: &[u8]) -> Result<WireAnswer, WireFault> {
-    let malformed = |_| WireFault::new(WireFaultKind::Malformed, "the answer is not UTF-8");
-    let body = std::str::from_utf8(body).map_err(malformed)?;
-    read_whole(read_as, body, &mut |_| {})
-}

@@ -78,6 +78,25 @@ impl ProviderApi {
         }
     }
 
+    /// The provider of a model of a run, whose name begins with it.
+    #[must_use]
+    pub fn of_model(model: &str) -> Option<Self> {
+        let (provider, _) = model.split_once('/')?;
+        [Self::Anthropic, Self::OpenAi].into_iter().find(|api| api.price_name() == provider)
+    }
+
+    /// The URL of a path under a base URL.
+    pub(super) fn url(self, base_url: &str, path: &str, query: Option<&str>) -> String {
+        let base = base_url.trim_end_matches('/');
+        // Anthropic's base URL is written both with and without the version.
+        let (base, version) = match self {
+            Self::Anthropic => (base.trim_end_matches("/v1"), "/v1"),
+            Self::OpenAi => (base, ""),
+        };
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        format!("{base}{version}{path}{query}")
+    }
+
     /// Who is meant by a request whose path does not say it.
     fn of(headers: &HeaderMap) -> Self {
         let is_anthropic = headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
@@ -122,14 +141,7 @@ impl GatewayRoute {
             Self::Call(_) | Self::CountTokens | Self::Models(_) => below_version(uri)?,
             Self::WebSocket | Self::Unknown(_) => return None,
         };
-        let base = base_url.trim_end_matches('/');
-        // People write Anthropic's address with the version of the path and without it.
-        let (base, version) = match self.api() {
-            ProviderApi::Anthropic => (base.trim_end_matches("/v1"), "/v1"),
-            ProviderApi::OpenAi => (base, ""),
-        };
-        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-        Some(format!("{base}{version}{path}{query}"))
+        Some(self.api().url(base_url, path, uri.query()))
     }
 }
 

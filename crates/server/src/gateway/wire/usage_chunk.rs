@@ -103,11 +103,14 @@ fn is_usage(event: &[u8]) -> bool {
         whole.extend_from_slice(line);
         whole.push(b'\n');
     }
-    serde_json::from_slice::<Chunk>(&whole).is_ok_and(|chunk| {
-        chunk.usage.is_some()
-            && chunk.error.is_none()
-            && chunk.choices.is_none_or(|choices| choices.is_empty())
-    })
+    // A list would be read as the fields in their order.
+    let is_object = whole.trim_ascii_start().starts_with(b"{");
+    is_object
+        && serde_json::from_slice::<Chunk>(&whole).is_ok_and(|chunk| {
+            chunk.usage.is_some()
+                && chunk.error.is_none()
+                && chunk.choices.is_none_or(|choices| choices.is_empty())
+        })
 }
 
 /// The lines of an event, with their ends.

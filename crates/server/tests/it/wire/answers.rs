@@ -5,13 +5,14 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use spinney_drivers::http::BodyEnd;
 use spinney_drivers::wire::Secrets;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::StopReason;
 use spinney_kernel::words::FaultKind;
-use spinney_server::gateway::wire::{CallFormat, CallRequest};
+use spinney_server::gateway::wire::{CallFormat, CallRequest, CallUpstream};
 
-use super::{passed, read, reader, stream_headers};
+use super::{passed, read, read_at, reader, stream_headers};
 
 const CORPUS: [(CallFormat, &str); 4] = [
     (CallFormat::Messages, "anthropic_messages"),
@@ -33,7 +34,10 @@ fn corpus() -> Vec<(CallFormat, String, Vec<u8>)> {
 }
 
 fn call(format: CallFormat) -> CallRequest {
-    let body = r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#;
+    let body = match format {
+        CallFormat::Chat => r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#,
+        CallFormat::Messages | CallFormat::Responses => r#"{"model":"gpt-5","stream":true}"#,
+    };
     read(format, body).unwrap()
 }
 
@@ -102,9 +106,25 @@ fn usage_and_the_stop_reason_are_read_from_each_format() {
         let first = stream.split_inclusive("\n\n").position(|event| event.contains("Hi")).unwrap();
         assert_eq!(firsts.iter().position(|is_first| *is_first), Some(first));
         assert_eq!(firsts.iter().filter(|is_first| **is_first).count(), 1);
-        let answer = reader.finish().result.unwrap();
+        let answer = reader.finish(BodyEnd::Clean).result.unwrap();
         assert_eq!((answer.used, answer.stop), (Used::Tokens(usage), stop), "{format:?}");
     }
+}
+
+/// Writes that the provider does not divide are for an hour only if the request asks for that.
+#[test]
+fn undivided_cache_writes_last_as_long_as_the_request_asks() {
+    let stream = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1,\"cache_creation_input_tokens\":100}}}\n\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":9}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
+    let written = |mark: &str| {
+        let body = format!("{{\"model\":\"m\",\"system\":[{{\"type\":\"text\",\"text\":\"x\"{mark}}}]}}");
+        let mut reader = reader(&read(CallFormat::Messages, &body).unwrap());
+        reader.feed(Bytes::from_static(stream.as_bytes()));
+        let Used::Tokens(usage) = reader.finish(BodyEnd::Clean).result.unwrap().used else { panic!() };
+        (usage.cache_write, usage.cache_write_1h)
+    };
+    assert_eq!(written(""), (100, 0));
+    assert_eq!(written(r#","cache_control":{"type":"ephemeral"}"#), (100, 0));
+    assert_eq!(written(r#","cache_control":{"type":"ephemeral","ttl":"1h"}"#), (0, 100));
 }
 
 #[test]
@@ -120,13 +140,52 @@ fn a_whole_answer_passes_and_is_read() {
     assert_eq!(end.result.unwrap_err().used, Used::Unknown);
 }
 
+/// Proxies name the wrong type. What a body is shows in its first letter.
+#[test]
+fn g22_a_stream_and_a_whole_answer_are_told_apart_whatever_their_type() {
+    let stream = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":12,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n";
+    let shown = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let whole = r#"{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":3}}"#;
+    let call = read(CallFormat::Chat, r#"{"model":"gpt-5","stream":true}"#).unwrap();
+    let types = ["text/event-stream", "text/plain; charset=utf-8", "application/json", ""];
+    for (name, before) in types.iter().flat_map(|name| ["", "\n\n", "\u{feff}"].map(|before| (*name, before)))
+    {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(name));
+        for (body, expected) in [(stream, shown), (whole, whole)] {
+            for sizes in [[1].as_slice(), &[usize::MAX]] {
+                let reader = call.reader(StatusCode::OK, &headers, Secrets::default());
+                let (bytes, end) = passed(reader, format!("{before}{body}").as_bytes(), sizes);
+                let case = format!("{name} {before:?} {body}");
+                assert_eq!(String::from_utf8(bytes).unwrap(), format!("{before}{expected}"), "{case}");
+                let used = Used::Tokens(Usage { input: 12, output: 3, ..Usage::default() });
+                assert_eq!(end.result.unwrap().used, used, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn g22_done_after_the_last_event_of_any_format_takes_no_usage_back() {
+    for (format, name, mut bytes) in corpus() {
+        let (_, end) = passed(reader(&call(format)), &bytes, &[usize::MAX]);
+        let Ok(answer) = end.result else { continue };
+        bytes.extend_from_slice(b"data: [DONE]\n\n");
+        let (_, end) = passed(reader(&call(format)), &bytes, &[usize::MAX]);
+        assert_eq!(end.result.unwrap().used, answer.used, "{name}");
+    }
+}
+
 #[test]
 fn errors_of_a_provider_pass_and_cost_what_they_can_cost() {
     let cases = [
         (400, Used::NOTHING, FaultKind::Invalid),
         (401, Used::NOTHING, FaultKind::Auth),
         (429, Used::NOTHING, FaultKind::RateLimit),
-        (500, Used::Unknown, FaultKind::Server),
+        (408, Used::NOTHING, FaultKind::Timeout),
+        (500, Used::NOTHING, FaultKind::Server),
+        (502, Used::NOTHING, FaultKind::Server),
+        (504, Used::NOTHING, FaultKind::Timeout),
         (529, Used::NOTHING, FaultKind::Overloaded),
     ];
     let body = br#"{"type":"error","error":{"type":"x","message":"no"}}"#;
@@ -142,7 +201,40 @@ fn errors_of_a_provider_pass_and_cost_what_they_can_cost() {
         assert_eq!(bytes, body);
         let missed = end.result.unwrap_err();
         assert_eq!((missed.used, missed.fault.kind), (used, kind), "{status}");
-        assert_eq!(missed.fault.retry_after_ms.is_some(), status >= 429, "{status}");
+        assert_eq!(missed.fault.retry_after_ms.is_some(), status == 408 || status >= 429, "{status}");
+    }
+}
+
+#[test]
+fn errors_of_a_proxy_are_settled_at_the_full_hold() {
+    for (status, used) in [
+        (400, Used::NOTHING),
+        (429, Used::NOTHING),
+        (500, Used::NOTHING),
+        (503, Used::NOTHING),
+        (408, Used::Unknown),
+        (502, Used::Unknown),
+        (504, Used::Unknown),
+        (524, Used::Unknown),
+    ] {
+        let body = r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#;
+        let call = read_at(CallFormat::Chat, CallUpstream::Elsewhere, &HeaderMap::new(), body.into());
+        let status = StatusCode::from_u16(status).unwrap();
+        let reader = call.unwrap().reader(status, &json_headers(), Secrets::default());
+        let (_, end) = passed(reader, b"no", &[9]);
+        assert_eq!(end.result.unwrap_err().used, used, "{status}");
+    }
+}
+
+#[test]
+fn a_stream_that_begins_with_an_overload_costs_nothing_at_the_provider() {
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\n";
+    for (stream, used) in [(error.to_owned(), Used::NOTHING), (start.to_owned() + error, Used::Unknown)] {
+        let (bytes, end) = passed(reader(&call(CallFormat::Messages)), stream.as_bytes(), &[7]);
+        assert_eq!(bytes, stream.as_bytes());
+        let missed = end.result.unwrap_err();
+        assert_eq!((missed.used, missed.fault.kind), (used, FaultKind::Overloaded));
     }
 }
 

@@ -103,8 +103,11 @@ fn a_refusal_says_how_the_program_turns_the_tool_off() {
     let error = read(CallFormat::Responses, &body(r#""tools":[{"type":"web_search"}]"#)).unwrap_err();
     assert_eq!(
         error.message,
-        "the tool `web_search`: the provider runs this tool and bills it apart, so the budget could not bound it; turn it off (Claude Code: `--disallowedTools WebSearch`; Codex: `-c web_search=disabled`)"
+        "`tool:web_search`: the provider runs this tool, bills it separately and calls the model again: turn it off (Codex: -c web_search=disabled); the person who started this run can allow it, but the budget does not bound its cost"
     );
     let error = read(CallFormat::Chat, &body(r#""prediction":{"type":"content"}"#)).unwrap_err();
-    assert_eq!(error.message, "the field `prediction`: predicted tokens that are not used are billed");
+    assert_eq!(
+        error.message,
+        "`prediction`: unused predicted tokens are billed as output: leave it out; the person who started this run can allow it, but the budget does not bound its cost"
+    );
 }

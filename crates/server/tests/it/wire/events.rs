@@ -148,3 +148,10 @@ fn an_event_that_is_too_large_to_be_usage_is_not_held_back() {
         assert_eq!(passed, format!("{large}data: [DONE]\n\n").as_bytes());
     }
 }
+
+#[test]
+fn a_list_is_not_the_usage() {
+    let stream = b"data: [[],{\"a\":0},null]\n\n";
+    let (passed, _) = passed(reader(&hiding()), stream, &[usize::MAX]);
+    assert_eq!(passed, stream);
+}

@@ -11,14 +11,24 @@ mod routes;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use spinney_drivers::wire::Secrets;
+use spinney_drivers::http::BodyEnd;
+use spinney_drivers::wire::{Permitted, Secrets};
 use spinney_server::gateway::wire::{
-    CallEnd, CallFormat, CallRequest, CallUpstream, GatewayError, ResponseReader,
+    CallEnd, CallFormat, CallHead, CallRequest, CallUpstream, GatewayError, ResponseReader,
 };
 
 fn read(format: CallFormat, body: &str) -> Result<CallRequest, GatewayError> {
-    let body = Bytes::copy_from_slice(body.as_bytes());
-    CallRequest::read(format, CallUpstream::Provider, &HeaderMap::new(), body)
+    read_at(format, CallUpstream::Provider, &HeaderMap::new(), Bytes::copy_from_slice(body.as_bytes()))
+}
+
+fn read_at(
+    format: CallFormat,
+    upstream: CallUpstream,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<CallRequest, GatewayError> {
+    let permitted = Permitted::new();
+    CallRequest::read(CallHead { format, upstream, headers, query: None, permitted: &permitted }, body)
 }
 
 fn stream_headers() -> HeaderMap {
@@ -42,7 +52,7 @@ fn passed(mut reader: ResponseReader, response: &[u8], sizes: &[usize]) -> (Vec<
         passed.extend_from_slice(&reader.feed(Bytes::copy_from_slice(chunk)).bytes);
         rest = after;
     }
-    let end = reader.finish();
+    let end = reader.finish(BodyEnd::Clean);
     passed.extend_from_slice(&end.rest);
     (passed, end)
 }

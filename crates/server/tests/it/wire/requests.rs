@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use proptest::prelude::*;
 use spinney_server::gateway::wire::{
-    CallFormat, CallRequest, CallUpstream, CapTooSmall, GatewayError, GatewayErrorKind,
+    CallFormat, CallRequest, CallUpstream, CapTooSmall, GatewayError, GatewayErrorKind, OpaqueTexts,
 };
 
 use super::json_text::{name, quoted, space, value};
-use super::read;
+use super::{read, read_at};
 
 /// A body that is written twice: as the program sends it, and as it must go up.
 #[derive(Clone, Debug)]
@@ -68,7 +68,8 @@ const NAMES: [&str; 12] = [
 
 fn is_unknown(key: &str) -> bool {
     let decoded = serde_json::from_str::<String>(key).unwrap_or_default();
-    !NAMES.contains(&decoded.as_str())
+    // One that is read in other letters is refused.
+    !NAMES.iter().any(|name| decoded.eq_ignore_ascii_case(name))
 }
 
 fn member(
@@ -82,8 +83,21 @@ fn member(
     })
 }
 
-fn unknown() -> impl Strategy<Value = Member> {
-    let key = quoted().prop_filter("a name that is read", |key| is_unknown(key));
+/// Fields that pass at the provider's own address and that the gateway does not read.
+const fn unread(format: CallFormat) -> [&'static str; 5] {
+    match format {
+        CallFormat::Messages => ["metadata", "stop_sequences", "temperature", "top_k", "tool_choice"],
+        CallFormat::Chat => ["logit_bias", "metadata", "response_format", "seed", "verbosity"],
+        CallFormat::Responses => ["client_metadata", "include", "metadata", "text", "user"],
+    }
+}
+
+/// What the gateway does not read: at a server elsewhere that may be anything.
+fn unknown(format: CallFormat, upstream: CallUpstream) -> impl Strategy<Value = Member> {
+    let key = match upstream {
+        CallUpstream::Provider => prop::sample::select(unread(format).to_vec()).prop_flat_map(name).boxed(),
+        CallUpstream::Elsewhere => quoted().prop_filter("a name that is read", |key| is_unknown(key)).boxed(),
+    };
     (key, [space(), space(), space()], value()).prop_map(|(key, around, value)| Member {
         key,
         around,
@@ -128,7 +142,7 @@ const STREAM_OPTIONS: [(&str, &str); 7] = [
     (r#"{"include_usage":true}"#, r#"{"include_usage":true}"#),
 ];
 
-fn written(format: CallFormat, granted: u64) -> impl Strategy<Value = Written> {
+fn written(format: CallFormat, upstream: CallUpstream, granted: u64) -> impl Strategy<Value = Written> {
     let options = prop_oneof![Just(None), prop::sample::select(STREAM_OPTIONS.to_vec()).prop_map(Some)];
     (cap(granted), any::<bool>(), options, near(granted, 1_024..40_000), any::<bool>()).prop_flat_map(
         move |(cap, is_streamed, options, budget, has_thinking)| {
@@ -152,22 +166,22 @@ fn written(format: CallFormat, granted: u64) -> impl Strategy<Value = Written> {
                     asked > granted
                 }
             };
-            if has_thinking {
+            if has_thinking && format == CallFormat::Messages {
                 let object =
                     |tokens: u64| format!("{{ \"type\":\"enabled\", \"budget_tokens\" : {tokens} }}");
-                let is_changed = format == CallFormat::Messages && is_lowered && budget >= granted;
+                let is_changed = is_lowered && budget >= granted;
                 let lowered = if is_changed { (granted - granted / 4).max(1_024) } else { budget };
                 put("thinking", object(budget), object(lowered));
             }
             let asks = format == CallFormat::Chat && is_streamed;
             match options {
-                Some((sent, expected)) => {
+                Some((sent, expected)) if format != CallFormat::Messages => {
                     put("stream_options", sent.to_owned(), if asks { expected } else { sent }.to_owned());
                 }
-                None if asks => added.push("\"stream_options\":{\"include_usage\":true},".to_owned()),
-                None => {}
+                _ if asks => added.push("\"stream_options\":{\"include_usage\":true},".to_owned()),
+                _ => {}
             }
-            let members = (known, prop::collection::vec(unknown(), 0..6))
+            let members = (known, prop::collection::vec(unknown(format, upstream), 0..6))
                 .prop_map(|(known, unknown)| [known, unknown].concat())
                 .prop_shuffle();
             (members, space(), space(), space()).prop_map(move |(members, before, after, tail)| Written {
@@ -188,10 +202,21 @@ proptest! {
     #[test]
     fn g12_a_request_changes_in_nothing_but_the_named_fields(
         (granted, written) in (0_usize..3, 1_100_u64..50_000)
-            .prop_flat_map(|(format, granted)| (Just(granted), written(FORMATS[format], granted)))
+            .prop_flat_map(|(format, granted)| (Just(granted), written(FORMATS[format], CallUpstream::Provider, granted)))
     ) {
         let sent = written.sent();
         let call = read(written.format, &sent).map_err(|error| TestCaseError::fail(format!("{error}: {sent}")))?;
+        let body = call.body(granted).unwrap();
+        prop_assert_eq!(std::str::from_utf8(&body).unwrap(), written.expected());
+    }
+
+    #[test]
+    fn g12_a_server_elsewhere_gets_every_field_that_the_gateway_does_not_know(
+        (granted, written) in (prop::sample::select(vec![CallFormat::Messages, CallFormat::Responses]), 1_100_u64..50_000)
+            .prop_flat_map(|(format, granted)| (Just(granted), written(format, CallUpstream::Elsewhere, granted)))
+    ) {
+        let sent = written.sent();
+        let call = read_elsewhere(written.format, &sent).map_err(|error| TestCaseError::fail(format!("{error}: {sent}")))?;
         let body = call.body(granted).unwrap();
         prop_assert_eq!(std::str::from_utf8(&body).unwrap(), written.expected());
     }
@@ -208,14 +233,14 @@ proptest! {
         if let Ok(call) = read(FORMATS[format], &body) {
             let up = call.body(granted.max(call.output_cap_min())).unwrap();
             prop_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&up).is_ok());
-            prop_assert!(call.input_tokens_max(Some(1_000), None).unwrap() > 0);
+            prop_assert!(call.input_tokens_max(Some(1_000), &[], &OpaqueTexts::default()).unwrap() > 0);
         }
     }
 
     #[test]
     fn bytes_that_are_no_request_are_refused(format in 0_usize..3, body in prop::collection::vec(any::<u8>(), 0..64)) {
         let body = Bytes::from(body);
-        let read = CallRequest::read(FORMATS[format], CallUpstream::Provider, &HeaderMap::new(), body);
+        let read = read_at(FORMATS[format], CallUpstream::Provider, &HeaderMap::new(), body);
         prop_assert_eq!(read.unwrap_err().kind, GatewayErrorKind::BadRequest);
     }
 }
@@ -224,8 +249,7 @@ proptest! {
 fn a_body_that_needs_no_change_is_not_copied() {
     let body = Bytes::from_static(br#"{"model":"claude-sonnet-4-5","max_tokens":100,"messages":[]}"#);
     let call =
-        CallRequest::read(CallFormat::Messages, CallUpstream::Provider, &HeaderMap::new(), body.clone())
-            .unwrap();
+        read_at(CallFormat::Messages, CallUpstream::Provider, &HeaderMap::new(), body.clone()).unwrap();
     assert_eq!(call.output_cap(16_000), 100);
     assert_eq!(call.body(100).unwrap().as_ptr(), body.as_ptr());
     assert_eq!(call.body(u64::MAX).unwrap().as_ptr(), body.as_ptr());
@@ -308,7 +332,7 @@ fn a_server_elsewhere_gets_the_older_name_of_the_cap() {
 
 fn read_elsewhere(format: CallFormat, body: &str) -> Result<CallRequest, GatewayError> {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    CallRequest::read(format, CallUpstream::Elsewhere, &HeaderMap::new(), body)
+    read_at(format, CallUpstream::Elsewhere, &HeaderMap::new(), body)
 }
 
 #[test]
@@ -318,32 +342,78 @@ fn a_server_elsewhere_gets_no_field_that_it_may_take_for_another() {
         let error = read_elsewhere(CallFormat::Chat, &body).unwrap_err();
         assert_eq!(error.kind, GatewayErrorKind::BadRequest);
         assert!(error.message.contains("write it in lower case"), "{}", error.message);
-        // The provider itself knows only its own names.
-        assert!(read(CallFormat::Chat, &body).is_ok(), "{name}");
+        assert!(read(CallFormat::Chat, &body).is_err(), "{name}");
     }
     assert!(read_elsewhere(CallFormat::Chat, r#"{"model":"m","Max_Other":9}"#).is_ok());
+    // Nested keys as well.
+    for body in [
+        r#"{"model":"m","max_tokens":9,"thinking":{"Budget_Tokens":9000}}"#,
+        r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"Type":"document"}]}]}"#,
+        r#"{"model":"m","max_tokens":9,"tools":[{"Type":"web_search_20250305"}]}"#,
+        r#"{"model":"m","max_tokens":9,"context_management":{"Edits":[]}}"#,
+    ] {
+        let error = read_elsewhere(CallFormat::Messages, body).unwrap_err();
+        assert!(error.message.contains("write it in lower case"), "{body}: {}", error.message);
+    }
+}
+
+/// Some servers prefer another name of the cap, or read 0 as none.
+#[test]
+fn a_server_elsewhere_gets_no_second_cap() {
+    for field in [r#""n_predict":100000"#, r#""max_new_tokens":9"#, r#""options":{"num_predict":-1}"#] {
+        let error = read_elsewhere(CallFormat::Chat, &format!(r#"{{"model":"m","max_tokens":9,{field}}}"#))
+            .unwrap_err();
+        assert_eq!(error.kind, GatewayErrorKind::Refused, "{field}");
+        assert!(error.message.contains("output cap"), "{}", error.message);
+    }
+    let error = read_elsewhere(CallFormat::Chat, r#"{"model":"m","max_tokens":0}"#).unwrap_err();
+    assert_eq!(error.message, "`max_tokens` is 0, which some servers read as no cap: send at least 1");
+    // Anthropic fills its cache with it.
+    assert_eq!(
+        read(CallFormat::Messages, r#"{"model":"m","max_tokens":0}"#).unwrap().body(9).unwrap(),
+        r#"{"model":"m","max_tokens":0}"#.as_bytes()
+    );
+}
+
+#[test]
+fn another_encoding_than_utf_8_is_refused() {
+    for (media, is_read) in [
+        ("application/json", true),
+        ("application/json; charset=utf-8", true),
+        ("application/json;charset=\"UTF-8\"", true),
+        ("application/json; charset=utf-7", false),
+        ("text/plain; x=y; charset = latin1", false),
+        ("application/json; charset=", false),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+        for upstream in [CallUpstream::Provider, CallUpstream::Elsewhere] {
+            let read = read_at(CallFormat::Chat, upstream, &headers, Bytes::from_static(br#"{"model":"m"}"#));
+            assert_eq!(read.is_ok(), is_read, "{media}");
+        }
+    }
 }
 
 #[test]
 fn what_cannot_be_read_for_sure_is_refused() {
     let cases = [
-        (r#"{"model":"a","model":"b"}"#, "`model` is in one object twice: send it once"),
+        (r#"{"model":"a","model":"b"}"#, "`model` appears twice in one object: send it once"),
         (
             r#"{"model":"a","max_tokens":1,"max\u005ftokens":9}"#,
-            "`max_tokens` is in one object twice: send it once",
+            "`max_tokens` appears twice in one object: send it once",
         ),
         (
             r#"{"model":"a","thinking":{"budget_tokens":1,"budget_tokens":2}}"#,
-            "`budget_tokens` is in one object twice: send it once",
+            "`budget_tokens` appears twice in one object: send it once",
         ),
-        (r#"{"model":"a","max_tokens":1.5}"#, "`max_tokens` is no whole number"),
-        (r#"{"model":"a","max_tokens":-1}"#, "`max_tokens` is no whole number"),
-        (r#"{"model":"a","max_tokens":"9"}"#, "`max_tokens` is no whole number"),
+        (r#"{"model":"a","max_tokens":1.5}"#, "`max_tokens` is not a whole number"),
+        (r#"{"model":"a","max_tokens":-1}"#, "`max_tokens` is not a whole number"),
+        (r#"{"model":"a","max_tokens":"9"}"#, "`max_tokens` is not a whole number"),
         (r#"{"model":"a","stream":1}"#, "`stream` is neither true nor false"),
-        (r#"{"model":7}"#, "`model` is missing or is no text"),
+        (r#"{"model":7}"#, "`model` is missing or is not text"),
         (r#"{"model":""}"#, "`model` is empty, longer than 256 bytes, or not printable"),
-        (r#"[]"#, "the body is no JSON object"),
-        (r#"{"model":"a"} x"#, "the body cannot be read: it is no JSON: byte 14 is unexpected"),
+        (r#"[]"#, "the body is not a JSON object"),
+        (r#"{"model":"a"} x"#, "the body cannot be read: it is not JSON: byte 14 is unexpected"),
     ];
     for (body, message) in cases {
         let error = read(CallFormat::Messages, body).unwrap_err();
@@ -356,7 +426,7 @@ fn a_compressed_body_is_refused() {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("zstd"));
     let body = Bytes::from_static(b"{}");
-    let error = CallRequest::read(CallFormat::Responses, CallUpstream::Provider, &headers, body).unwrap_err();
+    let error = read_at(CallFormat::Responses, CallUpstream::Provider, &headers, body).unwrap_err();
     assert_eq!(error.message, "the body is compressed, which the gateway does not read: send it as it is");
 }
 

@@ -106,6 +106,16 @@ fn each_program_says_who_speaks_in_its_own_headers() {
     let codex =
         Caller::of(&headers(&[("originator", "codex_exec"), ("session-id", "s"), ("thread-id", "t")]));
     assert_eq!(codex, Caller { program: AgentProgram::Codex, session: id("s"), ..nobody.clone() });
+    // opencode and Kilo: each sub-agent is a session below another one.
+    let session = |own: &'static str, parent: Option<&'static str>| {
+        let own = [("user-agent", "opencode/1.1.49"), ("x-session-id", own)];
+        let parent = parent.map(|parent| ("x-parent-session-id", parent));
+        Caller::of(&headers(&own.into_iter().chain(parent).collect::<Vec<_>>()))
+    };
+    assert_eq!(session("ses_a", None), Caller { session: id("ses_a"), ..nobody.clone() });
+    let below = Caller { agent: id("ses_b"), parent: id("ses_a"), ..nobody.clone() };
+    assert_eq!(session("ses_b", Some("ses_a")), below);
+    assert_eq!(session("not plain", Some("ses_a")), nobody);
     let thread = Caller::of(&headers(&[
         ("originator", "codex_exec"),
         ("session-id", "s"),

@@ -7,7 +7,7 @@ use spinney_kernel::context::{ContextSnapshot, Contexts, Message};
 use spinney_kernel::record::{Event, Standing};
 use spinney_kernel::rules::What;
 use spinney_kernel::rules::request::{Checkpoint, Hold, HoldFor, Request, Rollback};
-use spinney_kernel::words::{AgentId, By, CheckpointKind, Seq};
+use spinney_kernel::words::{Actor, AgentId, CheckpointKind, Seq};
 use spinney_kernel::world::{Agent, World};
 
 use super::{Case, TREE, person};
@@ -27,7 +27,7 @@ impl Case {
         let into = self.dice.once_in(4).then(|| moves::an_agent(&mut self.dice, &self.world));
         let stood = self.stood(&agent, at);
         let mut rollback = Rollback::to(agent, at, into);
-        let Some((standing, known)) = stood.filter(|_| rollback.check(&self.world, &By::Person).is_ok())
+        let Some((standing, known)) = stood.filter(|_| rollback.check(&self.world, &Actor::PERSON).is_ok())
         else {
             return self.input(person(Request::Rollback(rollback)));
         };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use spinney_kernel::definition::{
     Graph, GraphNode, Members, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess,
 };
-use spinney_kernel::record::{NodeEnd, NodeStart, Skip, StartOf};
+use spinney_kernel::record::{FailureCode, NodeEnd, NodeStart, Skip, StartOf};
 
 use super::super::law::{Law, hold};
 use super::{Known, votes};
@@ -146,7 +146,7 @@ impl Progress {
         }
         let counts = start.of == StartOf::Item || member.required || is_race;
         if let (NodeEnd::Failed { error, .. }, true) = (end, counts) {
-            self.failure.get_or_insert_with(|| error.code.clone());
+            self.failure.get_or_insert_with(|| error.code.to_string());
         }
     }
 
@@ -161,7 +161,7 @@ impl Progress {
         hold(self.live == 0, || format!("ends with {} members that run", self.live))?;
         hold(self.again.is_empty(), || "ends and a member was to begin again".to_owned())?;
         let Some(members) = node.members() else { return Ok(NodeEnd::succeeded()) };
-        let failed = |code: &str| NodeEnd::failed(code, "");
+        let failed = |code: &str| NodeEnd::failed(FailureCode::of(code), "");
         let by_members = || self.failure.as_deref().map_or_else(NodeEnd::succeeded, failed);
         if is_stopped || self.stops(node, policy) {
             return Ok(match (&node.kind, self.winner, &self.failure) {

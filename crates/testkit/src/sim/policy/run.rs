@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use spinney_kernel::definition::{Definition, Graph, GraphNode, NodeKind, OnPartialSuccess};
-use spinney_kernel::record::{Exit, FrameIx, NodeEnd, NodeStart, Skip, StartOf};
+use spinney_kernel::record::{Exit, FailureCode, FrameIx, NodeEnd, NodeStart, Skip, StartOf};
 use spinney_kernel::words::limit;
 
 use super::super::law::{Law, hold};
@@ -30,12 +30,15 @@ pub(super) struct Run {
     end: Option<NodeEnd>,
     /// Whether its agent is being ended, by itself or from outside.
     pub(super) is_ending: bool,
+    /// Whether something of it was cancelled that nothing in the graph stopped: its agent ends at once, from outside.
+    pub(super) is_cut_short: bool,
 }
 
 impl Run {
     pub(super) fn new(graph: Arc<Graph>, definition: Arc<Definition>) -> Self {
         let (frames, values, undo) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { graph, definition, frames, values, successes: 0, undo, end: None, is_ending: false }
+        let (end, is_ending, is_cut_short) = (None, false, false);
+        Self { graph, definition, frames, values, successes: 0, undo, end, is_ending, is_cut_short }
     }
 
     pub(super) fn started(&mut self, start: &NodeStart) -> Law {
@@ -90,6 +93,13 @@ impl Run {
         let Some(frame) = self.frames.remove(&ix) else { return Err(format!("frame {ix} ends twice")) };
         let (node, start) = (graph.node(frame.start.node), &frame.start);
         let is_stopped = start.within.is_some_and(|within| self.is_stopped(within));
+        if self.is_ending || (*end == NodeEnd::Cancelled && !is_stopped) {
+            self.is_cut_short |= !self.is_ending;
+            self.is_ending = true;
+            let is_cancelled = *end == NodeEnd::Cancelled;
+            hold(is_cancelled, || format!("{} ended as {end:?} in a graph that ends", start.name))?;
+            return Ok(false);
+        }
         if frame.is_group() {
             frame.judge_group(node, end, is_stopped, graph.on_partial_success, &scope)?;
         } else {
@@ -124,7 +134,7 @@ impl Run {
             NodeEnd::Succeeded { .. } | NodeEnd::Skipped { .. } => Exit::Completed,
             NodeEnd::Failed { .. } if is_enough => Exit::Completed,
             NodeEnd::Failed { error, .. } => Exit::Failed { error: error.clone() },
-            NodeEnd::Cancelled => Exit::failed("cancelled", ""),
+            NodeEnd::Cancelled => Exit::failed(FailureCode::Cancelled, ""),
         })
     }
 
@@ -280,7 +290,7 @@ impl Run {
         let scope = self.scope(within);
         match node.when.as_ref().map(|when| when.holds(&scope)) {
             Some(Ok(false)) => return Some(NodeEnd::Skipped { why: Skip::When }),
-            Some(Err(_)) => return Some(NodeEnd::failed("bad_condition", "")),
+            Some(Err(_)) => return Some(NodeEnd::failed(FailureCode::BadCondition, "")),
             Some(Ok(true)) | None => {}
         }
         match &node.kind {
@@ -289,15 +299,17 @@ impl Run {
                 let mut needed = step.inputs.iter().filter(|input| !input.optional);
                 let missing = needed.find(|input| is_missing(input.name.as_str()));
                 match (missing, self.graph.on_partial_success) {
-                    (Some(_), OnPartialSuccess::Fail) => Some(NodeEnd::failed("missing_input", "")),
+                    (Some(_), OnPartialSuccess::Fail) => Some(NodeEnd::failed(FailureCode::MissingInput, "")),
                     (Some(input), _) => Some(NodeEnd::Skipped { why: Skip::Missing(input.name.to_string()) }),
-                    (None, _) => step.task.render(&scope).err().map(|_| NodeEnd::failed("bad_template", "")),
+                    (None, _) => {
+                        step.task.render(&scope).err().map(|_| NodeEnd::failed(FailureCode::BadTemplate, ""))
+                    }
                 }
             }
             NodeKind::Map { over, .. } => match over.value(&scope) {
                 Ok(Value::Array(_)) => None,
-                Ok(_) => Some(NodeEnd::failed("not_a_list", "")),
-                Err(_) => Some(NodeEnd::failed("bad_condition", "")),
+                Ok(_) => Some(NodeEnd::failed(FailureCode::NotAList, "")),
+                Err(_) => Some(NodeEnd::failed(FailureCode::BadCondition, "")),
             },
             _ => None,
         }

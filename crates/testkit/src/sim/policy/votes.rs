@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use spinney_kernel::definition::{Majority, Missing, OnTie, VoteRule};
-use spinney_kernel::record::NodeEnd;
+use spinney_kernel::record::{FailureCode, NodeEnd};
 
 use super::Known;
 
 /// How a vote must end, by the values of its voters.
 pub(super) fn end(rule: &VoteRule, voters: u32, values: &BTreeMap<u32, Known>) -> NodeEnd {
-    let failed = |code: &str| NodeEnd::failed(code, "");
+    let failed = |code: &str| NodeEnd::failed(FailureCode::of(code), "");
     let ballots: Vec<(u32, Value)> =
         values.iter().filter_map(|(voter, value)| Some((*voter, ballot(rule, value.as_ref()?)?))).collect();
     let votes_for = |value: &Value| ballots.iter().filter(|(_, other)| other == value).count();

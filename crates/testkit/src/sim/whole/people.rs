@@ -13,7 +13,7 @@ use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::rules::request::{
     Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Request, Rollback, Send, Unpause,
 };
-use spinney_kernel::words::{AgentId, Body, By, CallId, Running, Seq};
+use spinney_kernel::words::{Actor, AgentId, Body, CallId, Running, Seq};
 
 use super::plot::{Mode, Plot};
 use super::record::Record;
@@ -71,7 +71,7 @@ impl People {
             if let Some(wish) = due {
                 self.wishes.remove(&wish);
                 // A refusal is an answer too.
-                let asked = tree.request(By::Person, self.request(&wish)).await;
+                let asked = tree.request(Actor::PERSON, self.request(&wish)).await;
                 if let (Wish::Answer(_), Err(RequestError::Refused(_))) = (&wish, &asked) {
                     record.saw("a late answer was refused");
                 }
@@ -108,7 +108,7 @@ impl People {
             Event::TreeUnhalted => self.granted(&Wish::Raise),
             Event::CallAsked { agent, work: Work::Model(_), .. } => self.asked(agent),
             Event::AgentRedirected { agent, .. } => self.granted(&Wish::Redirect(agent.clone())),
-            Event::MessageSent { from: By::Person, to, .. } => self.granted(&Wish::Send(to.clone())),
+            Event::MessageSent { from: Actor::PERSON, to, .. } => self.granted(&Wish::Send(to.clone())),
             Event::AgentPaused { agent } if *agent != self.plot.root() => {
                 self.granted(&Wish::Pause(agent.clone()));
                 self.want(Wish::Unpause(agent.clone()));
@@ -155,6 +155,7 @@ impl People {
             | Event::WrapUpStarted { .. }
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
+            | Event::TreeAdjusted(_)
             | Event::ClockSet { .. }
             | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }

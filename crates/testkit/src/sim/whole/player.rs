@@ -135,11 +135,9 @@ impl Model for Player {
             let output = if over { attempt.output_cap * 2 } else { output.min(attempt.output_cap) };
             let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
             match course {
-                Course::Well => Ok(model::ModelAnswer {
-                    asks,
-                    used: Used::Tokens(used),
-                    ..model::ModelAnswer::said(text)
-                }),
+                Course::Well => {
+                    Ok(model::ModelAnswer::said(text).with_asks(asks).with_used(Used::Tokens(used)))
+                }
                 Course::Missed(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
                     let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);
@@ -208,7 +206,8 @@ impl Tool for Player {
             let count = if dice.once_in(6) { dice.between(1, 3) } else { 0 };
             let parts =
                 (0..count).map(|nth| image(&format!("{}-{nth}.png", attempt.origin.agent()))).collect();
-            Ok(tool::ToolAnswer { text, is_error, parts, used: Used::NOTHING })
+            let answer = if is_error { tool::ToolAnswer::failed(text) } else { tool::ToolAnswer::said(text) };
+            Ok(answer.with_parts(parts))
         })
     }
 }

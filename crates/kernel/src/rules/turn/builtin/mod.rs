@@ -17,7 +17,7 @@ use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::rules::shared::{self, Writing};
 use crate::rules::{Draft, graph};
-use crate::words::{AgentId, Body, By, Envelope, TokenCount, ToolName, cut, limit};
+use crate::words::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
 use crate::world::AgentIx;
 
 /// Returns nothing if a call was opened that ends with the answer.
@@ -29,7 +29,7 @@ pub(super) fn run(
 ) -> Result<Option<Answer>, Refusal> {
     let (args, tokens) = (ask.args.as_str(), ask.told_tokens);
     let agent = draft.agent_id(ix).clone();
-    let by = By::Agent(agent.clone());
+    let by = Actor::Agent(agent.clone());
     match builtin {
         Builtin::SpawnAgent => {
             let spawn_args: SpawnArgs = read_with_budget(draft, builtin, args)?;

@@ -1,0 +1,53 @@
+//! The command line of `spinney config`.
+
+use clap::{Args as Group, Subcommand};
+
+#[derive(Debug, Group)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+    /// Write one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the value of a setting, as `set` and `add` take it
+    Get(ConfigGet),
+    /// Give a setting a value
+    Set(ConfigValues),
+    /// Add to a list: allow_hosts HOST…, env_files FILE…, allow_field PROGRAM NAME…
+    Add(ConfigValues),
+    /// Remove from a list
+    Remove(ConfigValues),
+    /// Remove a setting
+    Unset(ConfigKey),
+    /// Print the path of the file
+    Path,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ConfigGet {
+    /// The name of the setting, such as budget.cost_usd
+    pub(crate) key: String,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ConfigKey {
+    /// The name of the setting, such as budget.cost_usd
+    pub(crate) key: String,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ConfigValues {
+    /// The name of the setting, such as budget.cost_usd
+    pub(crate) key: String,
+    /// Its value; `--` before it if it begins with a dash
+    #[arg(required = true, value_name = "VALUE")]
+    pub(crate) values: Vec<String>,
+}

@@ -1,0 +1,160 @@
+//! `spinney answer`: the answer to a question, whose number and tree may be left out; or every open question, asked at the
+//! terminal one after the other.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, stdin};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use spinney::tree::OpenQuestion;
+use spinney_host::control::{Asked, GoesOn};
+use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
+use spinney_kernel::rules::request::Answer;
+use spinney_kernel::words::{Body, CallId};
+use spinney_view::approval::ApprovalExtent;
+use spinney_view::questions::open as open_questions;
+use spinney_view::wording::short_id;
+
+use super::{Next, ask, finish, state, whom};
+use crate::args::{self, AnswerWords, question_number};
+use crate::asking::read_line;
+use crate::exit::Exit;
+use crate::hint::{about, go_on};
+use crate::question_lines;
+use crate::terminal::out;
+
+/// The shortest beginning of an id that is taken for one.
+const ID_CHARS_MIN: usize = 4;
+
+pub(in crate::command) async fn answer(home: &Path, args: args::Answer) -> Result<Exit> {
+    match args.words() {
+        AnswerWords::All { tree, question, text } => {
+            let question = question_number(question)?;
+            let (place, _) = whom(home, tree, None)?;
+            one(place, question, text).await
+        }
+        AnswerWords::Two(first, text) => {
+            let last = NamedTree::find(home, LAST)?;
+            let tree = match question_number(first) {
+                Ok(number) if is_open(&last, number).await? => return one(last.place(), number, text).await,
+                _ => named(home, first),
+            };
+            match (tree, question_number(first)) {
+                (Ok(named), _) => only(&named, text).await,
+                // The tree says which ones are open.
+                (Err(_), Ok(number)) => one(last.place(), number, text).await,
+                (Err(_), Err(error)) => Err(error),
+            }
+        }
+        AnswerWords::One(word) => {
+            let last = NamedTree::find(home, LAST)?;
+            match named(home, word) {
+                Ok(named) => each(&named).await,
+                Err(_) => only(&last, word).await,
+            }
+        }
+        AnswerWords::None => each(&NamedTree::find(home, LAST)?).await,
+    }
+}
+
+/// The tree that a word names. A shorter word is a number or a text: `0` begins the id of every tree.
+fn named(home: &Path, word: &str) -> Result<NamedTree> {
+    if word.len() < ID_CHARS_MIN {
+        bail!("`{word}` is too short for the id of a tree");
+    }
+    Ok(NamedTree::find(home, word)?)
+}
+
+async fn is_open(named: &NamedTree, number: CallId) -> Result<bool> {
+    Ok(open_questions(&named.journal, named.tree).await?.contains_key(&number))
+}
+
+async fn one(place: TreeInHome<'_>, question: CallId, text: &str) -> Result<Exit> {
+    let done = ask(place, &[], Answer { question, answer: Body::text(text) }).await?;
+    finish(done, place, &format!("answered question {}", question.0), Next::Resume).await
+}
+
+/// Answers the only open question.
+async fn only(named: &NamedTree, text: &str) -> Result<Exit> {
+    let open = open_questions(&named.journal, named.tree).await?;
+    let (place, id) = (named.place(), short_id(named.tree));
+    if let Ok(number) = question_number(text)
+        && open.contains_key(&number)
+    {
+        bail!("the answer to question {} is missing; usage: {}", number.0, args::Answer::USAGE);
+    }
+    let mut numbers = open.keys();
+    match (numbers.next(), numbers.len()) {
+        (Some(only), 0) => one(place, *only, text).await,
+        (None, _) => bail!("no open questions in tree {id}"),
+        (Some(_), _) => {
+            let numbers: Vec<String> = open.keys().map(|number| format!("`{}`", number.0)).collect();
+            let list = about(place.home, "questions", place.tree, &[]);
+            bail!(
+                "{} questions are open in tree {id}, {}: write the number of one before the answer; list them: {list}",
+                open.len(),
+                numbers.join(", ")
+            )
+        }
+    }
+}
+
+/// Asks every open question at the terminal. An empty line leaves one open.
+async fn each(named: &NamedTree) -> Result<Exit> {
+    if !stdin().is_terminal() {
+        bail!("the answer is missing, and there is no terminal to ask at; usage: {}", args::Answer::USAGE);
+    }
+    let place = named.place();
+    let (mut is_asked, mut is_answered, mut goes_on) = (false, false, GoesOn::Now);
+    let mut left_open = BTreeSet::new();
+    loop {
+        // Another question may have come, or one may have been answered elsewhere.
+        let open = open_questions(&named.journal, named.tree).await?;
+        let Some(question) = open.into_values().find(|open| !left_open.contains(&open.question)) else {
+            break;
+        };
+        let number = question.question;
+        is_asked = true;
+        match typed(&question).await? {
+            None => break,
+            Some(text) if text.trim().is_empty() => {
+                out::note(&format!("question {} stays open", number.0));
+                left_open.insert(number);
+            }
+            Some(text) => match ask(place, &[], Answer { question: number, answer: Body::text(text) }).await?
+            {
+                Asked::Done { goes_on: now, .. } => {
+                    out::note(&format!("answered question {}", number.0));
+                    (is_answered, goes_on) = (true, now);
+                }
+                Asked::Refused { message, .. } => {
+                    out::complain(&message);
+                    left_open.insert(number);
+                }
+                Asked::Failed { message } => {
+                    out::complain(&message);
+                    return Ok(Exit::Failed);
+                }
+            },
+        }
+    }
+    match (is_answered, goes_on) {
+        (true, GoesOn::WhenResumed) => {
+            let TreeInHome { home, tree } = place;
+            out::note(&format!("continue with: {}", go_on(home, tree, state(home, tree)?)));
+        }
+        (false, _) if !is_asked => {
+            out::note(&format!("no open questions in tree {}", short_id(named.tree)));
+        }
+        (true | false, _) => {}
+    }
+    Ok(Exit::Completed)
+}
+
+/// What a person types after a question; `None` at the end of the input.
+async fn typed(question: &OpenQuestion) -> Result<Option<String>> {
+    let lines = question_lines::lines(question, ApprovalExtent::Whole, "").join("\n    ");
+    out::prompt(&format!("\n{lines}"));
+    let line = read_line().await??;
+    Ok((!line.is_empty()).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+}

@@ -1,0 +1,69 @@
+//! Asks the person at the terminal whether a home or a file may do what it would do.
+
+use anyhow::{Result, bail};
+use spinney_drivers::http::HostName;
+use spinney_host::tree_file::source::Text;
+use spinney_host::trust::allowed_hosts::AllowedHosts;
+use spinney_host::trust::egress::{Egress, EgressQuestion};
+use spinney_host::trust::foreign_home::HomeQuestion;
+use spinney_host::trust::tree_marks::TreeMark;
+
+use crate::args::HomeTrust;
+use crate::hint;
+use crate::terminal::out;
+use crate::terminal::question::{self, Reply};
+
+/// Shows what a home would do, and asks. Returns what is remembered of its tree.
+pub(crate) fn trust_home(question: HomeQuestion, trust: HomeTrust) -> Result<Option<TreeMark>> {
+    if trust == HomeTrust::Given {
+        out::note(&format!("{question}\nYou trust it with --trust-home."));
+        return Ok(question.accept()?);
+    }
+    let home = question.home();
+    if question.is_too_long() {
+        bail!(
+            "{question}\nThat is too long to be shown: look at it in {}, and add --trust-home if you trust it",
+            home.display()
+        );
+    }
+    match question::ask(&format!("{question}\nDo you trust it?")) {
+        Reply::Yes => Ok(question.accept()?),
+        Reply::No => bail!("nothing was started: you said no"),
+        Reply::Nobody => {
+            let look = hint::command(home, &["ps"]);
+            bail!("{question}\nLook at it with `{look}`, and add --trust-home if you trust it")
+        }
+    }
+}
+
+/// Asks about everything that is not allowed, in one question. Returns what stays refused.
+pub(crate) fn ask_egress<'e>(
+    text: &'e Text,
+    all: &'e [Egress],
+    allowed: &AllowedHosts,
+) -> Result<Option<EgressQuestion<'e>>> {
+    let Some(question) = EgressQuestion::about(text, all, allowed)? else { return Ok(None) };
+    match question::ask(&format!("{question}\nAllow this for this file?")) {
+        Reply::Yes => {
+            question.accept();
+            Ok(None)
+        }
+        Reply::No | Reply::Nobody => Ok(Some(question)),
+    }
+}
+
+/// Asks for everything that a tree needs: without it, the tree does not start.
+pub(crate) fn agree_to_egress(text: &Text, all: &[Egress], allowed: &AllowedHosts) -> Result<()> {
+    match ask_egress(text, all, allowed)? {
+        None => Ok(()),
+        Some(refused) => {
+            let options = host_options(refused.hosts());
+            bail!("{refused}\nNothing was sent. If you trust this file and these hosts, add {options}")
+        }
+    }
+}
+
+/// The options that would allow these hosts.
+pub(crate) fn host_options<'h>(hosts: impl IntoIterator<Item = &'h HostName>) -> String {
+    hosts.into_iter().map(|host| format!("--allow-host {host}")).collect::<Vec<_>>().join(" ")
+}

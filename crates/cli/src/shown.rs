@@ -1,0 +1,86 @@
+//! What a person sees of a tree while it is followed: lines, or the live view.
+
+use std::path::Path;
+
+use spinney::bus::{Seen, TracedEvent};
+use spinney_kernel::words::{Seq, TreeId};
+
+use crate::events::screen::{Screen, Style};
+use crate::live::LiveScreen;
+use crate::log;
+use crate::terminal::Terminal;
+use crate::terminal::mode::EchoOff;
+use crate::terminal::out::Unwritten;
+
+/// Where a tree is shown, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Display {
+    pub(crate) terminal: Terminal,
+    pub(crate) is_live: bool,
+}
+
+impl Display {
+    /// A live view on a terminal that can be drawn on, unless lines are wanted. Log lines would take it away all the
+    /// time.
+    pub(crate) fn of(terminal: Terminal, style: Style, is_plain: bool) -> Self {
+        let has_log = log::is_on();
+        Self { terminal, is_live: style == Style::Lines && !is_plain && !has_log && terminal.can_draw() }
+    }
+}
+
+pub(crate) struct Shown {
+    /// With a live view it writes nothing, but knows how long the tree took.
+    pub(crate) screen: Screen,
+    pub(crate) live: Option<LiveScreen>,
+    /// While there is a live view.
+    echo_off: Option<EchoOff>,
+}
+
+impl Shown {
+    /// Lines begin after `past`; the live view needs everything that happened.
+    pub(crate) fn new(tree: TreeId, home: &Path, style: Style, past: Seq, display: Display) -> Self {
+        let Display { terminal, is_live } = display;
+        let from = if is_live { Seq(u64::MAX) } else { Seq(past.0 + 1) };
+        Self {
+            screen: Screen::new(tree, style).on(terminal).from(from),
+            live: is_live.then(|| LiveScreen::new(tree, home, terminal)),
+            echo_off: is_live.then(EchoOff::begin),
+        }
+    }
+
+    pub(crate) fn see(&mut self, seen: &Seen) -> Result<(), Unwritten> {
+        match seen {
+            Seen::Event(traced) => self.event(traced),
+            Seen::Delta(_) | Seen::Missed(_) => {
+                self.live.iter_mut().for_each(|live| live.see(seen));
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
+        self.live.iter_mut().for_each(|live| live.event(traced));
+        self.screen.show(traced)
+    }
+
+    /// Waits until it is time to draw: for ever without a live view.
+    pub(crate) async fn tick(&mut self) {
+        match &mut self.live {
+            Some(live) => live.tick().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(crate) fn draw(&mut self) -> Result<(), Unwritten> {
+        self.echo_off.iter().for_each(EchoOff::keep);
+        self.live.as_mut().map_or(Ok(()), LiveScreen::draw)
+    }
+
+    /// Takes the live view away. A terminal that is gone is reported by whatever is written next.
+    pub(crate) fn erase(&mut self) {
+        if let Some(live) = &mut self.live {
+            let _ = live.erase();
+        }
+        self.echo_off = None;
+    }
+}

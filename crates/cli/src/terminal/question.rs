@@ -1,0 +1,30 @@
+//! A yes or no of the person at the terminal, before something starts.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use rustix::termios::{QueueSelector, tcflush};
+
+use super::out;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Yes,
+    No,
+    /// Nobody is at a terminal to be asked.
+    Nobody,
+}
+
+/// Asks, and takes anything but a yes for a no. Indented lines are shown as they are.
+pub(crate) fn ask(question: &str) -> Reply {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Reply::Nobody;
+    }
+    // Anything typed before the question is not an answer.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    out::prompt(&format!("{question} [y/N]"));
+    let mut answer = String::new();
+    // A terminal limits the length of a line.
+    let read = io::stdin().lock().read_line(&mut answer);
+    let is_yes = read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    if is_yes { Reply::Yes } else { Reply::No }
+}

@@ -1,0 +1,203 @@
+//! `init`: what the templates are, that each of them runs as it is written, and that nothing is overwritten.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+#[test]
+fn init_writes_a_file_that_runs_at_once_and_overwrites_nothing() {
+    let stage = Stage::new();
+    let ended = stage.spinney(&["init"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(ended.out);
+    let check = stage.spinney(&["check", "tree.yaml"]);
+    assert!(check.out.starts_with("tree.yaml: no problems\n"), "{}", check.out);
+    let run = stage.spinney(&["run", "tree.yaml", "--json"]);
+    assert_eq!((run.code, &run.result()["agents"]), (Some(0), &json!(2)), "{}", run.err);
+    let before = fs::read_to_string(stage.folder().join("tree.yaml")).unwrap();
+    let again = stage.spinney(&["init"]);
+    assert_eq!(again.code, Some(2));
+    assert_eq!(
+        again.err,
+        "spinney: tree.script.yaml exists already, and nothing was written: choose another name\n"
+    );
+    assert_eq!(fs::read_to_string(stage.folder().join("tree.yaml")).unwrap(), before);
+    // A script that exists is kept, and so is the folder's other content; nothing half done stays.
+    fs::remove_file(stage.folder().join("tree.script.yaml")).unwrap();
+    assert_eq!(stage.spinney(&["init"]).code, Some(2));
+    assert!(!stage.folder().join("tree.script.yaml").exists());
+    assert_eq!(
+        stage.spinney(&["init", "x.toml"]).err,
+        "spinney: `init` writes YAML, not toml: end the name in .yaml\n"
+    );
+}
+
+/// Every provider's file passes the check and runs on its script without a key; with `--schema`, editors find it.
+#[test]
+fn init_writes_files_for_providers_with_the_script_as_their_stand_in() {
+    let stage = Stage::new();
+    for provider in ["openai", "anthropic", "gemini"] {
+        let ended = stage.spinney(&["init", provider, "--provider", provider, "--schema"]);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+        assert!(ended.out.contains("its answers come from tree.script.yaml"), "{}", ended.out);
+        let file = format!("{provider}/tree.yaml");
+        let text = fs::read_to_string(stage.folder().join(&file)).unwrap();
+        assert!(text.starts_with("# yaml-language-server: $schema=tree-file.schema.json\n"), "{text}");
+        let schema = fs::read_to_string(stage.folder().join(provider).join("tree-file.schema.json")).unwrap();
+        assert_eq!(schema, include_str!("../../../../docs/tree-file.schema.json"));
+        let line = stage.spinney(&["check", &file, "--json"]).result();
+        let severities: Vec<&Value> =
+            line["problems"].as_array().unwrap().iter().map(|problem| &problem["severity"]).collect();
+        assert_eq!((&line["ok"], severities), (&json!(true), vec![&json!("note")]), "{line}");
+        assert_eq!(stage.spinney(&["run", &file]).code, Some(0));
+    }
+    let ollama = stage.spinney(&["init", "ollama", "--provider", "ollama"]);
+    assert!(ollama.out.ends_with("ollama must be running on this machine\n"), "{}", ollama.out);
+    assert_eq!(stage.spinney(&["check", "ollama/tree.yaml"]).code, Some(0));
+}
+
+/// Every template of the list runs at once, without an account, and does what the list says.
+#[test]
+fn every_template_runs_as_it_is_written() {
+    let stage = Stage::new();
+    insta::assert_snapshot!(stage.said(&["init", "--list"]), @r"
+    hello     an agent and its helper
+    research  a lead, and researchers who work at the same time
+    pipeline  an agent for each file, and one that sums up
+    panel     a writer, and three reviewers who vote until the text passes
+    exec      a budget around a program such as Claude Code or Codex
+
+      spinney init --template research  write one of them
+    ");
+    let listed = stage.spinney(&["init", "--list", "--json"]).json();
+    for (name, agents, output) in [
+        ("hello", 2, "Small woods are home"),
+        ("research", 3, "Plant several kinds"),
+        ("pipeline", 4, "It has run since"),
+        ("panel", 10, "9 of 10 testers"),
+    ] {
+        assert!(listed.iter().any(|line| line["template"] == name), "{listed:?}");
+        for provider in [None, Some("anthropic")] {
+            let path = format!("{name}-{}/own.yaml", provider.unwrap_or("script"));
+            let mut args = vec!["init", "--template", name, &path];
+            args.extend(provider.iter().flat_map(|provider| ["--provider", provider]));
+            let wrote = stage.spinney(&args);
+            assert_eq!((wrote.code, wrote.err.as_str()), (Some(0), ""), "{name}");
+            let checked = stage.spinney(&["check", &path]);
+            assert_eq!(checked.code, Some(0), "{name}: {}", checked.out);
+            let text = fs::read_to_string(stage.folder().join(&path)).unwrap();
+            assert!(!text.contains("tree.yaml") && !text.contains("tree.script"), "{name}: {text}");
+            let ran = stage.spinney(&["run", &path, "--json"]);
+            assert_eq!((ran.code, &ran.result()["agents"]), (Some(0), &json!(agents)), "{name}: {}", ran.err);
+            assert!(ran.result()["output"].as_str().unwrap().contains(output), "{name}: {}", ran.out);
+            let is_failed =
+                |event: &&Value| event["is_error"] == true || event["outcome"]["is_error"] == true;
+            let events = ran.json();
+            assert_eq!(events.iter().find(is_failed), None, "{name}");
+            for file in promised(&text) {
+                let files = stage.said(&["files"]);
+                assert!(files.contains(&file), "{name} promises {file}: {files}");
+            }
+        }
+    }
+}
+
+/// The files that a tree file tells its agents to write.
+fn promised(text: &str) -> Vec<String> {
+    let words = text.split_whitespace().map(|word| word.trim_end_matches(['.', ',']));
+    words.filter(|word| word.starts_with("outputs/")).map(str::to_owned).collect()
+}
+
+/// Issue 34: the budget holds in its own folder, so the commands go there first.
+#[test]
+fn the_template_for_programs_in_another_folder_says_to_go_there() {
+    let stage = Stage::stranger();
+    insta::assert_snapshot!(stage.said(&["init", "own budget", "--template", "exec"]), @r"
+    wrote own budget/spinney.yaml
+      cd 'own budget' && spinney exec -- claude            Claude Code under this budget
+      cd 'own budget' && spinney exec -- codex             Codex
+      cd 'own budget' && spinney exec --explain -- claude  which budgets hold, and why
+    ");
+    let told = stage.shell("cd 'own budget' && spinney exec --explain --json -- true").result();
+    let cost =
+        told["options"].as_array().unwrap().iter().find(|row| row["option"] == "budget.cost_usd").unwrap();
+    assert_eq!((&cost["value"], &cost["from"]), (&json!("2"), &json!("spinney.yaml")));
+}
+
+/// The template around a program is the file of a project: it bounds what is started there.
+#[test]
+fn the_template_for_programs_is_a_budget_for_a_project() {
+    let stage = Stage::stranger();
+    insta::assert_snapshot!(stage.said(&["init", "--template", "exec"]), @r"
+    wrote spinney.yaml
+      spinney exec -- claude            Claude Code under this budget
+      spinney exec -- codex             Codex
+      spinney exec --explain -- claude  which budgets hold, and why
+    ");
+    let told = stage.spinney(&["exec", "--explain", "--json", "--", "true"]).result();
+    let cost =
+        told["options"].as_array().unwrap().iter().find(|row| row["option"] == "budget.cost_usd").unwrap();
+    assert_eq!((&cost["value"], &cost["from"]), (&json!("2"), &json!("spinney.yaml")));
+    for args in [&["x.yaml"][..], &["--provider", "openai"], &["--schema"]] {
+        let refused = stage.spinney(&[&["init", "--template", "exec"], args].concat());
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{args:?}");
+    }
+    let again = stage.spinney(&["init", "--template", "exec"]);
+    assert!(again.err.contains("spinney.yaml exists already, and nothing was written"), "{}", again.err);
+}
+
+/// A project names folders in its file; `init` copies one of them, and only what lies in the project.
+#[test]
+fn a_project_has_templates_of_its_own() {
+    let stage = Stage::stranger();
+    let folder = stage.folder();
+    assert_eq!(stage.spinney(&["init", "docs/team"]).code, Some(0));
+    fs::create_dir_all(folder.join("docs/none")).unwrap();
+    fs::create_dir_all(folder.join("docs/linked")).unwrap();
+    symlink("/etc/passwd", folder.join("docs/linked/tree.yaml")).unwrap();
+    symlink("/etc", folder.join("docs/outside")).unwrap();
+    stage.file(
+        "spinney.yaml",
+        "templates: { team: docs/team, gone: docs/gone, none: docs/none, linked: docs/linked, outside: docs/outside }\n",
+    );
+    let listed = stage.said(&["init", "--list"]);
+    assert!(listed.contains("\nteam      docs/team, of this project\n"), "{listed}");
+    let wrote = stage.said(&["init", "--template", "team", "own"]);
+    insta::assert_snapshot!(wrote, @r"
+    wrote own/tree.script.yaml, own/tree.yaml
+      spinney check own/tree.yaml  what it looks like, and where it sends anything
+      spinney run own/tree.yaml    run it
+    ");
+    let ran = stage.spinney(&["run", "own/tree.yaml", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for (name, says) in [
+        ("gone", "cannot read the template in"),
+        ("none", "is empty"),
+        ("linked", "cannot read"),
+        ("outside", "is outside its project: nothing was read"),
+        (
+            "other",
+            "unknown template `other`: use one of hello, research, pipeline, panel, exec, gone, linked",
+        ),
+    ] {
+        let refused = stage.spinney(&["init", "--template", name, "new"]);
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{name}");
+        assert!(refused.err.contains(says), "{name}: {}", refused.err);
+        assert!(!folder.join("new").exists(), "{name}");
+    }
+    for number in 0..40 {
+        fs::write(folder.join(format!("docs/none/{number}")), "").unwrap();
+    }
+    let many = stage.spinney(&["init", "--template", "none", "new"]);
+    assert!(many.err.contains("more than 32 files"), "{}", many.err);
+    fs::write(folder.join("docs/linked/\u{1b}[2J"), "").unwrap();
+    fs::remove_file(folder.join("docs/linked/tree.yaml")).unwrap();
+    let unreadable = stage.spinney(&["init", "--template", "linked", "new"]);
+    assert!(unreadable.err.contains(r#"an unreadable name: "\u{1b}[2J""#), "{}", unreadable.err);
+    fs::write(folder.join("docs/team/large"), vec![b'x'; 1024 * 1024]).unwrap();
+    let large = stage.spinney(&["init", "--template", "team", "new"]);
+    assert!(large.err.contains("more than 1048576 bytes"), "{}", large.err);
+}

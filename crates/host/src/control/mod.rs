@@ -1,0 +1,123 @@
+//! Controls a home that another process has open: a Unix socket in the home, one request per connection, one line of
+//! JSON each way, with the kernel's requests and replies and their version. Binary parts follow the line that names
+//! them. On a connection that asks for streamed text, that follows, a line for each piece. `docs/decisions/0013-steering-a-running-home.md` says why.
+
+mod address;
+mod apply;
+mod client;
+pub mod line;
+mod text;
+
+use serde::{Deserialize, Serialize};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::rules::request::{Reply, Request, Verb};
+use spinney_kernel::words::TreeId;
+
+pub use address::SocketAddress;
+pub use apply::{apply, refused, refused_by_the_tree};
+pub use client::{RunningTrees, SteerError, ask_with, running};
+pub use text::{StreamedText, TextSubscription};
+
+/// Longest line: the longest text of a request, however it is escaped, with room to spare.
+pub const LINE_BYTES_MAX: usize = 256 * 1024;
+/// How long an exchange may take.
+pub const EXCHANGE_MS_MAX: u64 = 10_000;
+
+/// What is asked on the socket.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ControlAsk {
+    /// Which trees run here.
+    Running,
+    /// Apply a person's request to a tree. The bytes of its parts follow the line, in order.
+    Do {
+        /// Which tree.
+        tree: TreeId,
+        /// What to do.
+        request: Box<Request>,
+    },
+    /// Send the text that the models of a tree stream from now on, until one side goes.
+    Text {
+        /// Which tree.
+        tree: TreeId,
+    },
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "told", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ControlAnswer {
+    /// Those that run here.
+    Running {
+        /// Their ids.
+        trees: Vec<TreeId>,
+    },
+    /// It is done and durable.
+    Done {
+        /// Whether the tree continues.
+        goes_on: GoesOn,
+        /// What the tree replied.
+        reply: Reply,
+    },
+    /// Each further line is a [`StreamedText`].
+    TextFollows,
+    /// It was not done.
+    Refused {
+        /// Why not.
+        message: String,
+        /// For programs, if the tree refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusal: Option<Box<Refusal>>,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why not.
+        message: String,
+    },
+}
+
+/// The result of a request, with the reply to its verb.
+#[derive(Debug)]
+pub enum Asked<R> {
+    /// It is done and durable.
+    Done {
+        /// Whether the tree continues.
+        goes_on: GoesOn,
+        /// The reply to the verb.
+        reply: R,
+    },
+    /// It was not done.
+    Refused {
+        /// Why not.
+        message: String,
+        /// For programs, if the tree refused.
+        refusal: Option<Box<Refusal>>,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why not.
+        message: String,
+    },
+}
+
+/// Whether a tree continues after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoesOn {
+    /// It continues at once.
+    Now,
+    /// It does not continue until it is resumed.
+    WhenResumed,
+}
+
+impl ControlAnswer {
+    /// The answer to a verb; `None` if it belongs to another.
+    fn to<V: Verb>(self) -> Option<Asked<V::Reply>> {
+        Some(match self {
+            Self::Done { goes_on, reply } => Asked::Done { goes_on, reply: reply.try_into().ok()? },
+            Self::Refused { message, refusal } => Asked::Refused { message, refusal },
+            Self::Failed { message } => Asked::Failed { message },
+            Self::Running { .. } | Self::TextFollows => return None,
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! Text as models stream it, for a process that looks at a tree which another one runs. No journal has it. It is bounded and
+//! lossy on both sides: a reader that is too slow misses some, and nobody waits for it.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use spinney::bus::Delta;
+use spinney_kernel::port::model::DeltaKind;
+use spinney_kernel::words::{CallId, Seq, TreeId};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::address::SocketAddress;
+use super::{ControlAnswer, ControlAsk, LINE_BYTES_MAX, line};
+
+/// Only the end of a text is shown, so no more of a piece is sent.
+const TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Pieces that wait for a reader; further ones are dropped.
+const WAITING_MAX: usize = 1_024;
+/// How long a process may take to say that text follows. Without that, there is none.
+const SUBSCRIBE_MS_MAX: u64 = 1_000;
+
+/// A piece of what a model streams, or the end of it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamedText {
+    /// The model call.
+    pub call: CallId,
+    /// Which attempt of it.
+    pub attempt: u32,
+    kind: TextKind,
+    /// The end of what was streamed.
+    pub text: String,
+    /// The last event before it.
+    pub after: Seq,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TextKind {
+    Text,
+    Reasoning,
+}
+
+impl StreamedText {
+    /// A piece with the end of its text.
+    #[must_use]
+    pub fn of(delta: &Delta) -> Self {
+        let from = delta.text.ceil_char_boundary(delta.text.len().saturating_sub(TEXT_BYTES_MAX));
+        Self {
+            call: delta.call,
+            attempt: delta.attempt,
+            kind: match delta.kind {
+                DeltaKind::Text => TextKind::Text,
+                DeltaKind::Reasoning => TextKind::Reasoning,
+            },
+            text: delta.text[from..].to_owned(),
+            after: delta.after,
+        }
+    }
+
+    /// Whether it is an answer or reasoning.
+    pub const fn kind(&self) -> DeltaKind {
+        match self.kind {
+            TextKind::Text => DeltaKind::Text,
+            TextKind::Reasoning => DeltaKind::Reasoning,
+        }
+    }
+}
+
+/// The text that the models of a tree stream in another process.
+pub struct TextSubscription {
+    received: mpsc::Receiver<StreamedText>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl TextSubscription {
+    /// `None` if nobody runs the tree, or by a version that sends no text, or there are too many readers.
+    pub async fn begin(home: &Path, tree: TreeId) -> Option<Self> {
+        let subscribing = timeout(Duration::from_millis(SUBSCRIBE_MS_MAX), subscribe(home, tree));
+        let from = subscribing.await.ok()?.ok()?;
+        let (send, received) = mpsc::channel(WAITING_MAX);
+        Some(Self { received, task: tokio::spawn(receive(from, send)) })
+    }
+
+    /// The next piece; `None` once there will be no more.
+    pub async fn next(&mut self) -> Option<StreamedText> {
+        self.received.recv().await
+    }
+}
+
+impl Drop for TextSubscription {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Both halves of a connection, on which text follows.
+type Subscribed = (BufReader<OwnedReadHalf>, OwnedWriteHalf);
+
+async fn subscribe(home: &Path, tree: TreeId) -> io::Result<Subscribed> {
+    let address = SocketAddress::of(home)?;
+    address.check()?;
+    let (from, mut to) = UnixStream::connect(address.path()).await?.into_split();
+    to.write_all(&line::encode(&ControlAsk::Text { tree })?).await?;
+    let mut from = BufReader::new(from);
+    match line::decode(&next_line(&mut from).await?).map_err(io::Error::other)? {
+        ControlAnswer::TextFollows => Ok((from, to)),
+        _ => Err(ErrorKind::Unsupported.into()),
+    }
+}
+
+async fn receive((mut from, _to): Subscribed, send: mpsc::Sender<StreamedText>) -> io::Result<()> {
+    loop {
+        let text = line::decode(&next_line(&mut from).await?).map_err(io::Error::other)?;
+        // What the reader has no time for is lost.
+        if let Err(mpsc::error::TrySendError::Closed(_)) = send.try_send(text) {
+            return Ok(());
+        }
+    }
+}
+
+async fn next_line(from: &mut BufReader<OwnedReadHalf>) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    from.take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line).await?;
+    if line.is_empty() { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
+}

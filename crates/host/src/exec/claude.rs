@@ -1,0 +1,116 @@
+//! The settings of Claude Code win over its environment. So those that lead to the gateway are put over the user's own.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io, path};
+
+use serde_json::{Map, Value, json};
+
+use super::BadArguments;
+use crate::private_files::{self, Links};
+use crate::text_file;
+
+/// What else could lead past the gateway: providers and sockets that Claude Code would call instead of an address.
+pub const SWITCHES: [&str; 8] = [
+    "ANTHROPIC_UNIX_SOCKET",
+    "CLAUDE_CODE_USE_ANTHROPIC_AWS",
+    "CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_GATEWAY",
+    "CLAUDE_CODE_USE_MANTLE",
+    "CLAUDE_CODE_USE_VERTEX",
+];
+
+/// The most that a file of settings may have.
+const SETTINGS_BYTES_MAX: u64 = 4 << 20;
+
+/// The arguments of Claude Code, and the settings that were among them. Only one `--settings` counts, the last.
+#[derive(Debug)]
+pub struct ClaudeArguments {
+    args: Vec<OsString>,
+    settings: Map<String, Value>,
+}
+
+/// A private file with the settings of a run. Gone with it, because the run's key is among them.
+pub struct SettingsFile(PathBuf);
+
+impl Drop for SettingsFile {
+    fn drop(&mut self) {
+        // What is left of it after a crash is the key of a gateway that is gone.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl ClaudeArguments {
+    /// Takes the settings out of the arguments.
+    pub fn read(args: &[OsString]) -> Result<Self, BadArguments> {
+        let (mut rest, mut given) = (Vec::new(), None);
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            if arg == "--" {
+                rest.push(arg.clone());
+                rest.extend(args.by_ref().cloned());
+            } else if arg == "--settings" {
+                let value = args.next();
+                let value = value
+                    .ok_or_else(|| BadArguments(format!("`--settings` is without a value: {REMEDY}")))?;
+                given = Some(value.as_os_str());
+            } else if let Some(value) = arg.as_bytes().strip_prefix(b"--settings=") {
+                given = Some(OsStr::from_bytes(value));
+            } else {
+                rest.push(arg.clone());
+            }
+        }
+        let settings = given.map(settings_in).transpose()?.unwrap_or_default();
+        Ok(Self { args: rest, settings })
+    }
+
+    /// The arguments that lead to the gateway. The settings are a file, because everybody on the machine may read arguments.
+    pub fn leading_to(
+        mut self,
+        url: &str,
+        key: &str,
+        folder: &Path,
+    ) -> io::Result<(Vec<OsString>, SettingsFile)> {
+        let environment = self.settings.entry("env").or_insert_with(|| json!({}));
+        environment["ANTHROPIC_BASE_URL"] = json!(url);
+        environment["ANTHROPIC_AUTH_TOKEN"] = json!(key);
+        for name in SWITCHES {
+            environment[name] = json!("");
+        }
+        let path = path::absolute(folder.join("claude-settings.json"))?;
+        // That of a run that crashed.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        private_files::write(&path, Value::Object(self.settings).to_string().as_bytes())?;
+        let args = ["--settings".into(), path.clone().into_os_string()];
+        Ok((args.into_iter().chain(self.args).collect(), SettingsFile(path)))
+    }
+}
+
+const REMEDY: &str = "give it an object of JSON, or the path of a file with one";
+
+/// The settings in a value of `--settings`.
+fn settings_in(value: &OsStr) -> Result<Map<String, Value>, BadArguments> {
+    let inline = value.to_str().map(str::trim).filter(|text| text.starts_with('{'));
+    let (text, place) = match inline {
+        // It may have keys in it.
+        Some(text) => (text.to_owned(), "`--settings`".to_owned()),
+        None => {
+            let place = format!("the file `{}` of `--settings`", value.display());
+            let text = text_file::read(Path::new(value), SETTINGS_BYTES_MAX, Links::Follow)
+                .map_err(|why| BadArguments(format!("cannot read {place}: {why}")))?;
+            (text, place)
+        }
+    };
+    let settings: Map<String, Value> = serde_json::from_str(&text)
+        .map_err(|error| BadArguments(format!("{place} has no settings ({error}): {REMEDY}")))?;
+    if settings.get("env").is_some_and(|environment| !environment.is_object()) {
+        return Err(BadArguments(format!("`env` in {place} is not an object: make it one, or leave it out")));
+    }
+    Ok(settings)
+}

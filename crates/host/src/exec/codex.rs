@@ -1,0 +1,84 @@
+//! Codex takes its address from its configuration only, and its arguments win over every file of it.
+
+use std::ffi::OsString;
+
+use spinney_drivers::wire::Permitted;
+
+use super::BadArguments;
+
+/// Whether the gateway lets a provider search the web.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebSearch {
+    /// The user allows it although no budget bounds it.
+    Allowed,
+    /// It refuses it.
+    Refused,
+}
+
+impl WebSearch {
+    /// By what the user allows.
+    #[must_use]
+    pub fn of(permitted: &Permitted) -> Self {
+        let is_allowed = permitted.iter().any(|name| name.to_string().starts_with("tool:web_search"));
+        if is_allowed { Self::Allowed } else { Self::Refused }
+    }
+}
+
+/// The arguments of Codex.
+#[derive(Debug)]
+pub struct CodexArguments {
+    args: Vec<OsString>,
+    /// Whether the user turns web search on or off.
+    decides_search: bool,
+}
+
+impl CodexArguments {
+    /// Refuses arguments that lead past the gateway: later ones win over ours.
+    pub fn read(args: &[OsString]) -> Result<Self, BadArguments> {
+        let mut decides_search = false;
+        let mut words = args.iter().map(|arg| arg.to_string_lossy());
+        while let Some(word) = words.next().filter(|word| word != "--") {
+            let option = word.split('=').next().unwrap_or_default();
+            if option == "--oss" || option == "--local-provider" {
+                return Err(BadArguments(format!(
+                    "`{option}` leads codex past the gateway: leave it out, or run codex by itself"
+                )));
+            }
+            let value = match word.as_ref() {
+                "-c" | "--config" => words.next().map(|value| value.into_owned()),
+                word => {
+                    let value = word.strip_prefix("--config=").or_else(|| word.strip_prefix("-c"));
+                    value.map(|value| value.trim_start_matches('=').to_owned())
+                }
+            };
+            let key = value.as_deref().and_then(|value| value.split('=').next()).unwrap_or_default();
+            let parts: Vec<&str> = key.split('.').map(|part| part.trim().trim_matches(['"', '\''])).collect();
+            if matches!(
+                parts[..],
+                ["model_provider"] | ["model_providers"] | ["model_providers", "spinney", ..]
+            ) {
+                return Err(BadArguments(format!(
+                    "`-c {}` leads codex past the gateway: leave it out; a base URL in OPENAI_BASE_URL is where the gateway sends its calls",
+                    key.trim()
+                )));
+            }
+            decides_search |= option == "--search" || parts.iter().any(|part| part.contains("web_search"));
+        }
+        Ok(Self { args: args.to_vec(), decides_search })
+    }
+
+    /// The arguments that lead to the gateway, as a provider of our own: at a terminal Codex would send the key of a stored
+    /// login to OpenAI's provider, and ask for a login if there is none. The provider's web search, which Codex offers with
+    /// most models, is off unless the user allows or asks for it: no budget bounds it, so the gateway refuses it.
+    pub fn leading_to(self, url: &str, search: WebSearch) -> Vec<OsString> {
+        let provider = format!(
+            "model_providers.spinney={{name=\"OpenAI\", base_url=\"{url}\", env_key=\"OPENAI_API_KEY\", wire_api=\"responses\"}}"
+        );
+        let mut settings = vec!["model_provider=\"spinney\"".to_owned(), provider];
+        if search == WebSearch::Refused && !self.decides_search {
+            settings.push("web_search=\"disabled\"".to_owned());
+        }
+        let ours = settings.into_iter().flat_map(|setting| ["-c".into(), OsString::from(setting)]);
+        ours.chain(self.args).collect()
+    }
+}

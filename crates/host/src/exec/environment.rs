@@ -1,0 +1,226 @@
+//! How programs find the gateway: the environment and the arguments that point each at it. The user's own keys stay here;
+//! the program gets the key of its run and no other.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::BadArguments;
+use super::claude::{ClaudeArguments, SWITCHES};
+use super::codex::{CodexArguments, WebSearch};
+use super::keys::CalledProviders;
+use super::placeholders::GatewayPlace;
+use super::program::{ProgramStart, base_name};
+use crate::inside::HomeInode;
+use crate::user::folders;
+use crate::user::variables::{Variables, of_environment};
+
+/// What the user's variables say about providers.
+#[derive(Default)]
+pub struct UserEnvironment {
+    /// Where calls to Anthropic go, if not to its own server.
+    pub anthropic_base_url: Option<String>,
+    /// The key for them.
+    pub anthropic_key: Option<AnthropicKey>,
+    /// Where calls to OpenAI go, if not to its own server.
+    pub open_ai_base_url: Option<String>,
+    /// The key for them.
+    pub open_ai_key: Option<String>,
+    /// Where Claude Code has a login by subscription, if it has one. What is in there is not read.
+    pub claude_login: Option<String>,
+    /// Where Codex has a stored login.
+    pub codex_login: Option<String>,
+    /// Whose format Copilot speaks, if the user says it.
+    copilot_type: Option<String>,
+    no_proxy: Option<String>,
+}
+
+/// Anthropic takes keys in one header and tokens in another.
+#[derive(Clone)]
+pub enum AnthropicKey {
+    /// In the header of keys.
+    ApiKey(String),
+    /// In the header of tokens.
+    AuthToken(String),
+}
+
+/// Whose format Copilot speaks.
+const COPILOT_TYPE: &str = "COPILOT_PROVIDER_TYPE";
+
+/// A login of Claude Code in the environment.
+const CLAUDE_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
+
+/// Variables that would show the program a key of the user, or lead it past the gateway. Copilot has several more; those that
+/// name no address and no key stay.
+const REMOVED: [&str; 18] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    CLAUDE_TOKEN,
+    "CODEX_API_KEY",
+    "COPILOT_PROVIDERS_CONFIG",
+    "COPILOT_PROVIDER_API_KEY",
+    "COPILOT_PROVIDER_API_KEY_COMMAND",
+    "COPILOT_PROVIDER_AZURE_API_VERSION",
+    "COPILOT_PROVIDER_BASE_URL",
+    "COPILOT_PROVIDER_BEARER_TOKEN",
+    "COPILOT_PROVIDER_HEADERS",
+    COPILOT_TYPE,
+    "OPENAI_API_BASE",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+];
+
+impl UserEnvironment {
+    /// The format that Copilot is to speak: the one that the user chose, or that of a key that there is.
+    fn copilot_type(&self) -> &'static str {
+        let has_open_ai = self.open_ai_key.is_some() || self.open_ai_base_url.is_some();
+        match self.copilot_type.as_deref() {
+            Some("anthropic") => "anthropic",
+            Some("openai") => "openai",
+            _ if has_open_ai => "openai",
+            _ => "anthropic",
+        }
+    }
+
+    /// The keys in it.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let anthropic = self.anthropic_key.as_ref().map(|key| match key {
+            AnthropicKey::ApiKey(text) | AnthropicKey::AuthToken(text) => text.as_str(),
+        });
+        anthropic.into_iter().chain(self.open_ai_key.as_deref())
+    }
+
+    /// A text without them.
+    pub fn hidden_in(&self, text: &str) -> String {
+        self.keys().fold(text.to_owned(), |text, key| text.replace(key, "[key]"))
+    }
+
+    /// What the user's environment says, and the files of variables that their configuration names.
+    pub fn read(variables: &Variables) -> Self {
+        let of = |names: &[&'static str]| variables.first(names);
+        let value = |names| of(names).map(|(_, value)| value);
+        Self {
+            anthropic_base_url: value(&["ANTHROPIC_BASE_URL"]),
+            anthropic_key: of(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"]).map(|(name, key)| match name {
+                "ANTHROPIC_AUTH_TOKEN" => AnthropicKey::AuthToken(key),
+                _ => AnthropicKey::ApiKey(key),
+            }),
+            open_ai_base_url: value(&["OPENAI_BASE_URL"]),
+            open_ai_key: value(&["OPENAI_API_KEY", "CODEX_API_KEY"]),
+            claude_login: of_environment(CLAUDE_TOKEN)
+                .filter(|token| !token.is_empty())
+                .map(|_| CLAUDE_TOKEN.to_owned())
+                .or_else(|| stored("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
+            codex_login: stored("CODEX_HOME", ".codex", "auth.json"),
+            copilot_type: of_environment(COPILOT_TYPE),
+            // The program gets it, so it is the environment's and no file's.
+            no_proxy: ["NO_PROXY", "no_proxy"]
+                .into_iter()
+                .filter_map(of_environment)
+                .find(|hosts| !hosts.is_empty()),
+        }
+    }
+}
+
+/// A program and its arguments, read before anything starts: some would lead past the gateway.
+pub struct AskedProgram {
+    program: OsString,
+    args: AskedArguments,
+}
+
+enum AskedArguments {
+    ClaudeCode(ClaudeArguments),
+    Codex(CodexArguments),
+    Other(Vec<OsString>),
+}
+
+impl AskedProgram {
+    /// Reads the arguments as the program of this name would.
+    pub fn read(program: &OsStr, args: &[OsString]) -> Result<Self, BadArguments> {
+        let args = match base_name(program).as_str() {
+            "claude" => AskedArguments::ClaudeCode(ClaudeArguments::read(args)?),
+            "codex" => AskedArguments::Codex(CodexArguments::read(args)?),
+            _ => AskedArguments::Other(args.to_vec()),
+        };
+        Ok(Self { program: program.to_owned(), args })
+    }
+
+    /// The program, as it was named.
+    pub fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// Whose models it calls.
+    pub const fn providers(&self) -> CalledProviders {
+        match self.args {
+            AskedArguments::ClaudeCode(_) => CalledProviders::Anthropic,
+            AskedArguments::Codex(_) => CalledProviders::OpenAi,
+            AskedArguments::Other(_) => CalledProviders::Any,
+        }
+    }
+
+    /// How to start it so that it calls the gateway, as each kind of program wants to be told. The home of its run may get a
+    /// private file.
+    pub fn start(
+        self,
+        at: SocketAddr,
+        key: &str,
+        user: &UserEnvironment,
+        hidden: Vec<String>,
+        home: &Path,
+        search: WebSearch,
+    ) -> io::Result<ProgramStart> {
+        let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
+        // Claude Code asks before it uses an API key from the environment, and takes a token without a word.
+        let anthropic_key = match self.args {
+            AskedArguments::ClaudeCode(_) => "ANTHROPIC_AUTH_TOKEN",
+            AskedArguments::Codex(_) | AskedArguments::Other(_) => "ANTHROPIC_API_KEY",
+        };
+        let here = "127.0.0.1,localhost";
+        let no_proxy =
+            user.no_proxy.as_ref().map_or_else(|| here.to_owned(), |others| format!("{others},{here}"));
+        let copilot = user.copilot_type();
+        let copilot_url = if copilot == "anthropic" { &anthropic } else { &open_ai };
+        let set = [
+            ("ANTHROPIC_BASE_URL", anthropic.as_str()),
+            (anthropic_key, key),
+            ("OPENAI_BASE_URL", open_ai.as_str()),
+            // Its older name.
+            ("OPENAI_API_BASE", open_ai.as_str()),
+            ("OPENAI_API_KEY", key),
+            ("CODEX_API_KEY", key),
+            ("COPILOT_PROVIDER_BASE_URL", copilot_url.as_str()),
+            ("COPILOT_PROVIDER_API_KEY", key),
+            (COPILOT_TYPE, copilot),
+            ("NO_PROXY", no_proxy.as_str()),
+            ("no_proxy", no_proxy.as_str()),
+        ];
+        let set = set.map(|(name, value)| (name, OsString::from(value))).to_vec();
+        let (args, settings) = match self.args {
+            AskedArguments::ClaudeCode(args) => {
+                let (args, settings) = args.leading_to(&anthropic, key, home)?;
+                (args, Some(settings))
+            }
+            AskedArguments::Codex(args) => (args.leading_to(&open_ai, search), None),
+            AskedArguments::Other(args) => {
+                let place = GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, key };
+                (place.fill(args), None)
+            }
+        };
+        let removed = REMOVED.into_iter().chain(SWITCHES).map(str::to_owned).chain(hidden).collect();
+        let home = HomeInode::of(home)?;
+        Ok(ProgramStart { program: self.program, args, set, removed, settings, home })
+    }
+}
+
+/// The file of a program's stored login, if it exists: in the folder that a variable names, or in one of the home folder.
+fn stored(variable: &str, below_home: &str, file: &str) -> Option<String> {
+    let named = of_environment(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = named.or_else(|| Some(folders::user_home()?.join(below_home)))?;
+    let path = folder.join(file);
+    path.exists().then(|| path.display().to_string())
+}

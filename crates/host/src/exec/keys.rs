@@ -1,0 +1,74 @@
+//! Whether the user's environment has what the calls of a program need: a key of its provider, or a server of the user's
+//! own. It is checked before anything starts, because a program without a key fails late, and in its own words.
+
+use super::environment::UserEnvironment;
+
+/// Whose models a program calls, as far as its name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CalledProviders {
+    /// Anthropic's.
+    Anthropic,
+    /// OpenAI's.
+    OpenAi,
+    /// Either of them, or both.
+    Any,
+}
+
+/// Why a program would get no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKey {
+    /// Claude Code has a login that no budget can bound.
+    #[error(
+        "{program} has only a login by subscription ({login}), which exec does not use: a subscription has no price per call, so no budget can bound it. Set ANTHROPIC_API_KEY to a key of the Anthropic API, whose calls are billed by tokens, or run {program} without exec"
+    )]
+    ClaudeLogin {
+        /// The program.
+        program: String,
+        /// Where its login is.
+        login: String,
+    },
+    /// Codex has one.
+    #[error(
+        "{program} has a stored login ({login}), which exec does not use: a login with a ChatGPT subscription has no price per call, so no budget can bound it. Set OPENAI_API_KEY to a key of the OpenAI API, whose calls are billed by tokens, or run {program} without exec"
+    )]
+    CodexLogin {
+        /// The program.
+        program: String,
+        /// Where its login is.
+        login: String,
+    },
+    /// There is no key of Anthropic.
+    #[error(
+        "no key for {0}: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or set ANTHROPIC_BASE_URL to a server of your own that needs none"
+    )]
+    Anthropic(String),
+    /// There is no key of OpenAI.
+    #[error(
+        "no key for {0}: set OPENAI_API_KEY (or CODEX_API_KEY), or set OPENAI_BASE_URL to a server of your own that needs none"
+    )]
+    OpenAi(String),
+    /// There is neither.
+    #[error(
+        "no key for {0}: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to a server of your own that needs none"
+    )]
+    Any(String),
+}
+
+/// Refuses a program that nobody would answer.
+pub fn check(program: &str, called: CalledProviders, user: &UserEnvironment) -> Result<(), NoKey> {
+    let anthropic = user.anthropic_key.is_some() || user.anthropic_base_url.is_some();
+    let open_ai = user.open_ai_key.is_some() || user.open_ai_base_url.is_some();
+    let name = || program.to_owned();
+    match called {
+        CalledProviders::Anthropic if !anthropic => Err(match user.claude_login.clone() {
+            Some(login) => NoKey::ClaudeLogin { program: name(), login },
+            None => NoKey::Anthropic(name()),
+        }),
+        CalledProviders::OpenAi if !open_ai => Err(match user.codex_login.clone() {
+            Some(login) => NoKey::CodexLogin { program: name(), login },
+            None => NoKey::OpenAi(name()),
+        }),
+        CalledProviders::Any if !anthropic && !open_ai => Err(NoKey::Any(name())),
+        CalledProviders::Anthropic | CalledProviders::OpenAi | CalledProviders::Any => Ok(()),
+    }
+}

@@ -1,0 +1,16 @@
+//! Programs under a budget: what their runs are continued with, and how each kind of program is led to the gateway.
+
+pub mod claude;
+pub mod codex;
+pub mod environment;
+pub mod keys;
+pub mod options;
+pub mod other_keys;
+pub mod placeholders;
+pub mod prepared_run;
+pub mod program;
+
+/// Arguments with which a program cannot be led to the gateway.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadArguments(String);

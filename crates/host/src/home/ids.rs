@@ -1,0 +1,129 @@
+//! Finds a tree by its id, a unique prefix of it, or `last`.
+
+use std::path::{Path, PathBuf};
+
+use spinney_journal::{Blocking, CatalogKind, Head, Journal, JournalFault};
+use spinney_kernel::words::TreeId;
+use spinney_store::SqliteJournal;
+
+use super::exec_homes;
+use super::open::{HomeError, look};
+
+/// The tree that started last.
+pub const LAST: &str = "last";
+
+/// Why a word names no tree.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeNameError {
+    /// The home cannot be opened.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalFault),
+    /// There is no last tree.
+    #[error("this home has no trees yet")]
+    NoTrees {
+        /// Which home.
+        home: PathBuf,
+    },
+    /// It cannot be the beginning of an id.
+    #[error("`{text}` is not a tree id")]
+    NotAnId {
+        /// Which home.
+        home: PathBuf,
+        /// The word.
+        text: String,
+    },
+    /// No id begins so.
+    #[error("no tree starts with `{text}`")]
+    Unknown {
+        /// Which home.
+        home: PathBuf,
+        /// The word.
+        text: String,
+        /// Whether the home has any tree.
+        has_trees: bool,
+    },
+    /// Several ids begin so.
+    #[error("{count} trees start with `{text}`: use more characters{}", listed(.some, *.count))]
+    Several {
+        /// The word.
+        text: String,
+        /// How many.
+        count: usize,
+        /// Some of them, with their states.
+        some: Vec<String>,
+    },
+}
+
+fn listed(some: &[String], count: usize) -> String {
+    let lines: String = some.iter().map(|line| format!("\n  {line}")).collect();
+    if count > some.len() { lines + "\n  …" } else { lines }
+}
+
+/// A tree and its home.
+#[derive(Clone, Copy)]
+pub struct TreeInHome<'a> {
+    /// The home's folder, as the user named it.
+    pub home: &'a Path,
+    /// Which tree.
+    pub tree: TreeId,
+}
+
+/// Most trees that an error lists.
+pub(super) const LISTED_MAX: usize = 8;
+
+/// The name in its tree file.
+pub fn name(journal: &dyn Journal, tree: TreeId) -> Result<String, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Tree, &tree.to_string()).wait()?;
+    Ok(facts.into_iter().next().map(|fact| fact.value).unwrap_or_default())
+}
+
+/// A tree that a word names, in a home or in a run of `exec` below it.
+pub struct NamedTree {
+    /// The home that has it.
+    pub home: PathBuf,
+    /// Its journal, opened for reading.
+    pub journal: SqliteJournal,
+    /// Which tree.
+    pub tree: TreeId,
+}
+
+impl NamedTree {
+    /// `home` may be the one of a run itself.
+    pub fn find(home: &Path, word: &str) -> Result<Self, TreeNameError> {
+        let home = exec_homes::find(exec_homes::above(home), word)?;
+        let journal = look(&home)?;
+        let tree = find(&home, &journal, word)?.tree;
+        Ok(Self { home, journal, tree })
+    }
+
+    /// The tree and its home.
+    pub fn place(&self) -> TreeInHome<'_> {
+        TreeInHome { home: &self.home, tree: self.tree }
+    }
+}
+
+/// The head of a tree of this home.
+pub fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head, TreeNameError> {
+    let (place, text) = (|| home.to_owned(), text.to_owned());
+    let mut heads = journal.heads(&[]).wait()?;
+    let wanted = text.to_ascii_lowercase();
+    if wanted == LAST {
+        return heads.pop().ok_or_else(|| TreeNameError::NoTrees { home: place() });
+    }
+    if wanted.is_empty() || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(TreeNameError::NotAnId { home: place(), text });
+    }
+    let has_trees = !heads.is_empty();
+    heads.retain(|head| head.tree.to_string().starts_with(&wanted));
+    match heads.len() {
+        0 => Err(TreeNameError::Unknown { home: place(), text, has_trees }),
+        1 => Ok(heads.remove(0)),
+        count => {
+            let some = heads.iter().take(LISTED_MAX).map(|head| format!("{} {}", head.tree, head.state));
+            Err(TreeNameError::Several { text, count, some: some.collect() })
+        }
+    }
+}

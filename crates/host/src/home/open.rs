@@ -1,0 +1,150 @@
+//! Opens the journal of a home, for writing or reading.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use spinney_journal::{Journal, JournalFault};
+use spinney_store::layout::IGNORED;
+use spinney_store::{Access, SqliteJournal};
+
+use super::tree_copies;
+use crate::error_text::with_causes;
+use crate::inside::{self, ChangeDenied};
+use crate::private_files;
+
+/// What a home is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomeUse {
+    /// To look at its trees.
+    Read,
+    /// To start a tree or change one.
+    Write,
+    /// To change a tree if no other process has it open, which is asked otherwise.
+    Change,
+}
+
+/// Why a home cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// There is nothing at its path.
+    #[error("no home at {}", home.display())]
+    NotThere {
+        /// The path.
+        home: PathBuf,
+    },
+    /// Its journal does not open.
+    #[error("cannot {} {}", if matches!(.to, HomeUse::Read) { "read" } else { "open" }, home.display())]
+    Unopened {
+        /// Which home.
+        home: PathBuf,
+        /// What for.
+        to: HomeUse,
+        /// Why not.
+        #[source]
+        fault: JournalFault,
+    },
+    /// This process must not change its trees.
+    #[error(transparent)]
+    Denied(#[from] ChangeDenied),
+}
+
+impl HomeError {
+    /// Whether it says that a home has no journal yet.
+    #[must_use]
+    pub const fn is_missing(&self) -> bool {
+        matches!(self, Self::Unopened { fault: JournalFault::NoHome { .. }, .. })
+    }
+
+    fn unopened(home: &Path, to: HomeUse) -> impl FnOnce(JournalFault) -> Self {
+        move |fault| Self::Unopened { home: home.to_owned(), to, fault }
+    }
+}
+
+/// Opens a home for reading, beside any number of readers and one writer. The journal of an older release is brought up to
+/// date first, which changes nothing that it says.
+pub fn look(home: &Path) -> Result<SqliteJournal, HomeError> {
+    look_with(home, |fault| match fault {
+        JournalFault::Older { .. } => {
+            drop(SqliteJournal::open(home, Access::Write)?);
+            SqliteJournal::open(home, Access::Look)
+        }
+        fault => Err(fault),
+    })
+}
+
+/// The same without changing anything: the journal of an older release cannot be opened.
+pub fn look_unchanged(home: &Path) -> Result<SqliteJournal, HomeError> {
+    look_with(home, Err)
+}
+
+fn look_with(
+    home: &Path,
+    otherwise: impl FnOnce(JournalFault) -> Result<SqliteJournal, JournalFault>,
+) -> Result<SqliteJournal, HomeError> {
+    if !home.exists() {
+        return Err(HomeError::NotThere { home: home.to_owned() });
+    }
+    let opened = SqliteJournal::open(home, Access::Look).or_else(otherwise);
+    opened.map_err(HomeError::unopened(home, HomeUse::Read))
+}
+
+/// Opens a home to change a tree in it. Like every change, not from inside a run of `exec` in that home.
+pub fn write(home: &Path) -> Result<SqliteJournal, HomeError> {
+    inside::check_self(home)?;
+    write_to_start(home)
+}
+
+/// Opens a home to start a tree, and creates it if needed.
+pub fn write_to_start(home: &Path) -> Result<SqliteJournal, HomeError> {
+    let journal = opened(home, SqliteJournal::open(home, Access::Write))?;
+    keep_out_of_git(home);
+    Ok(journal)
+}
+
+/// Checks that a folder is a home or may become one. Creates it if it does not exist.
+pub fn check(home: &Path) -> Result<(), HomeError> {
+    SqliteJournal::prepare_folder(home).map_err(HomeError::unopened(home, HomeUse::Write))
+}
+
+/// A home is often below a folder under version control, and nobody wants journals in there.
+fn keep_out_of_git(home: &Path) {
+    match private_files::write(&home.join(IGNORED), b"*\n") {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            tracing::warn!("could not write {}: {error}", home.join(IGNORED).display());
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Opens a home to remove a tree, also on a full disk.
+pub fn write_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
+    inside::check_self(home)?;
+    opened(home, SqliteJournal::open_to_remove(home))
+}
+
+fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<SqliteJournal, HomeError> {
+    let journal = opened.map_err(HomeError::unopened(home, HomeUse::Write))?;
+    settle(home, &journal);
+    Ok(journal)
+}
+
+/// Finishes what processes left half done. A failure is reported and tried again the next time.
+pub fn settle(home: &Path, journal: &dyn Journal) {
+    if let Err(error) = tree_copies::settle(home, journal) {
+        let why = with_causes(&error);
+        tracing::warn!("could not clean up after an earlier process in this home: {why}");
+    }
+}
+
+/// Opens a home to change a tree in it, unless another process has it open.
+pub fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
+    inside::check_self(home)?;
+    match SqliteJournal::open(home, Access::Write) {
+        Ok(journal) => {
+            settle(home, &journal);
+            Ok(Some(journal))
+        }
+        Err(JournalFault::Locked { .. }) => Ok(None),
+        Err(fault) => Err(HomeError::unopened(home, HomeUse::Change)(fault)),
+    }
+}

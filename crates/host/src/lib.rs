@@ -1,0 +1,39 @@
+//! What every face of Spinney shares: homes on disk, tree files with their models, what the user allows, and how trees are
+//! started, resumed, found and steered. Nothing here prints or asks: warnings are events of `tracing`, questions are data,
+//! and errors have types that a face puts into its own words.
+
+#![deny(missing_docs)]
+
+pub mod attachments;
+mod caller_trace;
+pub mod check;
+pub mod control;
+pub mod defaults;
+pub mod doctor;
+mod error_text;
+pub mod exec;
+pub mod explain;
+pub mod home;
+mod host;
+pub mod inside;
+pub mod notify;
+mod own_drivers;
+pub mod prelude;
+pub mod prepared;
+pub mod price_list;
+pub mod private_files;
+pub mod project;
+mod run_folder;
+pub mod shell_word;
+pub mod text_file;
+pub mod tree_file;
+pub mod tree_list;
+pub mod trust;
+pub mod user;
+
+pub use caller_trace::caller_trace;
+pub use error_text::with_causes;
+pub use host::{Host, HostResumeError, HostStartError, HostedTree, RefusedEgress};
+pub use own_drivers::OwnDrivers;
+/// The runtime, for everything that is not about files.
+pub use spinney;

@@ -1,0 +1,131 @@
+//! A tree file that is ready to start: read with its scripts and the user's settings, filled in, and checked.
+
+use std::path::{Path, PathBuf};
+
+use spinney::tree_file::{FileProblem, InputError, Reach, Severity};
+use spinney_drivers::prices::PriceTableError;
+use spinney_kernel::definition::Definition;
+use spinney_kernel::words::{Time, TraceParent};
+
+use crate::defaults::{Defaults, DefaultsError};
+use crate::own_drivers::OwnDrivers;
+use crate::project::UsersSetting;
+use crate::tree_file::given::GivenValues;
+use crate::tree_file::low_prices;
+use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
+use crate::tree_file::source::{self, Scripts, SourceError, TreeSource};
+use crate::trust::allowed_hosts::AllowedHosts;
+use crate::trust::egress::{Egress, InputValues};
+use crate::user::allowed_host::AllowedHost;
+use crate::user::variables::{Variables, VariablesError};
+
+/// What to start, and what a face says about it.
+pub struct StartRequest<'a> {
+    /// The tree file.
+    pub file: &'a Path,
+    /// Values in place of the file's.
+    pub given: GivenValues,
+    /// Where its scripts may lie.
+    pub scripts: Scripts,
+    /// Hosts that the user allows for this tree.
+    pub hosts: &'a [AllowedHost],
+    /// The trace that its caller belongs to.
+    pub trace: Option<TraceParent>,
+    /// How the user changes a setting, in the words of the face.
+    pub setting: fn(&UsersSetting) -> String,
+}
+
+impl<'a> StartRequest<'a> {
+    /// A file as it is, with scripts in its own folder only.
+    #[must_use]
+    pub fn new(file: &'a Path) -> Self {
+        let in_configuration =
+            |change: &UsersSetting| format!("set `{}` to {}", change.name, change.values.join(", "));
+        Self {
+            file,
+            given: GivenValues::default(),
+            scripts: Scripts::Below { allow: "allow other folders" },
+            hosts: &[],
+            trace: None,
+            setting: in_configuration,
+        }
+    }
+}
+
+/// Why a tree file cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The defaults cannot be read.
+    #[error(transparent)]
+    Defaults(#[from] DefaultsError),
+    /// The user's variables cannot be read.
+    #[error(transparent)]
+    Variables(#[from] VariablesError),
+    /// The file or its scripts cannot be read, or are wrong.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// An input is missing or of another type.
+    #[error("{}: {}", file.display(), .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Inputs {
+        /// The file.
+        file: PathBuf,
+        /// Which inputs, and why.
+        errors: Vec<InputError>,
+    },
+    /// There is nothing to do.
+    #[error("{} has no goal: add a `goal`", file.display())]
+    NoGoal {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The price table of this program cannot be read.
+    #[error(transparent)]
+    Prices(#[from] PriceTableError),
+}
+
+/// A tree file that is ready to start.
+pub struct PreparedTree {
+    /// The file with its scripts and drivers.
+    pub source: TreeSource,
+    /// What its tree is started with: values filled in, and without what no agent can reach.
+    pub definition: Definition,
+    /// What the user and the project say.
+    pub defaults: Defaults,
+    /// What it would send where.
+    pub egress: Vec<Egress>,
+    /// Where it may send it.
+    pub allowed: AllowedHosts,
+}
+
+impl PreparedTree {
+    /// Reads the file for a home. Nothing is written or sent.
+    pub fn read(
+        home: &Path,
+        request: &StartRequest<'_>,
+        own: &OwnDrivers,
+        now: Time,
+    ) -> Result<Self, PrepareError> {
+        let StartRequest { file, given, .. } = request;
+        let defaults = Defaults::of_tree_file(file)?;
+        let user = Variables::read(&defaults.configuration)?;
+        let source = source::read(file, home, request.scripts, &user, own)?;
+        let definition = given.adjusted(&source, &defaults, &user);
+        let definition =
+            definition.map_err(|errors| PrepareError::Inputs { file: (*file).to_owned(), errors })?;
+        if definition.goal.trim().is_empty() {
+            return Err(PrepareError::NoGoal { file: (*file).to_owned() });
+        }
+        let mut problems = source.file.check(&definition);
+        for low in low_prices::find(&source, &defaults.configuration, now)? {
+            problems.push(FileProblem::error(low.with_help(request.setting)));
+        }
+        if problems.iter().any(|problem| problem.severity == Severity::Error) {
+            let problems = TreeFileProblems::new(home, file, problems, ProblemsKind::InFile);
+            return Err(SourceError::from(problems).into());
+        }
+        let definition = Reach::of(&definition).pruned(definition);
+        let egress = Egress::all(&source.file, &source.called, InputValues::Given(&given.inputs));
+        let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
+        Ok(Self { source, definition, defaults, egress, allowed })
+    }
+}

@@ -1,0 +1,231 @@
+//! The trees of a home as lists show them: those in its own journal, and the runs of `exec` in the homes below it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use spinney::clock::{Clock, SystemClock};
+use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
+use spinney_kernel::words::TreeId;
+use spinney_kernel::world::TreeState;
+use spinney_store::SqliteJournal;
+use spinney_store::layout::JOURNAL;
+
+use crate::control::{RunningTrees, running};
+use crate::home::ids::TreeNameError;
+use crate::home::{HomeError, exec_homes, look};
+
+/// Files that changed more recently are read again: a later write may leave the same time.
+const SETTLED_MS: i64 = 2_000;
+
+/// A tree in a list.
+pub struct ListedTree {
+    /// Its head in the journal.
+    pub head: Head,
+    /// The name in its tree file.
+    pub name: String,
+    /// Its state.
+    pub state: ListedState,
+    /// Whether a process is known to run it.
+    pub is_run: bool,
+    /// The home that has it.
+    pub home: Arc<Path>,
+}
+
+/// The state of a tree in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListedState {
+    /// As its journal says.
+    Stored(TreeState),
+    /// Its journal says that it runs, but no process runs it.
+    Interrupted,
+}
+
+impl ListedState {
+    /// If the process that has the home open does not answer, the stored state is shown.
+    fn of(head: &Head, running: &RunningTrees) -> Self {
+        match (head.state, running) {
+            (TreeState::Running, RunningTrees::Nobody) => Self::Interrupted,
+            (TreeState::Running, RunningTrees::Trees(trees)) if !trees.contains(&head.tree) => {
+                Self::Interrupted
+            }
+            (state, _) => Self::Stored(state),
+        }
+    }
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Stored(state) => state.word(),
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// All trees at one moment.
+#[derive(Default)]
+pub struct Listing {
+    /// Newest first.
+    pub trees: Vec<ListedTree>,
+    /// Homes of which it is unknown which trees run.
+    pub unknown: Vec<UnknownRunner>,
+    /// Why runs of `exec` cannot be read.
+    pub unreadable: Vec<Arc<TreeNameError>>,
+}
+
+/// Why it is unknown which trees of a home run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownRunner {
+    /// This process has the home open and does not answer.
+    Silent(u32),
+    /// It is another user's home.
+    OtherUser,
+}
+
+/// Lists the trees of a home, any number of times. What has not changed since is not read again.
+pub struct TreeList {
+    home: Arc<Path>,
+    /// Its own journal. A home that only `exec` has used has none.
+    own: Option<Arc<SqliteJournal>>,
+    runs: BTreeMap<TreeId, Run>,
+}
+
+/// The home of a run, as it was read last.
+struct Run {
+    home: Arc<Path>,
+    files: Option<JournalFiles>,
+    trees: Result<Vec<NamedHead>, Arc<TreeNameError>>,
+}
+
+#[derive(Clone)]
+struct NamedHead {
+    head: Head,
+    name: String,
+}
+
+impl TreeList {
+    /// A list that has read nothing yet.
+    pub fn new(home: &Path) -> Self {
+        Self { home: Arc::from(home), own: None, runs: BTreeMap::new() }
+    }
+
+    /// Reads it.
+    pub async fn look(&mut self) -> Result<Listing, TreeNameError> {
+        if self.own.is_none() && (exec_homes::has_journal(&self.home) || !exec_homes::has_folder(&self.home))
+        {
+            self.own = Some(Arc::new(look(&self.home)?));
+        }
+        let mut listing = Listing::default();
+        if let Some(journal) = &self.own {
+            let trees = read(journal.as_ref()).await?;
+            listing.add(&self.home, trees).await;
+        }
+        let found = exec_homes::trees(&self.home);
+        self.runs.retain(|tree, _| found.binary_search(tree).is_ok());
+        for tree in found {
+            let run =
+                self.runs.entry(tree).or_insert_with(|| Run::new(&exec_homes::home_of(&self.home, tree)));
+            run.refresh().await;
+            match &run.trees {
+                Ok(trees) => listing.add(&run.home, trees.clone()).await,
+                Err(why) => listing.unreadable.push(Arc::clone(why)),
+            }
+        }
+        listing.trees.sort_by_key(|listed| Reverse((listed.head.started, listed.head.tree)));
+        Ok(listing)
+    }
+
+    /// The journal that has a listed tree.
+    pub fn journal(&self, listed: &ListedTree) -> Result<Arc<SqliteJournal>, HomeError> {
+        match &self.own {
+            Some(journal) if listed.home == self.home => Ok(Arc::clone(journal)),
+            Some(_) | None => Ok(Arc::new(look(&listed.home)?)),
+        }
+    }
+}
+
+impl Run {
+    fn new(home: &Path) -> Self {
+        Self { home: Arc::from(home), files: None, trees: Ok(Vec::new()) }
+    }
+
+    /// Reads it again if it may have changed.
+    async fn refresh(&mut self) {
+        let files = JournalFiles::now(&self.home);
+        if files.is_settled() && self.files.as_ref() == Some(&files) {
+            return;
+        }
+        self.files = Some(files);
+        let trees = match look(&self.home) {
+            Ok(journal) => read(&journal).await.map_err(TreeNameError::from),
+            Err(error) => Err(error.into()),
+        };
+        self.trees = match trees {
+            Ok(trees) => Ok(trees),
+            // Its process died before it began, or it is being removed.
+            Err(TreeNameError::Home(error)) if error.is_missing() => Ok(Vec::new()),
+            Err(_) if !exec_homes::has_journal(&self.home) => Ok(Vec::new()),
+            Err(error) => Err(Arc::new(error)),
+        };
+    }
+}
+
+impl Listing {
+    /// Adds the trees of one home.
+    async fn add(&mut self, home: &Arc<Path>, trees: Vec<NamedHead>) {
+        let is_over = trees.iter().all(|tree| tree.head.state.is_over());
+        let running = if is_over { RunningTrees::Nobody } else { running(home).await };
+        match running {
+            RunningTrees::Silent(pid) => self.unknown.push(UnknownRunner::Silent(pid)),
+            RunningTrees::Unknown => self.unknown.push(UnknownRunner::OtherUser),
+            RunningTrees::Trees(_) | RunningTrees::Nobody => {}
+        }
+        self.trees.extend(trees.into_iter().map(|NamedHead { head, name }| ListedTree {
+            state: ListedState::of(&head, &running),
+            is_run: matches!(&running, RunningTrees::Trees(trees) if trees.contains(&head.tree)),
+            home: Arc::clone(home),
+            head,
+            name,
+        }));
+    }
+}
+
+/// The trees of a journal with their names.
+async fn read(journal: &dyn Journal) -> Result<Vec<NamedHead>, JournalFault> {
+    let heads = journal.heads(&[]).await?;
+    let facts = journal.catalog(CatalogKind::Tree, "").await?;
+    let mut names: BTreeMap<TreeId, String> = facts.into_iter().map(|fact| (fact.tree, fact.value)).collect();
+    let named = |head: Head| NamedHead { name: names.remove(&head.tree).unwrap_or_default(), head };
+    Ok(heads.into_iter().map(named).collect())
+}
+
+/// The files of a journal: every write changes one of them.
+#[derive(PartialEq, Eq)]
+struct JournalFiles([Option<FileTraits>; 2]);
+
+#[derive(PartialEq, Eq)]
+struct FileTraits {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl JournalFiles {
+    fn now(home: &Path) -> Self {
+        Self(["", "-wal"].map(|ending| {
+            let about = fs::symlink_metadata(home.join(format!("{}{ending}", JOURNAL))).ok()?;
+            let modified = (about.mtime(), about.mtime_nsec());
+            Some(FileTraits { inode: about.ino(), bytes: about.len(), modified })
+        }))
+    }
+
+    /// Whether a further change would change their times, however coarse those are.
+    fn is_settled(&self) -> bool {
+        let now_ms = SystemClock::new().now_ms() as i64;
+        let is_old = |file: &FileTraits| file.modified.0.saturating_mul(1_000) < now_ms - SETTLED_MS;
+        self.0.iter().flatten().all(is_old)
+    }
+}

@@ -1,0 +1,23 @@
+//! Accepts that a journal has lost something: what is remembered of its trees is set back as well.
+
+use std::path::Path;
+
+use spinney_store::{Loss, SqliteJournal};
+
+use super::{TrustError, tree_marks};
+use crate::home::{HomeError, HomeUse, look};
+use crate::inside;
+
+/// Accepts that confirmed commits are missing. None if none is.
+pub fn accept_loss(home: &Path) -> Result<Option<Loss>, TrustError> {
+    inside::check_self(home).map_err(HomeError::Denied)?;
+    let accepted = SqliteJournal::accept_loss(home).map_err(|fault| HomeError::Unopened {
+        home: home.to_owned(),
+        to: HomeUse::Change,
+        fault,
+    })?;
+    if accepted.is_some() {
+        tree_marks::accept_loss(home, &look(home)?)?;
+    }
+    Ok(accepted)
+}

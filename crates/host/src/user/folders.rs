@@ -1,0 +1,77 @@
+//! The user's own folders for this program, by the XDG rules.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+use crate::shell_word;
+
+/// Why nothing can be remembered for a user.
+#[derive(Debug, thiserror::Error)]
+pub enum StateFolderError {
+    /// The environment names no home folder.
+    #[error("there is no folder to remember things in: set HOME or XDG_STATE_HOME")]
+    NoHome,
+    /// What another user writes is not what this one decided.
+    #[error("{} belongs to another user: set XDG_STATE_HOME to a folder of your own", folder.display())]
+    OtherUser {
+        /// The state folder.
+        folder: PathBuf,
+    },
+    /// Others can write there.
+    #[error("other users can write {}: run `chmod go-w {}`", folder.display(), shell_word::of_path(folder))]
+    Writable {
+        /// The state folder.
+        folder: PathBuf,
+    },
+}
+
+/// The variable that says where configurations lie.
+pub const CONFIGURATION_VARIABLE: &str = "XDG_CONFIG_HOME";
+
+/// Where the user's configuration lies. None if the environment names no home folder.
+pub fn configuration() -> Option<PathBuf> {
+    folder(CONFIGURATION_VARIABLE, ".config")
+}
+
+/// Whether a variable says so.
+pub fn has_configuration_variable() -> bool {
+    absolute(CONFIGURATION_VARIABLE).is_some()
+}
+
+/// Makes such a folder and what is above it, for this user only, unless it exists.
+pub fn make(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The user's home folder, which `~` stands for.
+pub fn user_home() -> Option<PathBuf> {
+    absolute("HOME")
+}
+
+fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let folder = absolute(variable).or_else(|| Some(user_home()?.join(below_home)))?;
+    Some(folder.join("spinney"))
+}
+
+/// Where we remember what the user made and decided. Fails if the environment names no home folder, or if others can write
+/// there: what they write is not what the user decided.
+pub fn state() -> Result<PathBuf, StateFolderError> {
+    let Some(folder) = folder("XDG_STATE_HOME", ".local/state") else {
+        return Err(StateFolderError::NoHome);
+    };
+    match folder.metadata() {
+        Ok(about) if about.uid() != geteuid().as_raw() => Err(StateFolderError::OtherUser { folder }),
+        Ok(about) if about.mode() & 0o022 != 0 => Err(StateFolderError::Writable { folder }),
+        Ok(_) | Err(_) => Ok(folder),
+    }
+}
+
+/// A relative path in such a variable is ignored, as the rules say: it would mean another folder in each project.
+#[expect(clippy::disallowed_methods, reason = "these variables say where a user's own files are")]
+fn absolute(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,9 @@
+//! Programs that run tree files.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+#[path = "../../examples/file.rs"]
+#[expect(dead_code, reason = "its main is for people")]
+mod file;
+
+mod embedding;
+mod faces;

@@ -1,0 +1,11 @@
+//! What a tree is made of, for definitions in code: roles with their rights, models with their prices, limits, pipelines.
+
+pub use spinney_kernel::budget::{CacheWrites, Price, PriceActive, PriceChange, PriceTier, Rates};
+pub use spinney_kernel::definition::{
+    Allow, Approval, BudgetSpec, CacheTime, Caps, Compact, Definition, Graph, GraphNode, GraphProblem,
+    GraphStep, Lend, ModelProvider, ModelSpec, Network, NodeIx, OnLost, OnLow, OnPartialSuccess,
+    OutputLimits, OutputSchema, PathStep, Preset, ProblemCode, RateLimit, Recursion, Refusal, Repeats, Role,
+    Share, SharedAccess, Shares, Tags, Thinking, TokenCounter, ToolSpec, TreeLimits, Turns, Unpriced,
+    ValueAccess, WindowSpec, WrapUp,
+};
+pub use spinney_kernel::words::{Body, ByName, Durability, TokenCount};

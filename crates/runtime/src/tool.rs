@@ -1,0 +1,11 @@
+//! Everything for a tool of your own: its trait, what comes with each attempt, what an attempt ends in, and sources of tools.
+
+pub use spinney_kernel::budget::Used;
+pub use spinney_kernel::context::Origin;
+pub use spinney_kernel::definition::{Network, OnLost, OutputLimits, ToolSpec};
+pub use spinney_kernel::port::model::Missed;
+pub use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
+pub use spinney_kernel::port::{
+    AgentFolder, FolderAccess, FolderRight, OfferedTool, Pending, Rights, ToolDiscovery, ToolSource,
+};
+pub use spinney_kernel::words::{BadPart, Durability, Enclosure, Fault, FaultKind, Part, PartKind};

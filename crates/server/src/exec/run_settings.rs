@@ -1,0 +1,63 @@
+//! The settings of a gateway, from the options of its run and what the user says.
+
+use std::time::Duration;
+
+use spinney_drivers::wire::NotRequestName;
+use spinney_host::exec::environment::{AnthropicKey, UserEnvironment};
+use spinney_host::exec::options::RunOptions;
+use spinney_host::user::configuration::Configuration;
+
+use crate::gateway::{
+    AskPerson, Bodies, GatewaySettings, ModelRules, OnLimit, UpstreamKey, UpstreamServer, WaitTimes,
+};
+
+/// The settings of the gateway of a run. `program` is the name that the user's configuration knows it by; without a way to
+/// ask a person, nothing beyond what they allowed passes.
+///
+/// # Errors
+/// If a name that the program may send is not one.
+pub fn gateway_settings(
+    options: &RunOptions,
+    configuration: &Configuration,
+    user: &UserEnvironment,
+    program: &str,
+    ask_person: Option<AskPerson>,
+) -> Result<GatewaySettings, NotRequestName> {
+    let mut permitted = configuration.allowed_fields(program);
+    permitted.extend(options.allowed_fields()?);
+    Ok(GatewaySettings {
+        anthropic: UpstreamServer {
+            base_url: user.anthropic_base_url.clone(),
+            key: user.anthropic_key.clone().map(|key| match key {
+                AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
+                AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
+            }),
+            key_variable: "ANTHROPIC_API_KEY",
+            kind: None,
+        },
+        open_ai: UpstreamServer {
+            base_url: user.open_ai_base_url.clone(),
+            key: user.open_ai_key.clone().map(UpstreamKey::Bearer),
+            key_variable: "OPENAI_API_KEY",
+            kind: None,
+        },
+        models: ModelRules {
+            allowed: options.models.clone(),
+            prices: options.prices_with(configuration),
+            prices_of: options.prices_of.clone(),
+        },
+        child_cost_nanos: options.child_cost_nanos,
+        on_limit: on_limit(options),
+        bodies: if options.no_bodies { Bodies::Dropped } else { Bodies::Kept },
+        waiting: WaitTimes::default(),
+        upstream: Default::default(),
+        permitted,
+        ask_person,
+    })
+}
+
+/// What happens to a call that does not fit under a ceiling.
+#[must_use]
+pub fn on_limit(options: &RunOptions) -> OnLimit {
+    options.halt_wait_ms().map_or(OnLimit::Stop, |ms| OnLimit::Wait(Duration::from_millis(ms)))
+}

@@ -1,0 +1,121 @@
+//! Finds agents by id or path: an unknown one gets suggestions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+
+use spinney::tree_file::nearest;
+use spinney_journal::{Batch, Journal, JournalFault};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, TreeId};
+
+use crate::{TreeFold, fold};
+
+/// The error for an unknown agent, with suggestions.
+pub fn unknown<'a>(agent: &AgentId, known: impl IntoIterator<Item = &'a AgentId>) -> String {
+    format!("no agent `{agent}` in this tree: {}", meant(agent, known))
+}
+
+/// Suggestions for an unknown id.
+pub fn meant<'a>(agent: &AgentId, known: impl IntoIterator<Item = &'a AgentId>) -> String {
+    nearest::help(agent.as_str(), known.into_iter().map(AgentId::as_str), "agents")
+}
+
+/// An agent as a person names it: by its id, or by its path from the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentPath {
+    /// Empty for an id alone.
+    pub above: Vec<AgentId>,
+    /// The agent's own id.
+    pub id: AgentId,
+}
+
+impl fmt::Display for AgentPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.above.iter().try_for_each(|above| write!(f, "{above}/"))?;
+        write!(f, "{}", self.id)
+    }
+}
+
+/// A path that leads to no agent of a tree.
+#[derive(Debug, thiserror::Error)]
+#[error("no agent `{path}` in this tree: {meant}")]
+pub struct WrongAgentPath {
+    /// As it was given.
+    pub path: AgentPath,
+    /// Suggestions.
+    pub meant: String,
+}
+
+/// The id of the agent at a path. Ids are unique in a tree, so an id alone is not looked up, and the last id of a path may
+/// be of an agent that is still to come; what is above it must exist.
+///
+/// # Errors
+/// If the tree cannot be read.
+pub async fn at(
+    journal: &dyn Journal,
+    tree: TreeId,
+    path: AgentPath,
+) -> Result<Result<AgentId, WrongAgentPath>, JournalFault> {
+    if path.above.is_empty() {
+        return Ok(Ok(path.id));
+    }
+    let mut known = Paths::default();
+    fold(journal, tree, &mut known).await?;
+    let Paths(known) = known;
+    let meant = match (known.get(&path.id), path.above.last().and_then(|above| known.get(above))) {
+        (Some(real), _) if *real == path.above => return Ok(Ok(path.id)),
+        (Some(real), _) => {
+            format!("did you mean `{}`?", AgentPath { above: real.clone(), id: path.id.clone() })
+        }
+        (None, Some(real)) if real[..] == path.above[..path.above.len() - 1] => return Ok(Ok(path.id)),
+        (None, _) => {
+            let paths = known.into_iter().map(|(id, above)| AgentPath { above, id }.to_string());
+            let mut paths: Vec<String> = paths.collect();
+            paths.sort();
+            nearest::help(&path.to_string(), paths.iter().map(String::as_str), "agents")
+        }
+    };
+    Ok(Err(WrongAgentPath { path, meant }))
+}
+
+/// The ids above each agent of a tree, from the root.
+#[derive(Default)]
+struct Paths(BTreeMap<AgentId, Vec<AgentId>>);
+
+impl TreeFold for Paths {
+    fn take(&mut self, batch: &Batch) -> ControlFlow<()> {
+        for event in &batch.events {
+            let Event::AgentSpawned(spawned) = event else { continue };
+            let above = spawned.parent.as_ref().map_or_else(Vec::new, |parent| {
+                let mut above = self.0.get(parent).cloned().unwrap_or_default();
+                above.push(parent.clone());
+                above
+            });
+            self.0.insert(spawned.agent.clone(), above);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Every agent of a tree, living or ended, in spawn order.
+///
+/// # Errors
+/// If the tree cannot be read.
+pub async fn known(journal: &dyn Journal, tree: TreeId) -> Result<Vec<AgentId>, JournalFault> {
+    let mut spawned = Spawns(Vec::new());
+    fold(journal, tree, &mut spawned).await?;
+    Ok(spawned.0)
+}
+
+struct Spawns(Vec<AgentId>);
+
+impl TreeFold for Spawns {
+    fn take(&mut self, batch: &Batch) -> ControlFlow<()> {
+        self.0.extend(batch.events.iter().filter_map(|event| match event {
+            Event::AgentSpawned(spawned) => Some(spawned.agent.clone()),
+            _ => None,
+        }));
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,11 @@
+//! Events as sentences for people who follow a tree, and as JSON for programs.
+
+mod asked_by;
+mod json;
+mod names;
+mod text;
+
+pub use asked_by::asked_by;
+pub use json::{event_json, event_path};
+pub use names::EventNames;
+pub use text::{EventText, EventWeight, describe, settled};

@@ -1,0 +1,28 @@
+//! What people and programs read of a tree: each view is a fold of its journal, and the same for every face. Nothing here
+//! prints, knows a terminal or names a command: a face puts views into its own words.
+
+#![deny(missing_docs)]
+
+pub mod agents;
+pub mod approval;
+pub mod context_message;
+pub mod costs;
+pub mod events;
+pub mod expected_agents;
+mod fold;
+pub mod live;
+pub mod outline;
+pub mod outside_calls;
+pub mod questions;
+pub mod recall;
+pub mod remedy;
+pub mod result;
+mod run_ledger;
+pub mod schema;
+pub mod spent;
+pub mod topics;
+pub mod window;
+pub mod wording;
+
+pub use fold::{TreeFold, each_event, fold};
+pub use run_ledger::RunLedger;

@@ -1,0 +1,11 @@
+//! A tree while it runs: its state after each event, what each agent is doing, and which agents to show of a large tree.
+
+mod doing;
+mod folding;
+mod followed;
+mod state;
+
+pub use doing::{AgentDoing, AgentMark, CallDoing, DoingCall, waiting_words};
+pub use folding::{TreeLine, lines_within};
+pub use followed::FollowedTree;
+pub use state::{LiveAgent, LiveCall, LiveNotice, LiveStream, LiveTree, NoticeUrgency, StepCount};

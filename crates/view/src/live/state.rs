@@ -1,0 +1,394 @@
+//! What the live view knows of a tree: its world, and what people want to see that the world does not keep.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use spinney::bus::{Delta, TracedEvent};
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::definition::NodeKind;
+use spinney_kernel::port::model::DeltaKind;
+use spinney_kernel::record::{Attachment, Event, NodeEnd, NodeStart, Outcome, Spawned, StartOf};
+use spinney_kernel::words::{AgentId, CallId, Seq, Time, TreeId};
+use spinney_kernel::world::{AgentIx, World};
+
+use crate::each_event;
+use crate::events::{EventNames, describe};
+use crate::wording::one_line;
+
+/// Notices that are kept: more than any terminal shows.
+const NOTICES_MAX: usize = 64;
+/// Bytes of streamed text that are kept for each call: more than any line shows.
+const STREAM_BYTES_MAX: usize = 1_024;
+/// Names of steps that are kept of each kind.
+const STEPS_MAX: usize = 64;
+const GOAL_CHARS_MAX: usize = 200;
+const NOTICE_CHARS_MAX: usize = 240;
+
+/// A tree as it is after the events that it has taken.
+pub struct LiveTree {
+    pub(super) world: World,
+    pub(super) names: EventNames,
+    /// The name in its file.
+    pub name: String,
+    /// When its first event came.
+    pub started: Time,
+    /// When its last event came.
+    pub last: Time,
+    /// Every agent, in spawn order.
+    pub agents: BTreeMap<AgentIx, LiveAgent>,
+    /// The open calls.
+    pub calls: BTreeMap<CallId, LiveCall>,
+    /// What somebody should know, the newest last.
+    pub notices: VecDeque<LiveNotice>,
+    /// The steps of its pipelines.
+    pub steps: StepCount,
+    /// The question that is being asked, in each agent's order.
+    pub questions: BTreeMap<CallId, (AgentId, String)>,
+}
+
+/// What is shown of an agent beside its state.
+#[derive(Clone, Debug)]
+pub struct LiveAgent {
+    /// The agent that spawned it.
+    pub parent: Option<AgentIx>,
+    /// Below the root.
+    pub depth: usize,
+    /// Those that it spawned, in order.
+    pub children: Vec<AgentIx>,
+    /// What it should do, in one line.
+    pub goal: String,
+    /// The step of a pipeline that it does.
+    pub step: Option<String>,
+    /// When something happened to it last.
+    pub changed: Time,
+    /// What its model said last.
+    pub said: String,
+    /// Why it ended, if it did not complete.
+    pub failure: Option<String>,
+    /// How often it was refused something.
+    pub refusals: u32,
+}
+
+/// What is shown of an open call.
+#[derive(Clone, Debug, Default)]
+pub struct LiveCall {
+    /// Since when it is as it is.
+    pub since: Time,
+    /// The account that it waits for.
+    pub account: Option<AgentId>,
+    /// What its model streams.
+    pub stream: Option<LiveStream>,
+}
+
+/// The end of what a model streams.
+#[derive(Clone, Debug)]
+pub struct LiveStream {
+    attempt: u32,
+    /// Text or thoughts.
+    pub kind: DeltaKind,
+    /// The end of it.
+    pub text: String,
+}
+
+/// What somebody should know, while others scroll by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveNotice {
+    /// When it was told last.
+    pub at: Time,
+    /// The agent that it is about.
+    pub who: Option<AgentId>,
+    /// What happened.
+    pub text: String,
+    /// How loud it is.
+    pub urgency: NoticeUrgency,
+    /// How often it was told.
+    pub count: u32,
+}
+
+/// How loud a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeUrgency {
+    /// Something failed.
+    Failure,
+    /// Somebody should look at it.
+    Warning,
+    /// Good to know.
+    Information,
+}
+
+/// The steps of the tree's pipelines.
+#[derive(Clone, Debug, Default)]
+pub struct StepCount {
+    /// Steps and questions of the pipeline in the tree file; a step in a map or loop runs more than once.
+    pub planned: Option<usize>,
+    /// Those that run, by their graph and place in it.
+    pub running: BTreeMap<(AgentId, u32), String>,
+    /// How many succeeded.
+    pub succeeded: usize,
+    /// How many were skipped.
+    pub skipped: usize,
+    /// How many were cancelled.
+    pub cancelled: usize,
+    /// Those that failed, and why.
+    pub failed: Vec<String>,
+}
+
+impl LiveTree {
+    /// Before its first event.
+    #[must_use]
+    pub fn new(tree: TreeId) -> Self {
+        Self {
+            world: World::new(tree),
+            names: EventNames::default(),
+            name: String::new(),
+            started: Time(0),
+            last: Time(0),
+            agents: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            notices: VecDeque::new(),
+            steps: StepCount::default(),
+            questions: BTreeMap::new(),
+        }
+    }
+
+    /// That of a stored tree.
+    ///
+    /// # Errors
+    /// If the tree cannot be read.
+    pub async fn read(journal: &dyn Journal, tree: TreeId) -> Result<Self, JournalFault> {
+        let mut live = Self::new(tree);
+        each_event(journal, tree, |traced| {
+            live.event(traced);
+            Ok::<(), JournalFault>(())
+        })
+        .await?;
+        Ok(live)
+    }
+
+    /// Its whole state.
+    #[must_use]
+    pub const fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The open question that was asked first.
+    #[must_use]
+    pub fn oldest_question(&self) -> Option<CallId> {
+        self.questions.keys().next().copied()
+    }
+
+    /// Takes the next event of the tree.
+    pub fn event(&mut self, TracedEvent { recorded, context, .. }: &TracedEvent) {
+        self.take(recorded.at, &recorded.event, context.agent.as_ref());
+    }
+
+    /// Takes the next event, which is about this agent.
+    pub fn take(&mut self, at: Time, event: &Event, agent: Option<&AgentId>) {
+        if self.world.seq() == Seq(0) {
+            self.started = at;
+        }
+        self.last = at;
+        self.names.enter(event);
+        if let Some(urgency) = urgency(event) {
+            let text = one_line(&describe(&self.names, event).text, NOTICE_CHARS_MAX);
+            self.notice(LiveNotice { at, who: agent.cloned(), text, urgency, count: 1 });
+        }
+        self.world.apply(event);
+        self.note(at, event, agent);
+        self.names.leave(event);
+    }
+
+    /// Many agents often have the same to tell; it is told once, and counted.
+    fn notice(&mut self, mut notice: LiveNotice) {
+        let same = self.notices.iter().rposition(|other| other.text == notice.text);
+        if let Some(same) = same.and_then(|at| self.notices.remove(at)) {
+            notice.count += same.count;
+        } else if self.notices.len() == NOTICES_MAX {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(notice);
+    }
+
+    /// Takes a piece of text that a model streams. It says itself whose it is.
+    pub fn delta(&mut self, delta: &Delta) {
+        self.streamed(delta.call, delta.attempt, delta.kind, &delta.text);
+    }
+
+    /// The same from another process.
+    pub fn streamed(&mut self, call: CallId, attempt: u32, kind: DeltaKind, text: &str) {
+        // A call that has ended has nothing more to show.
+        let Some(note) = self.calls.get_mut(&call) else { return };
+        match &mut note.stream {
+            Some(stream) if stream.attempt == attempt && stream.kind == kind => stream.text.push_str(text),
+            Some(stream) if stream.attempt > attempt => {}
+            stream => *stream = Some(LiveStream { attempt, kind, text: text.to_owned() }),
+        }
+        if let Some(stream) = &mut note.stream
+            && stream.text.len() > 2 * STREAM_BYTES_MAX
+        {
+            let from = stream.text.floor_char_boundary(stream.text.len() - STREAM_BYTES_MAX);
+            stream.text.drain(..from);
+        }
+    }
+
+    fn note(&mut self, at: Time, event: &Event, agent: Option<&AgentId>) {
+        let ix = agent.and_then(|agent| self.world.agents().find(agent));
+        match event {
+            Event::TreeStarted { definition, .. } => {
+                self.name = one_line(&definition.name, 60);
+                self.steps.planned = definition.graph.as_ref().map(|graph| {
+                    let nodes = graph.nodes().iter();
+                    nodes.filter(|node| matches!(node.kind, NodeKind::Step(_) | NodeKind::Ask(_))).count()
+                });
+            }
+            Event::AgentSpawned(spawned) => self.spawned(at, spawned),
+            Event::AgentEnded { exit, .. } if !exit.is_success() => {
+                if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix)) {
+                    note.failure = Some(one_line(&exit.to_string(), NOTICE_CHARS_MAX));
+                }
+            }
+            Event::CallAsked { call, .. } | Event::WaitStarted { call, .. } => {
+                self.calls.insert(*call, LiveCall { since: at, ..LiveCall::default() });
+            }
+            Event::QuestionAsked { call, agent, question, .. } => {
+                self.calls.insert(*call, LiveCall { since: at, ..LiveCall::default() });
+                let text = match &question.approves {
+                    Some(ask) => format!("may it call `{}`?", one_line(&ask.tool, 60)),
+                    None => one_line(&question.text, GOAL_CHARS_MAX),
+                };
+                self.questions.insert(*call, (agent.clone(), text));
+            }
+            Event::CallWaiting { call, account, .. } => {
+                if let Some(note) = self.calls.get_mut(call) {
+                    note.account.clone_from(account);
+                }
+            }
+            Event::CallStarted { call, .. } | Event::CallResumed { call } => {
+                if let Some(note) = self.calls.get_mut(call) {
+                    *note = LiveCall { since: at, ..LiveCall::default() };
+                }
+            }
+            Event::CallEnded { call, outcome, .. } => self.ended(*call, outcome, ix),
+            Event::ToolAnswered { is_error: true, .. } => self.refused(ix),
+            Event::NodeStarted(start) => self.step_started(start),
+            Event::NodeEnded { graph, frame, name, end } => self.step_ended(graph, *frame, name, end),
+            _ => {}
+        }
+        if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix)) {
+            note.changed = at;
+        }
+    }
+
+    fn spawned(&mut self, at: Time, spawned: &Spawned) {
+        let agents = self.world.agents();
+        let Some(ix) = agents.find(&spawned.agent) else { return };
+        let parent = agents.parent(ix);
+        let step = match spawned.attachment {
+            Attachment::Step { frame } => {
+                let running = self.steps.running.iter();
+                running.rev().find(|((_, running), _)| *running == frame).map(|(_, name)| name.clone())
+            }
+            Attachment::Root | Attachment::Call { .. } | Attachment::Detached | Attachment::Disowned => None,
+        };
+        let depth = parent.and_then(|parent| self.agents.get(&parent)).map_or(0, |above| above.depth + 1);
+        let note = LiveAgent {
+            parent,
+            depth,
+            children: Vec::new(),
+            goal: one_line(&spawned.goal, GOAL_CHARS_MAX),
+            step,
+            changed: at,
+            said: String::new(),
+            failure: None,
+            refusals: 0,
+        };
+        // A completed child that gets another task is spawned again under its id.
+        let is_new = self.agents.insert(ix, note).is_none();
+        if let (true, Some(above)) = (is_new, parent.and_then(|parent| self.agents.get_mut(&parent))) {
+            above.children.push(ix);
+        }
+        if let Attachment::Call { call, .. } = spawned.attachment {
+            self.calls.insert(call, LiveCall { since: at, ..LiveCall::default() });
+        }
+    }
+
+    fn ended(&mut self, call: CallId, outcome: &Outcome, ix: Option<AgentIx>) {
+        self.calls.remove(&call);
+        self.questions.remove(&call);
+        match outcome {
+            Outcome::Done { body, .. } => {
+                let is_turn = self.names.calls.find(call).is_some_and(|open| open.aim.is_turn());
+                if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix))
+                    && is_turn
+                    && !body.text.trim().is_empty()
+                {
+                    note.said = one_line(&body.text, GOAL_CHARS_MAX);
+                }
+            }
+            Outcome::Refused { .. } => self.refused(ix),
+            _ => {}
+        }
+    }
+
+    fn refused(&mut self, ix: Option<AgentIx>) {
+        if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix)) {
+            note.refusals += 1;
+        }
+    }
+
+    fn step_started(&mut self, start: &NodeStart) {
+        let is_step = self.world.agents().find(&start.graph).and_then(|ix| self.world.graphs().run(ix));
+        let kind = is_step.map(|run| &run.graph().node(start.node).kind);
+        // Groups are not work of their own; what undoes a step is.
+        if start.of == StartOf::Undo || matches!(kind, Some(NodeKind::Step(_) | NodeKind::Ask(_))) {
+            self.steps.running.insert((start.graph.clone(), start.frame), one_line(&start.name, 40));
+        }
+    }
+
+    fn step_ended(&mut self, graph: &AgentId, frame: u32, name: &str, end: &NodeEnd) {
+        let was_running = self.steps.running.remove(&(graph.clone(), frame)).is_some();
+        match end {
+            NodeEnd::Failed { retried: true, .. } => {}
+            NodeEnd::Skipped { .. } => self.steps.skipped += 1,
+            NodeEnd::Succeeded { .. } => self.steps.succeeded += usize::from(was_running),
+            NodeEnd::Cancelled => self.steps.cancelled += usize::from(was_running),
+            NodeEnd::Failed { error, .. } if was_running && self.steps.failed.len() < STEPS_MAX => {
+                let why = one_line(&error.message, GOAL_CHARS_MAX);
+                self.steps.failed.push(format!("{}: {why}", one_line(name, 40)));
+            }
+            NodeEnd::Failed { .. } => {}
+        }
+    }
+}
+
+/// How loud an event is, if people should know of it while others scroll by.
+fn urgency(event: &Event) -> Option<NoticeUrgency> {
+    match event {
+        Event::AgentEnded { exit, .. } if !exit.is_success() => Some(NoticeUrgency::Failure),
+        Event::TreeHalted { .. } => Some(NoticeUrgency::Failure),
+        Event::NodeEnded { end: NodeEnd::Failed { .. }, .. } => Some(NoticeUrgency::Failure),
+        Event::CallEnded { outcome: Outcome::Failed { .. } | Outcome::Lost, .. } => {
+            Some(NoticeUrgency::Failure)
+        }
+        Event::CallEnded { outcome: Outcome::Refused { .. } | Outcome::Expired { .. }, .. }
+        | Event::ToolAnswered { is_error: true, .. }
+        | Event::AttemptFailed { .. }
+        | Event::WindowSet { clamped: Some(_), .. }
+        | Event::ContextCut { .. }
+        | Event::RepeatsNoticed { .. }
+        | Event::WrapUpStarted { .. }
+        | Event::BreakerChanged { .. }
+        | Event::RateLimited { .. }
+        | Event::Charged { .. } => Some(NoticeUrgency::Warning),
+        Event::NodeEnded { end: NodeEnd::Skipped { .. }, .. }
+        | Event::AgentPaused { .. }
+        | Event::AgentUnpaused { .. }
+        | Event::AgentRedirected { .. }
+        | Event::ContextRestored(_)
+        | Event::LimitRaised { .. }
+        | Event::TreeAdjusted(_)
+        | Event::TreeUnhalted
+        | Event::TreeSuspended
+        | Event::TreeBranched(_) => Some(NoticeUrgency::Information),
+        _ => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! Open questions of a tree, also while another process runs it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use spinney::bus::{Tail, TracedEvent};
+use spinney::tree::OpenQuestion;
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{AgentId, CallId, TreeId};
+
+/// Every question of a tree that was asked and has not ended.
+///
+/// # Errors
+/// If the tree cannot be read.
+pub async fn open(
+    journal: &dyn Journal,
+    tree: TreeId,
+) -> Result<BTreeMap<CallId, OpenQuestion>, JournalFault> {
+    let (mut open, mut tail) = (BTreeMap::new(), Tail::new(journal, tree));
+    while let Some(TracedEvent { recorded, context, .. }) = tail.next().await? {
+        match recorded.event {
+            Event::QuestionAsked { call, question, .. } => {
+                let (path, text, approves) = (context.path().to_vec(), question.text, question.approves);
+                open.insert(call, OpenQuestion { question: call, path, text, approves });
+            }
+            Event::CallEnded { call, .. } => {
+                open.remove(&call);
+            }
+            _ => {}
+        }
+    }
+    Ok(open)
+}
+
+/// A question for programs, in full.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct QuestionView<'a> {
+    /// Its number.
+    #[schemars(with = "u64")]
+    pub question: CallId,
+    /// The agent that asks, from the root down.
+    pub path: String,
+    /// What it asks.
+    pub text: &'a str,
+    /// The tool call that a yes permits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approves: Option<ApprovedCall<'a>>,
+}
+
+/// A tool call that waits for a yes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ApprovedCall<'a> {
+    /// Which tool.
+    pub tool: &'a str,
+    /// Its arguments, exactly as the model wrote them.
+    pub args: &'a str,
+}
+
+impl<'a> From<&'a OpenQuestion> for QuestionView<'a> {
+    fn from(open: &'a OpenQuestion) -> Self {
+        let OpenQuestion { question, path, text, approves } = open;
+        let approves = approves.as_ref().map(|ask| ApprovedCall { tool: &ask.tool, args: &ask.args });
+        Self { question: *question, path: joined(path), text, approves }
+    }
+}
+
+/// Ids from the root down, as events show them.
+#[must_use]
+pub fn joined(path: &[AgentId]) -> String {
+    let path: Vec<&str> = path.iter().map(AgentId::as_str).collect();
+    path.join("/")
+}
