@@ -515,7 +515,11 @@ fn g24_a_trusted_home_does_not_trust_what_comes_later() {
     scene.give();
     let asks = scene.spinney(&["exec", "--trust-home", "--", "true"]);
     assert_eq!(asks.code, Some(0), "{}", asks.err);
-    assert!(asks.err.contains("a yes covers them as well") && asks.err.contains("echo begun"), "{}", asks.err);
+    assert!(
+        asks.err.contains("a yes covers them as well") && asks.err.contains("echo begun"),
+        "{}",
+        asks.err
+    );
     let first = run_of(scene.stranger.home());
     fs::remove_dir_all(scene.stranger.home()).unwrap();
     scene.interrupt_exec(&scene.stranger);
