@@ -22,9 +22,9 @@ use spinney_host::tree_file::source::SourceError;
 use spinney_host::trust::TrustError;
 use spinney_host::user::settings::{SettingChange, SettingError};
 use spinney_host::user::variables::VariablesError;
-use spinney_journal::JournalFault;
 use spinney_server::exec::RunTreeError;
 use spinney_server::gateway::wire::{GatewayError, MissingPrice, NeededPrice, RefusedName};
+use spinney_store::OpenError;
 
 use crate::hint;
 
@@ -162,7 +162,7 @@ fn helped(link: &(dyn Error + 'static)) -> Option<String> {
     if let Some(SourceError::Problems(problems)) = link.downcast_ref() {
         return Some(of_problems(problems));
     }
-    if let Some(JournalFault::Locked { pid }) = link.downcast_ref() {
+    if let Some(OpenError::Locked { pid }) = link.downcast_ref() {
         return Some(locked(*pid));
     }
     match link.downcast_ref()? {
@@ -199,7 +199,7 @@ fn locked(pid: u32) -> String {
 }
 
 fn of_home(error: &HomeError) -> Option<String> {
-    let HomeError::Unopened { home, to, fault } = error else {
+    let HomeError::Unopened { home, to, error: unopened } = error else {
         return match error {
             HomeError::NotThere { .. } => {
                 Some(format!("{error}: run a tree first, or set --home or SPINNEY_HOME"))
@@ -208,9 +208,9 @@ fn of_home(error: &HomeError) -> Option<String> {
         };
     };
     // That one names the option itself.
-    let can_be_other = *to == HomeUse::Write && !matches!(fault, JournalFault::Locked { .. });
+    let can_be_other = *to == HomeUse::Write && !matches!(unopened, OpenError::Locked { .. });
     let option = if can_be_other { " (use --home for another one)" } else { "" };
-    let accept = hint::accept_loss(home, fault);
+    let accept = hint::accept_loss(home, unopened);
     let accept = accept.map(|accept| format!("; `{accept}` continues with what is left")).unwrap_or_default();
     Some(format!("{error}{option}{accept}"))
 }

@@ -10,6 +10,7 @@ use spinney_host::home::ids::TreeNameError;
 use spinney_host::trust::TrustError;
 use spinney_journal::JournalFault;
 use spinney_server::exec::RunExit;
+use spinney_store::OpenError;
 
 use crate::terminal::out::Unwritten;
 
@@ -101,18 +102,15 @@ impl Exit {
             Some(SteerError::Unknown { .. }) => return Self::Unknown,
             Some(SteerError::Home(_) | SteerError::Unreachable { .. }) | None => {}
         }
+        if let Some(unopened) = unopened_in(error) {
+            return Self::of_unopened(unopened);
+        }
         match fault_in(error) {
-            Some(JournalFault::Locked { .. } | JournalFault::Busy { .. }) => Self::Busy,
+            Some(JournalFault::Unavailable { .. }) => Self::Busy,
             Some(
                 JournalFault::UnknownTree { .. }
-                | JournalFault::Newer { .. }
-                | JournalFault::Older { .. }
                 | JournalFault::InUse { .. }
                 | JournalFault::NotABoundary { .. }
-                | JournalFault::NotAllowed { .. }
-                | JournalFault::NotAHome { .. }
-                | JournalFault::HomeRefused { .. }
-                | JournalFault::NoHome { .. }
                 | JournalFault::ReadOnly,
             )
             | None => Self::Usage,
@@ -121,20 +119,38 @@ impl Exit {
                 | JournalFault::Damaged { .. }
                 | JournalFault::DamagedBlob { .. }
                 | JournalFault::DamagedRow { .. }
-                | JournalFault::DamagedFile { .. }
-                | JournalFault::Lost { .. }
-                | JournalFault::UnknownLoss { .. }
-                | JournalFault::Gone { .. }
-                | JournalFault::Changed { .. }
+                | JournalFault::DamagedStore { .. }
                 | JournalFault::KeyTaken { .. }
                 | JournalFault::TooLarge { .. }
-                | JournalFault::DiskFull
+                | JournalFault::Full
                 | JournalFault::Failed { .. }
                 | JournalFault::Overloaded { .. }
                 | JournalFault::Closed,
             ) => Self::Failed,
         }
     }
+
+    const fn of_unopened(error: &OpenError) -> Self {
+        match error {
+            OpenError::Locked { .. } | OpenError::Busy { .. } => Self::Busy,
+            OpenError::Newer { .. }
+            | OpenError::Older { .. }
+            | OpenError::NotAllowed { .. }
+            | OpenError::NotAHome { .. }
+            | OpenError::Refused { .. }
+            | OpenError::NoHome { .. } => Self::Usage,
+            OpenError::Damaged { .. }
+            | OpenError::Lost { .. }
+            | OpenError::UnknownLoss { .. }
+            | OpenError::Full
+            | OpenError::Failed { .. } => Self::Failed,
+        }
+    }
+}
+
+/// Why a home did not open, if an error is about that.
+pub(crate) fn unopened_in(error: &anyhow::Error) -> Option<&OpenError> {
+    error.chain().find_map(|link| link.downcast_ref())
 }
 
 /// The fault of a journal that an error is about.

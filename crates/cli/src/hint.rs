@@ -6,10 +6,10 @@ use std::path::Path;
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::{self, exec_homes};
 use spinney_host::shell_word;
-use spinney_journal::JournalFault;
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
+use spinney_store::OpenError;
 use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::short_id;
 
@@ -82,9 +82,9 @@ fn raise_words(SuggestedRaise { resource, amount, .. }: &SuggestedRaise) -> [Str
     [option.to_owned(), amount]
 }
 
-/// The command that accepts a loss, if the fault is one.
-pub(crate) fn accept_loss(home: &Path, fault: &JournalFault) -> Option<String> {
-    fault.is_loss().then(|| accepting_loss(home))
+/// The command that accepts a loss, if the error is about one.
+pub(crate) fn accept_loss(home: &Path, error: &OpenError) -> Option<String> {
+    error.is_loss().then(|| accepting_loss(home))
 }
 
 /// The command that accepts a loss.

@@ -7,7 +7,6 @@ mod blocking;
 mod catalog;
 mod chain;
 mod checkpoints;
-mod home_refusal;
 mod json;
 mod page;
 mod port;
@@ -20,7 +19,6 @@ pub use blocking::{Blocking, park_on};
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
-pub use home_refusal::HomeRefusal;
 pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{

@@ -14,7 +14,7 @@ use spinney_kernel::world::TreeState;
 
 use crate::Batch;
 
-use crate::{CatalogKind, CatalogRow, Fact, HomeRefusal};
+use crate::{CatalogKind, CatalogRow, Fact};
 
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
@@ -275,95 +275,22 @@ pub enum JournalFault {
     /// A blob does not match its hash.
     #[error("blob {hash} is damaged: restore it from a copy, or remove the tree that uses it")]
     DamagedBlob { hash: String },
-    /// The home was written by a newer version.
-    #[error("this home has schema {found} and this version knows {known}: use a newer spinney")]
-    Newer {
-        found: u32,
-        /// The newest known version.
-        known: u32,
-    },
-    /// The home was written by an older version, and this process must not change it.
-    #[error(
-        "this home has schema {found} and this version reads {known}: open it once for writing, which brings it up to date"
-    )]
-    Older {
-        found: u32,
-        /// The version that can be read.
-        known: u32,
-    },
-    #[error("process {pid} has this home open: stop it, use another home, or only read this one")]
-    Locked {
-        /// 0 if unknown.
-        pid: u32,
-    },
-    /// The home was opened read-only.
+    /// The store as a whole is damaged.
+    #[error("{reason}")]
+    DamagedStore { reason: String },
+    /// The store is away, such as locked by another program. What was appended is not durable; the same again may be.
+    #[error("the journal is not available ({reason})")]
+    Unavailable { reason: String },
+    /// It was opened read-only.
     #[error("this home was opened read-only: nothing can be written")]
     ReadOnly,
     /// The disk or the journal's size limit is full.
     #[error(
         "no room left for the journal: free some space or remove old trees, then resume; nothing that was confirmed is lost"
     )]
-    DiskFull,
-    /// The file system denied access.
-    #[error("not allowed to use {path} ({reason}): change who may read and write it, or choose another home")]
-    NotAllowed { path: String, reason: String },
-    /// Something else is at the home's path.
-    #[error("{path} is not a folder: choose another home")]
-    NotAHome { path: String },
-    /// Refused as a home, or as a file of one.
-    #[error("{path} {why}")]
-    HomeRefused { path: String, why: HomeRefusal },
-    #[error("{path} has no trees yet: run one first, or choose another home")]
-    NoHome { path: String },
-    /// The file as a whole cannot be read.
-    #[error(
-        "{path} is damaged ({reason}): restore it from a copy, or move it away and start over{}",
-        and(salvage)
-    )]
-    DamagedFile {
-        path: String,
-        reason: String,
-        /// How to save what is left, if the store can.
-        salvage: Option<String>,
-    },
-    /// Confirmed commits are missing.
-    #[error(
-        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up; after a loss of power with durability `normal` that is the way to go on",
-        found + 1, losers(trees)
-    )]
-    Lost {
-        /// Existing commits.
-        found: u64,
-        /// Confirmed commits.
-        confirmed: u64,
-        place: String,
-        /// Unfinished trees in what is left: only they can have lost events.
-        trees: Vec<TreeId>,
-    },
-    /// The number of confirmed commits is unknown, so missing ones cannot be detected.
-    #[error(
-        "{path} says which commits were confirmed, and {reason}: it is unknown whether any are missing. Nothing was run. Restore it, or accept the loss and continue with what is there"
-    )]
-    UnknownLoss {
-        /// The file that counts them.
-        path: String,
-        reason: String,
-    },
-    /// A file of the home was deleted or replaced while it was open.
-    #[error(
-        "{path} was deleted or replaced while the journal was open: what was written since then is lost; stop, restore the home, and resume"
-    )]
-    Gone { path: String },
-    /// A file of the home was changed by another process while it was open.
-    #[error(
-        "{path} was changed by another process while the journal was open: nothing was written since; stop, restore the home, and resume"
-    )]
-    Changed { path: String },
-    /// Another program keeps the file locked.
-    #[error("another program holds {path}: end its transaction and try again")]
-    Busy { path: String },
-    /// Any other error of the store.
-    #[error("the store failed: {reason}")]
+    Full,
+    /// Any other failure of the store, in its own words.
+    #[error("{reason}")]
     Failed { reason: String },
     /// More is queued than the journal can hold back.
     #[error("{waiting} requests already wait for the journal: wait for the disk, then resume")]
@@ -373,24 +300,25 @@ pub enum JournalFault {
 }
 
 impl JournalFault {
-    /// Whether it says that confirmed commits are or may be missing.
+    /// Whether the same request may succeed later without anybody's help.
     #[must_use]
-    pub const fn is_loss(&self) -> bool {
-        matches!(self, Self::Lost { .. } | Self::UnknownLoss { .. })
-    }
-}
-
-fn and(salvage: &Option<String>) -> String {
-    salvage.as_ref().map(|salvage| format!("; {salvage}")).unwrap_or_default()
-}
-
-fn losers(trees: &[TreeId]) -> String {
-    match trees {
-        [] => "trees that started since then are gone".to_owned(),
-        trees => {
-            let trees: Vec<String> = trees.iter().map(ToString::to_string).collect();
-            let trees = trees.join(", ");
-            format!("trees that may have lost events: {trees}; trees that started since then are gone")
+    pub const fn can_be_retried(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::Overloaded { .. } => true,
+            Self::Stale { .. }
+            | Self::KeyTaken { .. }
+            | Self::InUse { .. }
+            | Self::NotABoundary { .. }
+            | Self::TooLarge { .. }
+            | Self::UnknownTree { .. }
+            | Self::Damaged { .. }
+            | Self::DamagedRow { .. }
+            | Self::DamagedBlob { .. }
+            | Self::DamagedStore { .. }
+            | Self::ReadOnly
+            | Self::Full
+            | Self::Failed { .. }
+            | Self::Closed => false,
         }
     }
 }

@@ -30,8 +30,7 @@ mod window;
 use anyhow::Result;
 use spinney_host::defaults::Sourced;
 use spinney_host::home::{self, exec_homes};
-use spinney_journal::JournalFault;
-use spinney_store::Loss;
+use spinney_store::{Loss, OpenError};
 
 use crate::args::{Args, Command};
 use crate::events::screen::Style;
@@ -97,11 +96,11 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
 
 /// Says what was given up by accepting a loss.
 fn note_loss(accepted: Option<Loss>) {
-    let Some(Loss { fault, set_aside }) = accepted else {
+    let Some(Loss { error, set_aside }) = accepted else {
         return out::note("no confirmed commit is missing: --accept-loss changed nothing");
     };
-    let what = match fault {
-        JournalFault::Lost { found, confirmed, .. } => {
+    let what = match error {
+        OpenError::Lost { found, confirmed, .. } => {
             format!("gave up commits {} to {confirmed}", found + 1)
         }
         _ => "continued without knowing whether commits are missing".to_owned(),

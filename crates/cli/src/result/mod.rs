@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use spinney::tree::{Diverged, Look, Stopped};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::{output_files, tree_copies};
-use spinney_journal::{Blocking, ChainHash, Journal, JournalFault};
+use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::words::{Body, Millis, TreeId, grouped};
 use spinney_kernel::world::TreeState;
+use spinney_store::OpenError;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::remedy::Remedy;
 use spinney_view::result::{self, FAILED, ResultError, StepResults, TreeResult};
@@ -18,7 +19,7 @@ use spinney_view::wording::counted;
 
 use crate::error_words::{in_words, in_words_of};
 use crate::events::screen::Style;
-use crate::exit::{Exit, fault_in};
+use crate::exit::{Exit, unopened_in};
 use crate::hint::{YOUR_ANSWER, about, go_on};
 use crate::question_lines;
 use crate::terminal;
@@ -229,14 +230,14 @@ impl Failure<'_> {
         let Self::Error(error) = self else {
             return ("diverged", Remedy::RestoreHome { or_accept_loss: false });
         };
-        let fault = fault_in(error);
-        if matches!(fault, Some(JournalFault::Locked { .. })) {
+        let unopened = unopened_in(error);
+        if matches!(unopened, Some(OpenError::Locked { .. })) {
             ("locked", Remedy::FreeHome)
         } else if matches!(error.downcast_ref(), Some(Stopped::Bug)) {
             ("bug", Remedy::ReportBug)
         } else if self.exit() == Exit::Usage {
             ("usage", Remedy::FixCause)
-        } else if fault.is_some_and(JournalFault::is_loss) {
+        } else if unopened.is_some_and(OpenError::is_loss) {
             ("journal", Remedy::RestoreHome { or_accept_loss: true })
         } else {
             ("journal", Remedy::FixCause)

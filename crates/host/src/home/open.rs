@@ -3,9 +3,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use spinney_journal::{Journal, JournalFault};
+use spinney_journal::Journal;
 use spinney_store::layout::IGNORED;
-use spinney_store::{Access, SqliteJournal};
+use spinney_store::{Access, OpenError, SqliteJournal};
 
 use super::tree_copies;
 use crate::error_text::with_causes;
@@ -41,7 +41,7 @@ pub enum HomeError {
         to: HomeUse,
         /// Why not.
         #[source]
-        fault: JournalFault,
+        error: OpenError,
     },
     /// This process must not change its trees.
     #[error(transparent)]
@@ -52,23 +52,23 @@ impl HomeError {
     /// Whether it says that a home has no journal yet.
     #[must_use]
     pub const fn is_missing(&self) -> bool {
-        matches!(self, Self::Unopened { fault: JournalFault::NoHome { .. }, .. })
+        matches!(self, Self::Unopened { error: OpenError::NoHome { .. }, .. })
     }
 
-    fn unopened(home: &Path, to: HomeUse) -> impl FnOnce(JournalFault) -> Self {
-        move |fault| Self::Unopened { home: home.to_owned(), to, fault }
+    fn unopened(home: &Path, to: HomeUse) -> impl FnOnce(OpenError) -> Self {
+        move |error| Self::Unopened { home: home.to_owned(), to, error }
     }
 }
 
 /// Opens a home for reading, beside any number of readers and one writer. The journal of an older release is brought up to
 /// date first, which changes nothing that it says.
 pub fn look(home: &Path) -> Result<SqliteJournal, HomeError> {
-    look_with(home, |fault| match fault {
-        JournalFault::Older { .. } => {
+    look_with(home, |error| match error {
+        OpenError::Older { .. } => {
             drop(SqliteJournal::open(home, Access::Write)?);
             SqliteJournal::open(home, Access::Look)
         }
-        fault => Err(fault),
+        error => Err(error),
     })
 }
 
@@ -79,7 +79,7 @@ pub fn look_unchanged(home: &Path) -> Result<SqliteJournal, HomeError> {
 
 fn look_with(
     home: &Path,
-    otherwise: impl FnOnce(JournalFault) -> Result<SqliteJournal, JournalFault>,
+    otherwise: impl FnOnce(OpenError) -> Result<SqliteJournal, OpenError>,
 ) -> Result<SqliteJournal, HomeError> {
     if !home.exists() {
         return Err(HomeError::NotThere { home: home.to_owned() });
@@ -122,7 +122,7 @@ pub fn write_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
     opened(home, SqliteJournal::open_to_remove(home))
 }
 
-fn opened(home: &Path, opened: Result<SqliteJournal, JournalFault>) -> Result<SqliteJournal, HomeError> {
+fn opened(home: &Path, opened: Result<SqliteJournal, OpenError>) -> Result<SqliteJournal, HomeError> {
     let journal = opened.map_err(HomeError::unopened(home, HomeUse::Write))?;
     settle(home, &journal);
     Ok(journal)
@@ -144,7 +144,7 @@ pub fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
             settle(home, &journal);
             Ok(Some(journal))
         }
-        Err(JournalFault::Locked { .. }) => Ok(None),
-        Err(fault) => Err(HomeError::unopened(home, HomeUse::Change)(fault)),
+        Err(OpenError::Locked { .. }) => Ok(None),
+        Err(error) => Err(HomeError::unopened(home, HomeUse::Change)(error)),
     }
 }

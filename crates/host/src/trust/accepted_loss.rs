@@ -11,10 +11,10 @@ use crate::inside;
 /// Accepts that confirmed commits are missing. None if none is.
 pub fn accept_loss(home: &Path) -> Result<Option<Loss>, TrustError> {
     inside::check_self(home).map_err(HomeError::Denied)?;
-    let accepted = SqliteJournal::accept_loss(home).map_err(|fault| HomeError::Unopened {
+    let accepted = SqliteJournal::accept_loss(home).map_err(|error| HomeError::Unopened {
         home: home.to_owned(),
         to: HomeUse::Change,
-        fault,
+        error,
     })?;
     if accepted.is_some() {
         tree_marks::accept_loss(home, &look(home)?)?;

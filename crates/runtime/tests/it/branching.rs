@@ -186,7 +186,7 @@ async fn a_branch_that_cannot_be_leaves_no_trace() {
     assert_eq!(home.branch(id, off(at, "root", Ceilings::NONE)).await, refused(Refusal::BranchWithoutBudget));
     let middle = JournalFault::NotABoundary { tree: tree.id(), at: 2 };
     assert_eq!(home.branch(id, off(Seq(2), "root", dollars(1))).await, Err(BranchError::Journal(middle)));
-    let full = Err(BranchError::Journal(JournalFault::DiskFull));
+    let full = Err(BranchError::Journal(JournalFault::Full));
     assert_eq!(home.branch(id, off(at, "root", dollars(1))).await, full);
     assert_eq!(stage.journal().head(id).wait(), Ok(None));
     assert_eq!(checkpoints(stage.journal().as_ref(), None).wait().unwrap().len(), 1);

@@ -134,7 +134,7 @@ async fn p26_a_fault_while_cleaning_removes_nothing_of_that_tree() {
         scene.all().into_iter().filter(|listed| listed.tree == second).collect()
     };
     let before = of_second(&scene);
-    let fault = JournalFault::DiskFull;
+    let fault = JournalFault::Full;
     scene.keep_second(fault.clone(), 1);
     let half = Cleaned { removed: 2, left: 2, failed: vec![(second, fault)] };
     assert_eq!(scene.home.clean_checkpoints().await, Ok(half));

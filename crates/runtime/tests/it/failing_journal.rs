@@ -29,7 +29,7 @@ impl Journal for Full {
         if self.room.fetch_sub(1, Ordering::Relaxed) > 0 {
             self.inner.append(append, done);
         } else {
-            done(Err(JournalFault::DiskFull));
+            done(Err(JournalFault::Full));
         }
     }
 }
@@ -48,7 +48,7 @@ fn home(room: i64) -> (Stage, Home) {
 async fn a_tree_that_could_not_be_written_is_not_started() {
     let (stage, home) = home(0);
     let started = home.start(definition("root turns=3")).await;
-    assert_eq!(started.err(), Some(StartError::Journal(JournalFault::DiskFull)));
+    assert_eq!(started.err(), Some(StartError::Journal(JournalFault::Full)));
     assert_eq!((stage.model().model().calls(), stage.journal().heads(&[]).wait().unwrap()), (0, Vec::new()));
 }
 
@@ -58,8 +58,8 @@ async fn what_could_not_be_written_is_not_shown() {
     let tree = stage.start(&home, "root turns=3").await;
     let before = tree.status();
     let status = tree.ended().await;
-    assert_eq!(status.stopped, Some(Stopped::Journal(JournalFault::DiskFull)));
+    assert_eq!(status.stopped, Some(Stopped::Journal(JournalFault::Full)));
     assert_eq!((status.seq, status.state), (before.seq, before.state));
-    let gone = RequestError::Stopped(Stopped::Journal(JournalFault::DiskFull));
+    let gone = RequestError::Stopped(Stopped::Journal(JournalFault::Full));
     assert_eq!(tree.look().await.err(), Some(gone));
 }

@@ -46,7 +46,7 @@ async fn a_crash_while_a_stopped_tree_comes_back_does_not_leave_it_paused() {
     give_up_stopping(&home).await;
     home.shutdown(Shutdown::Kill).await;
     let back = stage.home().resume(tree.id()).await.unwrap().ended().await;
-    assert_eq!(back.stopped, Some(Stopped::Journal(JournalFault::DiskFull)));
+    assert_eq!(back.stopped, Some(Stopped::Journal(JournalFault::Full)));
     let tree = disk.home().resume(tree.id()).await.unwrap();
     let status = tokio::time::timeout(Duration::from_secs(60), tree.ended()).await;
     assert_eq!(status.unwrap().state, TreeState::Ended(ExitKind::Completed));

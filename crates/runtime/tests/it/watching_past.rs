@@ -58,7 +58,7 @@ impl Journal for Gate {
         let fault = self.faults.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok();
         Box::pin(async move {
             shut.wait_for(|is_shut| !is_shut).await.unwrap();
-            if fault { Err(JournalFault::DiskFull) } else { read.await }
+            if fault { Err(JournalFault::Full) } else { read.await }
         })
     }
 }
@@ -210,7 +210,7 @@ async fn a_page_that_cannot_be_read_is_tried_again_by_the_next() {
     assert!(glance(&mut both).is_none());
     gate.open();
     let (failed, seen) = both.await;
-    assert_eq!(failed, Some(Err(WatchFault::Journal(JournalFault::DiskFull))));
+    assert_eq!(failed, Some(Err(WatchFault::Journal(JournalFault::Full))));
     assert_eq!(seen.len() as u64, end.0);
     assert_eq!(first.next().await, None);
 }

@@ -30,7 +30,7 @@ impl FailingJournal {
 impl Journal for FailingJournal {
     fn append(&self, append: Append, done: Appended) {
         if self.is_full.load(Ordering::SeqCst) {
-            done(Err(JournalFault::DiskFull));
+            done(Err(JournalFault::Full));
         } else {
             self.inner.append(append, done);
         }

@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use spinney_journal::{HomeRefusal, JournalFault};
+use spinney_journal::JournalFault;
 use spinney_kernel::words::Durability;
 
-use super::fault::{from_io, from_sqlite};
+use super::fault::{from_io, from_sqlite, opening};
 use super::home_folder::refused;
 use super::schema::{self, COMMITS_VERSION, NUMBERED_VERSION};
+use super::{HomeRefusal, OpenError};
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
@@ -45,7 +46,7 @@ pub(super) enum Recorded {
 
 impl CommitCount {
     /// Opens the file for writing and creates it if needed.
-    pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
+    pub(super) fn open(home: &Path) -> Result<Self, OpenError> {
         let path = path(home);
         let opened = OpenOptions::new()
             .read(true)
@@ -64,7 +65,7 @@ impl CommitCount {
     /// Records the number of confirmed commits. It survives a kill. Of `full` commits only every 64th is flushed: a
     /// flush for each would double the time of a commit. A power cut may lose the last few counts; a count that is
     /// too low only means that damage to exactly these commits is not detected.
-    pub(super) fn write(&self, count: u64, durability: Durability) -> Result<(), JournalFault> {
+    pub(super) fn write(&self, count: u64, durability: Durability) -> Result<(), OpenError> {
         let is_flushed = durability == Durability::Full && count.is_multiple_of(FLUSH_EVERY);
         if is_flushed {
             self.write_through(count)
@@ -74,7 +75,7 @@ impl CommitCount {
     }
 
     /// The same, flushed to disk on return.
-    pub(super) fn write_through(&self, count: u64) -> Result<(), JournalFault> {
+    pub(super) fn write_through(&self, count: u64) -> Result<(), OpenError> {
         self.put(count).and_then(|()| self.file.sync_data()).map_err(|error| self.fault(&error))
     }
 
@@ -82,7 +83,7 @@ impl CommitCount {
         self.file.write_all_at(&record(count), 0)
     }
 
-    fn fault(&self, error: &io::Error) -> JournalFault {
+    fn fault(&self, error: &io::Error) -> OpenError {
         from_io(&self.path, error)
     }
 }
@@ -92,7 +93,7 @@ pub(super) fn path(home: &Path) -> PathBuf {
 }
 
 /// Reads the file of a home. Read it before the database: a commit that is recorded here is in the database by then.
-pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
+pub(super) fn recorded(home: &Path) -> Result<Recorded, OpenError> {
     let path = path(home);
     let mut bytes = Vec::with_capacity(RECORD_BYTES);
     let opened = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path);
@@ -115,11 +116,11 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, JournalFault> {
 
 /// The database's own count; 0 if it has no tables yet. Heads have the numbers of the commits that wrote them, and
 /// `commits` has that of the last commit that changed anything else.
-pub(super) fn counted(connection: &Connection) -> Result<u64, JournalFault> {
+pub(super) fn counted(connection: &Connection) -> Result<u64, OpenError> {
     let version = schema::version(connection)?;
     let count = |sql| {
         let found = connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
-        found.map(|count| count.unwrap_or(0).max(0) as u64).map_err(|error| from_sqlite(connection, &error))
+        found.map(|count| count.unwrap_or(0).max(0) as u64).map_err(|error| opening(connection, &error))
     };
     let changes = if version >= COMMITS_VERSION { count("SELECT count FROM commits")? } else { 0 };
     let appends = if version >= NUMBERED_VERSION { count("SELECT max(number) FROM heads")? } else { 0 };

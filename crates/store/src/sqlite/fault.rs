@@ -1,26 +1,34 @@
 //! Converts errors of SQLite and the file system to journal faults: each names the file and what to do.
 
+use spinney_journal::JournalFault;
 use std::io;
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode};
-use spinney_journal::JournalFault;
+use super::OpenError;
 
+use rusqlite::{Connection, ErrorCode};
+
+/// For a connection of an open journal.
 pub(super) fn from_sqlite(connection: &Connection, error: &rusqlite::Error) -> JournalFault {
+    opening(connection, error).into()
+}
+
+/// For a connection that is being opened.
+pub(super) fn opening(connection: &Connection, error: &rusqlite::Error) -> OpenError {
     from_sqlite_at(Path::new(connection.path().unwrap_or_default()), error)
 }
 
-pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFault {
+pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> OpenError {
     let (path, reason) = (file.display().to_string(), error.to_string());
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => JournalFault::DiskFull,
+        Some(ErrorCode::DiskFull) => OpenError::Full,
         Some(ErrorCode::CannotOpen) if let Err(error) = std::fs::File::open("/dev/null") => {
             from_io(file, &error)
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            JournalFault::NotAllowed { path, reason }
+            OpenError::NotAllowed { path, reason }
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalFault::Busy { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy { path },
         // Our statements are fixed: if they do not match the tables, or a value has another type, the file is
         // damaged.
         Some(
@@ -31,32 +39,32 @@ pub(super) fn from_sqlite_at(file: &Path, error: &rusqlite::Error) -> JournalFau
             | ErrorCode::TypeMismatch,
         )
         | None => damaged_file(file, &reason),
-        Some(_) => JournalFault::Failed { reason: format!("{path}: {reason}") },
+        Some(_) => OpenError::Failed { reason: format!("{path}: {reason}") },
     }
 }
 
 /// The fault of an unreadable file, with SQLite's command to recover it.
-pub(super) fn damaged_file(file: &Path, reason: &str) -> JournalFault {
+pub(super) fn damaged_file(file: &Path, reason: &str) -> OpenError {
     let path = file.display().to_string();
     // The path, quoted for a shell.
     let word = path.replace('\'', r"'\''");
-    let salvage = Some(format!("`sqlite3 '{word}' .recover` saves what is left"));
-    JournalFault::DamagedFile { path, reason: reason.to_owned(), salvage }
+    let salvage = format!("`sqlite3 '{word}' .recover`");
+    OpenError::Damaged { path, reason: reason.to_owned(), salvage }
 }
 
-pub(super) fn from_io(path: &Path, error: &io::Error) -> JournalFault {
+pub(super) fn from_io(path: &Path, error: &io::Error) -> OpenError {
     let (path, reason) = (path.display().to_string(), error.to_string());
     let is = |kinds: &[io::ErrorKind]| kinds.contains(&error.kind());
     if is(&[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem]) {
-        JournalFault::NotAllowed { path, reason }
+        OpenError::NotAllowed { path, reason }
     } else if is(&[io::ErrorKind::NotADirectory, io::ErrorKind::AlreadyExists]) {
-        JournalFault::NotAHome { path }
+        OpenError::NotAHome { path }
     } else if is(&[io::ErrorKind::NotFound]) {
-        JournalFault::NoHome { path }
+        OpenError::NoHome { path }
     } else if is(&[io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded]) {
-        JournalFault::DiskFull
+        OpenError::Full
     } else {
-        JournalFault::Failed { reason: format!("{path}: {reason}") }
+        OpenError::Failed { reason: format!("{path}: {reason}") }
     }
 }
 
@@ -71,12 +79,12 @@ mod tests {
         let cases = [
             (
                 io::ErrorKind::PermissionDenied,
-                JournalFault::NotAllowed { path: path(), reason: reason(io::ErrorKind::PermissionDenied) },
+                OpenError::NotAllowed { path: path(), reason: reason(io::ErrorKind::PermissionDenied) },
             ),
-            (io::ErrorKind::NotADirectory, JournalFault::NotAHome { path: path() }),
-            (io::ErrorKind::NotFound, JournalFault::NoHome { path: path() }),
-            (io::ErrorKind::StorageFull, JournalFault::DiskFull),
-            (io::ErrorKind::TimedOut, JournalFault::Failed { reason: "home: timed out".to_owned() }),
+            (io::ErrorKind::NotADirectory, OpenError::NotAHome { path: path() }),
+            (io::ErrorKind::NotFound, OpenError::NoHome { path: path() }),
+            (io::ErrorKind::StorageFull, OpenError::Full),
+            (io::ErrorKind::TimedOut, OpenError::Failed { reason: "home: timed out".to_owned() }),
         ];
         for (kind, fault) in cases {
             assert_eq!(from_io(Path::new("home"), &io::Error::from(kind)), fault);

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
-use spinney_journal::{HomeRefusal, JournalFault};
 
 use super::fault::from_io;
+use super::{HomeRefusal, OpenError};
 use crate::layout::{EXEC, ID, IGNORED, JOURNAL, LOCK, SOCKET, TREES, WORKSPACES};
 
 const FOLDERS: [&str; 3] = [EXEC, TREES, WORKSPACES];
@@ -38,7 +38,7 @@ pub(super) struct HomeFolder {
 
 impl HomeFolder {
     /// Opens a home's folder for writing and creates it if needed. An existing folder is not changed yet.
-    pub(super) fn to_write(home: &Path) -> Result<Self, JournalFault> {
+    pub(super) fn to_write(home: &Path) -> Result<Self, OpenError> {
         make(home).map_err(|error| from_io(home, &error))?;
         let (folder, about) = Self::found(home)?;
         owned(home, &about)?;
@@ -53,7 +53,7 @@ impl HomeFolder {
     }
 
     /// Opens a home's folder for reading; its owner does not matter.
-    pub(super) fn to_look(home: &Path) -> Result<Self, JournalFault> {
+    pub(super) fn to_look(home: &Path) -> Result<Self, OpenError> {
         let (folder, _) = Self::found(home)?;
         // SQLite itself does not report why it cannot open a file.
         let about = fs::symlink_metadata(folder.journal()).map_err(|error| from_io(home, &error))?;
@@ -62,7 +62,7 @@ impl HomeFolder {
         Ok(folder)
     }
 
-    fn found(home: &Path) -> Result<(Self, Metadata), JournalFault> {
+    fn found(home: &Path) -> Result<(Self, Metadata), OpenError> {
         let at = |error| from_io(home, &error);
         let path = home.canonicalize().map_err(at)?;
         let about = fs::metadata(&path).map_err(at)?;
@@ -85,7 +85,7 @@ impl HomeFolder {
     }
 
     /// Checks every file in it that has one of our names.
-    fn check_files(&self) -> Result<(), JournalFault> {
+    fn check_files(&self) -> Result<(), OpenError> {
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             let path = self.path.join(&name);
             let about = match fs::symlink_metadata(&path) {
@@ -110,7 +110,7 @@ impl HomeFolder {
 
     /// A folder without a journal becomes a home if it is empty, or contains only our own leftovers: a process died
     /// before it created the journal, or a damaged one was set aside.
-    fn check_begun(&self, home: &Path) -> Result<(), JournalFault> {
+    fn check_begun(&self, home: &Path) -> Result<(), OpenError> {
         let names = self.names().map_err(|error| from_io(home, &error))?;
         if names.is_empty() {
             return Ok(());
@@ -140,7 +140,7 @@ impl HomeFolder {
     }
 
     /// Opens the lock file, which only its owner may open: anyone who can open it can lock others out.
-    pub(super) fn open_lock(&self) -> Result<File, JournalFault> {
+    pub(super) fn open_lock(&self) -> Result<File, OpenError> {
         let path = self.path.join(LOCK);
         let at = |error: io::Error| match Errno::from_io_error(&error) {
             Some(Errno::LOOP) => refused(&path, HomeRefusal::Link),
@@ -169,7 +169,7 @@ impl HomeFolder {
     }
 
     /// Removes all access for other users. Requires the lock.
-    pub(super) fn close_to_others(&self) -> Result<(), JournalFault> {
+    pub(super) fn close_to_others(&self) -> Result<(), OpenError> {
         close_to_others(&self.path, FOLDER_MODE)?;
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             if FOLDERS.contains(&name.as_str()) {
@@ -184,7 +184,7 @@ impl HomeFolder {
     /// Creates the journal's file if it does not exist. SQLite would leave its mode to the umask, and copies this
     /// file's mode to its other files. Only a new file is opened here, because closing an existing one would drop
     /// locks.
-    pub(super) fn make_journal(&self) -> Result<(), JournalFault> {
+    pub(super) fn make_journal(&self) -> Result<(), OpenError> {
         let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(self.journal());
         match made {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(from_io(&self.journal(), &error)),
@@ -208,7 +208,7 @@ fn make(home: &Path) -> io::Result<()> {
     }
 }
 
-fn close_to_others(path: &Path, mode: u32) -> Result<(), JournalFault> {
+fn close_to_others(path: &Path, mode: u32) -> Result<(), OpenError> {
     let about = match fs::symlink_metadata(path) {
         // A reader that ends removes its files.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -221,7 +221,7 @@ fn close_to_others(path: &Path, mode: u32) -> Result<(), JournalFault> {
 }
 
 /// Refuses anything except a plain file.
-fn kind(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
+fn kind(path: &Path, about: &Metadata) -> Result<(), OpenError> {
     if about.is_symlink() {
         return Err(refused(path, HomeRefusal::Link));
     }
@@ -232,7 +232,7 @@ fn kind(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
 }
 
 /// Refuses anything except a plain file with one hard link.
-fn plain(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
+fn plain(path: &Path, about: &Metadata) -> Result<(), OpenError> {
     kind(path, about)?;
     if about.nlink() > 1 {
         return Err(refused(path, HomeRefusal::SecondName));
@@ -241,11 +241,11 @@ fn plain(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
 }
 
 /// Refuses another user's file.
-fn owned(path: &Path, about: &Metadata) -> Result<(), JournalFault> {
+fn owned(path: &Path, about: &Metadata) -> Result<(), OpenError> {
     let (owner, ours) = (about.uid(), geteuid().as_raw());
     if owner == ours { Ok(()) } else { Err(refused(path, HomeRefusal::OtherOwner { owner, ours })) }
 }
 
-pub(super) fn refused(path: &Path, why: HomeRefusal) -> JournalFault {
-    JournalFault::HomeRefused { path: path.display().to_string(), why }
+pub(super) fn refused(path: &Path, why: HomeRefusal) -> OpenError {
+    OpenError::Refused { path: path.display().to_string(), why }
 }

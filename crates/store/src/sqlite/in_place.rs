@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use spinney_journal::JournalFault;
 
-use super::commit_count;
-use super::fault::from_sqlite;
+use super::fault::opening;
 use super::loss::wal_of;
+use super::{OpenError, commit_count};
 use crate::layout::JOURNAL;
 
 /// The files of an open journal.
@@ -36,7 +36,7 @@ struct FileTraits {
 }
 
 impl FilesInPlace {
-    pub(super) fn new(home: &Path, connection: &Connection) -> Result<Self, JournalFault> {
+    pub(super) fn new(home: &Path, connection: &Connection) -> Result<Self, OpenError> {
         let database = home.join(JOURNAL);
         let files = [commit_count::path(home), wal_of(&database), database.clone()];
         let files = files.map(|path| WatchedFile { path, known: None });
@@ -54,7 +54,7 @@ impl FilesInPlace {
         if version(connection)? == self.version {
             return Ok(());
         }
-        Err(JournalFault::Changed { path: self.database.display().to_string() })
+        Err(changed(&self.database))
     }
 
     /// Looks at files that are not known yet. Called after each commit, when all of them exist.
@@ -65,15 +65,14 @@ impl FilesInPlace {
 
 impl WatchedFile {
     fn check(&mut self) -> Result<(), JournalFault> {
-        let path = || self.path.display().to_string();
-        let found = FileTraits::read(&self.path).ok_or_else(|| JournalFault::Gone { path: path() })?;
+        let found = FileTraits::read(&self.path).ok_or_else(|| gone(&self.path))?;
         if let Some(known) = self.known {
             if (found.device, found.inode) != (known.device, known.inode) {
-                return Err(JournalFault::Gone { path: path() });
+                return Err(gone(&self.path));
             }
             // We never cut it while it is open.
             if found.bytes < known.bytes {
-                return Err(JournalFault::Changed { path: path() });
+                return Err(changed(&self.path));
             }
         }
         self.known = Some(found);
@@ -88,9 +87,27 @@ impl FileTraits {
     }
 }
 
-fn version(connection: &Connection) -> Result<i64, JournalFault> {
+/// A file of the home was deleted or replaced while it was open.
+fn gone(path: &Path) -> JournalFault {
+    let reason = format!(
+        "{} was deleted or replaced while the journal was open: what was written since then is lost; stop, restore the home, and resume",
+        path.display()
+    );
+    JournalFault::Failed { reason }
+}
+
+/// A file of the home was changed by another process while it was open.
+fn changed(path: &Path) -> JournalFault {
+    let reason = format!(
+        "{} was changed by another process while the journal was open: nothing was written since; stop, restore the home, and resume",
+        path.display()
+    );
+    JournalFault::Failed { reason }
+}
+
+fn version(connection: &Connection) -> Result<i64, OpenError> {
     connection
         .prepare_cached("PRAGMA data_version")
         .and_then(|mut version| version.query_row([], |row| row.get(0)))
-        .map_err(|error| from_sqlite(connection, &error))
+        .map_err(|error| opening(connection, &error))
 }

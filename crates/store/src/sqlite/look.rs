@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use spinney_journal::JournalFault;
 
+use super::OpenError;
 use super::connection::{READS, open, open_still};
 use super::fault::from_sqlite_at;
 use super::home_folder::HomeFolder;
@@ -57,7 +58,7 @@ impl Files {
 }
 
 impl Reader {
-    pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
+    pub(super) fn open(home: &Path) -> Result<Self, OpenError> {
         let folder = HomeFolder::to_look(home)?;
         let journal = folder.journal();
         not_cut(&journal)?;
@@ -91,14 +92,14 @@ impl Reader {
             }
             *self = Self::open(&self.home)?;
         }
-        Err(JournalFault::Busy { path: self.home.display().to_string() })
+        Err(OpenError::Busy { path: self.home.display().to_string() }.into())
     }
 
-    fn shared(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
+    fn shared(home: &Path, journal: &Path) -> Result<Self, OpenError> {
         Self::checked(home, journal, None, || open(journal, READS))
     }
 
-    fn still(home: &Path, journal: &Path) -> Result<Self, JournalFault> {
+    fn still(home: &Path, journal: &Path) -> Result<Self, OpenError> {
         Self::checked(home, journal, Some(Files::now(journal)), || open_still(journal))
     }
 
@@ -106,8 +107,8 @@ impl Reader {
         home: &Path,
         journal: &Path,
         still: Option<Files>,
-        open: impl FnOnce() -> Result<Connection, JournalFault>,
-    ) -> Result<Self, JournalFault> {
+        open: impl FnOnce() -> Result<Connection, OpenError>,
+    ) -> Result<Self, OpenError> {
         let recorded = commit_count::recorded(home)?;
         let connection = open()?;
         // A negative number is in KiB, not in pages.
@@ -121,8 +122,8 @@ impl Reader {
 }
 
 /// Whether a connection failed because it could not write.
-fn is_for_want_of_writing(fault: &JournalFault) -> bool {
-    matches!(fault, JournalFault::NotAllowed { .. } | JournalFault::DiskFull | JournalFault::Failed { .. })
+fn is_for_want_of_writing(fault: &OpenError) -> bool {
+    matches!(fault, OpenError::NotAllowed { .. } | OpenError::Full | OpenError::Failed { .. })
 }
 
 /// A file that SQLite puts beside the journal.

@@ -7,10 +7,12 @@ mod connection;
 mod fault;
 mod heads;
 mod home_folder;
+mod home_refusal;
 mod in_place;
 mod lock;
 mod look;
 mod loss;
+mod open_error;
 mod places;
 mod queue;
 mod read;
@@ -39,9 +41,11 @@ use change::{Change, Encoded};
 use commit_count::CommitCount;
 use connection::{READS, WRITES};
 use home_folder::HomeFolder;
+pub use home_refusal::HomeRefusal;
 use in_place::FilesInPlace;
 use lock::Lock;
 pub use loss::Loss;
+pub use open_error::OpenError;
 use readers::Readers;
 use writer::{Job, WriteConnection, Writer};
 
@@ -64,7 +68,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If another process writes there, a newer version wrote it, confirmed commits are missing, or the disk fails.
-    pub fn open(home: &Path, access: Access) -> Result<Self, JournalFault> {
+    pub fn open(home: &Path, access: Access) -> Result<Self, OpenError> {
         match access {
             Access::Look => Ok(Self { readers: Readers::open(home)?, writer: None }),
             Access::Write => Self::open_bounded(home, u64::MAX),
@@ -72,11 +76,11 @@ impl SqliteJournal {
     }
 
     /// Opens the journal of a home for writing, and limits its file to about `bytes_max`. Above that, appends fail
-    /// with [`JournalFault::DiskFull`] until a tree is removed or the limit is raised.
+    /// with [`JournalFault::Full`] until a tree is removed or the limit is raised.
     ///
     /// # Errors
     /// If the folder is not a home, another process writes there, a newer version wrote it, or the disk fails.
-    pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, JournalFault> {
+    pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, OpenError> {
         let (journal, folder) = Self::open_with(home, bytes_max, |_| Ok(()))?;
         reserve::keep(folder.path());
         Ok(journal)
@@ -87,7 +91,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// The same as for writing.
-    pub fn open_to_remove(home: &Path) -> Result<Self, JournalFault> {
+    pub fn open_to_remove(home: &Path) -> Result<Self, OpenError> {
         let give_up =
             |folder: &Path| reserve::give_up(folder).map_err(|error| fault::from_io(folder, &error));
         Self::open_with(home, u64::MAX, give_up).map(|(journal, _)| journal)
@@ -97,8 +101,8 @@ impl SqliteJournal {
     fn open_with(
         home: &Path,
         bytes_max: u64,
-        before: impl FnOnce(&Path) -> Result<(), JournalFault>,
-    ) -> Result<(Self, HomeFolder), JournalFault> {
+        before: impl FnOnce(&Path) -> Result<(), OpenError>,
+    ) -> Result<(Self, HomeFolder), OpenError> {
         let folder = HomeFolder::to_write(home)?;
         let file = folder.journal();
         not_cut(&file)?;
@@ -125,7 +129,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If the folder belongs to somebody or something else.
-    pub fn prepare_folder(home: &Path) -> Result<(), JournalFault> {
+    pub fn prepare_folder(home: &Path) -> Result<(), OpenError> {
         HomeFolder::to_write(home).map(drop)
     }
 
@@ -134,7 +138,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If another process writes there, the disk fails, or what is left is not a valid database.
-    pub fn accept_loss(home: &Path) -> Result<Option<Loss>, JournalFault> {
+    pub fn accept_loss(home: &Path) -> Result<Option<Loss>, OpenError> {
         let loss = loss::accept(home)?;
         if loss.is_some() {
             // What is left may be as old as the last WAL checkpoint.
@@ -155,7 +159,7 @@ impl SqliteJournal {
 
 /// Refuses another program's database before anything is changed, including the folder's mode. If it cannot be read
 /// this way, opening it for writing checks again.
-fn not_foreign(file: &Path) -> Result<(), JournalFault> {
+fn not_foreign(file: &Path) -> Result<(), OpenError> {
     if !fs::metadata(file).is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
@@ -163,7 +167,7 @@ fn not_foreign(file: &Path) -> Result<(), JournalFault> {
     let is_open = look::beside(file, "-shm").exists();
     let opened = if is_open { connection::open(file, READS) } else { connection::open_still(file) };
     match opened.and_then(|found| schema::ours(&found)) {
-        Err(fault @ JournalFault::HomeRefused { .. }) => Err(fault),
+        Err(fault @ OpenError::Refused { .. }) => Err(fault),
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -172,8 +176,8 @@ fn not_foreign(file: &Path) -> Result<(), JournalFault> {
 /// untouched, even if it is foreign or damaged.
 fn open_to_write(
     file: &Path,
-    check: impl FnOnce(&Connection) -> Result<(), JournalFault>,
-) -> Result<Connection, JournalFault> {
+    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<Connection, OpenError> {
     let found = connection::open(file, WRITES)?;
     loss::keep_wal_on_close(&found, true)?;
     schema::ours(&found)?;
@@ -184,7 +188,7 @@ fn open_to_write(
 
 /// Refuses a file that was truncated or deleted. SQLite treats a file of at most one byte as an empty database, and
 /// deletes its WAL file, even when only reading.
-fn not_cut(file: &Path) -> Result<(), JournalFault> {
+fn not_cut(file: &Path) -> Result<(), OpenError> {
     let bytes = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
     let reason = match (bytes(file), bytes(&loss::wal_of(file))) {
         (1, _) => "one byte is left of it",

@@ -11,6 +11,7 @@ use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{JournalFault, Reading};
 
+use super::OpenError;
 use super::look::Reader;
 use super::queue::Queue;
 
@@ -51,7 +52,7 @@ impl Drop for OpenRead {
 
 impl Readers {
     /// Opens a connection to the journal of a home.
-    pub(super) fn open(home: &Path) -> Result<Self, JournalFault> {
+    pub(super) fn open(home: &Path) -> Result<Self, OpenError> {
         let threads = Threads { first: Some(Reader::open(home)?), started: Vec::new() };
         Ok(Self {
             home: home.to_owned(),
@@ -116,7 +117,7 @@ fn run(queue: &Queue<Job>, home: &Path, mut reader: Option<Reader>) {
     while let Some(jobs) = queue.take(1) {
         for job in jobs {
             if let Err(fault) = opened(&mut reader, home) {
-                job(Err(fault));
+                job(Err(fault.into()));
             } else if let Some(open) = &mut reader {
                 // A bug stops only the caller, and the panic hook has reported it.
                 if catch_unwind(AssertUnwindSafe(|| job(Ok(open)))).is_err() {
@@ -127,7 +128,7 @@ fn run(queue: &Queue<Job>, home: &Path, mut reader: Option<Reader>) {
     }
 }
 
-fn opened(reader: &mut Option<Reader>, home: &Path) -> Result<(), JournalFault> {
+fn opened(reader: &mut Option<Reader>, home: &Path) -> Result<(), OpenError> {
     if reader.is_none() {
         *reader = Some(Reader::open(home)?);
     }

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spinney_journal::JournalFault;
 
-use super::fault::{damaged_file, from_sqlite};
+use super::OpenError;
+use super::fault::{damaged_file, opening};
 
 /// Bytes of a hash in the row; the batch has the whole hash.
 const HASH_BYTES: usize = 8;
@@ -22,8 +22,8 @@ struct RecentHead {
 }
 
 /// Writes the row's heads into the trees' own rows, inside a transaction.
-pub(super) fn fold(connection: &Connection) -> Result<(), JournalFault> {
-    let sqlite = |error| from_sqlite(connection, &error);
+pub(super) fn fold(connection: &Connection) -> Result<(), OpenError> {
+    let sqlite = |error| opening(connection, &error);
     let row = "SELECT CAST(body AS BLOB), tree FROM batches ORDER BY id DESC LIMIT 1";
     let found: Option<(Vec<u8>, i64)> =
         connection.query_row(row, [], |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(sqlite)?;

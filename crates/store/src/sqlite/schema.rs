@@ -5,10 +5,10 @@ use std::path::Path;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use spinney_journal::{HomeRefusal, JournalFault};
 
-use super::fault::from_sqlite;
+use super::fault::opening;
 use super::home_folder::refused;
+use super::{HomeRefusal, OpenError};
 use super::{recent_heads, schema_check};
 
 /// SQLite's application id of our files: `SPNY`.
@@ -175,17 +175,17 @@ ALTER TABLE heads ADD COLUMN number INTEGER;
 ";
 
 /// Creates or migrates the tables.
-pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
+pub(super) fn prepare(connection: &Connection) -> Result<(), OpenError> {
     ours(connection)?;
     let from = version(connection)?;
-    let sqlite = |error| from_sqlite(connection, &error);
+    let sqlite = |error| opening(connection, &error);
     let mode: String =
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(sqlite)?;
     if mode != "wal" {
         let path = connection.path().unwrap_or_default().to_owned();
         let reason =
             format!("SQLite keeps journal mode `{mode}` here and does not switch to write-ahead logging");
-        return Err(JournalFault::NotAllowed { path, reason });
+        return Err(OpenError::NotAllowed { path, reason });
     }
     // A transaction that spills leaves unconfirmed frames in the WAL file, which look like damage after a kill.
     connection.pragma_update(None, "cache_spill", "OFF").map_err(sqlite)?;
@@ -215,8 +215,8 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), JournalFault> {
 
 /// Refuses another program's file, and a file of ours that another program changed. A file without an application id must
 /// be empty or have our tables.
-pub(super) fn ours(connection: &Connection) -> Result<(), JournalFault> {
-    let sqlite = |error| from_sqlite(connection, &error);
+pub(super) fn ours(connection: &Connection) -> Result<(), OpenError> {
+    let sqlite = |error| opening(connection, &error);
     // One snapshot: another process may be creating the tables.
     let snapshot = connection.unchecked_transaction().map_err(sqlite)?;
     let application_id = application_id(connection)?;
@@ -251,15 +251,15 @@ pub(super) fn ours(connection: &Connection) -> Result<(), JournalFault> {
     }
 }
 
-fn application_id(connection: &Connection) -> Result<i32, JournalFault> {
+fn application_id(connection: &Connection) -> Result<i32, OpenError> {
     connection
         .pragma_query_value(None, "application_id", |row| row.get(0))
-        .map_err(|error| from_sqlite(connection, &error))
+        .map_err(|error| opening(connection, &error))
 }
 
 /// Limits the file's size. SQLite raises a limit below the current size to that size.
-pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), JournalFault> {
-    let sqlite = |error| from_sqlite(connection, &error);
+pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), OpenError> {
+    let sqlite = |error| opening(connection, &error);
     let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(sqlite)?;
     let pages_max =
         u32::try_from(bytes_max / u64::from(page.max(1))).unwrap_or(PAGES_MAX).clamp(1, PAGES_MAX);
@@ -270,20 +270,20 @@ pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), Journ
 }
 
 /// Refuses a file with the schema of another version.
-pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), JournalFault> {
+pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), OpenError> {
     let (found, known) = (version(connection)?, STEPS.len() as u32);
     match found {
-        0 => Err(JournalFault::NoHome { path: home.display().to_string() }),
-        _ if found < known => Err(JournalFault::Older { found, known }),
+        0 => Err(OpenError::NoHome { path: home.display().to_string() }),
+        _ if found < known => Err(OpenError::Older { found, known }),
         _ => Ok(()),
     }
 }
 
 /// The file's schema version, if it is known.
-pub(super) fn version(connection: &Connection) -> Result<u32, JournalFault> {
-    let sqlite = |error| from_sqlite(connection, &error);
+pub(super) fn version(connection: &Connection) -> Result<u32, OpenError> {
+    let sqlite = |error| opening(connection, &error);
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
     let found = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     let known = STEPS.len() as u32;
-    if found > known { Err(JournalFault::Newer { found, known }) } else { Ok(found) }
+    if found > known { Err(OpenError::Newer { found, known }) } else { Ok(found) }
 }

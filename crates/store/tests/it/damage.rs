@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use spinney_journal::{Batch, Blocking, Journal, JournalFault, Shared, verify_chain};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_store::{Access, SqliteJournal};
+use spinney_store::{Access, OpenError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
@@ -131,9 +131,7 @@ fn a_file_that_is_no_journal_is_named() {
         fs::write(file(home.path()), &junk).unwrap();
         for access in [Access::Write, Access::Look] {
             let fault = SqliteJournal::open(home.path(), access).err();
-            let Some(JournalFault::DamagedFile { path, .. }) = fault else {
-                panic!("{} {fault:?}", junk.len())
-            };
+            let Some(OpenError::Damaged { path, .. }) = fault else { panic!("{} {fault:?}", junk.len()) };
             assert_eq!(path, file(home.path()).display().to_string());
         }
     }
@@ -141,7 +139,13 @@ fn a_file_that_is_no_journal_is_named() {
 
 /// Opens, lists and reads everything.
 fn all(home: &std::path::Path) -> Result<Vec<Batch>, JournalFault> {
-    let journal = SqliteJournal::open(home, Access::Write)?;
+    let opened = SqliteJournal::open(home, Access::Write);
+    let journal = opened.map_err(|error| match error {
+        OpenError::Refused { .. } | OpenError::Newer { .. } => {
+            JournalFault::DamagedStore { reason: error.to_string() }
+        }
+        other => other.into(),
+    })?;
     journal.heads(&[]).wait()?;
     journal.catalog(spinney_journal::CatalogKind::Tree, "").wait()?;
     let entries = journal.read(TREE, Seq(0), usize::MAX).wait()?;
@@ -159,7 +163,7 @@ fn a_file_that_was_cut_is_named() {
         fs::write(file(home.path()), &whole[..part]).unwrap();
         let read = all(home.path());
         let ended = read.map(|batches| batches.len());
-        let named = matches!(ended, Err(JournalFault::DamagedFile { .. } | JournalFault::Damaged { .. }));
+        let named = matches!(ended, Err(JournalFault::DamagedStore { .. } | JournalFault::Damaged { .. }));
         assert!(named, "{part}: {ended:?}");
     }
 }
@@ -199,7 +203,7 @@ fn a_state_that_no_tree_can_have_is_damage() {
     set("sleeping");
     let fault = open(home.path()).head(TREE).wait().unwrap_err();
     assert!(
-        matches!(&fault, JournalFault::DamagedFile { reason, .. } if reason.contains("sleeping")),
+        matches!(&fault, JournalFault::DamagedStore { reason } if reason.contains("sleeping")),
         "{fault}"
     );
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Blocking, ChainHash, Entry, HomeRefusal, Journal, JournalFault, Shared};
+use spinney_journal::{Append, Blocking, ChainHash, Entry, Journal, JournalFault, Shared};
 use spinney_kernel::words::{Durability, Seq, TreeId};
-use spinney_store::{Access, SqliteJournal};
+use spinney_store::{Access, HomeRefusal, OpenError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
@@ -41,23 +41,23 @@ fn on_a_full_disk_nothing_confirmed_is_lost_and_freed_room_is_used() {
     let home = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open_bounded(home.path(), ROOM).unwrap();
     let (first, fault) = fill(&journal, TREE);
-    assert_eq!(fault, JournalFault::DiskFull);
+    assert_eq!(fault, JournalFault::Full);
     assert!(first.len() > 1, "{}", first.len());
     assert_eq!(hashes(journal.read(TREE, Seq(0), usize::MAX).wait()), first);
     let other = TreeId::new([2; 16]);
     let (none, fault) = fill(&journal, other);
-    assert_eq!((none.len(), fault), (0, JournalFault::DiskFull));
+    assert_eq!((none.len(), fault), (0, JournalFault::Full));
     assert_eq!(journal.head(other).wait(), Ok(None));
     // Removing a tree frees space …
     assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     let (second, fault) = fill(&journal, other);
-    assert_eq!((second.len(), fault), (first.len(), JournalFault::DiskFull));
+    assert_eq!((second.len(), fault), (first.len(), JournalFault::Full));
     drop(journal);
     // … and so does a larger limit.
     let journal = SqliteJournal::open_bounded(home.path(), 2 * ROOM).unwrap();
     assert_eq!(hashes(journal.read(other, Seq(0), usize::MAX).wait()), second);
     let (third, fault) = fill(&journal, TREE);
-    assert_eq!(fault, JournalFault::DiskFull);
+    assert_eq!(fault, JournalFault::Full);
     assert!(third.len() > 1, "{}", third.len());
 }
 
@@ -77,7 +77,7 @@ fn on_a_full_disk_everyone_hears_exactly_once() {
     drop(answer);
     let answers: Vec<_> = answers.iter().collect();
     assert_eq!(answers.len(), 100);
-    assert!(answers.iter().any(|(_, end)| *end == Err(JournalFault::DiskFull)));
+    assert!(answers.iter().any(|(_, end)| *end == Err(JournalFault::Full)));
     for (number, end) in answers {
         let head = journal.head(TreeId::new([number; 16])).wait().unwrap();
         assert_eq!(head.map(|head| head.hash), end.ok());
@@ -109,7 +109,7 @@ fn a_home_that_may_not_be_written_is_named() {
     let Some(place) = forbidden(folder.path()) else { panic!("everything may be written here") };
     let home = place.join("home");
     let fault = SqliteJournal::open(&home, Access::Write).err();
-    let Some(JournalFault::NotAllowed { path, .. }) = fault else { panic!("{fault:?}") };
+    let Some(OpenError::NotAllowed { path, .. }) = fault else { panic!("{fault:?}") };
     assert_eq!(path, home.display().to_string());
 }
 
@@ -125,20 +125,20 @@ fn something_else_where_the_home_should_be_is_named() {
         (plain.join("below"), Access::Look),
     ] {
         let fault = SqliteJournal::open(&home, access).err();
-        assert_eq!(fault, Some(JournalFault::NotAHome { path: home.display().to_string() }), "{access:?}");
+        assert_eq!(fault, Some(OpenError::NotAHome { path: home.display().to_string() }), "{access:?}");
     }
     let taken = folder.path().join("taken");
     fs::create_dir_all(file(&taken)).unwrap();
     let fault = SqliteJournal::open(&taken, Access::Write).err();
     let path = file(&taken).display().to_string();
-    assert_eq!(fault, Some(JournalFault::HomeRefused { path, why: HomeRefusal::WrongKind }));
+    assert_eq!(fault, Some(OpenError::Refused { path, why: HomeRefusal::WrongKind }));
 }
 
 #[test]
 fn looking_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("nowhere");
-    let none = Some(JournalFault::NoHome { path: home.display().to_string() });
+    let none = Some(OpenError::NoHome { path: home.display().to_string() });
     assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
     fs::create_dir(&home).unwrap();
     assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
@@ -157,7 +157,7 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
     let before = fs::read(file(home.path())).unwrap();
     for access in [Access::Write, Access::Look] {
         let refused = SqliteJournal::open(home.path(), access).err();
-        assert_eq!(refused, Some(JournalFault::Newer { found: 99, known: 9 }));
+        assert_eq!(refused, Some(OpenError::Newer { found: 99, known: 9 }));
     }
     assert_eq!(fs::read(file(home.path())).unwrap(), before);
 }
@@ -166,15 +166,15 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
 fn every_fault_says_what_to_do() {
     let (path, reason) = ("home/journal.sqlite3".to_owned(), "said so".to_owned());
     let faults = [
-        (JournalFault::DiskFull, "free some space"),
-        (JournalFault::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
-        (JournalFault::NotAHome { path: path.clone() }, "choose another home"),
-        (JournalFault::NoHome { path: path.clone() }, "choose another home"),
-        (JournalFault::DamagedFile { path: path.clone(), reason, salvage: None }, "restore it from a copy"),
-        (JournalFault::Busy { path }, "end its transaction"),
-        (JournalFault::Locked { pid: 7 }, "process 7"),
-        (JournalFault::Newer { found: 9, known: 8 }, "use a newer spinney"),
-        (JournalFault::Older { found: 1, known: 8 }, "open it once for writing"),
+        (OpenError::Full, "free some space"),
+        (OpenError::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
+        (OpenError::NotAHome { path: path.clone() }, "choose another home"),
+        (OpenError::NoHome { path: path.clone() }, "choose another home"),
+        (OpenError::Damaged { path: path.clone(), reason, salvage: String::new() }, "restore it from a copy"),
+        (OpenError::Busy { path }, "end its transaction"),
+        (OpenError::Locked { pid: 7 }, "process 7"),
+        (OpenError::Newer { found: 9, known: 8 }, "use a newer spinney"),
+        (OpenError::Older { found: 1, known: 8 }, "open it once for writing"),
     ];
     for (fault, remedy) in faults {
         assert!(fault.to_string().contains(remedy), "{fault}");

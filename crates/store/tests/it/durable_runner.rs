@@ -161,9 +161,13 @@ fn no_worker_reads_or_writes_a_file() {
         while workers.lock().unwrap().len() < WORKERS {
             tokio::task::yield_now().await;
         }
+        // Once in a process, the C library's allocator reads which processors there are.
+        let processors = std::fs::read("/sys/devices/system/cpu/online").map_or(0, |list| list.len() as u64);
         for worker in workers.lock().unwrap().iter() {
             let io = Io::of(worker);
-            assert_eq!((io.read_bytes, io.written_bytes), (8 * io.reads, 8 * io.writes), "{io:?}");
+            let is_allocators = io.reads > 0 && io.read_bytes == 8 * (io.reads - 1) + processors;
+            assert!(io.read_bytes == 8 * io.reads || is_allocators, "{io:?}");
+            assert_eq!(io.written_bytes, 8 * io.writes, "{io:?}");
         }
     });
     let written = Io::of(Path::new("/proc/self")).written_bytes - written;

@@ -153,7 +153,7 @@ fn damage_to_a_home_that_was_never_closed_is_found() {
         let append = conformance::of(tree(2), confirmed[&tree(2)].0, &batch());
         let refused = conformance::append(&next, append);
         let is_damage =
-            matches!(refused, Err(JournalFault::Damaged { .. } | JournalFault::DamagedFile { .. }));
+            matches!(refused, Err(JournalFault::Damaged { .. } | JournalFault::DamagedStore { .. }));
         assert!(is_damage, "{change}: {refused:?}");
         drop(next);
         // Closing the home does not hide it.
