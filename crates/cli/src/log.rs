@@ -81,7 +81,8 @@ impl Filter {
 /// Whether it is a warning that the user should read, as a sentence.
 fn is_for_people(metadata: &Metadata<'_>) -> bool {
     let is_of = |start| is_start(start, metadata.target());
-    *metadata.level() == Level::WARN && (is_of("spinney_host") || is_of("spinney_server::control"))
+    *metadata.level() == Level::WARN
+        && (is_of("spinney_host") || is_of("spinney_server::control") || is_of("spinney::journal"))
 }
 
 /// Whether `target` is `start` or a module below it.

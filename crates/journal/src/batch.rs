@@ -1,5 +1,7 @@
 //! A batch: one input with the events that it decided. A journal stores batches, and a replay checks them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use spinney_kernel::words::limit::BATCH_BYTES_MAX;
 
@@ -7,8 +9,9 @@ use spinney_kernel::record::{Event, Outcome, Standing, ToolAsk};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::Body;
+use spinney_kernel::words::{Body, Time};
 
+use crate::JournalFault;
 use crate::json::{self, Unwritable};
 
 /// Enough for most batches.
@@ -22,16 +25,56 @@ pub struct Batch {
     pub events: Vec<Event>,
 }
 
+/// A batch in its stored form. It is made once: what is appended again is the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedBatch {
+    bytes: Arc<Vec<u8>>,
+    events: u64,
+    now: Time,
+}
+
+impl EncodedBatch {
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many events it has.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// When its input arrived.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// # Errors
+    /// Never for what [`Batch::encode`] made.
+    pub fn decode(&self) -> serde_json::Result<Batch> {
+        Batch::decode(&self.bytes)
+    }
+}
+
 impl Batch {
     /// The stored form: JSON, with texts shared by input and event stored once. It is made here, for every store: the code
     /// that writes and reads all events is compiled once.
     ///
     /// # Errors
-    /// If it contains a type that no journal holds.
-    pub fn encode(mut self) -> Result<Vec<u8>, Unwritable> {
+    /// If it is too large, or contains a type that no journal holds.
+    pub fn encode(mut self) -> Result<EncodedBatch, JournalFault> {
         self.fold();
+        let (now, events) = (self.input.now, self.events.len() as u64);
         let room = BATCH_BYTES.max(self.events.len() * EVENT_BYTES).min(BATCH_BYTES_MAX);
-        json::to_vec(&self, room)
+        let bytes = json::to_vec(&self, room)
+            .map_err(|error: Unwritable| JournalFault::Failed { reason: error.to_string() })?;
+        if bytes.len() > BATCH_BYTES_MAX {
+            let (what, size, max) = ("a batch in bytes", bytes.len(), BATCH_BYTES_MAX);
+            return Err(JournalFault::TooLarge { what, size, max });
+        }
+        Ok(EncodedBatch { bytes: Arc::new(bytes), events, now })
     }
 
     /// Reads what [`encode`](Self::encode) made.

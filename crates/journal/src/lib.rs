@@ -13,7 +13,7 @@ mod port;
 mod recall;
 mod retention;
 
-pub use batch::Batch;
+pub use batch::{Batch, EncodedBatch};
 pub use blobs::blobs_of;
 pub use blocking::{Blocking, park_on};
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};

@@ -7,14 +7,13 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use spinney_kernel::port::Pending;
 use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
-use crate::Batch;
-
-use crate::{CatalogKind, CatalogRow, Fact};
+use crate::{Batch, CatalogKind, CatalogRow, EncodedBatch, Fact};
 
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
@@ -97,7 +96,7 @@ pub type Reading<T> = Pending<Result<T, JournalFault>>;
 /// Called once with the result of an append.
 pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
 
-/// A batch to append.
+/// A batch to append. Copies share its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     pub tree: TreeId,
@@ -109,14 +108,22 @@ pub struct Append {
     /// The hash over everything before it, if the writer knows it: then a store can compute the next one outside its
     /// lock. A wrong one is ignored.
     pub before: Option<ChainHash>,
-    pub batch: Batch,
+    pub batch: EncodedBatch,
     /// Blobs that its events refer to.
-    pub blobs: Vec<Vec<u8>>,
+    pub blobs: Arc<[Vec<u8>]>,
     /// The catalog changes of its events.
     pub catalog: Vec<CatalogRow>,
     /// The tree's state after it.
     pub state: TreeState,
     pub durability: Durability,
+}
+
+impl Append {
+    /// Its last event.
+    #[must_use]
+    pub const fn end(&self) -> Seq {
+        Seq(self.after.0.saturating_add(self.batch.events()))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

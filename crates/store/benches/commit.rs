@@ -165,8 +165,8 @@ impl Ours {
         let after = self.ends[tree];
         self.ends[tree] += self.batch.events.len() as u64;
         let tree = TreeId::new((tree as u128).to_be_bytes());
-        let (blobs, catalog) = (Vec::new(), Vec::new());
-        let (durability, batch) = (self.durability, self.batch.clone());
+        let (blobs, catalog) = (Arc::default(), Vec::new());
+        let (durability, batch) = (self.durability, self.batch.clone().encode().unwrap());
         Append {
             tree,
             after: Seq(after),

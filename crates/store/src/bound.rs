@@ -5,7 +5,7 @@ use spinney_kernel::words::limit;
 
 pub(crate) fn check(append: &Append) -> Result<(), JournalFault> {
     at_most("the number of blobs", append.blobs.len(), limit::BLOBS_MAX)?;
-    for blob in &append.blobs {
+    for blob in append.blobs.iter() {
         at_most("a blob in bytes", blob.len(), limit::BLOB_BYTES_MAX)?;
     }
     let bytes = append.blobs.iter().map(Vec::len).sum();

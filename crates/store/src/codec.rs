@@ -6,14 +6,6 @@ use spinney_journal::{Batch, ChainHash, Entry, JournalFault};
 use spinney_kernel::words::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
 
-use crate::bound;
-
-pub(crate) fn encode(batch: Batch) -> Result<Vec<u8>, JournalFault> {
-    let bytes = batch.encode().map_err(|error| JournalFault::Failed { reason: error.to_string() })?;
-    bound::at_most("a batch in bytes", bytes.len(), BATCH_BYTES_MAX)?;
-    Ok(bytes)
-}
-
 /// Decodes a stored batch and checks it against its hash.
 fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
     let Link { tree, end, before } = *link;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
-    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
-    Journal, JournalFault, Reading, Shared,
+    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, EncodedBatch, Entry, Fact, Head, HeadCursor,
+    HeadPage, Journal, JournalFault, Reading, Shared,
 };
-use spinney_kernel::words::{BlobRef, Seq, Time, TreeId, limit};
+use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
@@ -31,7 +31,7 @@ struct Stored {
     head: Head,
     /// The hash before its first batch.
     before: ChainHash,
-    batches: Vec<(Seq, ChainHash, Vec<u8>)>,
+    batches: Vec<(Seq, ChainHash, EncodedBatch)>,
     blobs: BTreeSet<BlobName>,
     keys: BTreeSet<(CatalogKind, String)>,
 }
@@ -63,29 +63,6 @@ struct Fork {
     seed: TreeId,
 }
 
-/// Encoded before the lock is taken.
-struct Encoded {
-    tree: TreeId,
-    after: Seq,
-    base: Option<TreeId>,
-    events: u64,
-    now: Time,
-    bytes: Vec<u8>,
-    blobs: Vec<Vec<u8>>,
-    catalog: Vec<CatalogRow>,
-    state: TreeState,
-}
-
-impl Encoded {
-    fn new(append: Append) -> Result<Self, JournalFault> {
-        bound::check(&append)?;
-        let Append { tree, after, base, batch, blobs, catalog, state, .. } = append;
-        let (now, events) = (batch.input.now, batch.events.len() as u64);
-        let bytes = codec::encode(batch)?;
-        Ok(Self { tree, after, base, events, now, bytes, blobs, catalog, state })
-    }
-}
-
 impl Shelf {
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
         let (stored, end) = self.owner(tree, after)?;
@@ -97,8 +74,8 @@ impl Shelf {
         };
         let mut page = Page::new(Link { tree, end: begin, before });
         let own = stored.batches.iter().skip(from).take_while(|(after, ..)| *after < end);
-        for (after, hash, bytes) in own.take(batches_max) {
-            let found = Found { after: *after, hash: hash.bytes(), bytes };
+        for (after, hash, batch) in own.take(batches_max) {
+            let found = Found { after: *after, hash: hash.bytes(), bytes: batch.bytes() };
             if page.take(&found)?.is_break() {
                 break;
             }
@@ -126,8 +103,9 @@ impl Shelf {
         of_prefix.map(fact).collect()
     }
 
-    fn append(&mut self, encoded: Encoded) -> Result<ChainHash, JournalFault> {
-        let Encoded { tree, after, base, events, now, bytes, blobs, catalog, state } = encoded;
+    fn append(&mut self, append: Append) -> Result<ChainHash, JournalFault> {
+        let (now, end) = (append.batch.now(), append.end());
+        let Append { tree, after, base, batch, blobs, catalog, state, .. } = append;
         let (found, fork) = match (self.trees.get(&tree), base) {
             (Some(stored), _) => {
                 let Head { seq, hash: before, base, seed, .. } = stored.head;
@@ -141,7 +119,7 @@ impl Shelf {
             return Err(JournalFault::Stale { tree, expected: after.0, found: found.0 });
         }
         self.check_keys(tree, &catalog)?;
-        let hash = before.then(after, &bytes);
+        let hash = before.then(after, batch.bytes());
         let stored = self.trees.entry(tree).or_insert_with(|| {
             let number = self.order.last_key_value().map_or(0, |(last, _)| last + 1);
             self.order.insert(number, tree);
@@ -149,13 +127,14 @@ impl Shelf {
             let (batches, blobs, keys) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
             Stored { number, head, before, batches, blobs, keys }
         });
-        stored.batches.push((after, hash, bytes));
-        (stored.head.seq, stored.head.hash) = (Seq(after.0 + events), hash);
+        stored.batches.push((after, hash, batch));
+        (stored.head.seq, stored.head.hash) = (end, hash);
         (stored.head.state, stored.head.changed) = (state, now);
-        for bytes in blobs {
-            let name = *blake3::hash(&bytes).as_bytes();
+        for bytes in blobs.iter() {
+            let name = *blake3::hash(bytes).as_bytes();
             if stored.blobs.insert(name) {
-                self.blobs.entry(name).or_insert(Kept { bytes, trees: 0 }).trees += 1;
+                let kept = self.blobs.entry(name).or_insert_with(|| Kept { bytes: bytes.clone(), trees: 0 });
+                kept.trees += 1;
             }
         }
         self.catalog(tree, catalog);
@@ -299,7 +278,7 @@ impl Shelf {
 
 impl Journal for MemoryJournal {
     fn append(&self, append: Append, done: Appended) {
-        let appended = Encoded::new(append).and_then(|encoded| self.shelf().append(encoded));
+        let appended = bound::check(&append).and_then(|()| self.shelf().append(append));
         done(appended);
     }
 

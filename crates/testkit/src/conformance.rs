@@ -4,6 +4,7 @@ mod branches;
 
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use spinney_journal::{
@@ -90,9 +91,10 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
 /// One batch, with its changes to the catalog.
 #[must_use]
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
-    let (batch, catalog) = (batch.clone(), catalog_of(tree, after, batch));
+    let catalog = catalog_of(tree, after, batch);
+    let batch = batch.clone().encode().unwrap_or_else(|fault| panic!("{fault}"));
     let (state, durability) = (TreeState::Running, Durability::Normal);
-    Append { tree, after, base: None, before: None, batch, blobs: Vec::new(), catalog, state, durability }
+    Append { tree, after, base: None, before: None, batch, blobs: Arc::default(), catalog, state, durability }
 }
 
 /// An append that changes only these rows of the catalog.
@@ -281,7 +283,7 @@ fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     assert_eq!(journal.blob(&blob).wait(), Ok(None));
     for number in [1, 2] {
         let append = of(tree(number), Seq(0), &batches()[0]);
-        let with_blob = Append { blobs: vec![bytes.clone()], ..append };
+        let with_blob = Append { blobs: [bytes.clone()].into(), ..append };
         self::append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     }
     assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
@@ -313,7 +315,7 @@ fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
 
 fn a_blob_is_read_only_by_its_own_reference(journal: &dyn Journal) {
     let bytes = b"what a tool said".to_vec();
-    let with_blob = Append { blobs: vec![bytes.clone()], ..of(tree(1), Seq(0), &batches()[0]) };
+    let with_blob = Append { blobs: [bytes.clone()].into(), ..of(tree(1), Seq(0), &batches()[0]) };
     append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     let blob = reference(&bytes);
     let damaged = JournalFault::DamagedBlob { hash: blob.hash.to_string() };

@@ -96,11 +96,13 @@ pub(crate) async fn apply(
     }
     let durability = live.world.definition().durability;
     let append = |(at, Written { after, batch, state }): (usize, Written)| {
-        let blobs = if Some(at) == place { std::mem::take(&mut blobs) } else { Vec::new() };
+        let blobs = if Some(at) == place { std::mem::take(&mut blobs).into() } else { Arc::default() };
         let catalog = catalog_of(tree, after, &batch);
-        Append { tree, after, base: None, before: None, batch, blobs, catalog, state, durability }
+        let batch = batch.encode()?;
+        Ok(Append { tree, after, base: None, before: None, batch, blobs, catalog, state, durability })
     };
-    write(&journal, written.into_iter().enumerate().map(append)).await.map_err(ApplyError::Journal)?;
+    let appends = written.into_iter().enumerate().map(append).collect::<Result<Vec<Append>, _>>();
+    write(&journal, appends.map_err(ApplyError::Journal)?).await.map_err(ApplyError::Journal)?;
     decided.map_err(ApplyError::Refused)
 }
 
@@ -199,7 +201,7 @@ fn keep(live: &LiveState, after: Seq, batch: Batch, written: &mut Vec<Written>) 
 /// Appends batches in order and waits until the last is durable.
 pub(super) async fn write(
     journal: &Arc<dyn Journal>,
-    appends: impl Iterator<Item = Append>,
+    appends: impl IntoIterator<Item = Append>,
 ) -> Result<(), JournalFault> {
     for append in appends {
         let (done, written) = oneshot::channel();

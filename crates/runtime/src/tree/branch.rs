@@ -1,6 +1,8 @@
 //! Branches: a new tree that begins with the batches of another. Only the shared part of the other is read, and
 //! nothing of it changes.
 
+use std::sync::Arc;
+
 use spinney_journal::{Append, JournalFault, catalog_of};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
@@ -50,17 +52,18 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     // Before rules 4 the root is paused for it, and only the head shows that no person did.
     let state = if was_paused { live.world.state() } else { TreeState::Suspended };
     let durability = live.world.definition().durability;
-    let (blobs, catalog) = (Vec::new(), catalog_of(tree, after, &batch));
-    let append = std::iter::once(Append {
+    let catalog = catalog_of(tree, after, &batch);
+    let batch = batch.encode().map_err(BranchError::Journal)?;
+    let append = [Append {
         tree,
         after,
         base: Some(from),
         before: None,
         batch,
-        blobs,
+        blobs: Arc::default(),
         catalog,
         state,
         durability,
-    });
+    }];
     write(&journal, append).await.map_err(BranchError::Journal)
 }

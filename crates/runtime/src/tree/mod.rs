@@ -11,6 +11,7 @@ mod gather;
 mod hooked;
 mod live_state;
 mod look;
+mod outage;
 mod output;
 mod payload;
 mod prepared;
@@ -79,6 +80,8 @@ pub struct TreeStatus {
     pub hash: Option<ChainHash>,
     /// Its state.
     pub state: TreeState,
+    /// Why its journal cannot be reached at the moment: it waits, and nothing is lost.
+    pub unavailable: Option<JournalFault>,
     /// The last look, once it is no longer run.
     pub last: Option<Arc<Look>>,
     /// Why it is no longer run, if it has not ended.

@@ -9,7 +9,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Alarm, Event};
 use spinney_kernel::rules::report::{
-    Continued, Done, Failed, FirstToken, HeldBack, Report, Suspended, Timer,
+    Continued, Done, Failed, FirstToken, HeldBack, Report, StoodStill, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::words::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
@@ -124,7 +124,8 @@ impl Seed {
         let id = live.world.tree();
         let durable = live.world.seq();
         let hash = head.map(|head| head.hash);
-        let status = TreeStatus { seq: durable, hash, state: live.world.state(), last: None, stopped: None };
+        let state = live.world.state();
+        let status = TreeStatus { seq: durable, hash, state, unavailable: None, last: None, stopped: None };
         let (status, watched) = watch::channel(status);
         let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
         let (requests, asked) = mpsc::channel(REQUESTS_MAX);
@@ -201,6 +202,8 @@ impl Seedling {
 enum NextInput {
     /// Batches are durable up to here, or the journal failed.
     Confirmed(Confirmed),
+    /// A journal that could not be reached was asked where the tree ends.
+    Answered(Result<Option<Head>, JournalFault>),
     /// The watchers that held the tree up have room again.
     Released,
     Brought(Brought),
@@ -214,6 +217,10 @@ impl Run {
         self.let_go();
         while !self.is_done() {
             let input = self.next_input(&mut inlets).await;
+            if matches!(input, NextInput::Stop) && self.gate.outage().is_some() {
+                // What is not written never left, and the next process does it again.
+                return self.put_away(Some(Stopped::Shutdown));
+            }
             if let Err(fault) = self.handle(input) {
                 return self.put_away(Some(Stopped::Journal(fault)));
             }
@@ -226,13 +233,15 @@ impl Run {
     /// taken.
     async fn next_input(&mut self, inlets: &mut Inlets) -> NextInput {
         let is_held = self.hub.0.is_held();
-        let room = self.gate.has_room() && !is_held;
+        let is_out = self.gate.outage().is_some();
+        let room = self.gate.has_room() && !is_held && !is_out;
         let is_running = self.mode == Mode::Running;
         // What a timer releases must not start in a tree that is being stopped.
         let may_fire = room && (is_running || self.live.world.is_suspended());
         tokio::select! {
             biased;
             confirmed = inlets.confirmations.next() => NextInput::Confirmed(confirmed),
+            answer = self.gate.answer(), if is_out => NextInput::Answered(answer),
             () = self.hub.0.released(), if is_held => NextInput::Released,
             Some(brought) = inlets.reports.recv(), if room => NextInput::Brought(brought),
             Some(asked) = inlets.requests.recv(), if room && is_running => NextInput::Asked(asked),
@@ -244,6 +253,7 @@ impl Run {
     fn handle(&mut self, input: NextInput) -> Result<(), JournalFault> {
         match input {
             NextInput::Confirmed(confirmed) => self.confirmed(confirmed)?,
+            NextInput::Answered(answer) => self.answered(answer)?,
             NextInput::Released => {}
             NextInput::Brought(brought) => self.take(brought),
             NextInput::Asked(asked) => self.asked(asked),
@@ -258,11 +268,39 @@ impl Run {
         let events = seq.0.saturating_sub(self.durable.0);
         tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
         if let Some(fault) = fault {
-            return Err(fault);
+            self.wait(fault)?;
         }
         self.durable = seq;
         self.tell(hash);
         self.let_go();
+        Ok(())
+    }
+
+    /// Waits for a journal that cannot be reached. A tree that is being stopped does not.
+    fn wait(&mut self, fault: JournalFault) -> Result<(), JournalFault> {
+        if !fault.can_be_retried() || self.mode != Mode::Running {
+            return Err(fault);
+        }
+        if self.gate.outage().is_none() {
+            tracing::warn!(target: "spinney::journal", "{fault}: the tree waits, and tries again");
+            self.status.send_modify(|status| status.unavailable = Some(fault));
+        }
+        self.gate.wait(self.live.world.tree(), Time(self.live.now_ms()));
+        Ok(())
+    }
+
+    /// Continues with a journal that can be reached again.
+    fn answered(&mut self, answer: Result<Option<Head>, JournalFault>) -> Result<(), JournalFault> {
+        let Some(back) = self.gate.answered(self.live.world.tree(), answer)? else { return Ok(()) };
+        tracing::warn!(target: "spinney::journal", "the journal is available again: the tree continues");
+        self.durable = back.seq;
+        self.status.send_modify(|status| status.unavailable = None);
+        self.tell(back.hash);
+        self.let_go();
+        self.report(Report::StoodStill(StoodStill { since: back.since }), Vec::new());
+        // As after a crash: clocks by the wall come before what ended meanwhile.
+        self.ring_clocks();
+        self.fire();
         Ok(())
     }
 
@@ -450,8 +488,12 @@ impl Run {
         }
         let (tree, durability) = (world.tree(), world.definition().durability);
         let catalog = catalog_of(tree, after, &batch);
+        let batch = match batch.encode() {
+            Ok(batch) => batch,
+            Err(fault) => return self.gate.fail(world.seq(), fault),
+        };
         // The gate knows the predecessor.
-        let (base, before) = (None, None);
+        let (base, before, blobs) = (None, None, blobs.into());
         self.gate.append(Append { tree, after, base, before, batch, blobs, catalog, state, durability });
     }
 

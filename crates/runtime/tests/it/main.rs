@@ -49,6 +49,7 @@ mod looping;
 mod many_watchers;
 mod misbehaving;
 mod money;
+mod outage;
 mod output_schema;
 mod parallel;
 mod pausing;

@@ -3,44 +3,32 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{Append, CatalogRow, ChainHash, JournalFault, Shared};
-use spinney_kernel::words::{Durability, Seq, Time, TreeId};
-use spinney_kernel::world::TreeState;
+use spinney_kernel::words::{Seq, TreeId};
 
 use super::branch::{self, Fork};
 use super::fault::from_sqlite;
 use super::heads::{Heads, KnownHead, Unwritten};
 use super::schema::MARK_EVERY;
-use crate::codec;
 
-/// A batch to append, encoded on the sender's thread.
-pub(super) struct Encoded {
-    tree: TreeId,
-    after: Seq,
-    base: Option<TreeId>,
-    events: u64,
-    now: Time,
-    bytes: Vec<u8>,
+/// A batch to append, hashed on the sender's thread.
+pub(super) struct Hashed {
+    pub(super) append: Append,
     /// The predecessor's hash that the sender expects, and the batch's hash after it.
     ahead: Option<(ChainHash, ChainHash)>,
-    blobs: Vec<(blake3::Hash, Vec<u8>)>,
-    catalog: Vec<CatalogRow>,
-    state: TreeState,
-    pub(super) durability: Durability,
+    /// Of its blobs.
+    hashes: Vec<blake3::Hash>,
 }
 
-impl Encoded {
-    pub(super) fn new(append: Append) -> Result<Self, JournalFault> {
-        let Append { tree, after, base, before, batch, blobs, catalog, state, durability } = append;
-        let (now, events) = (batch.input.now, batch.events.len() as u64);
-        let bytes = codec::encode(batch)?;
-        let ahead = before.map(|before| (before, before.then(after, &bytes)));
-        let blobs = blobs.into_iter().map(|bytes| (blake3::hash(&bytes), bytes)).collect();
-        Ok(Self { tree, after, base, events, now, bytes, ahead, blobs, catalog, state, durability })
+impl Hashed {
+    pub(super) fn new(append: Append) -> Self {
+        let ahead = append.before.map(|before| (before, before.then(append.after, append.batch.bytes())));
+        let hashes = append.blobs.iter().map(|bytes| blake3::hash(bytes)).collect();
+        Self { append, ahead, hashes }
     }
 
     fn hash_after(&self, before: &ChainHash) -> ChainHash {
         let ahead = self.ahead.filter(|(known, _)| known == before);
-        ahead.map_or_else(|| before.then(self.after, &self.bytes), |(_, hash)| hash)
+        ahead.map_or_else(|| before.then(self.append.after, self.append.batch.bytes()), |(_, hash)| hash)
     }
 }
 
@@ -68,35 +56,36 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
 pub(super) fn append(
     connection: &Connection,
     heads: &mut Heads,
-    encoded: &Encoded,
+    hashed: &Hashed,
 ) -> Result<ChainHash, JournalFault> {
-    let Encoded { tree, after, events, .. } = encoded;
+    let append = &hashed.append;
+    let Append { tree, after, .. } = append;
     let sqlite = |error| from_sqlite(connection, &error);
     let head = find_whole(connection, heads, *tree)?;
-    let fork = match (head, encoded.base) {
+    let fork = match (head, append.base) {
         (None, Some(origin)) => Some(branch::fork(connection, heads, origin, *after)?),
         (Some(_), _) | (None, None) => None,
     };
     let found = head.map_or(if fork.is_some() { *after } else { Seq(0) }, |head| head.seq);
-    if found != *after || (head.is_some() && encoded.base.is_some()) {
+    if found != *after || (head.is_some() && append.base.is_some()) {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
     }
-    check_keys(connection, head.map(|head| head.id), &encoded.catalog)?;
+    check_keys(connection, head.map(|head| head.id), &append.catalog)?;
     let before = match (head, &fork) {
         (Some(head), _) => head.hash,
         (None, Some(fork)) => fork.hash,
         (None, None) => ChainHash::start(*tree),
     };
-    let hash = encoded.hash_after(&before);
+    let hash = hashed.hash_after(&before);
     let (id, unwritten) = match head {
-        None => (insert_tree(connection, encoded, fork.as_ref()).map_err(sqlite)?, Unwritten::Place),
-        Some(KnownHead { id, state, unwritten, .. }) if state == Some(encoded.state) => {
+        None => (insert_tree(connection, append, fork.as_ref()).map_err(sqlite)?, Unwritten::Place),
+        Some(KnownHead { id, state, unwritten, .. }) if state == Some(append.state) => {
             (id, unwritten.max(Unwritten::Place))
         }
         Some(KnownHead { id, .. }) => (id, Unwritten::All),
     };
     let before = head.map_or_else(|| fork.as_ref().map(|fork| fork.batch), |head| head.last);
-    let last = insert_batch(connection, id, before, encoded, &hash).map_err(sqlite)?;
+    let last = insert_batch(connection, id, before, append, &hash).map_err(sqlite)?;
     // A branch's first batch is found through its base.
     let first = if fork.is_some() { 0 } else { MARK_EVERY };
     let mut unmarked = head.map_or(first, |head| head.unmarked + 1);
@@ -104,16 +93,16 @@ pub(super) fn append(
         mark(connection, id, *after, last).map_err(sqlite)?;
         unmarked = 0;
     }
-    keep_blobs(connection, id, &encoded.blobs).map_err(sqlite)?;
-    keep_rows(connection, id, &encoded.catalog).map_err(sqlite)?;
+    keep_blobs(connection, id, hashed).map_err(sqlite)?;
+    keep_rows(connection, id, &append.catalog).map_err(sqlite)?;
     let head = KnownHead {
         id,
-        seq: Seq(after.0 + events),
+        seq: append.end(),
         hash,
-        changed: encoded.now,
+        changed: append.batch.now(),
         last: Some(last),
         unmarked,
-        state: Some(encoded.state),
+        state: Some(append.state),
         unwritten,
     };
     heads.put(*tree, head);
@@ -185,22 +174,22 @@ fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -
 }
 
 /// Inserts a tree and returns its row id. Its head is written at the end of the transaction.
-fn insert_tree(connection: &Connection, encoded: &Encoded, fork: Option<&Fork>) -> rusqlite::Result<i64> {
+fn insert_tree(connection: &Connection, append: &Append, fork: Option<&Fork>) -> rusqlite::Result<i64> {
     let (base, batch) = (fork.map(|fork| fork.base), fork.map(|fork| fork.batch));
-    let (at, seed) = (fork.map(|_| encoded.after.0 as i64), fork.map(|fork| *fork.seed.bytes()));
-    let now = encoded.now.0 as i64;
+    let (at, seed) = (fork.map(|_| append.after.0 as i64), fork.map(|fork| *fork.seed.bytes()));
+    let now = append.batch.now().0 as i64;
     connection
         .prepare_cached(
             "INSERT INTO trees (tree, started, base, base_seq, base_batch, seed)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
-        .execute(params![encoded.tree.bytes(), now, base, at, batch, seed])?;
+        .execute(params![append.tree.bytes(), now, base, at, batch, seed])?;
     let id = connection.last_insert_rowid();
     connection
         .prepare_cached(
             "INSERT INTO heads (tree, seq, hash, state, changed) VALUES (?1, 0, zeroblob(32), ?2, ?3)",
         )?
-        .execute(params![id, encoded.state.word(), now])?;
+        .execute(params![id, append.state.word(), now])?;
     Ok(id)
 }
 
@@ -209,13 +198,13 @@ fn insert_batch(
     connection: &Connection,
     tree: i64,
     before: Option<i64>,
-    encoded: &Encoded,
+    append: &Append,
     hash: &ChainHash,
 ) -> rusqlite::Result<i64> {
-    let body = std::str::from_utf8(&encoded.bytes)?;
+    let body = std::str::from_utf8(append.batch.bytes())?;
     connection
         .prepare_cached("INSERT INTO batches (tree, after, before, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![tree, encoded.after.0 as i64, before, hash.bytes(), body])?;
+        .execute(params![tree, append.after.0 as i64, before, hash.bytes(), body])?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -227,8 +216,8 @@ fn mark(connection: &Connection, tree: i64, after: Seq, batch: i64) -> rusqlite:
         .map(drop)
 }
 
-fn keep_blobs(connection: &Connection, tree: i64, blobs: &[(blake3::Hash, Vec<u8>)]) -> rusqlite::Result<()> {
-    for (hash, bytes) in blobs {
+fn keep_blobs(connection: &Connection, tree: i64, hashed: &Hashed) -> rusqlite::Result<()> {
+    for (hash, bytes) in hashed.hashes.iter().zip(hashed.append.blobs.iter()) {
         let hash = hash.as_bytes().as_slice();
         connection
             .prepare_cached("INSERT INTO blobs (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?

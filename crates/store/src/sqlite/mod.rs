@@ -37,7 +37,7 @@ use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
-use change::{Change, Encoded};
+use change::{Change, Hashed};
 use commit_count::CommitCount;
 use connection::{READS, WRITES};
 use home_folder::HomeFolder;
@@ -201,9 +201,9 @@ fn not_cut(file: &Path) -> Result<(), OpenError> {
 impl Journal for SqliteJournal {
     fn append(&self, append: Append, done: Appended) {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
-        match bound::check(&append).and_then(|()| Encoded::new(append)) {
+        match bound::check(&append) {
             Err(fault) => done(Err(fault)),
-            Ok(encoded) => writer.send(Job::Append(Box::new(encoded), done)),
+            Ok(()) => writer.send(Job::Append(Box::new(Hashed::new(append)), done)),
         }
     }
 

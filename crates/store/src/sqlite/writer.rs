@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use spinney_journal::{Appended, ChainHash, JournalFault};
 use spinney_kernel::words::Durability;
 
-use super::change::{self, Change, Encoded};
+use super::change::{self, Change, Hashed};
 use super::commit_count::{self, CommitCount};
 use super::fault::from_sqlite;
 use super::heads::Heads;
@@ -22,7 +22,7 @@ use super::queue::Queue;
 const GROUP_MAX: usize = 1_024;
 
 pub(super) enum Job {
-    Append(Box<Encoded>, Appended),
+    Append(Box<Hashed>, Appended),
     Change(Change, oneshot::Sender<Result<(), JournalFault>>),
 }
 
@@ -92,7 +92,7 @@ impl Job {
 
     fn durability(&self) -> Option<Durability> {
         match self {
-            Self::Append(encoded, _) => Some(encoded.durability),
+            Self::Append(hashed, _) => Some(hashed.append.durability),
             Self::Change(..) => None,
         }
     }
@@ -184,8 +184,8 @@ impl WriteConnection {
         for job in group {
             let answer = match (&failed, job) {
                 (Some(fault), job) => job.refused(JournalFault::clone(fault)),
-                (None, Job::Append(encoded, done)) => {
-                    let appended = change::append(connection, heads, &encoded);
+                (None, Job::Append(hashed, done)) => {
+                    let appended = change::append(connection, heads, &hashed);
                     is_numbered |= appended.is_ok();
                     Answer::Append(done, appended)
                 }

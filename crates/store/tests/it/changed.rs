@@ -112,7 +112,7 @@ fn readers_and_checkpoints_are_no_change() {
         for _ in 0..400 {
             let append = Append { durability, ..conformance::of(TREE, after, batch) };
             let blobs = vec![vec![after.0 as u8; 20_000], after.0.to_le_bytes().to_vec()];
-            conformance::append(&journal, Append { blobs, ..append }).unwrap();
+            conformance::append(&journal, Append { blobs: blobs.into(), ..append }).unwrap();
             after = Seq(after.0 + batch.events.len() as u64);
             let found: i64 = reader.query_row("SELECT max(seq) FROM heads", [], |row| row.get(0)).unwrap();
             assert_eq!(found as u64, after.0);

@@ -24,7 +24,8 @@ fn fill(journal: &dyn Journal, tree: TreeId) -> (Vec<ChainHash>, JournalFault) {
             [number.to_le_bytes(), *tree.bytes().first_chunk().unwrap_or(&[0; 8])].concat().repeat(6_250),
         ];
         let after = Seq(number * batch.events.len() as u64);
-        let append = Append { blobs, catalog: Vec::new(), ..conformance::of(tree, after, &batch) };
+        let append =
+            Append { blobs: blobs.into(), catalog: Vec::new(), ..conformance::of(tree, after, &batch) };
         match conformance::append(journal, append) {
             Ok(hash) => confirmed.push(hash),
             Err(fault) => return (confirmed, fault),
@@ -71,7 +72,8 @@ fn on_a_full_disk_everyone_hears_exactly_once() {
     for number in 0..100_u8 {
         let answer = answer.clone();
         let blobs = vec![vec![number; 20_000]];
-        let append = Append { blobs, ..conformance::of(TreeId::new([number; 16]), Seq(0), batch) };
+        let append =
+            Append { blobs: blobs.into(), ..conformance::of(TreeId::new([number; 16]), Seq(0), batch) };
         journal.append(append, Box::new(move |end| answer.send((number, end)).unwrap()));
     }
     drop(answer);

@@ -107,8 +107,12 @@ fn what_the_killed_process_does() {
         let blobs = if number % 16 == 7 { vec![vec![number as u8; 4_000_000]] } else { Vec::new() };
         let durability = if number % 3 == 0 { Durability::Full } else { Durability::Normal };
         let after = Seq(number * batch.events.len() as u64);
-        let append =
-            Append { durability, blobs, catalog: Vec::new(), ..conformance::of(TREE, after, &batch) };
+        let append = Append {
+            durability,
+            blobs: blobs.into(),
+            catalog: Vec::new(),
+            ..conformance::of(TREE, after, &batch)
+        };
         conformance::append(&journal, append).unwrap();
         println!("confirmed {}", number + 1);
     }

@@ -26,7 +26,8 @@ fn own(tree: TreeId, after: Seq, batch: &Batch) -> Append {
 }
 
 fn must(journal: &dyn Journal, append: Append) -> Entry {
-    let (after, batch) = (append.after, append.batch.clone());
+    let after = append.after;
+    let batch = append.batch.decode().unwrap_or_else(|error| panic!("{error}"));
     let hash = super::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
     Entry { after, batch, hash }
 }
@@ -173,7 +174,7 @@ fn a_lineage_has_an_end(journal: &dyn Journal) {
 
 fn blobs_are_handed_over_with_what_refers_to_them(journal: &dyn Journal) {
     let bytes = b"what a tool said".to_vec();
-    let first = Append { blobs: vec![bytes.clone()], ..of(tree(1), Seq(0), &batches()[0]) };
+    let first = Append { blobs: [bytes.clone()].into(), ..of(tree(1), Seq(0), &batches()[0]) };
     let end = must(journal, first).end();
     must(journal, branch(tree(1), tree(2), end, &batches()[1]));
     assert_eq!(journal.remove(tree(1), Shared::HandOver).wait(), Ok(()));

@@ -63,8 +63,8 @@ fn the_first_event_has_the_trace_of_its_request_and_nothing_if_there_is_none() {
         let first = play.batches()[0].events[0].clone();
         assert!(matches!(first, Event::TreeStarted { trace: found, .. } if found == trace), "{first:?}");
         let bytes = play.batches()[0].clone().encode().unwrap();
-        assert_eq!(Batch::decode(&bytes).unwrap(), play.batches()[0]);
-        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(Batch::decode(bytes.bytes()).unwrap(), play.batches()[0]);
+        let text = String::from_utf8(bytes.bytes().to_vec()).unwrap();
         assert_eq!(text.contains("\"trace\""), trace.is_some(), "{text}");
     }
 }

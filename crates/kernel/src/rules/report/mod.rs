@@ -11,6 +11,7 @@ mod held_back;
 mod lost;
 mod rate;
 mod resumed;
+mod stood_still;
 mod suspended;
 mod timer;
 
@@ -25,6 +26,7 @@ pub use held_back::HeldBack;
 pub use lost::Lost;
 pub use rate::Rate;
 pub use resumed::Resumed;
+pub use stood_still::StoodStill;
 pub use suspended::Suspended;
 pub use timer::Timer;
 
@@ -42,6 +44,7 @@ pub enum Report {
     Breaker(Breaker),
     Rate(Rate),
     Resumed(Resumed),
+    StoodStill(StoodStill),
     Suspended(Suspended),
     Continued(Continued),
     FirstToken(FirstToken),
@@ -61,6 +64,7 @@ impl Report {
             Self::Breaker(report) => report.decide(draft),
             Self::Rate(report) => report.decide(draft),
             Self::Resumed(report) => report.decide(draft),
+            Self::StoodStill(report) => report.decide(draft),
             Self::Suspended(report) => report.decide(draft),
             Self::Continued(report) => report.decide(draft),
             Self::FirstToken(report) => report.decide(draft),

@@ -135,15 +135,19 @@ fn crashes(dice: &mut Dice, batches: u64, plot: &Plot) -> Vec<Crash> {
         Mode::Parallel => !plot.meddling,
         Mode::Wild => true,
     };
+    // Nor does a person come in time if it ends while the journal is away.
+    let away = plot.mode == Mode::Wild || !plot.meddling;
     let mut at = 0;
     let count = dice.between(1, 6);
     (0..count)
         .map(|_| {
             let far = if dice.once_in(2) { 3 } else { batches.div_ceil(count).max(1) };
             at += dice.between(1, far);
-            let blow = match dice.below(5) {
+            let blow = match dice.below(7) {
                 0 if put_away => Blow::Stop,
                 1 | 2 => Blow::After,
+                3 if away => Blow::Away,
+                4 if away => Blow::AwayWritten,
                 _ => Blow::Before,
             };
             Crash { at, blow }

@@ -1,7 +1,9 @@
-//! A journal that crashes on purpose: before a batch is written, or after it is written and before it is confirmed.
+//! A journal that crashes on purpose: before a batch is written, or after it is written and before it is confirmed. It may
+//! also be away at a batch, until it is asked where the tree ends.
 
 use spinney_kernel::world::TreeState;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,26 +12,27 @@ use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
     Journal, JournalFault, Reading, Shared,
 };
-use spinney_kernel::words::{BlobRef, Seq, TreeId};
+use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::super::dice::Dice;
 use super::record::Record;
+use spinney::clock::Clock;
 
 /// Batches that a slow disk writes before it confirms any of them.
 const GROUP_MAX: u64 = 4;
 
-/// Where and how one process ends.
+/// Where and how one process ends, or is left without its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
     /// The batch of the journal at which it ends; the first is 1.
     pub at: u64,
-    /// How it ends.
+    /// How.
     pub blow: Blow,
 }
 
-/// How one process ends.
+/// How one process ends, or is left without its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// Before the batch is written.
@@ -38,6 +41,10 @@ pub enum Blow {
     After,
     /// The home is shut down cleanly from here on.
     Stop,
+    /// The batch is not written: the journal is away, and the process waits for it.
+    Away,
+    /// The batch is written, and the answer is lost: the journal is away.
+    AwayWritten,
 }
 
 /// When the process crashes. Shared by everything that must notice.
@@ -56,7 +63,9 @@ pub(super) struct CrashingJournal {
     record: Arc<Record>,
     crashes: Crashes,
     fate: Fate,
+    clock: Arc<dyn Clock>,
     disk: Option<Disk>,
+    is_away: AtomicBool,
 }
 
 /// A slow disk that confirms in groups.
@@ -73,8 +82,14 @@ impl Disk {
 }
 
 impl CrashingJournal {
-    pub(super) fn new(inner: Arc<dyn Journal>, record: Arc<Record>, crashes: Crashes, fate: Fate) -> Self {
-        Self { inner, record, crashes, fate, disk: None }
+    pub(super) fn new(
+        inner: Arc<dyn Journal>,
+        record: Arc<Record>,
+        crashes: Crashes,
+        fate: Fate,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { inner, record, crashes, fate, clock, disk: None, is_away: AtomicBool::new(false) }
     }
 
     /// The same on a slow disk.
@@ -113,13 +128,20 @@ impl CrashingJournal {
         if self.fate.crashed.is_cancelled() {
             return None;
         }
+        if self.is_away.load(Ordering::SeqCst) {
+            return Some(Err(away()));
+        }
         let position = self.record.batches() + 1;
         let blow = lock(&self.crashes).pop_front_if(|crash| crash.at <= position).map(|crash| crash.blow);
         if blow == Some(Blow::Before) {
             self.fate.crashed.cancel();
             return None;
         }
-        let (tree, after, batch) = (append.tree, append.after, append.batch.clone());
+        if blow == Some(Blow::Away) {
+            self.is_away.store(true, Ordering::SeqCst);
+            return Some(Err(away()));
+        }
+        let (tree, after, batch) = (append.tree, append.after, append.batch.decode());
         if let Some(before) = append.before
             && !self.inner.head(tree).wait().is_ok_and(|head| head.is_some_and(|head| head.hash == before))
         {
@@ -130,7 +152,10 @@ impl CrashingJournal {
         self.inner.append(append, Box::new(move |result| drop(recorded.send(result))));
         let result = hears.recv().unwrap_or(Err(JournalFault::Closed));
         match &result {
-            Ok(_) => self.record.written(tree, after, &batch),
+            Ok(_) => match &batch {
+                Ok(batch) => self.record.written(tree, after, batch),
+                Err(error) => self.record.broken(format!("a batch cannot be read: {error}")),
+            },
             Err(fault) => self.record.broken(format!("the store failed: {fault}")),
         }
         match blow {
@@ -139,7 +164,11 @@ impl CrashingJournal {
                 return None;
             }
             Some(Blow::Stop) => self.fate.stop.cancel(),
-            Some(Blow::Before) | None => {}
+            Some(Blow::AwayWritten) => {
+                self.is_away.store(true, Ordering::SeqCst);
+                return Some(Err(away()));
+            }
+            Some(Blow::Before | Blow::Away) | None => {}
         }
         if self.record.verdict().is_err() {
             // This process has ended.
@@ -150,8 +179,11 @@ impl CrashingJournal {
 
     fn confirm(&self, seq: Seq, result: Result<ChainHash, JournalFault>, done: Appended) {
         if !self.fate.crashed.is_cancelled() {
+            let is_written = result.is_ok();
             done(result);
-            self.record.confirmed(seq);
+            if is_written {
+                self.record.confirmed(seq);
+            }
         }
     }
 }
@@ -174,7 +206,11 @@ impl Journal for CrashingJournal {
     }
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
-        at_once(self.inner.head(tree))
+        let head = self.inner.head(tree).wait();
+        if self.is_away.swap(false, Ordering::SeqCst) {
+            self.record.opened(Time(self.clock.now_ms()));
+        }
+        Box::pin(std::future::ready(head))
     }
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
@@ -203,8 +239,12 @@ fn at_once<T: Send + 'static>(answered: Reading<T>) -> Reading<T> {
     Box::pin(std::future::ready(answered.wait()))
 }
 
+fn away() -> JournalFault {
+    JournalFault::Unavailable { reason: "the journal is away".to_owned() }
+}
+
 fn last(append: &Append) -> Seq {
-    Seq(append.after.0 + append.batch.events.len() as u64)
+    append.end()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -114,7 +114,8 @@ impl Stage {
             crashed: fate.crashed.clone(),
         };
         let (record, crashes) = (Arc::clone(&self.record), Arc::clone(&self.crashes));
-        let mut crashing = CrashingJournal::new(self.shelf.open()?, record, crashes, fate.clone());
+        let mut crashing =
+            CrashingJournal::new(self.shelf.open()?, record, crashes, fate.clone(), Arc::clone(&self.clock));
         if self.plot.mode == Mode::Wild && self.plot.dice("disk").once_in(2) {
             crashing = crashing.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
         }

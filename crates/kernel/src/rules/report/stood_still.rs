@@ -1,0 +1,21 @@
+//! The journal could not be reached for a while. Nothing could be decided, so neither active time nor a timeout passed,
+//! although effects that ran before went on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rules::{Draft, Receipt, clock};
+use crate::words::Time;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoodStill {
+    /// When it was noticed.
+    pub since: Time,
+}
+
+impl StoodStill {
+    pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
+        clock::recount(draft, self.since);
+        Receipt::Applied
+    }
+}
