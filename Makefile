@@ -21,6 +21,7 @@ lint:
 
 tidy:
 	$(CARGO) xtask tidy
+	$(CARGO) xtask dependencies
 
 unit:
 ifeq ($(NEXTEST),yes)

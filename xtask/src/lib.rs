@@ -2,6 +2,7 @@
 //!
 //! This crate knows the shape of the workspace and depends on none of its packages.
 
+pub mod dependencies;
 pub mod picture;
 pub mod prices;
 pub mod public_api;

@@ -1,10 +1,12 @@
 //! `cargo xtask tidy [--root DIR]` prints what is untidy and exits 1 if anything is, 2 if it could not look.
+//! `cargo xtask dependencies` does the same for the crates that we use, by `deny.toml`.
 //! `cargo xtask prices` writes the price table of the binary anew from the committed source.
 //! `cargo xtask picture FILE` turns the screen of a terminal on its standard input into an SVG.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use xtask::dependencies::{DenyFile, DependencyGraph};
 use xtask::tidy::{EXCEPTIONS, check, summary};
 use xtask::workspace::Workspace;
 use xtask::{picture, prices};
@@ -22,6 +24,7 @@ fn run() -> anyhow::Result<ExitCode> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(&root()),
         ["tidy", "--root", root] => tidy(&PathBuf::from(root)),
+        ["dependencies"] => dependencies(&root()),
         ["prices"] => {
             let table = prices::table(&root())?;
             std::fs::write(root().join(prices::TABLE), table)?;
@@ -33,7 +36,7 @@ fn run() -> anyhow::Result<ExitCode> {
         }
         _ => {
             anyhow::bail!(
-                "usage: cargo xtask tidy [--root DIR] | cargo xtask prices | cargo xtask picture FILE"
+                "usage: cargo xtask tidy [--root DIR] | cargo xtask dependencies | cargo xtask prices | cargo xtask picture FILE"
             )
         }
     }
@@ -51,5 +54,16 @@ fn tidy(root: &Path) -> anyhow::Result<ExitCode> {
         println!("{finding}");
     }
     println!("{}", summary(&workspace, &findings));
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[expect(clippy::print_stdout, reason = "the findings are this program's output")]
+fn dependencies(root: &Path) -> anyhow::Result<ExitCode> {
+    let graph = DependencyGraph::read(root)?;
+    let findings = DenyFile::read(root)?.check(&graph);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("dependencies: {} crates, {} findings", graph.count(), findings.len());
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -24,7 +24,7 @@ use spinney_host::user::settings::{SettingChange, SettingError};
 use spinney_host::user::variables::VariablesError;
 use spinney_server::exec::RunTreeError;
 use spinney_server::gateway::wire::{GatewayError, MissingPrice, NeededPrice, RefusedName};
-use spinney_store::OpenError;
+use spinney_store::OpenHomeError;
 
 use crate::hint;
 
@@ -162,7 +162,7 @@ fn helped(link: &(dyn Error + 'static)) -> Option<String> {
     if let Some(SourceError::Problems(problems)) = link.downcast_ref() {
         return Some(of_problems(problems));
     }
-    if let Some(OpenError::Locked { pid }) = link.downcast_ref() {
+    if let Some(OpenHomeError::Locked { pid }) = link.downcast_ref() {
         return Some(locked(*pid));
     }
     match link.downcast_ref()? {
@@ -208,7 +208,7 @@ fn of_home(error: &HomeError) -> Option<String> {
         };
     };
     // That one names the option itself.
-    let can_be_other = *to == HomeUse::Write && !matches!(unopened, OpenError::Locked { .. });
+    let can_be_other = *to == HomeUse::Write && !matches!(unopened, OpenHomeError::Locked { .. });
     let option = if can_be_other { " (use --home for another one)" } else { "" };
     let accept = hint::accept_loss(home, unopened);
     let accept = accept.map(|accept| format!("; `{accept}` continues with what is left")).unwrap_or_default();

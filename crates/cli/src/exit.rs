@@ -10,7 +10,7 @@ use spinney_host::home::ids::TreeNameError;
 use spinney_host::trust::TrustError;
 use spinney_journal::JournalFault;
 use spinney_server::exec::RunExit;
-use spinney_store::OpenError;
+use spinney_store::OpenHomeError;
 
 use crate::terminal::out::Unwritten;
 
@@ -130,26 +130,26 @@ impl Exit {
         }
     }
 
-    const fn of_unopened(error: &OpenError) -> Self {
+    const fn of_unopened(error: &OpenHomeError) -> Self {
         match error {
-            OpenError::Locked { .. } | OpenError::Busy { .. } => Self::Busy,
-            OpenError::Newer { .. }
-            | OpenError::Older { .. }
-            | OpenError::NotAllowed { .. }
-            | OpenError::NotAHome { .. }
-            | OpenError::Refused { .. }
-            | OpenError::NoHome { .. } => Self::Usage,
-            OpenError::Damaged { .. }
-            | OpenError::Lost { .. }
-            | OpenError::UnknownLoss { .. }
-            | OpenError::Full
-            | OpenError::Failed { .. } => Self::Failed,
+            OpenHomeError::Locked { .. } | OpenHomeError::Busy { .. } => Self::Busy,
+            OpenHomeError::Newer { .. }
+            | OpenHomeError::Older { .. }
+            | OpenHomeError::NotAllowed { .. }
+            | OpenHomeError::NotAHome { .. }
+            | OpenHomeError::Refused { .. }
+            | OpenHomeError::NoHome { .. } => Self::Usage,
+            OpenHomeError::Damaged { .. }
+            | OpenHomeError::Lost { .. }
+            | OpenHomeError::UnknownLoss { .. }
+            | OpenHomeError::Full
+            | OpenHomeError::Failed { .. } => Self::Failed,
         }
     }
 }
 
 /// Why a home did not open, if an error is about that.
-pub(crate) fn unopened_in(error: &anyhow::Error) -> Option<&OpenError> {
+pub(crate) fn unopened_in(error: &anyhow::Error) -> Option<&OpenHomeError> {
     error.chain().find_map(|link| link.downcast_ref())
 }
 

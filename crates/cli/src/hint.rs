@@ -9,7 +9,7 @@ use spinney_host::shell_word;
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_store::OpenError;
+use spinney_store::OpenHomeError;
 use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::short_id;
 
@@ -83,7 +83,7 @@ fn raise_words(SuggestedRaise { resource, amount, .. }: &SuggestedRaise) -> [Str
 }
 
 /// The command that accepts a loss, if the error is about one.
-pub(crate) fn accept_loss(home: &Path, error: &OpenError) -> Option<String> {
+pub(crate) fn accept_loss(home: &Path, error: &OpenHomeError) -> Option<String> {
     error.is_loss().then(|| accepting_loss(home))
 }
 

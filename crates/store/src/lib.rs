@@ -10,4 +10,4 @@ mod memory;
 mod sqlite;
 
 pub use memory::MemoryJournal;
-pub use sqlite::{Access, HomeRefusal, Loss, OpenError, SqliteJournal};
+pub use sqlite::{Access, HomeRefusal, Loss, OpenHomeError, SqliteJournal};

@@ -3,6 +3,7 @@
 
 mod command_words;
 mod comments;
+mod dependencies;
 mod edges;
 mod exceptions;
 mod homes;

@@ -30,7 +30,7 @@ mod window;
 use anyhow::Result;
 use spinney_host::defaults::Sourced;
 use spinney_host::home::{self, exec_homes};
-use spinney_store::{Loss, OpenError};
+use spinney_store::{Loss, OpenHomeError};
 
 use crate::args::{Args, Command};
 use crate::events::screen::Style;
@@ -100,7 +100,7 @@ fn note_loss(accepted: Option<Loss>) {
         return out::note("no confirmed commit is missing: --accept-loss changed nothing");
     };
     let what = match error {
-        OpenError::Lost { found, confirmed, .. } => {
+        OpenHomeError::Lost { found, confirmed, .. } => {
             format!("gave up commits {} to {confirmed}", found + 1)
         }
         _ => "continued without knowing whether commits are missing".to_owned(),

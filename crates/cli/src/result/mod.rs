@@ -11,7 +11,7 @@ use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::words::{Body, Millis, TreeId, grouped};
 use spinney_kernel::world::TreeState;
-use spinney_store::OpenError;
+use spinney_store::OpenHomeError;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::remedy::Remedy;
 use spinney_view::result::{self, FAILED, ResultError, StepResults, TreeResult};
@@ -231,13 +231,13 @@ impl Failure<'_> {
             return ("diverged", Remedy::RestoreHome { or_accept_loss: false });
         };
         let unopened = unopened_in(error);
-        if matches!(unopened, Some(OpenError::Locked { .. })) {
+        if matches!(unopened, Some(OpenHomeError::Locked { .. })) {
             ("locked", Remedy::FreeHome)
         } else if matches!(error.downcast_ref(), Some(Stopped::Bug)) {
             ("bug", Remedy::ReportBug)
         } else if self.exit() == Exit::Usage {
             ("usage", Remedy::FixCause)
-        } else if unopened.is_some_and(OpenError::is_loss) {
+        } else if unopened.is_some_and(OpenHomeError::is_loss) {
             ("journal", Remedy::RestoreHome { or_accept_loss: true })
         } else {
             ("journal", Remedy::FixCause)

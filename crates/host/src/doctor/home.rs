@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rustix::fs::{Access as Allowed, access};
-use spinney_store::{Access, OpenError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_view::wording::counted;
 
 use super::DoctorWords;
@@ -42,11 +42,11 @@ fn state(home: &Path, words: DoctorWords) -> Result<&'static str, String> {
     let state = match opened {
         Ok(_) => "can be written",
         // It exists, so this changes nothing.
-        Err(OpenError::NoHome { .. }) => match SqliteJournal::prepare_folder(home) {
+        Err(OpenHomeError::NoHome { .. }) => match SqliteJournal::prepare_folder(home) {
             Ok(()) => "has no journal yet, the first run creates it",
             Err(fault) => return Err(fault.to_string()),
         },
-        Err(OpenError::Older { .. }) => "has an older journal, the next run brings it up to date",
+        Err(OpenHomeError::Older { .. }) => "has an older journal, the next run brings it up to date",
         Err(fault) => {
             let accept = (words.accept_loss)(home, &fault);
             let accept = accept.map(|accept| format!("; `{accept}` continues with what is left"));

@@ -10,7 +10,7 @@ use std::path::Path;
 use spinney_drivers::http::HostName;
 use spinney_drivers::providers::usual_key_env;
 use spinney_kernel::definition::ModelProvider;
-use spinney_store::OpenError;
+use spinney_store::OpenHomeError;
 
 pub use self::report::{DoctorReport, HomeFinding, KeyFinding, ModelFinding, ProviderFinding};
 pub use self::trial::{ModelTrials, TrialKind};
@@ -23,7 +23,7 @@ pub struct DoctorWords {
     /// How to use another home.
     pub other_home: &'static str,
     /// What continues after a loss of commits, if the error is about one.
-    pub accept_loss: fn(&Path, &OpenError) -> Option<String>,
+    pub accept_loss: fn(&Path, &OpenHomeError) -> Option<String>,
     /// How to allow a host.
     pub allow_host: fn(&HostName) -> String,
     /// How to give a model more time.

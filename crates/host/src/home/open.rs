@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spinney_journal::Journal;
 use spinney_store::layout::IGNORED;
-use spinney_store::{Access, OpenError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 
 use super::tree_copies;
 use crate::error_text::with_causes;
@@ -41,7 +41,7 @@ pub enum HomeError {
         to: HomeUse,
         /// Why not.
         #[source]
-        error: OpenError,
+        error: OpenHomeError,
     },
     /// This process must not change its trees.
     #[error(transparent)]
@@ -52,10 +52,10 @@ impl HomeError {
     /// Whether it says that a home has no journal yet.
     #[must_use]
     pub const fn is_missing(&self) -> bool {
-        matches!(self, Self::Unopened { error: OpenError::NoHome { .. }, .. })
+        matches!(self, Self::Unopened { error: OpenHomeError::NoHome { .. }, .. })
     }
 
-    fn unopened(home: &Path, to: HomeUse) -> impl FnOnce(OpenError) -> Self {
+    fn unopened(home: &Path, to: HomeUse) -> impl FnOnce(OpenHomeError) -> Self {
         move |error| Self::Unopened { home: home.to_owned(), to, error }
     }
 }
@@ -64,7 +64,7 @@ impl HomeError {
 /// date first, which changes nothing that it says.
 pub fn look(home: &Path) -> Result<SqliteJournal, HomeError> {
     look_with(home, |error| match error {
-        OpenError::Older { .. } => {
+        OpenHomeError::Older { .. } => {
             drop(SqliteJournal::open(home, Access::Write)?);
             SqliteJournal::open(home, Access::Look)
         }
@@ -79,7 +79,7 @@ pub fn look_unchanged(home: &Path) -> Result<SqliteJournal, HomeError> {
 
 fn look_with(
     home: &Path,
-    otherwise: impl FnOnce(OpenError) -> Result<SqliteJournal, OpenError>,
+    otherwise: impl FnOnce(OpenHomeError) -> Result<SqliteJournal, OpenHomeError>,
 ) -> Result<SqliteJournal, HomeError> {
     if !home.exists() {
         return Err(HomeError::NotThere { home: home.to_owned() });
@@ -122,7 +122,7 @@ pub fn write_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
     opened(home, SqliteJournal::open_to_remove(home))
 }
 
-fn opened(home: &Path, opened: Result<SqliteJournal, OpenError>) -> Result<SqliteJournal, HomeError> {
+fn opened(home: &Path, opened: Result<SqliteJournal, OpenHomeError>) -> Result<SqliteJournal, HomeError> {
     let journal = opened.map_err(HomeError::unopened(home, HomeUse::Write))?;
     settle(home, &journal);
     Ok(journal)
@@ -144,7 +144,7 @@ pub fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
             settle(home, &journal);
             Ok(Some(journal))
         }
-        Err(OpenError::Locked { .. }) => Ok(None),
+        Err(OpenHomeError::Locked { .. }) => Ok(None),
         Err(error) => Err(HomeError::unopened(home, HomeUse::Change)(error)),
     }
 }

@@ -19,7 +19,7 @@ use spinney_kernel::words::Durability;
 use super::fault::{from_io, from_sqlite, opening};
 use super::home_folder::refused;
 use super::schema::{self, COMMITS_VERSION, NUMBERED_VERSION};
-use super::{HomeRefusal, OpenError};
+use super::{HomeRefusal, OpenHomeError};
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
@@ -46,7 +46,7 @@ pub(super) enum Recorded {
 
 impl CommitCount {
     /// Opens the file for writing and creates it if needed.
-    pub(super) fn open(home: &Path) -> Result<Self, OpenError> {
+    pub(super) fn open(home: &Path) -> Result<Self, OpenHomeError> {
         let path = path(home);
         let opened = OpenOptions::new()
             .read(true)
@@ -65,7 +65,7 @@ impl CommitCount {
     /// Records the number of confirmed commits. It survives a kill. Of `full` commits only every 64th is flushed: a
     /// flush for each would double the time of a commit. A power cut may lose the last few counts; a count that is
     /// too low only means that damage to exactly these commits is not detected.
-    pub(super) fn write(&self, count: u64, durability: Durability) -> Result<(), OpenError> {
+    pub(super) fn write(&self, count: u64, durability: Durability) -> Result<(), OpenHomeError> {
         let is_flushed = durability == Durability::Full && count.is_multiple_of(FLUSH_EVERY);
         if is_flushed {
             self.write_through(count)
@@ -75,7 +75,7 @@ impl CommitCount {
     }
 
     /// The same, flushed to disk on return.
-    pub(super) fn write_through(&self, count: u64) -> Result<(), OpenError> {
+    pub(super) fn write_through(&self, count: u64) -> Result<(), OpenHomeError> {
         self.put(count).and_then(|()| self.file.sync_data()).map_err(|error| self.fault(&error))
     }
 
@@ -83,7 +83,7 @@ impl CommitCount {
         self.file.write_all_at(&record(count), 0)
     }
 
-    fn fault(&self, error: &io::Error) -> OpenError {
+    fn fault(&self, error: &io::Error) -> OpenHomeError {
         from_io(&self.path, error)
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn path(home: &Path) -> PathBuf {
 }
 
 /// Reads the file of a home. Read it before the database: a commit that is recorded here is in the database by then.
-pub(super) fn recorded(home: &Path) -> Result<Recorded, OpenError> {
+pub(super) fn recorded(home: &Path) -> Result<Recorded, OpenHomeError> {
     let path = path(home);
     let mut bytes = Vec::with_capacity(RECORD_BYTES);
     let opened = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path);
@@ -116,7 +116,7 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, OpenError> {
 
 /// The database's own count; 0 if it has no tables yet. Heads have the numbers of the commits that wrote them, and
 /// `commits` has that of the last commit that changed anything else.
-pub(super) fn counted(connection: &Connection) -> Result<u64, OpenError> {
+pub(super) fn counted(connection: &Connection) -> Result<u64, OpenHomeError> {
     let version = schema::version(connection)?;
     let count = |sql| {
         let found = connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));

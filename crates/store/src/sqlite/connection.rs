@@ -11,7 +11,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::OpenError;
+use super::OpenHomeError;
 use super::fault::from_sqlite_at;
 use super::look::beside;
 use super::loss::keep_wal_on_close;
@@ -34,7 +34,7 @@ const DEFENCES: [(DbConfig, bool); 6] = [
     (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
 ];
 
-pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Connection, OpenError> {
+pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Connection, OpenHomeError> {
     let opened = Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW);
     defended(opened).map_err(|error| from_sqlite_at(file, &error))
 }
@@ -49,7 +49,7 @@ fn defended(opened: rusqlite::Result<Connection>) -> rusqlite::Result<Connection
 
 /// A connection that reads the files as they are, creates none and takes no lock. The caller must make sure that
 /// nothing writes meanwhile.
-pub(super) fn open_still(file: &Path) -> Result<Connection, OpenError> {
+pub(super) fn open_still(file: &Path) -> Result<Connection, OpenHomeError> {
     let sqlite = |error| from_sqlite_at(file, &error);
     let flags = READS | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let has_log = std::fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0);

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::fault::from_io;
-use super::{HomeRefusal, OpenError};
+use super::{HomeRefusal, OpenHomeError};
 use crate::layout::{EXEC, ID, IGNORED, JOURNAL, LOCK, SOCKET, TREES, WORKSPACES};
 
 const FOLDERS: [&str; 3] = [EXEC, TREES, WORKSPACES];
@@ -38,7 +38,7 @@ pub(super) struct HomeFolder {
 
 impl HomeFolder {
     /// Opens a home's folder for writing and creates it if needed. An existing folder is not changed yet.
-    pub(super) fn to_write(home: &Path) -> Result<Self, OpenError> {
+    pub(super) fn to_write(home: &Path) -> Result<Self, OpenHomeError> {
         make(home).map_err(|error| from_io(home, &error))?;
         let (folder, about) = Self::found(home)?;
         owned(home, &about)?;
@@ -53,7 +53,7 @@ impl HomeFolder {
     }
 
     /// Opens a home's folder for reading; its owner does not matter.
-    pub(super) fn to_look(home: &Path) -> Result<Self, OpenError> {
+    pub(super) fn to_look(home: &Path) -> Result<Self, OpenHomeError> {
         let (folder, _) = Self::found(home)?;
         // SQLite itself does not report why it cannot open a file.
         let about = fs::symlink_metadata(folder.journal()).map_err(|error| from_io(home, &error))?;
@@ -62,7 +62,7 @@ impl HomeFolder {
         Ok(folder)
     }
 
-    fn found(home: &Path) -> Result<(Self, Metadata), OpenError> {
+    fn found(home: &Path) -> Result<(Self, Metadata), OpenHomeError> {
         let at = |error| from_io(home, &error);
         let path = home.canonicalize().map_err(at)?;
         let about = fs::metadata(&path).map_err(at)?;
@@ -85,7 +85,7 @@ impl HomeFolder {
     }
 
     /// Checks every file in it that has one of our names.
-    fn check_files(&self) -> Result<(), OpenError> {
+    fn check_files(&self) -> Result<(), OpenHomeError> {
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             let path = self.path.join(&name);
             let about = match fs::symlink_metadata(&path) {
@@ -110,7 +110,7 @@ impl HomeFolder {
 
     /// A folder without a journal becomes a home if it is empty, or contains only our own leftovers: a process died
     /// before it created the journal, or a damaged one was set aside.
-    fn check_begun(&self, home: &Path) -> Result<(), OpenError> {
+    fn check_begun(&self, home: &Path) -> Result<(), OpenHomeError> {
         let names = self.names().map_err(|error| from_io(home, &error))?;
         if names.is_empty() {
             return Ok(());
@@ -140,7 +140,7 @@ impl HomeFolder {
     }
 
     /// Opens the lock file, which only its owner may open: anyone who can open it can lock others out.
-    pub(super) fn open_lock(&self) -> Result<File, OpenError> {
+    pub(super) fn open_lock(&self) -> Result<File, OpenHomeError> {
         let path = self.path.join(LOCK);
         let at = |error: io::Error| match Errno::from_io_error(&error) {
             Some(Errno::LOOP) => refused(&path, HomeRefusal::Link),
@@ -169,7 +169,7 @@ impl HomeFolder {
     }
 
     /// Removes all access for other users. Requires the lock.
-    pub(super) fn close_to_others(&self) -> Result<(), OpenError> {
+    pub(super) fn close_to_others(&self) -> Result<(), OpenHomeError> {
         close_to_others(&self.path, FOLDER_MODE)?;
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             if FOLDERS.contains(&name.as_str()) {
@@ -184,7 +184,7 @@ impl HomeFolder {
     /// Creates the journal's file if it does not exist. SQLite would leave its mode to the umask, and copies this
     /// file's mode to its other files. Only a new file is opened here, because closing an existing one would drop
     /// locks.
-    pub(super) fn make_journal(&self) -> Result<(), OpenError> {
+    pub(super) fn make_journal(&self) -> Result<(), OpenHomeError> {
         let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(self.journal());
         match made {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(from_io(&self.journal(), &error)),
@@ -208,7 +208,7 @@ fn make(home: &Path) -> io::Result<()> {
     }
 }
 
-fn close_to_others(path: &Path, mode: u32) -> Result<(), OpenError> {
+fn close_to_others(path: &Path, mode: u32) -> Result<(), OpenHomeError> {
     let about = match fs::symlink_metadata(path) {
         // A reader that ends removes its files.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -221,7 +221,7 @@ fn close_to_others(path: &Path, mode: u32) -> Result<(), OpenError> {
 }
 
 /// Refuses anything except a plain file.
-fn kind(path: &Path, about: &Metadata) -> Result<(), OpenError> {
+fn kind(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
     if about.is_symlink() {
         return Err(refused(path, HomeRefusal::Link));
     }
@@ -232,7 +232,7 @@ fn kind(path: &Path, about: &Metadata) -> Result<(), OpenError> {
 }
 
 /// Refuses anything except a plain file with one hard link.
-fn plain(path: &Path, about: &Metadata) -> Result<(), OpenError> {
+fn plain(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
     kind(path, about)?;
     if about.nlink() > 1 {
         return Err(refused(path, HomeRefusal::SecondName));
@@ -241,11 +241,11 @@ fn plain(path: &Path, about: &Metadata) -> Result<(), OpenError> {
 }
 
 /// Refuses another user's file.
-fn owned(path: &Path, about: &Metadata) -> Result<(), OpenError> {
+fn owned(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
     let (owner, ours) = (about.uid(), geteuid().as_raw());
     if owner == ours { Ok(()) } else { Err(refused(path, HomeRefusal::OtherOwner { owner, ours })) }
 }
 
-pub(super) fn refused(path: &Path, why: HomeRefusal) -> OpenError {
-    OpenError::Refused { path: path.display().to_string(), why }
+pub(super) fn refused(path: &Path, why: HomeRefusal) -> OpenHomeError {
+    OpenHomeError::Refused { path: path.display().to_string(), why }
 }

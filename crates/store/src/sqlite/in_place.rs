@@ -11,7 +11,7 @@ use spinney_journal::JournalFault;
 
 use super::fault::opening;
 use super::loss::wal_of;
-use super::{OpenError, commit_count};
+use super::{OpenHomeError, commit_count};
 use crate::layout::JOURNAL;
 
 /// The files of an open journal.
@@ -36,7 +36,7 @@ struct FileTraits {
 }
 
 impl FilesInPlace {
-    pub(super) fn new(home: &Path, connection: &Connection) -> Result<Self, OpenError> {
+    pub(super) fn new(home: &Path, connection: &Connection) -> Result<Self, OpenHomeError> {
         let database = home.join(JOURNAL);
         let files = [commit_count::path(home), wal_of(&database), database.clone()];
         let files = files.map(|path| WatchedFile { path, known: None });
@@ -105,7 +105,7 @@ fn changed(path: &Path) -> JournalFault {
     JournalFault::Failed { reason }
 }
 
-fn version(connection: &Connection) -> Result<i64, OpenError> {
+fn version(connection: &Connection) -> Result<i64, OpenHomeError> {
     connection
         .prepare_cached("PRAGMA data_version")
         .and_then(|mut version| version.query_row([], |row| row.get(0)))

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-use super::OpenError;
+use super::OpenHomeError;
 use super::fault::from_io;
 use super::home_folder::HomeFolder;
 use crate::layout::LOCK;
@@ -14,12 +14,12 @@ pub(super) struct Lock(#[expect(dead_code, reason = "it is held, not used")] Fil
 
 impl Lock {
     /// Takes the lock and records the process id.
-    pub(super) fn take(folder: &HomeFolder) -> Result<Self, OpenError> {
+    pub(super) fn take(folder: &HomeFolder) -> Result<Self, OpenHomeError> {
         let path = folder.path().join(LOCK);
         let mut file = folder.open_lock()?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OpenError::Locked { pid: holder(&mut file) }),
+            Err(TryLockError::WouldBlock) => return Err(OpenHomeError::Locked { pid: holder(&mut file) }),
             Err(TryLockError::Error(error)) => return Err(from_io(&path, &error)),
         }
         sign(&file).map_err(|error| from_io(&path, &error))?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use spinney_journal::JournalFault;
 
-use super::OpenError;
+use super::OpenHomeError;
 use super::connection::{READS, open, open_still};
 use super::fault::from_sqlite_at;
 use super::home_folder::HomeFolder;
@@ -58,7 +58,7 @@ impl Files {
 }
 
 impl Reader {
-    pub(super) fn open(home: &Path) -> Result<Self, OpenError> {
+    pub(super) fn open(home: &Path) -> Result<Self, OpenHomeError> {
         let folder = HomeFolder::to_look(home)?;
         let journal = folder.journal();
         not_cut(&journal)?;
@@ -92,14 +92,14 @@ impl Reader {
             }
             *self = Self::open(&self.home)?;
         }
-        Err(OpenError::Busy { path: self.home.display().to_string() }.into())
+        Err(OpenHomeError::Busy { path: self.home.display().to_string() }.into())
     }
 
-    fn shared(home: &Path, journal: &Path) -> Result<Self, OpenError> {
+    fn shared(home: &Path, journal: &Path) -> Result<Self, OpenHomeError> {
         Self::checked(home, journal, None, || open(journal, READS))
     }
 
-    fn still(home: &Path, journal: &Path) -> Result<Self, OpenError> {
+    fn still(home: &Path, journal: &Path) -> Result<Self, OpenHomeError> {
         Self::checked(home, journal, Some(Files::now(journal)), || open_still(journal))
     }
 
@@ -107,8 +107,8 @@ impl Reader {
         home: &Path,
         journal: &Path,
         still: Option<Files>,
-        open: impl FnOnce() -> Result<Connection, OpenError>,
-    ) -> Result<Self, OpenError> {
+        open: impl FnOnce() -> Result<Connection, OpenHomeError>,
+    ) -> Result<Self, OpenHomeError> {
         let recorded = commit_count::recorded(home)?;
         let connection = open()?;
         // A negative number is in KiB, not in pages.
@@ -122,8 +122,8 @@ impl Reader {
 }
 
 /// Whether a connection failed because it could not write.
-fn is_for_want_of_writing(fault: &OpenError) -> bool {
-    matches!(fault, OpenError::NotAllowed { .. } | OpenError::Full | OpenError::Failed { .. })
+fn is_for_want_of_writing(fault: &OpenHomeError) -> bool {
+    matches!(fault, OpenHomeError::NotAllowed { .. } | OpenHomeError::Full | OpenHomeError::Failed { .. })
 }
 
 /// A file that SQLite puts beside the journal.

@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 
-use super::OpenError;
+use super::OpenHomeError;
 use super::commit_count::{self, CommitCount, Recorded, counted};
 use super::connection::{self, WRITES};
 use super::fault::{damaged_file, from_io, opening};
@@ -22,7 +22,7 @@ use crate::layout::JOURNAL;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Why the home did not open.
-    pub error: OpenError,
+    pub error: OpenHomeError,
     /// The folder with the database, its WAL file and the count of commits as they were found.
     pub set_aside: PathBuf,
 }
@@ -36,7 +36,7 @@ pub(super) fn wal_of(database: &Path) -> PathBuf {
 
 /// Refuses a database with fewer commits than were confirmed. `recorded` must be read before the connection reads the
 /// database.
-pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) -> Result<(), OpenError> {
+pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) -> Result<(), OpenHomeError> {
     let mut recorded = recorded;
     let mut found = counted(connection)?;
     // A home that another process is just creating has no count yet, and a count that is being written may be read
@@ -48,7 +48,7 @@ pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) ->
         recorded = commit_count::recorded(home)?;
         found = counted(connection)?;
     }
-    let unknown = |reason: &str| OpenError::UnknownLoss {
+    let unknown = |reason: &str| OpenHomeError::UnknownLoss {
         path: commit_count::path(home).display().to_string(),
         reason: reason.to_owned(),
     };
@@ -61,14 +61,14 @@ pub(super) fn check(home: &Path, recorded: Recorded, connection: &Connection) ->
         Recorded::Count(confirmed) => {
             let wal = wal_of(&home.join(JOURNAL));
             let place = wal::locate(&wal).map_err(|error| from_io(&wal, &error))?.to_string();
-            Err(OpenError::Lost { found, confirmed, place, trees: unfinished(connection) })
+            Err(OpenHomeError::Lost { found, confirmed, place, trees: unfinished(connection) })
         }
     }
 }
 
 /// Keeps the WAL file on close: by default SQLite moves it into the database and deletes it, and with it the evidence
 /// of damage.
-pub(super) fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(), OpenError> {
+pub(super) fn keep_wal_on_close(connection: &Connection, keep: bool) -> Result<(), OpenHomeError> {
     let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep);
     set.map(drop).map_err(|error| opening(connection, &error))
 }
@@ -95,7 +95,7 @@ fn unfinished(connection: &Connection) -> Vec<TreeId> {
 ///
 /// # Errors
 /// If another process writes there, the disk fails, or what is left is not a valid database.
-pub(super) fn accept(home: &Path) -> Result<Option<Loss>, OpenError> {
+pub(super) fn accept(home: &Path) -> Result<Option<Loss>, OpenHomeError> {
     let database = home.join(JOURNAL);
     if !database.exists() && !commit_count::path(home).exists() {
         return Ok(None);
@@ -112,7 +112,7 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, OpenError> {
         CommitCount::open(home)?.write_through(0)?;
         let reason = "nothing was left of the database but its write-ahead file".to_owned();
         let path = database.display().to_string();
-        return Ok(Some(Loss { error: OpenError::UnknownLoss { path, reason }, set_aside }));
+        return Ok(Some(Loss { error: OpenHomeError::UnknownLoss { path, reason }, set_aside }));
     }
     folder.make_journal()?;
     let recorded = commit_count::recorded(home)?;
@@ -144,14 +144,14 @@ pub(super) fn accept(home: &Path) -> Result<Option<Loss>, OpenError> {
 }
 
 /// Reads a database without changing it or its WAL file.
-fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, OpenError> {
+fn probe<T>(database: &Path, look: impl FnOnce(&Connection) -> T) -> Result<T, OpenHomeError> {
     let connection = connection::open(database, WRITES)?;
     keep_wal_on_close(&connection, true)?;
     Ok(look(&connection))
 }
 
 /// The number of commits of a database, if it is intact.
-fn whole_count(database: &Path) -> Result<Option<u64>, OpenError> {
+fn whole_count(database: &Path) -> Result<Option<u64>, OpenHomeError> {
     probe(database, |connection| {
         let is_whole = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
         let count = counted(connection).ok()?;
@@ -160,7 +160,7 @@ fn whole_count(database: &Path) -> Result<Option<u64>, OpenError> {
 }
 
 /// Copies the database, its WAL file and the count of commits into a new folder of the home.
-fn copy_aside(home: &Path) -> Result<PathBuf, OpenError> {
+fn copy_aside(home: &Path) -> Result<PathBuf, OpenHomeError> {
     let free =
         (1_u32..).map(|number| home.join(format!("{SET_ASIDE}{number}"))).find(|folder| !folder.exists());
     let Some(folder) = free else { unreachable!("there are more numbers than folders") };
@@ -175,11 +175,11 @@ fn copy_aside(home: &Path) -> Result<PathBuf, OpenError> {
 }
 
 /// The database must not be open in this process: closing the copied file drops SQLite's locks on it.
-fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
+fn copy(from: &Path, to: &Path) -> Result<(), OpenHomeError> {
     fs::copy(from, to).map(drop).map_err(|error| from_io(from, &error))
 }
 
-fn remove(file: &Path) -> Result<(), OpenError> {
+fn remove(file: &Path) -> Result<(), OpenHomeError> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(from_io(file, &error)),
         Ok(()) | Err(_) => Ok(()),

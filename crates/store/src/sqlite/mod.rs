@@ -12,7 +12,7 @@ mod in_place;
 mod lock;
 mod look;
 mod loss;
-mod open_error;
+mod open_home_error;
 mod places;
 mod queue;
 mod read;
@@ -45,7 +45,7 @@ pub use home_refusal::HomeRefusal;
 use in_place::FilesInPlace;
 use lock::Lock;
 pub use loss::Loss;
-pub use open_error::OpenError;
+pub use open_home_error::OpenHomeError;
 use readers::Readers;
 use writer::{Job, WriteConnection, Writer};
 
@@ -68,7 +68,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If another process writes there, a newer version wrote it, confirmed commits are missing, or the disk fails.
-    pub fn open(home: &Path, access: Access) -> Result<Self, OpenError> {
+    pub fn open(home: &Path, access: Access) -> Result<Self, OpenHomeError> {
         match access {
             Access::Look => Ok(Self { readers: Readers::open(home)?, writer: None }),
             Access::Write => Self::open_bounded(home, u64::MAX),
@@ -80,7 +80,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If the folder is not a home, another process writes there, a newer version wrote it, or the disk fails.
-    pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, OpenError> {
+    pub fn open_bounded(home: &Path, bytes_max: u64) -> Result<Self, OpenHomeError> {
         let (journal, folder) = Self::open_with(home, bytes_max, |_| Ok(()))?;
         reserve::keep(folder.path());
         Ok(journal)
@@ -91,7 +91,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// The same as for writing.
-    pub fn open_to_remove(home: &Path) -> Result<Self, OpenError> {
+    pub fn open_to_remove(home: &Path) -> Result<Self, OpenHomeError> {
         let give_up =
             |folder: &Path| reserve::give_up(folder).map_err(|error| fault::from_io(folder, &error));
         Self::open_with(home, u64::MAX, give_up).map(|(journal, _)| journal)
@@ -101,8 +101,8 @@ impl SqliteJournal {
     fn open_with(
         home: &Path,
         bytes_max: u64,
-        before: impl FnOnce(&Path) -> Result<(), OpenError>,
-    ) -> Result<(Self, HomeFolder), OpenError> {
+        before: impl FnOnce(&Path) -> Result<(), OpenHomeError>,
+    ) -> Result<(Self, HomeFolder), OpenHomeError> {
         let folder = HomeFolder::to_write(home)?;
         let file = folder.journal();
         not_cut(&file)?;
@@ -129,7 +129,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If the folder belongs to somebody or something else.
-    pub fn prepare_folder(home: &Path) -> Result<(), OpenError> {
+    pub fn prepare_folder(home: &Path) -> Result<(), OpenHomeError> {
         HomeFolder::to_write(home).map(drop)
     }
 
@@ -138,7 +138,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// If another process writes there, the disk fails, or what is left is not a valid database.
-    pub fn accept_loss(home: &Path) -> Result<Option<Loss>, OpenError> {
+    pub fn accept_loss(home: &Path) -> Result<Option<Loss>, OpenHomeError> {
         let loss = loss::accept(home)?;
         if loss.is_some() {
             // What is left may be as old as the last WAL checkpoint.
@@ -159,7 +159,7 @@ impl SqliteJournal {
 
 /// Refuses another program's database before anything is changed, including the folder's mode. If it cannot be read
 /// this way, opening it for writing checks again.
-fn not_foreign(file: &Path) -> Result<(), OpenError> {
+fn not_foreign(file: &Path) -> Result<(), OpenHomeError> {
     if !fs::metadata(file).is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
@@ -167,7 +167,7 @@ fn not_foreign(file: &Path) -> Result<(), OpenError> {
     let is_open = look::beside(file, "-shm").exists();
     let opened = if is_open { connection::open(file, READS) } else { connection::open_still(file) };
     match opened.and_then(|found| schema::ours(&found)) {
-        Err(fault @ OpenError::Refused { .. }) => Err(fault),
+        Err(fault @ OpenHomeError::Refused { .. }) => Err(fault),
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -176,8 +176,8 @@ fn not_foreign(file: &Path) -> Result<(), OpenError> {
 /// untouched, even if it is foreign or damaged.
 fn open_to_write(
     file: &Path,
-    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
-) -> Result<Connection, OpenError> {
+    check: impl FnOnce(&Connection) -> Result<(), OpenHomeError>,
+) -> Result<Connection, OpenHomeError> {
     let found = connection::open(file, WRITES)?;
     loss::keep_wal_on_close(&found, true)?;
     schema::ours(&found)?;
@@ -188,7 +188,7 @@ fn open_to_write(
 
 /// Refuses a file that was truncated or deleted. SQLite treats a file of at most one byte as an empty database, and
 /// deletes its WAL file, even when only reading.
-fn not_cut(file: &Path) -> Result<(), OpenError> {
+fn not_cut(file: &Path) -> Result<(), OpenHomeError> {
     let bytes = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
     let reason = match (bytes(file), bytes(&loss::wal_of(file))) {
         (1, _) => "one byte is left of it",

@@ -11,7 +11,7 @@ use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{JournalFault, Reading};
 
-use super::OpenError;
+use super::OpenHomeError;
 use super::look::Reader;
 use super::queue::Queue;
 
@@ -52,7 +52,7 @@ impl Drop for OpenRead {
 
 impl Readers {
     /// Opens a connection to the journal of a home.
-    pub(super) fn open(home: &Path) -> Result<Self, OpenError> {
+    pub(super) fn open(home: &Path) -> Result<Self, OpenHomeError> {
         let threads = Threads { first: Some(Reader::open(home)?), started: Vec::new() };
         Ok(Self {
             home: home.to_owned(),
@@ -128,7 +128,7 @@ fn run(queue: &Queue<Job>, home: &Path, mut reader: Option<Reader>) {
     }
 }
 
-fn opened(reader: &mut Option<Reader>, home: &Path) -> Result<(), OpenError> {
+fn opened(reader: &mut Option<Reader>, home: &Path) -> Result<(), OpenHomeError> {
     if reader.is_none() {
         *reader = Some(Reader::open(home)?);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::OpenError;
+use super::OpenHomeError;
 use super::fault::{damaged_file, opening};
 
 /// Bytes of a hash in the row; the batch has the whole hash.
@@ -22,7 +22,7 @@ struct RecentHead {
 }
 
 /// Writes the row's heads into the trees' own rows, inside a transaction.
-pub(super) fn fold(connection: &Connection) -> Result<(), OpenError> {
+pub(super) fn fold(connection: &Connection) -> Result<(), OpenHomeError> {
     let sqlite = |error| opening(connection, &error);
     let row = "SELECT CAST(body AS BLOB), tree FROM batches ORDER BY id DESC LIMIT 1";
     let found: Option<(Vec<u8>, i64)> =

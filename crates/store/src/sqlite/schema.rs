@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::fault::opening;
 use super::home_folder::refused;
-use super::{HomeRefusal, OpenError};
+use super::{HomeRefusal, OpenHomeError};
 use super::{recent_heads, schema_check};
 
 /// SQLite's application id of our files: `SPNY`.
@@ -175,7 +175,7 @@ ALTER TABLE heads ADD COLUMN number INTEGER;
 ";
 
 /// Creates or migrates the tables.
-pub(super) fn prepare(connection: &Connection) -> Result<(), OpenError> {
+pub(super) fn prepare(connection: &Connection) -> Result<(), OpenHomeError> {
     ours(connection)?;
     let from = version(connection)?;
     let sqlite = |error| opening(connection, &error);
@@ -185,7 +185,7 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), OpenError> {
         let path = connection.path().unwrap_or_default().to_owned();
         let reason =
             format!("SQLite keeps journal mode `{mode}` here and does not switch to write-ahead logging");
-        return Err(OpenError::NotAllowed { path, reason });
+        return Err(OpenHomeError::NotAllowed { path, reason });
     }
     // A transaction that spills leaves unconfirmed frames in the WAL file, which look like damage after a kill.
     connection.pragma_update(None, "cache_spill", "OFF").map_err(sqlite)?;
@@ -215,7 +215,7 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), OpenError> {
 
 /// Refuses another program's file, and a file of ours that another program changed. A file without an application id must
 /// be empty or have our tables.
-pub(super) fn ours(connection: &Connection) -> Result<(), OpenError> {
+pub(super) fn ours(connection: &Connection) -> Result<(), OpenHomeError> {
     let sqlite = |error| opening(connection, &error);
     // One snapshot: another process may be creating the tables.
     let snapshot = connection.unchecked_transaction().map_err(sqlite)?;
@@ -251,14 +251,14 @@ pub(super) fn ours(connection: &Connection) -> Result<(), OpenError> {
     }
 }
 
-fn application_id(connection: &Connection) -> Result<i32, OpenError> {
+fn application_id(connection: &Connection) -> Result<i32, OpenHomeError> {
     connection
         .pragma_query_value(None, "application_id", |row| row.get(0))
         .map_err(|error| opening(connection, &error))
 }
 
 /// Limits the file's size. SQLite raises a limit below the current size to that size.
-pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), OpenError> {
+pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), OpenHomeError> {
     let sqlite = |error| opening(connection, &error);
     let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(sqlite)?;
     let pages_max =
@@ -270,20 +270,20 @@ pub(super) fn bound(connection: &Connection, bytes_max: u64) -> Result<(), OpenE
 }
 
 /// Refuses a file with the schema of another version.
-pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), OpenError> {
+pub(super) fn check(connection: &Connection, home: &Path) -> Result<(), OpenHomeError> {
     let (found, known) = (version(connection)?, STEPS.len() as u32);
     match found {
-        0 => Err(OpenError::NoHome { path: home.display().to_string() }),
-        _ if found < known => Err(OpenError::Older { found, known }),
+        0 => Err(OpenHomeError::NoHome { path: home.display().to_string() }),
+        _ if found < known => Err(OpenHomeError::Older { found, known }),
         _ => Ok(()),
     }
 }
 
 /// The file's schema version, if it is known.
-pub(super) fn version(connection: &Connection) -> Result<u32, OpenError> {
+pub(super) fn version(connection: &Connection) -> Result<u32, OpenHomeError> {
     let sqlite = |error| opening(connection, &error);
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
     let found = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     let known = STEPS.len() as u32;
-    if found > known { Err(OpenError::Newer { found, known }) } else { Ok(found) }
+    if found > known { Err(OpenHomeError::Newer { found, known }) } else { Ok(found) }
 }

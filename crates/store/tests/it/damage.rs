@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use spinney_journal::{Batch, Blocking, Journal, JournalFault, Shared, verify_chain};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_store::{Access, OpenError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
@@ -131,7 +131,7 @@ fn a_file_that_is_no_journal_is_named() {
         fs::write(file(home.path()), &junk).unwrap();
         for access in [Access::Write, Access::Look] {
             let fault = SqliteJournal::open(home.path(), access).err();
-            let Some(OpenError::Damaged { path, .. }) = fault else { panic!("{} {fault:?}", junk.len()) };
+            let Some(OpenHomeError::Damaged { path, .. }) = fault else { panic!("{} {fault:?}", junk.len()) };
             assert_eq!(path, file(home.path()).display().to_string());
         }
     }
@@ -141,7 +141,7 @@ fn a_file_that_is_no_journal_is_named() {
 fn all(home: &std::path::Path) -> Result<Vec<Batch>, JournalFault> {
     let opened = SqliteJournal::open(home, Access::Write);
     let journal = opened.map_err(|error| match error {
-        OpenError::Refused { .. } | OpenError::Newer { .. } => {
+        OpenHomeError::Refused { .. } | OpenHomeError::Newer { .. } => {
             JournalFault::DamagedStore { reason: error.to_string() }
         }
         other => other.into(),

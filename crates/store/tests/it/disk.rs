@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, ChainHash, Entry, Journal, JournalFault, Shared};
 use spinney_kernel::words::{Durability, Seq, TreeId};
-use spinney_store::{Access, HomeRefusal, OpenError, SqliteJournal};
+use spinney_store::{Access, HomeRefusal, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
@@ -111,7 +111,7 @@ fn a_home_that_may_not_be_written_is_named() {
     let Some(place) = forbidden(folder.path()) else { panic!("everything may be written here") };
     let home = place.join("home");
     let fault = SqliteJournal::open(&home, Access::Write).err();
-    let Some(OpenError::NotAllowed { path, .. }) = fault else { panic!("{fault:?}") };
+    let Some(OpenHomeError::NotAllowed { path, .. }) = fault else { panic!("{fault:?}") };
     assert_eq!(path, home.display().to_string());
 }
 
@@ -127,20 +127,20 @@ fn something_else_where_the_home_should_be_is_named() {
         (plain.join("below"), Access::Look),
     ] {
         let fault = SqliteJournal::open(&home, access).err();
-        assert_eq!(fault, Some(OpenError::NotAHome { path: home.display().to_string() }), "{access:?}");
+        assert_eq!(fault, Some(OpenHomeError::NotAHome { path: home.display().to_string() }), "{access:?}");
     }
     let taken = folder.path().join("taken");
     fs::create_dir_all(file(&taken)).unwrap();
     let fault = SqliteJournal::open(&taken, Access::Write).err();
     let path = file(&taken).display().to_string();
-    assert_eq!(fault, Some(OpenError::Refused { path, why: HomeRefusal::WrongKind }));
+    assert_eq!(fault, Some(OpenHomeError::Refused { path, why: HomeRefusal::WrongKind }));
 }
 
 #[test]
 fn looking_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("nowhere");
-    let none = Some(OpenError::NoHome { path: home.display().to_string() });
+    let none = Some(OpenHomeError::NoHome { path: home.display().to_string() });
     assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
     fs::create_dir(&home).unwrap();
     assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
@@ -159,7 +159,7 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
     let before = fs::read(file(home.path())).unwrap();
     for access in [Access::Write, Access::Look] {
         let refused = SqliteJournal::open(home.path(), access).err();
-        assert_eq!(refused, Some(OpenError::Newer { found: 99, known: 9 }));
+        assert_eq!(refused, Some(OpenHomeError::Newer { found: 99, known: 9 }));
     }
     assert_eq!(fs::read(file(home.path())).unwrap(), before);
 }
@@ -168,15 +168,18 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
 fn every_fault_says_what_to_do() {
     let (path, reason) = ("home/journal.sqlite3".to_owned(), "said so".to_owned());
     let faults = [
-        (OpenError::Full, "free some space"),
-        (OpenError::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
-        (OpenError::NotAHome { path: path.clone() }, "choose another home"),
-        (OpenError::NoHome { path: path.clone() }, "choose another home"),
-        (OpenError::Damaged { path: path.clone(), reason, salvage: String::new() }, "restore it from a copy"),
-        (OpenError::Busy { path }, "end its transaction"),
-        (OpenError::Locked { pid: 7 }, "process 7"),
-        (OpenError::Newer { found: 9, known: 8 }, "use a newer spinney"),
-        (OpenError::Older { found: 1, known: 8 }, "open it once for writing"),
+        (OpenHomeError::Full, "free some space"),
+        (OpenHomeError::NotAllowed { path: path.clone(), reason: reason.clone() }, "choose another home"),
+        (OpenHomeError::NotAHome { path: path.clone() }, "choose another home"),
+        (OpenHomeError::NoHome { path: path.clone() }, "choose another home"),
+        (
+            OpenHomeError::Damaged { path: path.clone(), reason, salvage: String::new() },
+            "restore it from a copy",
+        ),
+        (OpenHomeError::Busy { path }, "end its transaction"),
+        (OpenHomeError::Locked { pid: 7 }, "process 7"),
+        (OpenHomeError::Newer { found: 9, known: 8 }, "use a newer spinney"),
+        (OpenHomeError::Older { found: 1, known: 8 }, "open it once for writing"),
     ];
     for (fault, remedy) in faults {
         assert!(fault.to_string().contains(remedy), "{fault}");

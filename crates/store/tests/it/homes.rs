@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use spinney_journal::{Blocking, Journal, JournalFault, Shared};
 use spinney_kernel::words::{Durability, Seq};
-use spinney_store::{Access, HomeRefusal, OpenError, SqliteJournal};
+use spinney_store::{Access, HomeRefusal, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
@@ -37,7 +37,7 @@ fn refused_as(home: &Path, why: &HomeRefusal) -> std::io::Result<()> {
     for access in [Access::Write, Access::Look] {
         let fault = SqliteJournal::open(home, access).err();
         let path = file(home).display().to_string();
-        assert_eq!(fault, Some(OpenError::Refused { path, why: why.clone() }), "{access:?}");
+        assert_eq!(fault, Some(OpenHomeError::Refused { path, why: why.clone() }), "{access:?}");
         assert!(everything(home)? == before, "{access:?} changed the folder");
     }
     Ok(())
@@ -176,7 +176,7 @@ fn a_home_whose_maker_was_killed_is_new_or_whole() {
         }
         match SqliteJournal::open(home.path(), Access::Look) {
             Ok(_) => whole += 1,
-            Err(OpenError::NoHome { .. }) => assert_eq!(whole, 0),
+            Err(OpenHomeError::NoHome { .. }) => assert_eq!(whole, 0),
             Err(other) => panic!("{} bytes of the log: {other}", wal.len()),
         }
         drop(SqliteJournal::open(home.path(), Access::Write).unwrap());

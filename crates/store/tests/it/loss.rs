@@ -9,7 +9,7 @@ use spinney_journal::{Append, Blocking, Journal, Shared, verify_chain};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_store::{Access, OpenError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;
 
@@ -63,7 +63,7 @@ fn bytes(home: &Path) -> [Vec<u8>; 3] {
 }
 
 /// The fault when such a home is opened, for writing and for reading; the files must not change.
-fn refused(home: &Path) -> Option<OpenError> {
+fn refused(home: &Path) -> Option<OpenHomeError> {
     let before = bytes(home);
     let faults = [Access::Write, Access::Look].map(|access| SqliteJournal::open(home, access).err());
     let changed: Vec<(usize, usize, usize)> = bytes(home)
@@ -114,7 +114,7 @@ fn g13_a_flipped_bit_in_the_write_ahead_file_is_named_and_nothing_is_run() {
         flipped[at] ^= 1 << (at % 8);
         fs::write(wal(home.path()), &flipped).unwrap();
         let fault = refused(home.path());
-        let Some(OpenError::Lost { found, confirmed, place, .. }) = fault else {
+        let Some(OpenHomeError::Lost { found, confirmed, place, .. }) = fault else {
             panic!("byte {at}: {fault:?}")
         };
         assert!(found < confirmed && confirmed == COMMITS, "byte {at}: {found} of {confirmed}");
@@ -144,12 +144,12 @@ fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
         let home = copy(whole.path());
         fs::write(wal(home.path()), &right[..length]).unwrap();
         let fault = refused(home.path());
-        assert!(matches!(fault, Some(OpenError::Lost { .. })), "{length}: {fault:?}");
+        assert!(matches!(fault, Some(OpenHomeError::Lost { .. })), "{length}: {fault:?}");
     }
     let home = copy(whole.path());
     fs::remove_file(wal(home.path())).unwrap();
     let fault = refused(home.path());
-    let Some(OpenError::Lost { found: 0, confirmed: COMMITS, place, .. }) = fault else {
+    let Some(OpenHomeError::Lost { found: 0, confirmed: COMMITS, place, .. }) = fault else {
         panic!("{fault:?}")
     };
     assert_eq!(place, "there is no write-ahead file");
@@ -160,7 +160,7 @@ fn g13_a_write_ahead_file_that_was_cut_or_deleted_is_named() {
     fs::remove_file(file(home.path())).unwrap();
     fs::write(home.path().join("lock"), "").unwrap();
     let fault = SqliteJournal::open(home.path(), Access::Write).err();
-    assert!(matches!(fault, Some(OpenError::Lost { found: 0, .. })), "{fault:?}");
+    assert!(matches!(fault, Some(OpenHomeError::Lost { found: 0, .. })), "{fault:?}");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn without_the_count_of_commits_nothing_is_run() {
             Some(bytes) => fs::write(count_file(home.path()), bytes).unwrap(),
         }
         let fault = refused(home.path());
-        assert!(matches!(fault, Some(OpenError::UnknownLoss { .. })), "{change:?}: {fault:?}");
+        assert!(matches!(fault, Some(OpenHomeError::UnknownLoss { .. })), "{change:?}: {fault:?}");
         assert_eq!(given_up(home.path()), COMMITS, "{change:?}");
     }
 }
@@ -189,7 +189,7 @@ fn a_damaged_wal_file_after_a_full_checkpoint_loses_nothing() {
     flipped[middle] ^= 1;
     fs::write(wal(home.path()), &flipped).unwrap();
     let fault = refused(home.path());
-    assert!(matches!(fault, Some(OpenError::Lost { .. })), "{fault:?}");
+    assert!(matches!(fault, Some(OpenHomeError::Lost { .. })), "{fault:?}");
     assert_eq!(given_up(home.path()), COMMITS);
 }
 
@@ -253,7 +253,7 @@ fn an_emptied_or_deleted_database_does_not_take_its_write_ahead_file_along() {
         }
         let found = fs::read(wal(home.path())).unwrap();
         let fault = SqliteJournal::open(home.path(), Access::Write).err();
-        assert!(matches!(fault, Some(OpenError::Damaged { .. })), "{fault:?}");
+        assert!(matches!(fault, Some(OpenHomeError::Damaged { .. })), "{fault:?}");
         assert!(SqliteJournal::open(home.path(), Access::Look).is_err());
         assert!(fs::read(wal(home.path())).unwrap() == found, "it is still there");
         let loss = SqliteJournal::accept_loss(home.path()).unwrap().unwrap();

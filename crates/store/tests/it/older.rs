@@ -8,7 +8,7 @@ use spinney_journal::{
 };
 use spinney_kernel::words::{Durability, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_store::{Access, OpenError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, filled, open};
@@ -122,7 +122,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(OpenError::Older { found: 1, known: 9 }));
+    assert_eq!(looked, Some(OpenHomeError::Older { found: 1, known: 9 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).wait().unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
@@ -149,7 +149,7 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     drop(connection);
     std::fs::remove_file(home.path().join("journal.head")).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(OpenError::Older { found: 4, known: 9 }));
+    assert_eq!(looked, Some(OpenHomeError::Older { found: 4, known: 9 }));
     let journal = open(home.path());
     assert_eq!((journal.heads(&[]).wait(), journal.read(TREE, Seq(0), usize::MAX).wait()), before);
 }
@@ -186,7 +186,7 @@ fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     let (head, entries) = never_closed(home.path(), b"");
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(OpenError::Older { found: 7, known: 9 }));
+    assert_eq!(looked, Some(OpenHomeError::Older { found: 7, known: 9 }));
     let journal = open(home.path());
     assert_eq!(journal.head(TREE).wait().unwrap(), head);
     assert_eq!(journal.read(TREE, Seq(0), usize::MAX).wait().unwrap(), entries);
@@ -230,7 +230,7 @@ fn bringing_a_file_up_to_date_covers_up_no_damage() {
         never_closed(home.path(), b"");
         assert_eq!(Connection::open(file(home.path())).unwrap().execute(change, []), Ok(1));
         let opened = SqliteJournal::open(home.path(), Access::Write).err();
-        assert!(matches!(opened, Some(OpenError::Damaged { .. })), "{change}: {opened:?}");
+        assert!(matches!(opened, Some(OpenHomeError::Damaged { .. })), "{change}: {opened:?}");
     }
 }
 

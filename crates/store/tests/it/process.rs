@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use spinney_journal::{Append, Blocking, Journal};
 use spinney_kernel::words::{Durability, Seq};
-use spinney_store::{Access, OpenError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 
 use super::{TREE, open};
@@ -76,13 +76,13 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
     let mut other = Other::start(home.path()).unwrap();
     let pid = other.child.id();
     let refused = || SqliteJournal::open(home.path(), Access::Write).err();
-    assert_eq!(refused(), Some(OpenError::Locked { pid }));
+    assert_eq!(refused(), Some(OpenHomeError::Locked { pid }));
     let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
     assert_eq!(looker.heads(&[]).wait(), Ok(Vec::new()));
     for count in 1..=5 {
         other.append().unwrap();
         assert_eq!(looker.read(TREE, Seq(0), usize::MAX).wait().unwrap().len(), count);
-        assert_eq!(refused(), Some(OpenError::Locked { pid }));
+        assert_eq!(refused(), Some(OpenHomeError::Locked { pid }));
     }
     // A killed process releases the lock, and what it confirmed is there.
     other.child.kill().unwrap();

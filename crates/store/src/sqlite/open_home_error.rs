@@ -7,7 +7,7 @@ use super::HomeRefusal;
 
 /// Why a home cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum OpenHomeError {
     /// The home was written by a newer version.
     #[error("this home has schema {found} and this version knows {known}: use a newer spinney")]
     Newer {
@@ -86,7 +86,7 @@ pub enum OpenError {
     Failed { reason: String },
 }
 
-impl OpenError {
+impl OpenHomeError {
     /// Whether it says that confirmed commits are or may be missing.
     #[must_use]
     pub const fn is_loss(&self) -> bool {
@@ -95,22 +95,22 @@ impl OpenError {
 }
 
 /// For a journal that is open: its files are opened again for more readers, and read and written all the time.
-impl From<OpenError> for JournalFault {
-    fn from(error: OpenError) -> Self {
+impl From<OpenHomeError> for JournalFault {
+    fn from(error: OpenHomeError) -> Self {
         match error {
-            OpenError::Busy { .. } => Self::Unavailable { reason: error.to_string() },
-            OpenError::Full => Self::Full,
-            OpenError::Damaged { .. } => Self::DamagedStore { reason: error.to_string() },
-            OpenError::Newer { .. }
-            | OpenError::Older { .. }
-            | OpenError::Locked { .. }
-            | OpenError::NotAllowed { .. }
-            | OpenError::NotAHome { .. }
-            | OpenError::Refused { .. }
-            | OpenError::NoHome { .. }
-            | OpenError::Lost { .. }
-            | OpenError::UnknownLoss { .. }
-            | OpenError::Failed { .. } => Self::Failed { reason: error.to_string() },
+            OpenHomeError::Busy { .. } => Self::Unavailable { reason: error.to_string() },
+            OpenHomeError::Full => Self::Full,
+            OpenHomeError::Damaged { .. } => Self::DamagedStore { reason: error.to_string() },
+            OpenHomeError::Newer { .. }
+            | OpenHomeError::Older { .. }
+            | OpenHomeError::Locked { .. }
+            | OpenHomeError::NotAllowed { .. }
+            | OpenHomeError::NotAHome { .. }
+            | OpenHomeError::Refused { .. }
+            | OpenHomeError::NoHome { .. }
+            | OpenHomeError::Lost { .. }
+            | OpenHomeError::UnknownLoss { .. }
+            | OpenHomeError::Failed { .. } => Self::Failed { reason: error.to_string() },
         }
     }
 }
