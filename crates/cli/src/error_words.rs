@@ -54,7 +54,6 @@ pub(crate) fn of_run_tree(home: &Path, error: RunTreeError) -> anyhow::Error {
             let resume = hint::command(home, &["resume", &id]);
             anyhow!("`{id}` was not started by `exec`: continue it with `{resume}`")
         }
-        RunTreeError::File(error) => error.into(),
         RunTreeError::Options(error) => error.into(),
         RunTreeError::Name(error) => error.into(),
         RunTreeError::Journal(fault) => fault.into(),
@@ -74,6 +73,8 @@ pub(crate) fn of_prepared_run(error: PrepareRunError) -> anyhow::Error {
         PrepareRunError::Variables(error) => error.into(),
         PrepareRunError::Options(error) => error.into(),
         PrepareRunError::Arguments(error) => error.into(),
+        PrepareRunError::Variable(error) => error.into(),
+        PrepareRunError::Secret(error) => anyhow!("{error}, such as with --secret NAME"),
         PrepareRunError::Key(error) => error.into(),
     }
 }
@@ -190,7 +191,10 @@ fn of_preparing(error: &PrepareError) -> Option<String> {
             let errors: Vec<String> = errors.iter().map(of_input).collect();
             Some(format!("{}: {}", file.display(), errors.join("\n")))
         }
-        PrepareError::Source(_) | PrepareError::Prices(_) => None,
+        PrepareError::Source(_)
+        | PrepareError::Secret(_)
+        | PrepareError::Name(_)
+        | PrepareError::Prices(_) => None,
     }
 }
 
@@ -271,6 +275,8 @@ fn of_options(error: &RunOptionsError) -> Option<String> {
         RunOptionsError::OtherFolder { .. } => Some(format!("{error}, or name a program after `--`")),
         RunOptionsError::NoProgram => Some(format!("{error}: name it after `--`")),
         RunOptionsError::File(_)
+        | RunOptionsError::Journal(_)
+        | RunOptionsError::DamagedSource(_)
         | RunOptionsError::NotAPath { .. }
         | RunOptionsError::NoFolder(_)
         | RunOptionsError::Name(_) => None,

@@ -23,6 +23,7 @@ use spinney_view::result::TreeResult;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::error_text::with_causes;
+use crate::home::tree_copies::TreeSources;
 use crate::home::workspaces::WorkspaceWriter;
 use crate::home::{self, HomeError, output_files, tree_copies};
 use crate::inside;
@@ -93,9 +94,6 @@ pub enum HostStartError {
     /// What the user allowed cannot be read.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// Its files cannot be kept in the home.
-    #[error(transparent)]
-    Unkept(#[from] tree_copies::TreeCopyError),
     /// The home did not start it.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -222,32 +220,24 @@ impl Host {
     pub async fn start_with(&self, request: &StartRequest<'_>) -> Result<HostedTree, HostStartError> {
         let id = self.home.draw_id();
         let trace = request.trace;
-        let kept = self.keep(id, request);
-        let (definition, drivers) = blocking(kept).await?;
+        let checked = self.check(id, request);
+        let (definition, drivers, sources) = blocking(checked).await?;
         let _approved = self.drivers.approve(id, drivers);
-        let start = StartOptions::default().with_id(id).with_trace(trace);
+        let start = StartOptions::default().with_id(id).with_trace(trace).with_sources(sources.files);
         let started = self.home.start_with(definition, start).await;
-        let (folder, journal, failed) =
-            (self.folder.clone(), Arc::clone(self.home.journal()), started.is_err());
-        blocking(move || {
-            // Others may be starting at the same time, so only this one is settled.
-            if let Err(error) = tree_copies::settle_tree(&folder, journal.as_ref(), id) {
-                tracing::warn!("the files of a tree were not settled: {}", with_causes(&error));
-            }
-            if failed {
-                tree_marks::forget(&folder, id);
-            }
-        })
-        .await;
+        if started.is_err() {
+            let folder = self.folder.clone();
+            blocking(move || tree_marks::forget(&folder, id)).await;
+        }
         Ok(self.hosted(started?, Seq(0)).await)
     }
 
-    /// Reads and checks a file, and keeps what the tree is started from.
-    fn keep(
+    /// Reads and checks a file, and remembers what the tree is started from.
+    fn check(
         &self,
         id: TreeId,
         request: &StartRequest<'_>,
-    ) -> impl FnOnce() -> Result<(Definition, Drivers), HostStartError> + use<> {
+    ) -> impl FnOnce() -> Result<(Definition, Drivers, TreeSources), HostStartError> + use<> {
         let (folder, origin, own) = (self.folder.clone(), self.origin, self.own.clone());
         let (file, hosts, given) = (request.file.to_owned(), request.hosts.to_vec(), request.given.clone());
         let (scripts, setting, trace) = (request.scripts, request.setting, request.trace);
@@ -255,7 +245,7 @@ impl Host {
             let request = StartRequest { file: &file, given, scripts, hosts: &hosts, trace, setting };
             let now = Time(SystemClock::new().now_ms());
             let prepared = PreparedTree::read(&folder, &request, &own, now)?;
-            let PreparedTree { source, definition, egress, allowed, .. } = prepared;
+            let PreparedTree { source, definition, egress, allowed, sources, .. } = prepared;
             if let Some(question) = EgressQuestion::about(&source.text, &egress, &allowed)? {
                 return Err(RefusedEgress::of(&question).into());
             }
@@ -264,9 +254,8 @@ impl Host {
             {
                 return Err(HostStartError::ForeignHome(Box::new(question)));
             }
-            tree_copies::keep(&folder, id, &source)?;
-            tree_marks::starting(&folder, id, &allowed);
-            Ok((definition, source.drivers))
+            tree_marks::starting(&folder, id, &sources.fingerprint, &allowed);
+            Ok((definition, source.drivers, sources))
         }
     }
 
@@ -329,7 +318,7 @@ fn kept_drivers(
     journal: &dyn Journal,
     head: &Head,
 ) -> Result<Drivers, HostResumeError> {
-    let kept = tree_copies::read(folder, head.tree)?;
+    let kept = tree_copies::read(folder, journal, head.tree)?;
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;
     if let Some(called) = &kept.called {
@@ -422,10 +411,10 @@ impl HostedTree {
         {
             writer.end().await;
         }
-        let folder = self.marks.folder.clone();
+        let (folder, journal) = (self.marks.folder.clone(), Arc::clone(&self.marks.journal));
         (result.files, result.scripted) = blocking(move || {
             let files = output_files::list(&folder, tree).into_iter();
-            let scripted = tree_copies::scripted(&folder, tree);
+            let scripted = tree_copies::scripted(&folder, journal.as_ref(), tree);
             let files = files.map(|file| file.path.display().to_string()).collect();
             (files, scripted.map(|scripted| scripted.models().to_vec()).unwrap_or_default())
         })

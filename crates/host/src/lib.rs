@@ -24,6 +24,7 @@ pub mod price_list;
 pub mod private_files;
 pub mod project;
 mod run_folder;
+pub mod secrets;
 pub mod shell_word;
 pub mod text_file;
 pub mod tree_file;

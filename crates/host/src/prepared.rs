@@ -1,19 +1,22 @@
 //! A tree file that is ready to start: read with its scripts and the user's settings, filled in, and checked.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use spinney::tree_file::{FileProblem, InputError, Reach, Severity};
+use spinney::tree_file::{FileProblem, InputError, ModelSource, Reach, Severity};
 use spinney_drivers::prices::PriceTableError;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::words::{Time, TraceParent};
+use spinney_kernel::words::{IdError, Time, TraceParent};
 
 use crate::defaults::{Defaults, DefaultsError};
+use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
+use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
 use crate::tree_file::given::GivenValues;
-use crate::tree_file::low_prices;
 use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
-use crate::tree_file::source::{self, Scripts, SourceError, TreeSource};
+use crate::tree_file::source::{self, Scripts, SourceError, Text, TreeSource};
+use crate::tree_file::{low_prices, providers};
 use crate::trust::allowed_hosts::AllowedHosts;
 use crate::trust::egress::{Egress, InputValues};
 use crate::user::allowed_host::AllowedHost;
@@ -78,6 +81,12 @@ pub enum PrepareError {
         /// The file.
         file: PathBuf,
     },
+    /// The journal would keep a secret.
+    #[error(transparent)]
+    Secret(#[from] FoundSecret),
+    /// Its name has an extension that no format has.
+    #[error(transparent)]
+    Name(#[from] IdError),
     /// The price table of this program cannot be read.
     #[error(transparent)]
     Prices(#[from] PriceTableError),
@@ -95,6 +104,8 @@ pub struct PreparedTree {
     pub egress: Vec<Egress>,
     /// Where it may send it.
     pub allowed: AllowedHosts,
+    /// What its tree is resumed from.
+    pub sources: TreeSources,
 }
 
 impl PreparedTree {
@@ -126,6 +137,40 @@ impl PreparedTree {
         let definition = Reach::of(&definition).pruned(definition);
         let egress = Egress::all(&source.file, &source.called, InputValues::Given(&given.inputs));
         let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
-        Ok(Self { source, definition, defaults, egress, allowed })
+        check_secrets(&source, given, &user)?;
+        let sources = TreeSources::new(&source)?;
+        Ok(Self { source, definition, defaults, egress, allowed, sources })
+    }
+}
+
+/// Refuses secrets in everything that the journal keeps of a start: keys, and the values of the variables that the file
+/// names for keys and headers.
+fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> Result<(), FoundSecret> {
+    let TreeSource { file, text, scripts, .. } = source;
+    let of_model = |model: &ModelSource| match model {
+        ModelSource::Provider(source) => providers::variables(source).map(str::to_owned).collect(),
+        ModelSource::Scripted { .. } => Vec::new(),
+    };
+    let variables: BTreeSet<String> = file.models.values().flat_map(of_model).collect();
+    let values = variables.iter().filter_map(|name| Some((name.clone(), user.get(name)?)));
+    let scan = SecretScan::new(values);
+    for Text { name, text } in scripts.iter().chain([text]) {
+        scan.check_file(name, text)?;
+    }
+    if let Some(goal) = &given.goal {
+        scan.check_given(SecretPlace::Goal, goal)?;
+    }
+    for (name, value) in &given.inputs {
+        scan.check_given(SecretPlace::Input(name.clone()), value)?;
+    }
+    // An input may be read from a variable, but not from one that has a key.
+    let read = file.inputs.iter().filter(|(name, _)| !given.has_input(name));
+    let mut read = read.filter_map(|(name, input)| Some((name, input.env.as_ref()?)));
+    match read.find(|(_, variable)| variables.contains(*variable)) {
+        Some((name, variable)) => {
+            let (place, what) = (SecretPlace::Input(name.to_string()), SecretKind::Value(variable.clone()));
+            Err(FoundSecret { place, what })
+        }
+        None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, Outcome, Standing, ToolAsk};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{Body, Time};
+use spinney_kernel::words::{Body, SourceFiles, Time};
 
 use crate::JournalFault;
 use crate::json::{self, Unwritable};
@@ -102,6 +102,11 @@ impl Batch {
         {
             *standing = None;
         }
+        if let Some((sources, copy)) = sources_twice(self)
+            && sources == copy
+        {
+            *sources = SourceFiles::default();
+        }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text == copy
         {
@@ -123,6 +128,11 @@ impl Batch {
             && standing.is_none()
         {
             *standing = Some(Box::new(copy.clone()));
+        }
+        if let Some((sources, copy)) = sources_twice(self)
+            && sources.is_empty()
+        {
+            sources.clone_from(copy);
         }
         if let Some((text, copy)) = twice(&mut self.input, &self.events)
             && text.is_empty()
@@ -148,6 +158,20 @@ fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standi
     match batch.events.first() {
         Some(Event::ContextRestored(restored)) => Some((&mut rollback.standing, &restored.standing)),
         Some(_) | None => None,
+    }
+}
+
+/// What a tree is resumed from, in the request and in the event.
+fn sources_twice(batch: &mut Batch) -> Option<(&mut SourceFiles, &SourceFiles)> {
+    let What::Request { request, .. } = &mut batch.input.what else { return None };
+    match (request.as_mut(), batch.events.first()) {
+        (Request::Start(start), Some(Event::TreeStarted { sources, .. })) => {
+            Some((&mut start.sources, sources))
+        }
+        (Request::Adjust(adjust), Some(Event::TreeAdjusted(adjusted))) => {
+            Some((&mut adjust.sources, &adjusted.sources))
+        }
+        _ => None,
     }
 }
 

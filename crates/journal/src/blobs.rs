@@ -3,7 +3,7 @@
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{BlobRef, Part, Thought};
 
-/// Whole texts, parts and reasoning.
+/// Whole texts, parts and reasoning, and what the tree is resumed from.
 #[must_use]
 pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
     let bodies = event.bodies().into_iter();
@@ -12,5 +12,6 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
             let thought = body.thought().into_iter().flat_map(Thought::blobs);
             body.rest().into_iter().chain(body.parts().iter().map(Part::blob)).chain(thought)
         })
+        .chain(event.sources().iter().map(|file| &file.blob))
         .collect()
 }

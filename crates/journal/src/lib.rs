@@ -12,6 +12,7 @@ mod page;
 mod port;
 mod recall;
 mod retention;
+mod sources;
 
 pub use batch::{Batch, EncodedBatch};
 pub use blobs::blobs_of;
@@ -27,3 +28,4 @@ pub use port::{
 };
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};
+pub use sources::{newest_sources, source_bytes, started_sources};

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
-use spinney_journal::{Cleaned, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean};
+use spinney_journal::{
+    Cleaned, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean, newest_sources, source_bytes,
+};
 use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Reply, Request, Send, Start, Verb};
-use spinney_kernel::words::{Actor, Body, Seq, Time, TraceParent, TreeId};
+use spinney_kernel::words::{Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId};
 use spinney_kernel::world::TreeState;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -77,6 +79,8 @@ pub struct StartOptions {
     pub id: Option<TreeId>,
     /// The trace that its caller belongs to.
     pub trace: Option<TraceParent>,
+    /// Files that it is resumed from, with their bytes.
+    pub sources: Vec<(SourceName, Vec<u8>)>,
 }
 
 impl StartOptions {
@@ -91,6 +95,14 @@ impl StartOptions {
     #[must_use]
     pub const fn with_trace(mut self, trace: Option<TraceParent>) -> Self {
         self.trace = trace;
+        self
+    }
+
+    /// Keeps files in the tree's journal that it is resumed from, such as the file that its definition was read from.
+    /// They hold no secrets: a journal may be copied and shown.
+    #[must_use]
+    pub fn with_sources(mut self, sources: Vec<(SourceName, Vec<u8>)>) -> Self {
+        self.sources = sources;
         self
     }
 }
@@ -267,7 +279,9 @@ impl Home {
         definition: Definition,
         options: StartOptions,
     ) -> Result<Tree, StartError> {
-        let StartOptions { id, trace } = options;
+        let StartOptions { id, trace, sources } = options;
+        let (sources, blobs) =
+            SourceFiles::enclose(sources).map_err(|error| StartError::Refused(error.into()))?;
         let id = id.unwrap_or_else(|| self.draw_id());
         let door = self.door.read().await;
         let claim = self.claim(id).await;
@@ -278,11 +292,11 @@ impl Home {
         let drivers = drivers.map_err(StartError::NoDriver)?;
         let definition = drivers.fit(definition).map_err(StartError::NoDriver)?;
         let seed = begin(self.begin(id)).await.map_err(StartError::Journal)?;
-        let mut start = Request::Start(Start { trace, ..Start::new(definition) });
+        let mut start = Request::Start(Start { trace, sources, ..Start::new(definition) });
         output_schema::check_request(&start).map_err(StartError::Refused)?;
         drivers.count(&mut start);
         let mut seedling = seed.with(drivers);
-        seedling.ask(start).map_err(StartError::Refused)?;
+        seedling.ask(start, blobs).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
         let (tree, task) = seedling.grow();
         let tree = self.keep(tree, task);
@@ -292,6 +306,20 @@ impl Home {
             Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
             Err(Stopped::Shutdown | Stopped::Bug) => Err(StartError::Shutdown),
         }
+    }
+
+    /// The files that a tree is resumed from, with their bytes: those that it was started with, and the newest of each
+    /// name since. A branch has those of its origin.
+    ///
+    /// # Errors
+    /// If the journal cannot be read, or is damaged.
+    pub async fn sources(&self, tree: TreeId) -> Result<Vec<(SourceName, Vec<u8>)>, JournalFault> {
+        let mut sources = Vec::new();
+        for file in newest_sources(self.journal.as_ref(), tree).await?.iter() {
+            let bytes = source_bytes(self.journal.as_ref(), tree, file).await?;
+            sources.push((file.name.clone(), bytes));
+        }
+        Ok(sources)
     }
 
     /// Resumes a tree where its journal ends.

@@ -11,5 +11,6 @@ pub use spinney_kernel::rules::request::{
     SpawnReply, Unpause, Verb, Wait, WaitReply, Withdraw, WriteValue, WriteValueReply,
 };
 pub use spinney_kernel::words::{
-    Actor, ActorName, Body, CheckpointKind, Enclosure, Envelope, Outsider, OutsiderKind, TraceParent,
+    Actor, ActorName, Body, CheckpointKind, Enclosure, Envelope, Outsider, OutsiderKind, SourceFile,
+    SourceFiles, TraceParent,
 };

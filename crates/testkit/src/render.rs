@@ -268,11 +268,13 @@ fn outcome_text(outcome: &Outcome) -> String {
 }
 
 /// `$0.20 tokens=200 steps=1`, or `nothing`.
-fn adjusted(Adjusted { agent, limit, parallel_max, on_low, timeout_ms }: &Adjusted) -> String {
+fn adjusted(adjusted: &Adjusted) -> String {
+    let Adjusted { agent, limit, parallel_max, on_low, timeout_ms, sources } = adjusted;
     let mut changed = vec![limits(limit)];
     changed.extend(parallel_max.map(|parallel| format!("parallel={parallel}")));
     changed.extend(on_low.as_ref().map(|on_low| format!("on_low={on_low:?}")));
     changed.extend(timeout_ms.map(|ms| format!("timeout={ms}ms")));
+    changed.extend(sources.iter().map(|file| format!("source={}", file.name)));
     format!("{agent} adjusted: {}", changed.join(" "))
 }
 

@@ -77,6 +77,7 @@ const TABLES: [Table; 6] = [
                 "price_list",
                 "private_files",
                 "run_folder",
+                "secrets",
                 "shell_word",
             ],
             &["attachments", "inside", "text_file"],

@@ -68,6 +68,9 @@ pub(crate) struct Exec {
     /// Remove keys of other providers from the environment of the program
     #[arg(long)]
     pub(crate) hide_keys: bool,
+    /// A variable that the program gets and no journal keeps; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) secret: Vec<String>,
     /// Continue an earlier run, with its program or another one; other options replace those of the run
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
@@ -107,6 +110,7 @@ impl Exec {
             listen: self.listen,
             hide_keys: self.hide_keys,
             allow_fields: &self.allow_field,
+            secrets: &self.secret,
         }
     }
 
@@ -128,7 +132,13 @@ impl Exec {
         let numbers = [self.tokens, self.steps].into_iter().flatten().count();
         let dollars = [self.budget_usd, self.child_budget_usd].into_iter().flatten().count();
         let times = [self.timeout, self.halt_wait].into_iter().flatten().count();
-        let lists = [self.models.len(), self.prices_of.len(), self.price.len(), self.allow_field.len()];
+        let lists = [
+            self.models.len(),
+            self.prices_of.len(),
+            self.price.len(),
+            self.allow_field.len(),
+            self.secret.len(),
+        ];
         numbers + dollars + times + lists.iter().sum::<usize>() + self.program.len() > 0
             || self.max_parallel.is_some()
             || self.on_limit.is_some()

@@ -11,9 +11,11 @@ use spinney::{Drivers, Home};
 use spinney_host::control::Asked;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find};
-use spinney_host::home::tree_copies;
+use spinney_host::home::old_copies;
 use spinney_host::trust::tree_marks;
-use spinney_journal::{Blocking, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints};
+use spinney_journal::{
+    Blocking, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints, started_sources,
+};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Rollback, RollbackReply};
@@ -68,7 +70,10 @@ async fn branch(path: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     let budget = given.into_iter().fold(Ceilings::NONE, limit);
     let home = Home::open(Arc::new(home::write(path)?), Drivers::new()).with_actor(Actor::PERSON);
     let tree = home.draw_id();
-    tree_copies::copy(path, from, tree)?;
+    if started_sources(home.journal().as_ref(), from).await?.is_empty() {
+        // An older release started it, and kept its files in a folder.
+        old_copies::copy(path, from, tree)?;
+    }
     let off = BranchOff { from, at: known.seq, agent: known.agent, budget };
     let branched = home.branch(tree, off).await;
     home::settle(path, home.journal().as_ref());

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::future::pending;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,14 +91,13 @@ pub(super) async fn exec(home: Sourced<&Path>, args: args::Exec, colour: ColorCh
 async fn tree(
     prepared: &PreparedRun,
     home: &Path,
-    resumed: Option<PathBuf>,
+    resumed: Option<StoredRun>,
     args: &args::Exec,
 ) -> Result<RunTree> {
     let PreparedRun { program, user, options, starts, .. } = prepared;
     let (given, parallel) = (args.given_ceilings(), args.max_parallel);
     let ready = match resumed {
-        Some(path) => {
-            let stored = StoredRun::read(path).map_err(|error| of_run_tree(home, error))?;
+        Some(stored) => {
             if let OldTreeTrust::Ask(question) = stored.trust(options, starts)? {
                 trust_home(*question, args.trusted.trust())?;
             }
@@ -122,8 +121,9 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         return Ok(exit);
     }
     hide_from_programs()?;
-    let prepared =
-        PreparedRun::read(home, resumed.as_deref(), &args.run_options()).map_err(of_prepared_run)?;
+    let resumed = resumed.map(StoredRun::read).transpose().map_err(|error| of_run_tree(home, error))?;
+    let kept = resumed.as_ref().map(StoredRun::options).transpose()?;
+    let prepared = PreparedRun::read(home, kept, &args.run_options()).map_err(of_prepared_run)?;
     let open_files = allow_many_connections();
     let socket = GatewaySocket::bind(prepared.options.listen).await?;
     let ready = tree(&prepared, home, resumed, &args).await?;

@@ -83,7 +83,7 @@ async fn take_up(
     }
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;
-    let kept = tree_copies::read(path, known.tree)?;
+    let kept = tree_copies::read(path, &journal, known.tree)?;
     if let Some(called) = &kept.called {
         let allowed = AllowedHosts::new(&args.allowed.allow_host, &configuration, &user);
         let tree = OldTree { home: path, journal: &journal, head: &known, source: kept.source.clone() };

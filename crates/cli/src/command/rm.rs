@@ -9,7 +9,7 @@ use spinney::{Drivers, Home, Orphan, RemoveError};
 use spinney_host::control::{RunningTrees, running};
 use spinney_host::home;
 use spinney_host::home::ids::find;
-use spinney_host::home::{exec_homes, tree_copies};
+use spinney_host::home::{exec_homes, pending_folders};
 use spinney_host::trust::tree_marks;
 use spinney_journal::{Head, JournalFault, Shared};
 use spinney_view::wording::short_id;
@@ -49,9 +49,9 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     }
     let home = Home::open(Arc::new(home::write_to_remove(path)?), Drivers::new());
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
-    tree_copies::mark(path, tree)?;
+    pending_folders::mark(path, tree)?;
     let removed = home.remove(tree, shared).await;
-    let settled = tree_copies::settle(path, home.journal().as_ref());
+    let settled = pending_folders::settle(path, home.journal().as_ref());
     let orphans = match removed {
         Ok(orphans) => orphans,
         Err(RemoveError::Journal(fault @ JournalFault::InUse { .. })) => {

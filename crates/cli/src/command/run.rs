@@ -1,4 +1,4 @@
-//! `spinney run`: reads a tree file, keeps a copy, starts the tree and follows it.
+//! `spinney run`: reads a tree file, starts the tree and follows it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use crate::{args, explain};
 use spinney_host::caller_trace;
 use spinney_host::defaults::Sourced;
 use spinney_host::explain::Explanation;
-use spinney_host::home::tree_copies;
 use spinney_host::notify::Notifier;
 use spinney_host::prepared::{PreparedTree, StartRequest};
 use spinney_host::project::UsersSetting;
@@ -51,7 +50,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
     let now = Time(SystemClock::new().now_ms());
     let prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
-    let PreparedTree { source, definition, defaults, egress, allowed } = prepared;
+    let PreparedTree { source, definition, defaults, egress, allowed, sources } = prepared;
     agree_to_egress(&source.text, &egress, &allowed)?;
     if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&egress))? {
         trust_home(question, args.trusted.trust())?;
@@ -60,14 +59,12 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let listening = listen(path)?;
     let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()).with_actor(Actor::PERSON));
     let id = home.draw_id();
-    tree_copies::keep(path, id, &source)?;
-    tree_marks::starting(path, id, &allowed);
+    tree_marks::starting(path, id, &sources.fingerprint, &allowed);
     let name = definition.name.clone();
     // Before anything is called: from then on an interrupt stops in good order.
     let interrupts = Interrupts::listen(Arc::clone(&home), path, id)?;
-    let start = StartOptions::default().with_id(id).with_trace(request.trace);
+    let start = StartOptions::default().with_id(id).with_trace(request.trace).with_sources(sources.files);
     let started = home.start_with(definition, start).await;
-    home::settle(path, home.journal().as_ref());
     let tree = match started {
         Ok(tree) => tree,
         Err(error) => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use spinney::tree::{Diverged, Look, Stopped};
 use spinney_host::home::ids::TreeInHome;
-use spinney_host::home::{output_files, tree_copies};
+use spinney_host::home::{self, output_files, tree_copies};
 use spinney_journal::{Blocking, ChainHash, Journal};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::words::{Body, Millis, TreeId, grouped};
@@ -56,18 +56,22 @@ impl Outcome {
                 Exit::Interrupted
             }
         };
-        Self { home: place.home.to_owned(), result, exit }.with_scripted()
+        Self { home: place.home.to_owned(), result, exit }.with_scripted(journal)
     }
 
     /// The result if there is no tree, or it cannot be read.
     pub(crate) fn without_a_look(home: &Path, tree: Option<TreeId>, failure: &Failure<'_>) -> Self {
         let none = Self { home: home.to_owned(), result: TreeResult::none(tree), exit: Exit::Failed };
-        none.with_scripted().failed(failure)
+        let none = match tree.and_then(|_| home::look_unchanged(home).ok()) {
+            Some(journal) => none.with_scripted(&journal),
+            None => none,
+        };
+        none.failed(failure)
     }
 
     /// Which of its models answer from a file, as far as that is known.
-    fn with_scripted(mut self) -> Self {
-        let scripted = self.result.tree.and_then(|tree| tree_copies::scripted(&self.home, tree));
+    fn with_scripted(mut self, journal: &dyn Journal) -> Self {
+        let scripted = self.result.tree.and_then(|tree| tree_copies::scripted(&self.home, journal, tree));
         self.result.scripted = scripted.map(|scripted| scripted.models().to_vec()).unwrap_or_default();
         self
     }

@@ -70,7 +70,7 @@ fn close(stage: &Stage) {
 
 /// Makes the home writable again, so that it can be removed.
 fn open(stage: &Stage) {
-    for path in [stage.home().to_owned(), stage.home().join("trees"), stage.home().join("workspace")] {
+    for path in [stage.home().to_owned(), stage.home().join("workspace")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::rewritten::{damage_sources, into_older};
 use crate::stage::{Stage, steady};
 
 const TWO_LOOKS: &str = "
@@ -63,12 +64,14 @@ fn a_tree_that_has_ended_is_not_run_again_and_gives_its_result() {
     ");
 }
 
+/// A tree of an older release, which kept its files in a folder.
 #[test]
 fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
     running.until("calls look");
     running.kill();
+    into_older(&stage);
     let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
     for file in ["script-1.yaml", "tree.yaml", "kept.json", "checksums"] {
         let path = stage.home().join("trees").join(&id).join(file);
@@ -85,6 +88,97 @@ fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
         std::fs::write(&path, text).unwrap();
     }
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+}
+
+/// A tree that was killed while its first tool ran.
+fn killed() -> Stage {
+    let stage = Stage::new();
+    let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
+    running.until("calls look");
+    running.kill();
+    stage
+}
+
+/// G31, in part: what a tree is resumed from is in its journal. A home of which only the journal is left resumes its tree,
+/// with the same result, after the tree file and its script are gone.
+#[test]
+fn g31_a_tree_is_resumed_from_its_journal_alone() {
+    let uninterrupted = Stage::new();
+    let whole = uninterrupted.spinney(&["run", &uninterrupted.tree("look", TWO_LOOKS), "--json"]).result();
+    let stage = killed();
+    assert!(!stage.home().join("trees").exists());
+    let moved = stage.folder().join("moved");
+    std::fs::create_dir(&moved).unwrap();
+    for file in std::fs::read_dir(stage.home()).unwrap().map(|file| file.unwrap()) {
+        if file.file_name().to_str().unwrap().starts_with("journal.") {
+            std::fs::copy(file.path(), moved.join(file.file_name())).unwrap();
+        }
+    }
+    for file in ["tree.yaml", "tree.script.yaml"] {
+        std::fs::remove_file(stage.folder().join(file)).unwrap();
+    }
+    let home = moved.to_str().unwrap();
+    for (home, resumed) in [
+        ("moved", stage.spinney(&["--home", home, "resume", "last", "--json"])),
+        ("its own", stage.spinney(&["resume", "last", "--json"])),
+    ] {
+        let result = resumed.result();
+        assert_eq!(resumed.code, Some(0), "{home}: {}", resumed.err);
+        for key in ["state", "output", "scripted", "agents"] {
+            assert_eq!(result[key], whole[key], "{home}: {key}");
+        }
+    }
+    assert!(!stage.home().join("trees").exists());
+}
+
+/// G31, in part: a branch is resumed from the first batch of its origin, also when that was removed.
+#[test]
+fn g31_a_branch_is_resumed_from_the_journal_of_its_origin() {
+    let stage = killed();
+    assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "here"]).code, Some(0));
+    let origin = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
+    let branched = stage.spinney(&["checkpoint", "branch", "here", "--budget-usd", "1"]);
+    assert_eq!(branched.code, Some(0), "{}", branched.err);
+    assert!(!stage.home().join("trees").exists());
+    let removed = stage.spinney(&["rm", &origin, "--force"]);
+    assert_eq!(removed.code, Some(0), "{}", removed.err);
+    let resumed = stage.spinney(&["resume", branched.out.trim()]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(resumed.out.contains("  answer  I saw it\n"), "{}", resumed.out);
+    assert_eq!(stage.spinney(&["replay", branched.out.trim(), "--verify"]).code, Some(0));
+}
+
+/// A tree whose journal has no sources, with its folder beside it, and its branch.
+#[test]
+fn a_tree_of_an_older_release_is_resumed_and_branched_from_its_folder() {
+    let stage = killed();
+    into_older(&stage);
+    assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "here"]).code, Some(0));
+    let branched = stage.spinney(&["checkpoint", "branch", "here", "--budget-usd", "1"]);
+    assert_eq!(branched.code, Some(0), "{}", branched.err);
+    assert!(stage.home().join("trees").join(branched.out.trim()).join("tree.yaml").exists());
+    let resumed = stage.spinney(&["resume", branched.out.trim()]);
+    assert!(resumed.out.contains("  answer  I saw it\n"), "{}", resumed.err);
+    for tree in stage.spinney(&["ps", "--json"]).json() {
+        let resumed = stage.spinney(&["resume", tree["tree"].as_str().unwrap()]);
+        assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+        assert!(resumed.out.contains("  answer  I saw it\n"), "{}", resumed.out);
+    }
+}
+
+/// G31, in part: bytes that are not what the journal names are damage.
+#[test]
+fn g31_a_tree_is_not_resumed_from_a_source_that_was_changed() {
+    let stage = killed();
+    damage_sources(stage.home());
+    let refused = stage.spinney(&["resume", "last"]);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
+    for part in ["cannot resume from the files in its journal", "is damaged", "give up with `spinney cancel"]
+    {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    let replayed = stage.spinney(&["replay", "last", "--verify"]);
+    assert!(replayed.code != Some(0) && replayed.err.contains("is damaged"), "{}", replayed.err);
 }
 
 #[test]
@@ -106,7 +200,7 @@ fn a_tree_that_is_refused_leaves_nothing_behind() {
     let refused = stage.spinney(&["run", &tree]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("because Spinney answers that one itself"), "{}", refused.err);
-    assert_eq!(std::fs::read_dir(stage.home().join("trees")).unwrap().count(), 0);
+    assert!(!stage.home().join("trees").exists());
     assert_eq!(stage.spinney(&["ps"]).out, "no trees yet: `spinney run 'your tree.yaml'` starts one\n");
 }
 

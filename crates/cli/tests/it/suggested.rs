@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::rewritten::damage_sources;
 use crate::scripts::{ASKS, HANGS, SAYS, SPENDS};
 use crate::stage::{Ended, Stage, steady};
 use crate::upstream::{Reply, Upstream};
@@ -288,8 +289,7 @@ fn an_interrupted_tree_suggests_commands_that_work() {
     assert_eq!(attached.code, Some(130), "{attached:?}");
     suggests(&stage, &attached, &[("resume [id]", 0), ("cancel [id]", 0), ("events [id]", 0)]);
     suggests(&stage, &stage.spinney(&["top"]), &[]);
-    let id = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
-    fs::write(stage.home().join("trees").join(id).join("script-1.yaml"), "rules: []").unwrap();
+    damage_sources(stage.home());
     let refused = stage.spinney(&["resume", "last"]);
     suggests(&stage, &refused, &[("cancel [id]", 0)]);
     let refused = stage.spinney(&["resume", "last", "--json"]).result();

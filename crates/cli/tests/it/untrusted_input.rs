@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::rewritten::into_older;
 use crate::scripts::{HANGS, SAYS};
 use crate::stage::Stage;
 
@@ -130,13 +131,14 @@ fn pipes_and_devices_are_refused_without_waiting() {
     refused(&["run", &tree, "--allow-outside"]);
 }
 
-/// Files of a home that were replaced by something else, or by a link.
+/// Files of a home of an older release that were replaced by something else, or by a link.
 #[test]
 fn a_kept_file_that_is_not_a_plain_file_is_refused_without_blocking() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     running.kill();
+    into_older(&stage);
     let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
     let script = stage.home().join("trees").join(id).join("script-1.yaml");
     let copy = stage.folder().join("copy.yaml");

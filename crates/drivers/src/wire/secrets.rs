@@ -48,6 +48,12 @@ impl Secrets {
         Self(Arc::new(Shapes { shapes: keys.flat_map(shapes).collect(), search: OnceLock::new() }))
     }
 
+    /// Where the first of them begins, however its letters are escaped.
+    #[must_use]
+    pub fn first_in(&self, bytes: &[u8]) -> Option<usize> {
+        self.0.places(bytes).into_iter().map(|place| place.start).min()
+    }
+
     /// Bytes of a stranger without keys; everything else stays as it is. A key is found however its letters are escaped.
     #[must_use]
     pub fn hide<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {

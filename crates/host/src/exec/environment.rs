@@ -34,6 +34,19 @@ pub struct UserEnvironment {
     /// Whose format Copilot speaks, if the user says it.
     copilot_type: Option<String>,
     no_proxy: Option<String>,
+    /// Variables that the user calls secret, with their values: the program gets them, and no journal does.
+    secrets: Vec<(String, String)>,
+}
+
+/// Why a variable cannot be a secret of a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadSecretVariable {
+    /// It has no value.
+    #[error("{} is not set, or not text: set it, or do not name it", .0.escape_debug())]
+    NotSet(String),
+    /// The gateway uses it, and the program gets another value or none.
+    #[error("the program never gets {0}: the gateway calls the provider in its place")]
+    OfGateway(String),
 }
 
 /// Anthropic takes keys in one header and tokens in another.
@@ -86,17 +99,45 @@ impl UserEnvironment {
         }
     }
 
-    /// The keys in it.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let anthropic = self.anthropic_key.as_ref().map(|key| match key {
-            AnthropicKey::ApiKey(text) | AnthropicKey::AuthToken(text) => text.as_str(),
-        });
-        anthropic.into_iter().chain(self.open_ai_key.as_deref())
+    /// The same with variables that the user calls secret.
+    ///
+    /// # Errors
+    /// If one is not set, or never reaches the program.
+    pub fn with_secrets(
+        mut self,
+        names: &[String],
+        variables: &Variables,
+    ) -> Result<Self, BadSecretVariable> {
+        for name in names {
+            if REMOVED.contains(&name.as_str()) || SWITCHES.contains(&name.as_str()) {
+                return Err(BadSecretVariable::OfGateway(name.clone()));
+            }
+            let value = variables.get(name).filter(|value| !value.is_empty());
+            let value = value.ok_or_else(|| BadSecretVariable::NotSet(name.clone()))?;
+            self.secrets.push((name.clone(), value));
+        }
+        Ok(self)
     }
 
-    /// A text without them.
+    /// The values of the variables that the user calls secret.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.secrets.iter().map(|(_, value)| value.as_str())
+    }
+
+    /// Everything secret in it, with a variable that has it.
+    pub(super) fn named_secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let anthropic = self.anthropic_key.as_ref().map(|key| match key {
+            AnthropicKey::ApiKey(text) => ("ANTHROPIC_API_KEY", text),
+            AnthropicKey::AuthToken(text) => ("ANTHROPIC_AUTH_TOKEN", text),
+        });
+        let open_ai = self.open_ai_key.as_ref().map(|key| ("OPENAI_API_KEY", key));
+        let keys = anthropic.into_iter().chain(open_ai).map(|(name, key)| (name.to_owned(), key.clone()));
+        keys.chain(self.secrets.iter().cloned())
+    }
+
+    /// A text without that.
     pub fn hidden_in(&self, text: &str) -> String {
-        self.keys().fold(text.to_owned(), |text, key| text.replace(key, "[key]"))
+        self.named_secrets().fold(text.to_owned(), |text, (_, key)| text.replace(&key, "[key]"))
     }
 
     /// What the user's environment says, and the files of variables that their configuration names.
@@ -122,6 +163,7 @@ impl UserEnvironment {
                 .into_iter()
                 .filter_map(of_environment)
                 .find(|hosts| !hosts.is_empty()),
+            secrets: Vec::new(),
         }
     }
 }
@@ -199,7 +241,10 @@ impl AskedProgram {
             ("NO_PROXY", no_proxy.as_str()),
             ("no_proxy", no_proxy.as_str()),
         ];
-        let set = set.map(|(name, value)| (name, OsString::from(value))).to_vec();
+        let set = set.map(|(name, value)| (name.to_owned(), OsString::from(value))).into_iter();
+        // One of a file of variables is not in our own environment.
+        let secrets = user.secrets.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
+        let set: Vec<(String, OsString)> = set.chain(secrets).collect();
         let (args, settings) = match self.args {
             AskedArguments::ClaudeCode(args) => {
                 let (args, settings) = args.leading_to(&anthropic, key, home)?;

@@ -1,27 +1,26 @@
-//! The program of a run and the options that its process needs. They are kept in the home of the run, so that
-//! it can be resumed as it was started. What the tree itself records, such as its ceilings, is not
+//! The program of a run and the options that its process needs. They are a source file of its journal, so that it can be
+//! resumed as it was started; older releases kept them in a file of its home. What the tree itself records, such as its ceilings, is not
 //! among them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::{NotRequestName, Permitted, RequestName};
+use spinney_journal::{Blocking as _, Journal, JournalFault, newest_sources, source_bytes};
 use spinney_kernel::budget::Price;
-use spinney_kernel::words::BlobHash;
+use spinney_kernel::words::{BlobHash, SourceName, TreeId};
 
 use super::program::shown_program;
 use crate::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
 use crate::user::configuration::Configuration;
 
+/// The source file, and the file of older releases.
 const FILE: &str = "exec.json";
-/// What is written before it takes the place of the file.
-const NEW_FILE: &str = "exec.json.new";
 /// How long a call waits for a higher ceiling, if nothing else is said.
 const HALT_WAIT_MS: u64 = 10 * 60 * 1_000;
 /// More than a system takes as the arguments of a program.
@@ -33,6 +32,12 @@ pub enum RunOptionsError {
     /// Their file failed.
     #[error(transparent)]
     File(#[from] FileFault),
+    /// Their journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalFault),
+    /// Those of its journal cannot be read.
+    #[error("the options of this run cannot be read from its journal")]
+    DamagedSource(#[source] serde_json::Error),
     /// Their file is not one.
     #[error("{} is damaged", path.display())]
     Damaged {
@@ -60,7 +65,7 @@ pub enum RunOptionsError {
         /// Where.
         folder: PathBuf,
     },
-    /// Its program has a key among its words, or words that are not text.
+    /// Its program has words that are not text; older releases kept none with a key in it.
     #[error("the program of this run was not kept")]
     NoProgram,
     /// A name that it may send is none.
@@ -91,6 +96,8 @@ pub struct GivenRunOptions<'a> {
     pub hide_keys: bool,
     /// Names that the program may send although their cost has no bound.
     pub allow_fields: &'a [RequestName],
+    /// Variables that the program gets and nobody else sees.
+    pub secrets: &'a [String],
 }
 
 /// How long a call waits for a higher ceiling.
@@ -136,7 +143,10 @@ pub struct RunOptions {
     /// The names that the program may send although their cost has no bound.
     #[serde(default)]
     allow_fields: Vec<String>,
-    /// The hash of the file that they were read from.
+    /// The names of variables that the program gets and nobody else sees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+    /// The hash of what they were read from.
     #[serde(skip)]
     pub source: Option<BlobHash>,
 }
@@ -164,10 +174,25 @@ fn several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
 }
 
 /// The hash of what a run is continued with. None if nothing is kept.
-pub fn fingerprint(home: &Path) -> Result<Option<BlobHash>, FileFault> {
-    Ok(read_file(home)?.map(|bytes| BlobHash::of(&bytes)))
+pub fn fingerprint(
+    home: &Path,
+    journal: &dyn Journal,
+    tree: TreeId,
+) -> Result<Option<BlobHash>, RunOptionsError> {
+    let kept = match read_source(journal, tree)? {
+        Some(bytes) => Some(bytes),
+        None => read_file(home)?,
+    };
+    Ok(kept.map(|bytes| BlobHash::of(&bytes)))
 }
 
+fn read_source(journal: &dyn Journal, tree: TreeId) -> Result<Option<Vec<u8>>, JournalFault> {
+    let sources = newest_sources(journal, tree).wait()?;
+    let file = sources.iter().find(|file| file.name.as_str() == FILE);
+    file.map(|file| source_bytes(journal, tree, file).wait()).transpose()
+}
+
+/// Those of an older release.
 fn read_file(home: &Path) -> Result<Option<Vec<u8>>, FileFault> {
     let path = home.join(FILE);
     let mut bytes = Vec::new();
@@ -194,26 +219,18 @@ impl Default for RunOptions {
             listen: None,
             hide_keys: false,
             allow_fields: Vec::new(),
+            secrets: Vec::new(),
             source: None,
         }
     }
 }
 
 impl RunOptions {
-    /// These with what a command line gives; the rest stays as it is. A program with one of these keys in its arguments is
-    /// not kept: keys are stored nowhere.
-    pub fn with<'k>(
-        mut self,
-        given: &GivenRunOptions<'_>,
-        home: &Path,
-        mut keys: impl Iterator<Item = &'k str>,
-    ) -> Result<Self, RunOptionsError> {
+    /// These with what a command line gives; the rest stays as it is.
+    pub fn with(mut self, given: &GivenRunOptions<'_>, home: &Path) -> Result<Self, RunOptionsError> {
         if !given.program.is_empty() {
             // What is no text cannot be kept as JSON.
-            let words: Option<Vec<String>> =
-                given.program.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-            let mut has_key = |words: &[String]| keys.any(|key| words.iter().any(|word| word.contains(key)));
-            self.program = words.filter(|words| !has_key(words));
+            self.program = given.program.iter().map(|word| word.to_str().map(str::to_owned)).collect();
             let here = std::env::current_dir().map_err(RunOptionsError::NoFolder)?;
             let below = here.strip_prefix(beside(home)?).map(Path::to_owned);
             self.folder = Some(below.unwrap_or(here));
@@ -238,29 +255,34 @@ impl RunOptions {
         let more = given.allow_fields.iter().map(ToString::to_string);
         let more: Vec<String> = more.filter(|name| !self.allow_fields.contains(name)).collect();
         self.allow_fields.extend(more);
+        let more: Vec<String> =
+            given.secrets.iter().filter(|name| !self.secrets.contains(name)).cloned().collect();
+        self.secrets.extend(more);
         Ok(self)
     }
 
-    /// Keeps them in the home of their run, in place of those that are there.
-    pub fn keep(&self, home: &Path) -> Result<(), FileFault> {
-        let (path, new) = (home.join(FILE), home.join(NEW_FILE));
-        let write = || {
-            // That of a process that was killed.
-            match fs::remove_file(&new) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-            private_files::write(&new, &serde_json::to_vec(self)?)?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(FileFault::when(FileAction::Write, &path))
+    /// They as a source file of their run's journal.
+    #[must_use]
+    pub fn source_file(&self) -> (SourceName, Vec<u8>) {
+        let name = FILE.parse().unwrap_or_else(|_| unreachable!("it is a plain name"));
+        let bytes = serde_json::to_vec(self);
+        (name, bytes.unwrap_or_else(|_| unreachable!("options can be written")))
     }
 
     /// Those of an earlier run. A run that kept none has the usual ones.
-    pub fn read(home: &Path) -> Result<Self, RunOptionsError> {
-        let Some(bytes) = read_file(home)? else { return Ok(Self::default()) };
-        let read: Self = serde_json::from_slice(&bytes)
-            .map_err(|why| RunOptionsError::Damaged { path: home.join(FILE), why })?;
+    pub fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Self, RunOptionsError> {
+        let (bytes, read) = match read_source(journal, tree)? {
+            Some(bytes) => {
+                let read: Self = serde_json::from_slice(&bytes).map_err(RunOptionsError::DamagedSource)?;
+                (bytes, read)
+            }
+            None => {
+                let Some(bytes) = read_file(home)? else { return Ok(Self::default()) };
+                let read = serde_json::from_slice(&bytes)
+                    .map_err(|why| RunOptionsError::Damaged { path: home.join(FILE), why })?;
+                (bytes, read)
+            }
+        };
         Ok(Self { source: Some(BlobHash::of(&bytes)), ..read })
     }
 

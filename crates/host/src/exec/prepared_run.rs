@@ -5,14 +5,16 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::BadArguments;
-use super::environment::{AskedProgram, UserEnvironment};
+use super::environment::{AskedProgram, BadSecretVariable, UserEnvironment};
 use super::keys::{self, NoKey};
 use super::options::{GivenRunOptions, RunOptions, RunOptionsError};
+use super::other_keys;
 use super::program::base_name;
 use crate::defaults::{Defaults, ExecCeilings, GivenCeilings};
 use crate::project::{ProjectError, ProjectFile};
+use crate::secrets::{FoundSecret, SecretPlace, SecretScan};
 use crate::user::configuration::{Configuration, ConfigurationError};
-use crate::user::variables::{Variables, VariablesError};
+use crate::user::variables::{Variables, VariablesError, of_environment};
 
 /// Why a program cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,12 @@ pub enum PrepareRunError {
     /// It does not take its arguments.
     #[error(transparent)]
     Arguments(#[from] BadArguments),
+    /// A variable that it is to get is not set, or never reaches it.
+    #[error(transparent)]
+    Variable(#[from] BadSecretVariable),
+    /// The journal would keep a secret.
+    #[error(transparent)]
+    Secret(#[from] FoundSecret),
     /// No provider would answer it.
     #[error(transparent)]
     Key(#[from] NoKey),
@@ -56,22 +64,23 @@ pub struct PreparedRun {
 }
 
 impl PreparedRun {
-    /// Reads everything for a new run in a home, or for one that is resumed, with its own home. Nothing is started.
+    /// Reads everything for a new run in a home, or for one that is resumed with what it kept. Nothing is started.
     pub fn read(
         home: &Path,
-        resumed: Option<&Path>,
+        resumed: Option<RunOptions>,
         given: &GivenRunOptions<'_>,
     ) -> Result<Self, PrepareRunError> {
         let configuration = Configuration::read()?;
         let project = if resumed.is_some() { None } else { ProjectFile::find(Path::new("."))? };
-        let user = UserEnvironment::read(&Variables::read(&configuration)?);
-        let before = resumed.map(RunOptions::read).transpose()?;
-        let options = before.unwrap_or_default().with(given, home, user.keys())?;
+        let variables = Variables::read(&configuration)?;
+        let options = resumed.unwrap_or_default().with(given, home)?;
+        let user = UserEnvironment::read(&variables).with_secrets(&options.secrets, &variables)?;
         let program = match given.program {
             [] => options.program()?,
             program => program.to_vec(),
         };
         let Some((name, args)) = program.split_first() else { return Err(RunOptionsError::NoProgram.into()) };
+        check_secrets(&program, &user)?;
         let starts = options.starts(&program).iter().map(|line| user.hidden_in(line)).collect();
         let asked = AskedProgram::read(name, args)?;
         keys::check(&base_name(name), asked.providers(), &user)?;
@@ -84,4 +93,15 @@ impl PreparedRun {
         let (configuration, project) = (self.configuration.clone(), self.project.clone());
         Defaults { configuration, project }.of_exec(given)
     }
+}
+
+/// Refuses secrets in the words of a program: the journal keeps them, and every process of the machine may see them.
+fn check_secrets(program: &[OsString], user: &UserEnvironment) -> Result<(), FoundSecret> {
+    let others = other_keys::in_environment().into_iter();
+    let others = others.filter_map(|name| of_environment(&name).map(|value| (name, value)));
+    let scan = SecretScan::new(user.named_secrets().chain(others));
+    for (number, word) in program.iter().enumerate() {
+        scan.check_given(SecretPlace::Argument(number), &word.to_string_lossy())?;
+    }
+    Ok(())
 }

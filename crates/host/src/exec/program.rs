@@ -41,7 +41,7 @@ pub struct ProgramStart {
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Variables that it gets.
-    pub set: Vec<(&'static str, OsString)>,
+    pub set: Vec<(String, OsString)>,
     /// Variables of ours that it does not get.
     pub removed: Vec<String>,
     /// A file for as long as it runs.
@@ -117,7 +117,7 @@ impl ProgramStart {
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let is_kept = |name: &OsStr| {
             self.removed.iter().all(|removed| removed.as_str() != name)
-                && self.set.iter().all(|(set, _)| *set != name)
+                && self.set.iter().all(|(set, _)| set.as_str() != name)
         };
         let kept = std::env::vars_os().filter(|(name, _)| is_kept(name));
         kept.chain(self.set.iter().map(|(name, value)| (OsString::from(name), value.clone()))).collect()

@@ -6,7 +6,6 @@ use spinney_drivers::wire::{NotRequestName, RequestName};
 
 use super::Explanation;
 use crate::defaults::{Defaults, DefaultsError, GivenCeilings, OptionSource, Sourced};
-use crate::exec::environment::UserEnvironment;
 use crate::exec::options::{GivenRunOptions, HaltWait, RunOptions, RunOptionsError};
 use crate::exec::program::known_as;
 use crate::user::configuration::{Ceiling, written_span, written_usd};
@@ -55,8 +54,7 @@ impl Explanation {
     ) -> Result<Self, ProgramExplainError> {
         let defaults = Defaults::in_folder(Path::new("."))?;
         let user = Variables::read(&defaults.configuration)?;
-        let environment = UserEnvironment::read(&user);
-        let options = RunOptions::default().with(&request.run, home.value, environment.keys())?;
+        let options = RunOptions::default().with(&request.run, home.value)?;
         let explained =
             ExplainedProgram { home, request, options: &options, defaults: &defaults, user: &user };
         Ok(explained.explanation()?)
@@ -115,6 +113,7 @@ impl ExplainedProgram<'_> {
         all.add_some("listen", given(given_options.listen.map(|port| format!("127.0.0.1:{port}"))));
         let other_keys = if given_options.hide_keys { "hidden" } else { "visible" };
         all.add("other_keys", other_keys, of_given(given_options.hide_keys));
+        given_options.secrets.iter().for_each(|name| all.add_variable(name, self.user));
         for (keys, address) in PROVIDERS {
             keys.into_iter().for_each(|key| all.add_variable(key, self.user));
             all.add_server(address, self.user);

@@ -3,8 +3,10 @@
 pub mod exec_homes;
 mod find;
 pub mod ids;
+pub mod old_copies;
 mod open;
 pub mod output_files;
+pub mod pending_folders;
 pub mod tree_copies;
 pub mod workspaces;
 

@@ -1,10 +1,8 @@
 //! A line of a file as it is shown: what looks like a key or a password in it is covered, character by character, so that
 //! columns stay what they are.
 
-/// How keys of providers and forges begin.
-const KEY_BEGINS: [&str; 9] = ["sk-", "sk_", "xai-", "gsk_", "AIza", "ghp_", "github_pat_", "hf_", "glpat-"];
-/// Shorter words with such a beginning are names.
-const KEY_CHARS_MIN: usize = 16;
+use crate::secrets::{KEY_BEGINS, KEY_CHARS_MIN, is_of_key};
+
 const COVER: char = '*';
 
 /// The line with its keys and passwords covered.
@@ -13,7 +11,7 @@ pub fn masked(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
     while !rest.is_empty() {
-        let end = rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len());
+        let end = rest.find(|c: char| !is_of_key(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
         let is_key =
             KEY_BEGINS.iter().any(|begin| word.starts_with(begin)) && word.chars().count() >= KEY_CHARS_MIN;
@@ -34,10 +32,6 @@ pub fn masked(line: &str) -> String {
         };
     }
     shown
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]

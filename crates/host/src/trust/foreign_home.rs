@@ -237,10 +237,10 @@ fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
 fn other(place: &Path, journal: &dyn Journal, head: Head) -> Result<Option<OtherTree>, TrustError> {
     let id = short_id(head.tree);
     let (does, source) = if exec_homes::is_of_exec(place) {
-        let options = RunOptions::read(place)?;
+        let options = RunOptions::read(place, journal, head.tree)?;
         (options.starts(&options.program()?), options.source)
     } else {
-        let kept = tree_copies::read(place, head.tree)?;
+        let kept = tree_copies::read(place, journal, head.tree)?;
         let Some(called) = &kept.called else { return Ok(None) };
         (egress::sent(&Egress::all(&called.file, &called.models, InputValues::Known)), kept.source)
     };

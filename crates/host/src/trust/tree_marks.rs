@@ -14,8 +14,7 @@ use super::allowed_hosts::AllowedHosts;
 use super::known_homes::KnownHome;
 use crate::error_text::with_causes;
 use crate::exec::options;
-use crate::home::{exec_homes, tree_copies};
-use crate::text_file::FileFault;
+use crate::home::{exec_homes, old_copies, tree_copies};
 use crate::user::state_files::StateFileError;
 
 /// More batches without events than follow each other.
@@ -87,12 +86,14 @@ pub(super) fn has_unrecorded_raise(
     Ok(false)
 }
 
-/// What a tree is started from, if its home keeps that.
-pub fn source_of(home: &Path, tree: TreeId) -> Result<Option<BlobHash>, FileFault> {
+/// What a tree is started from, if its journal or its home keeps that.
+fn source_of(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Option<BlobHash>, TrustError> {
     if exec_homes::is_of_exec(home) {
-        options::fingerprint(home)
-    } else {
-        tree_copies::fingerprint(home, tree)
+        return Ok(options::fingerprint(home, journal, tree)?);
+    }
+    match tree_copies::fingerprint(journal, tree)? {
+        Some(source) => Ok(Some(source)),
+        None => Ok(old_copies::fingerprint(home, tree)?),
     }
 }
 
@@ -116,10 +117,10 @@ pub(super) fn set(
 
 /// Marks a tree that this process is about to start: it may be killed at any moment after that. The tree starts in any
 /// case; without a mark, resuming it asks first.
-pub fn starting(home: &Path, tree: TreeId, allowed: &AllowedHosts) {
+pub fn starting(home: &Path, tree: TreeId, source: &BlobHash, allowed: &AllowedHosts) {
     let mark = || -> Result<(), TrustError> {
         let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
-        let source = source_of(home, tree)?.map(|hash| hash.as_str().to_owned());
+        let source = Some(source.as_str().to_owned());
         Ok(known
             .set_mark(tree, &TreeMark { events: 0, hash: String::new(), source, hosts: allowed.names() })?)
     };
@@ -141,11 +142,11 @@ pub fn update(home: &Path, journal: &dyn Journal, tree: TreeId) {
 }
 
 /// Marks that this process changed what a tree is started from.
-pub fn source_changed(home: &Path, tree: TreeId) {
+pub fn source_changed(home: &Path, tree: TreeId, source: &BlobHash) {
     let change = || -> Result<(), TrustError> {
         let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
         let Some(mark) = known.mark(tree)? else { return Ok(()) };
-        let source = source_of(home, tree)?.map(|hash| hash.as_str().to_owned());
+        let source = Some(source.as_str().to_owned());
         Ok(known.set_mark(tree, &TreeMark { source, ..mark })?)
     };
     noted(change(), tree);
@@ -156,9 +157,10 @@ pub fn branched(home: &Path, journal: &dyn Journal, from: TreeId, to: TreeId) {
     let mark = || -> Result<(), TrustError> {
         let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
         let Some((mark, origin)) = known.mark(from)?.zip(journal.head(from).wait()?) else { return Ok(()) };
-        let is_same = mark.is_in(journal, &origin)? && mark.has_source(source_of(home, from)?.as_ref());
+        let is_same =
+            mark.is_in(journal, &origin)? && mark.has_source(source_of(home, journal, from)?.as_ref());
         if let Some(head) = journal.head(to).wait()?.filter(|_| is_same) {
-            set(&known, &head, source_of(home, to)?.as_ref(), mark.hosts)?;
+            set(&known, &head, source_of(home, journal, to)?.as_ref(), mark.hosts)?;
         }
         Ok(())
     };

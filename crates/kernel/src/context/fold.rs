@@ -103,7 +103,7 @@ impl Contexts {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::TreeStarted { definition, rules, trace: _ } => {
+            Event::TreeStarted { definition, rules, trace: _, sources: _ } => {
                 self.definition = Some(Arc::clone(definition));
                 self.briefs = Briefs::new(*rules);
             }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
 use crate::words::{
-    AgentId, BadPart, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time, ToolName, Topic,
-    TreeId, ValueName, check_parts,
+    AgentId, BadPart, BadSources, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time,
+    ToolName, Topic, TreeId, ValueName, check_parts,
 };
 
 /// Why a request was refused. A refusal leaves the world unchanged.
@@ -217,6 +217,8 @@ pub enum Refusal {
     TextTooLong { what: String, bytes: usize, bytes_max: usize },
     #[error("{part}")]
     Part { part: BadPart },
+    #[error("{sources}")]
+    Sources { sources: BadSources },
     #[error("{what}: {count} is above the limit {count_max}: use fewer")]
     TooMany { what: String, count: usize, count_max: usize },
     #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
@@ -441,6 +443,7 @@ impl Refusal {
             Self::TextEmpty { .. } => "text_empty",
             Self::TextTooLong { .. } => "text_too_long",
             Self::Part { .. } => "part",
+            Self::Sources { .. } => "sources",
             Self::TooMany { .. } => "too_many",
             Self::InboxFull { .. } => "inbox_full",
             Self::NotAnAgent { .. } => "not_an_agent",
@@ -503,6 +506,12 @@ pub(crate) fn check_said(what: &'static str, text: &str, bytes_max: usize) -> Re
         return Err(Refusal::TextEmpty { what: what.to_owned() });
     }
     check_text(what, text, bytes_max)
+}
+
+impl From<BadSources> for Refusal {
+    fn from(sources: BadSources) -> Self {
+        Self::Sources { sources }
+    }
 }
 
 impl From<BadPart> for Refusal {

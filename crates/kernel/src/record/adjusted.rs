@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Ceilings;
 use crate::definition::OnLow;
-use crate::words::AgentId;
+use crate::words::{AgentId, SourceFiles};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjusted {
@@ -21,4 +21,7 @@ pub struct Adjusted {
     /// The root's timeout; the following event sets its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// What the tree is resumed from, from now on: each replaces the one of its name.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub sources: SourceFiles,
 }

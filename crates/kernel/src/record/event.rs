@@ -13,7 +13,8 @@ use crate::record::{
 };
 use crate::words::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
-    ModelName, Running, Seq, Time, TimerId, TokenCount, TraceParent, TreeId, ValueName,
+    ModelName, Running, Seq, SourceFile, SourceFiles, Time, TimerId, TokenCount, TraceParent, TreeId,
+    ValueName,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
@@ -38,6 +39,9 @@ pub enum Event {
         /// The trace of whoever started it, if they sent one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<TraceParent>,
+        /// What it is resumed from. The journal has the bytes.
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+        sources: SourceFiles,
     },
     /// An agent exists; also emitted for the root.
     AgentSpawned(Box<Spawned>),
@@ -570,6 +574,16 @@ impl Event {
             | Self::QuestionAsked { .. }
             | Self::CallEnded { .. } => return None,
         })
+    }
+
+    /// The files in it that its tree is resumed from.
+    #[must_use]
+    pub fn sources(&self) -> &[SourceFile] {
+        match self {
+            Self::TreeStarted { sources, .. } => sources,
+            Self::TreeAdjusted(adjusted) => &adjusted.sources,
+            _ => &[],
+        }
     }
 
     /// Every body in it. The blobs of a body live as long as the event, so a missing one here loses data.

@@ -9,7 +9,7 @@ use crate::rules::request::{
     AskReply, BroadcastReply, CheckpointReply, HoldReply, RefreshReply, Request, RollbackReply, SendReply,
     SpawnReply, StartReply, WaitReply, WriteValueReply,
 };
-use crate::words::{Body, TokenCount};
+use crate::words::{Body, SourceFile, TokenCount};
 
 /// A request and the type of its reply. [`Request`] is a verb too, for callers that pass on any of them.
 pub trait Verb: Into<Request> {
@@ -22,6 +22,11 @@ pub trait Verb: Into<Request> {
     /// The bodies that may have images and files. Any other body with them is refused.
     fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
         Vec::new()
+    }
+
+    /// The files in it that the tree is resumed from. The caller supplies their bytes.
+    fn sources(&self) -> &[SourceFile] {
+        &[]
     }
 
     /// Whether a person may request it from another process.

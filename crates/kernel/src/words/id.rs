@@ -246,6 +246,11 @@ name!(
     "1 to 128 bytes without characters that cannot be printed, no space at an end"
 );
 name!(
+    /// The name of a file that a tree is resumed from. It is not a path.
+    SourceName, "name of a source file", is_source_name,
+    "1 to 64 characters of `a-z 0-9 . _ -`, starting with a letter or digit"
+);
+name!(
     /// The BLAKE3 hash of a blob.
     BlobHash, "blob hash", is_hash,
     "64 lowercase hex digits"
@@ -518,6 +523,12 @@ fn is_media_type(text: &str) -> bool {
 /// Appears inside a line that a model reads.
 fn is_part_name(text: &str) -> bool {
     is_printed(text) && !matches!(text, "." | "..") && !text.contains(['/', '\\'])
+}
+
+fn is_source_name(text: &str) -> bool {
+    let is_plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
+    let bytes = text.as_bytes();
+    (1..=64).contains(&bytes.len()) && bytes.iter().all(is_plain) && bytes[0].is_ascii_alphanumeric()
 }
 
 /// Appears inside a line that people read.

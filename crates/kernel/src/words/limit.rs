@@ -249,6 +249,10 @@ pub const BLOB_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const BLOBS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most blobs in one append.
 pub const BLOBS_MAX: usize = 1_024;
+/// Most files that a tree is resumed from: a script for each of its models, and a few more.
+pub const SOURCE_FILES_MAX: usize = 2 * NAMES_MAX;
+/// Most bytes of all those files: they come with the first batch, beside long prompts.
+pub const SOURCE_FILES_BYTES_MAX: u64 = 48 * 1024 * 1024;
 /// Longest key in the catalog, in bytes: a name and an id.
 pub const CATALOG_KEY_BYTES_MAX: usize = 512;
 /// Longest value in the catalog, in bytes: it serves lists, the journal has the rest.

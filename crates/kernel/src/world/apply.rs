@@ -25,7 +25,7 @@ impl World {
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
         match event {
-            Event::TreeStarted { rules, definition, trace: _ } => {
+            Event::TreeStarted { rules, definition, trace: _, sources: _ } => {
                 self.rules = *rules;
                 self.definition = Some(Arc::clone(definition));
             }
@@ -187,7 +187,8 @@ impl World {
         }
     }
 
-    fn adjusted(&mut self, Adjusted { agent, limit, parallel_max, on_low, timeout_ms }: &Adjusted) {
+    fn adjusted(&mut self, adjusted: &Adjusted) {
+        let Adjusted { agent, limit, parallel_max, on_low, timeout_ms, sources: _ } = adjusted;
         self.ledger.set_ceilings(self.account(agent), limit);
         let Some(definition) = &mut self.definition else { unreachable!("a running tree has a definition") };
         let definition = Arc::make_mut(definition);

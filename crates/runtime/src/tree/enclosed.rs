@@ -1,11 +1,11 @@
-//! The bytes that come with a request: each part that it names must have its own. So no request reaches another
+//! The bytes that come with a request: each part and source file that it names must have its own. So no request reaches another
 //! tree's blobs by naming their hash.
 
 use std::collections::BTreeMap;
 
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::{BadPart, BlobHash, check_parts};
+use spinney_kernel::rules::request::{Request, Verb as _};
+use spinney_kernel::words::{BadPart, BadSources, BlobHash, SourceFile, check_parts};
 
 use crate::drivers::Drivers;
 
@@ -15,8 +15,9 @@ pub(super) fn enclosed(
     request: &mut Request,
     bytes: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Refusal> {
+    let sources = request.sources().to_vec();
     let parts: Vec<_> = request.parts_mut().collect();
-    if parts.is_empty() {
+    if parts.is_empty() && sources.is_empty() {
         return Ok(Vec::new());
     }
     check_parts(parts.iter().map(|part| &**part))?;
@@ -30,6 +31,11 @@ pub(super) fn enclosed(
         };
         *is_used = true;
         drivers.count_part(part, bytes);
+    }
+    for SourceFile { name, blob } in sources {
+        let found = given.get_mut(&blob.hash).filter(|(bytes, _)| bytes.len() as u64 == blob.bytes);
+        let Some((_, is_used)) = found else { return Err(BadSources::NoBytes { name }.into()) };
+        *is_used = true;
     }
     Ok(given.into_values().filter(|(_, is_used)| *is_used).map(|(bytes, _)| bytes).collect())
 }

@@ -162,9 +162,9 @@ impl Seed {
 }
 
 impl Seedling {
-    /// The first request of a tree. If it is refused, nothing was written.
-    pub(crate) fn ask(&mut self, request: Request) -> Result<Reply, Refusal> {
-        self.run.decide(self.tree.actor.clone(), request, Vec::new())
+    /// The first request of a tree, with the bytes that it names. If it is refused, nothing was written.
+    pub(crate) fn ask(&mut self, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
+        self.run.decide(self.tree.actor.clone(), request, blobs)
     }
 
     /// Resumes a tree: clocks are decided, then running effects are lost, then other timers that are due fire. So an

@@ -70,6 +70,7 @@ mod sharing_values;
 mod shutting_down;
 mod slow_journal;
 mod snapshots;
+mod source_files;
 mod spawning;
 mod stopping;
 mod summarising;

@@ -53,6 +53,7 @@ impl ExecRun {
             upstream: Default::default(),
             permitted: Default::default(),
             ask_person: None,
+            secrets: Vec::new(),
         };
         let socket = GatewaySocket::bind(None).await.unwrap();
         let gateway = Gateway::start(tree, pending_calls, settings, Arc::new(|_| {}), socket).await.unwrap();

@@ -53,6 +53,7 @@ pub fn gateway_settings(
         upstream: Default::default(),
         permitted,
         ask_person,
+        secrets: user.secrets().map(str::to_owned).collect(),
     })
 }
 

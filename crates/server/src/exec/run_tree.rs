@@ -16,7 +16,6 @@ use spinney_host::exec::program::base_name;
 use spinney_host::home::exec_homes::{self, ExecHomeError};
 use spinney_host::home::ids::{self, LAST, TreeNameError};
 use spinney_host::home::{self, HomeError};
-use spinney_host::text_file::FileFault;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
 use spinney_host::trust::{TrustError, tree_marks};
@@ -25,7 +24,7 @@ use spinney_journal::{Head, JournalFault};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::Adjust;
-use spinney_kernel::words::{Actor, IdError, Seq, TraceParent, TreeId};
+use spinney_kernel::words::{Actor, BlobHash, IdError, Seq, SourceFiles, SourceName, TraceParent, TreeId};
 use spinney_store::SqliteJournal;
 use spinney_view::RunLedger;
 use spinney_view::wording::short_id;
@@ -51,9 +50,6 @@ pub enum RunTreeError {
         /// As it was asked for.
         id: String,
     },
-    /// Its options cannot be kept.
-    #[error(transparent)]
-    File(#[from] FileFault),
     /// Its options cannot be used here.
     #[error(transparent)]
     Options(#[from] RunOptionsError),
@@ -139,11 +135,11 @@ impl RunTree {
             parallel,
             on_low: ceilings.on_low.value.on_low(),
         };
-        options.keep(&path)?;
-        tree_marks::starting(&path, tree, &AllowedHosts::default());
+        let source = options.source_file();
+        tree_marks::starting(&path, tree, &BlobHash::of(&source.1), &AllowedHosts::default());
         let name = program.first().map(|program| base_name(program)).unwrap_or_default();
         let definition = exec_definition(&name, &goal(program, user), &budget)?;
-        let start = StartOptions::default().with_id(tree).with_trace(trace);
+        let start = StartOptions::default().with_id(tree).with_trace(trace).with_sources(vec![source]);
         let tree = match opened.start_with(definition, start).await {
             Ok(tree) => tree,
             Err(error) => {
@@ -198,6 +194,14 @@ impl StoredRun {
         Ok(Self { path, journal, head })
     }
 
+    /// What it kept of its options.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn options(&self) -> Result<RunOptions, RunOptionsError> {
+        RunOptions::read(&self.path, &self.journal, self.head.tree)
+    }
+
     /// Whether it is as this user left it, or what to ask before it is resumed. `starts` says what it would start.
     ///
     /// # Errors
@@ -231,12 +235,17 @@ impl StoredRun {
             Err(ResumeError::Ended { tree, state }) => return Err(RunTreeError::Ended { tree, state }),
             Err(error) => return Err(RunTreeError::Resume(error)),
         };
-        if let Err(error) = adjust(&tree, given, parallel).await {
+        let source = options.source_file();
+        let hash = BlobHash::of(&source.1);
+        let changed = (options.source.as_ref() != Some(&hash)).then_some(source);
+        let is_changed = changed.is_some();
+        if let Err(error) = adjust(&tree, given, parallel, changed).await {
             opened.shutdown(Shutdown::Stop).await;
             return Err(error);
         }
-        options.keep(&path)?;
-        tree_marks::source_changed(&path, head.tree);
+        if is_changed {
+            tree_marks::source_changed(&path, head.tree, &hash);
+        }
         tree_marks::update(&path, opened.journal().as_ref(), head.tree);
         let home = exec_homes::above(&path).to_owned();
         Ok(RunTree { home, path, opened, tree, past, pending_calls })
@@ -274,14 +283,22 @@ pub fn follow_ledger(tree: &Tree) -> JoinHandle<RunLedger> {
 }
 
 /// Changes what the tree itself records.
-async fn adjust(tree: &Tree, given: &GivenCeilings, parallel_max: Option<u32>) -> Result<(), RunTreeError> {
+async fn adjust(
+    tree: &Tree,
+    given: &GivenCeilings,
+    parallel_max: Option<u32>,
+    options: Option<(SourceName, Vec<u8>)>,
+) -> Result<(), RunTreeError> {
+    let (sources, bytes) = SourceFiles::enclose(options.into_iter().collect())
+        .map_err(|error| RunTreeError::Refused(error.into()))?;
     let adjust = Adjust {
         limit: given.limit(),
         parallel_max,
         on_low: given.on_low.map(LowPolicy::on_low),
         timeout_ms: given.timeout_ms,
+        sources,
     };
-    match tree.request(Actor::PERSON, adjust).await {
+    match tree.request_with(Actor::PERSON, adjust, bytes).await {
         // Nothing that is given is about it.
         Ok(_) | Err(RequestError::Refused(Refusal::AdjustsNothing)) => Ok(()),
         Err(RequestError::Refused(refusal)) => Err(RunTreeError::Refused(refusal)),

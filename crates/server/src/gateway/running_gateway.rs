@@ -133,6 +133,7 @@ impl Gateway {
         let key = RunKey::draw().map_err(GatewayStartError::Key)?;
         let keys = [&settings.anthropic, &settings.open_ai].into_iter().filter_map(UpstreamServer::key_text);
         let keys = keys.filter(|key| key.len() >= KEPT_KEY_BYTES_MIN).chain([key.text()]);
+        let keys = keys.chain(settings.secrets.iter().map(String::as_str));
         let kept_secrets = Secrets::new(keys.map(str::to_owned));
         let GatewaySocket { listener, address } = socket;
         let halted = look.halted.clone().map(|halt| HaltedCall { halt, large_cap: None });

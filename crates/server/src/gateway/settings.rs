@@ -26,6 +26,8 @@ pub struct GatewaySettings {
     pub permitted: Permitted,
     /// How to ask the user to allow another name. If absent, such requests are refused.
     pub ask_person: Option<AskPerson>,
+    /// Texts that the journal keeps nowhere, beside the keys.
+    pub secrets: Vec<String>,
 }
 
 /// What happens to a call that does not fit under a ceiling.

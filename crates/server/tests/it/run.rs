@@ -57,6 +57,7 @@ pub(crate) fn settings(provider: &Provider) -> GatewaySettings {
         upstream: Default::default(),
         permitted: Default::default(),
         ask_person: None,
+        secrets: Vec::new(),
     }
 }
 

@@ -16,8 +16,8 @@ use spinney_kernel::rules::request::{
     Pause, Raise, Redirect, Refresh, Request, Send, Spawn, Unpause, Wait, Withdraw,
 };
 use spinney_kernel::words::{
-    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running, Thought,
-    Time, TimerId,
+    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running,
+    SourceFiles, Thought, Time, TimerId,
 };
 use spinney_kernel::world::World;
 
@@ -124,7 +124,8 @@ fn adjust(dice: &mut Dice, world: &World) -> Request {
     let parallel_max = dice.once_in(3).then(|| dice.below(8) as u32);
     let on_low = if dice.once_in(2) { dice.pick(&[OnLow::Halt, OnLow::Shrink]) } else { None };
     let timeout_ms = dice.once_in(4).then(|| dice.below(20_000));
-    Request::Adjust(Adjust { limit, parallel_max, on_low, timeout_ms })
+    let sources = SourceFiles::default();
+    Request::Adjust(Adjust { limit, parallel_max, on_low, timeout_ms, sources })
 }
 
 /// A message, or sharing a context.

@@ -5,13 +5,19 @@ use spinney_kernel::definition::{OnLow, Refusal};
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Adjust, Hold, HoldFor, Raise, Request};
-use spinney_kernel::words::{Body, CallId};
+use spinney_kernel::words::{Body, CallId, SourceFiles};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Play;
 
 use crate::observed::{agent, events, name, person, refused, running};
 
-const NOTHING: Adjust = Adjust { limit: Ceilings::NONE, parallel_max: None, on_low: None, timeout_ms: None };
+const NOTHING: Adjust = Adjust {
+    limit: Ceilings::NONE,
+    parallel_max: None,
+    on_low: None,
+    timeout_ms: None,
+    sources: SourceFiles::NONE,
+};
 
 /// A call of the model `m`, whose tokens cost $0.001 each.
 fn call(agent: &str, tokens: u64) -> Hold {

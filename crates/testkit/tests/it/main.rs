@@ -52,6 +52,7 @@ mod signal;
 mod sim;
 mod slot;
 mod snapshot;
+mod source_files;
 mod spawn;
 mod summary;
 mod suspend;

@@ -51,7 +51,9 @@ fn short(text: &str) -> String {
 /// Describes an event. `names` has entered it and not left it yet.
 pub fn describe(names: &EventNames, event: &Event) -> EventText {
     match event {
-        Event::TreeStarted { definition, rules, trace } => tree_started(&definition.name, *rules, *trace),
+        Event::TreeStarted { definition, rules, trace, sources: _ } => {
+            tree_started(&definition.name, *rules, *trace)
+        }
         Event::AgentSpawned(spawned) => starts(spawned),
         Event::WindowSet { size, clamped, .. } => windowed(*size, *clamped),
         Event::ContextShared { from, spans, as_is, .. } => shared(from, spans, *as_is),
@@ -166,7 +168,7 @@ fn value_written(name: &ValueName, version: u64, value: &Body, by: &Actor) -> Ev
 }
 
 /// What holds for the whole tree from now on.
-fn adjusted(Adjusted { limit, parallel_max, on_low, timeout_ms, .. }: &Adjusted) -> String {
+fn adjusted(Adjusted { limit, parallel_max, on_low, timeout_ms, sources, agent: _ }: &Adjusted) -> String {
     let most = |resource: Resource| Some(format!("{:#}", resource.amount(limit.of(resource)?)));
     let mut changes: Vec<String> = Resource::ALL.into_iter().filter_map(most).collect();
     changes.extend(timeout_ms.map(|ms| format!("a timeout of {}", Millis(ms))));
@@ -180,6 +182,10 @@ fn adjusted(Adjusted { limit, parallel_max, on_low, timeout_ms, .. }: &Adjusted)
             OnLow::Shrink => "a call that does not fit gets a smaller output cap".to_owned(),
             OnLow::Downgrade(model) => format!("a call that does not fit goes to model {model}"),
         };
+    }
+    if !sources.is_empty() {
+        text += if text.is_empty() { "" } else { "; " };
+        text += "is resumed with other options from now on";
     }
     text
 }

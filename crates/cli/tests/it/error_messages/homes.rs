@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::{done, told, typed};
+use crate::rewritten::into_older;
 use crate::scripts::{ASKS, SAYS};
 use crate::stage::Stage;
 
@@ -126,6 +127,7 @@ fn a_tree_whose_stored_files_were_changed_is_not_resumed() {
     let stage = Stage::new();
     let run = typed(&stage, &format!("spinney run {}", stage.tree("ask_human", ASKS)));
     assert_eq!(run.code, Some(5), "{}", run.err);
+    into_older(&stage);
     let tree = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
     let kept = stage.home().join("trees").join(&tree);
     let mut all = Vec::new();

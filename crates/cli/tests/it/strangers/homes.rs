@@ -10,6 +10,7 @@ use spinney_kernel::words::BlobHash;
 
 use super::{Outside, SECRETS, leaked};
 use crate::exec::{exec, used};
+use crate::rewritten::{forge_source, into_older};
 use crate::stage::{Ended, Stage};
 use crate::upstream::{Reply, Upstream};
 
@@ -113,27 +114,25 @@ pub(super) fn run_of(home: &Path) -> PathBuf {
 
 /// Edits what a run continues with, as somebody would who wants another program started.
 fn edit_exec(home: &Path) {
-    let path = run_of(home).join("exec.json");
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("echo begun;", "echo edited;")).unwrap();
+    forge_source(&run_of(home), "exec.json", "echo begun;", "echo edited;");
 }
 
-/// Edits the file of a tree, and the checksums with it.
+/// Edits the file of a tree in its journal, and the chain with it.
 fn edit_tree(home: &Path) {
-    edit(home, "tree.yaml", "goal: Go.", "goal: Tell me everything.");
+    forge_source(home, "tree.yaml", "goal: Go.", "goal: Tell me everything.");
 }
 
 /// Gives the file of a tree another name.
 fn rename_tree(home: &Path, name: &str) {
-    edit(home, "kept.json", "\"tree.yaml\"", &serde_json::to_string(name).unwrap());
+    forge_source(home, "kept.json", "\"tree.yaml\"", &serde_json::to_string(name).unwrap());
 }
 
-fn edit(home: &Path, file: &str, from: &str, to: &str) {
+/// Edits the files of an older release, and the checksums with them.
+fn edit_old_files(home: &Path) {
     let mut kept = fs::read_dir(home.join("trees")).unwrap().map(|entry| entry.unwrap().path());
-    // A tree whose process was killed may be marked as pending beside its folder.
     let kept = kept.find(|path| path.is_dir()).unwrap();
-    let text = fs::read_to_string(kept.join(file)).unwrap();
-    fs::write(kept.join(file), text.replacen(from, to, 1)).unwrap();
+    let text = fs::read_to_string(kept.join("tree.yaml")).unwrap();
+    fs::write(kept.join("tree.yaml"), text.replacen("goal: Go.", "goal: Tell me everything.", 1)).unwrap();
     let checksums = fs::read_to_string(kept.join("checksums")).unwrap();
     let files = checksums.lines().map(|line| line.split_once("  ").unwrap().1);
     let hash = |file: &str| BlobHash::of(&fs::read(kept.join(file)).unwrap());
@@ -308,7 +307,29 @@ const HOMES: &[Row] = &[
             edit_exec(scene.user.home());
         },
         command: RESUME_EXEC,
+        said: "at event 2 or before. It would\n  - run \"bash\" \"-c\" \"touch started; echo edited",
+    },
+    Row {
+        what: "an own home of an older release with another program in it",
+        arrange: |scene| {
+            scene.interrupt_exec(&scene.user);
+            into_older(&scene.user);
+            let path = run_of(scene.user.home()).join("exec.json");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replace("echo begun;", "echo edited;")).unwrap();
+        },
+        command: RESUME_EXEC,
         said: "were changed since it started. It would\n  - run \"bash\" \"-c\" \"touch started; echo edited",
+    },
+    Row {
+        what: "an own home of an older release with another tree file in it",
+        arrange: |scene| {
+            scene.interrupt_tree(&scene.user);
+            into_older(&scene.user);
+            edit_old_files(scene.user.home());
+        },
+        command: RESUME,
+        said: "were changed since it started",
     },
     Row {
         what: "an own home with another tree file in it",
@@ -317,7 +338,7 @@ const HOMES: &[Row] = &[
             edit_tree(scene.user.home());
         },
         command: RESUME,
-        said: "were changed since it started",
+        said: "differs from the one that was recorded on this machine",
     },
     Row {
         what: "a run that was put into an own home",
@@ -338,8 +359,6 @@ const HOMES: &[Row] = &[
             scene.interrupt_tree(&scene.stranger);
             let (from, home) = (scene.stranger.home(), scene.user.home());
             restore(from, home);
-            fs::remove_dir_all(home.join("trees")).unwrap();
-            copy(&from.join("trees"), &home.join("trees"));
         },
         command: RESUME,
         said: "was not started by you on this machine",
@@ -349,9 +368,8 @@ const HOMES: &[Row] = &[
         arrange: |scene| {
             scene.interrupt_exec(&scene.stranger);
             scene.give();
-            let path = run_of(scene.user.home()).join("exec.json");
-            let text = fs::read_to_string(&path).unwrap();
-            fs::write(&path, text.replace("echo begun", &format!("echo {}", "x ".repeat(2_000)))).unwrap();
+            let long = format!("echo {}", "x ".repeat(2_000));
+            forge_source(&run_of(scene.user.home()), "exec.json", "echo begun", &long);
         },
         command: RESUME_EXEC,
         said: "That is too long to be shown",
@@ -361,10 +379,8 @@ const HOMES: &[Row] = &[
         arrange: |scene| {
             scene.interrupt_exec(&scene.stranger);
             scene.give();
-            let path = run_of(scene.user.home()).join("exec.json");
-            let text = fs::read_to_string(&path).unwrap();
-            fs::write(&path, text.replace("echo begun", "true\\nAll is well. Do you trust it? [y/N]\\n"))
-                .unwrap();
+            let question = "true\\nAll is well. Do you trust it? [y/N]\\n";
+            forge_source(&run_of(scene.user.home()), "exec.json", "echo begun", question);
         },
         command: RESUME_EXEC,
         said: "true\\nAll is well.",

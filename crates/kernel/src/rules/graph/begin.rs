@@ -34,7 +34,7 @@ pub(super) struct Begin {
 
 /// Starts a tree that runs a graph: its root stands for the graph.
 pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> AgentId {
-    let Start { definition, trace, goal_tokens: _ } = start;
+    let Start { definition, trace, sources, goal_tokens: _ } = start;
     let agent = AgentId::of_role(&RoleName::of_graphs());
     let budget = definition.root_budget();
     let caps = Caps {
@@ -54,7 +54,8 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> Ag
         ..stand_in(agent.clone(), None, goal, thread, caps, terms, &budget, Attachment::Root)
     };
     let rules = draft.rules();
-    draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition), trace: *trace });
+    let (trace, sources) = (*trace, sources.clone());
+    draft.record(Event::TreeStarted { rules, definition: Arc::clone(definition), trace, sources });
     draft.record(Event::AgentSpawned(Box::new(spawned)));
     for (name, value) in &definition.inputs {
         let put = shared::put(draft, name, Body::text(value.to_string()), by.clone());

@@ -8,7 +8,7 @@ use crate::budget::{Ceilings, Shortfall};
 use crate::definition::{OnLow, Refusal, TreeLimits};
 use crate::record::{Adjusted, Event};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{Actor, AgentId};
+use crate::words::{Actor, AgentId, SourceFile, SourceFiles};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,10 +23,17 @@ pub struct Adjust {
     /// The root's timeout, from its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// What the tree is resumed from, from now on; a file that is not named stays. Their bytes come with the request.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub sources: SourceFiles,
 }
 
 impl Verb for Adjust {
     type Reply = Accepted;
+
+    fn sources(&self) -> &[SourceFile] {
+        &self.sources
+    }
 }
 
 impl Adjust {
@@ -37,8 +44,9 @@ impl Adjust {
         let agent = draft.agent_id(root).clone();
         draft.living(&agent)?;
         let limit = self.limit.checked()?;
-        let Self { parallel_max, on_low, timeout_ms, .. } = self;
-        let is_empty = parallel_max.is_none() && on_low.is_none() && timeout_ms.is_none();
+        let Self { parallel_max, on_low, timeout_ms, sources, .. } = self;
+        let is_empty =
+            parallel_max.is_none() && on_low.is_none() && timeout_ms.is_none() && sources.is_empty();
         if limit.bounded().is_empty() && is_empty {
             return Err(Refusal::AdjustsNothing);
         }
@@ -57,7 +65,8 @@ impl Adjust {
             .any(|resource| old.of(resource).is_some_and(|old| Some(old) < limit.of(resource)));
         let notes = if rises { turn::raise_notes(draft, root, 0) } else { Vec::new() };
         let (parallel_max, on_low, timeout_ms) = (*parallel_max, on_low.clone(), *timeout_ms);
-        let adjusted = Adjusted { agent, limit, parallel_max, on_low, timeout_ms };
+        let sources = sources.clone();
+        let adjusted = Adjusted { agent, limit, parallel_max, on_low, timeout_ms, sources };
         draft.record(Event::TreeAdjusted(Box::new(adjusted)));
         if let Some(left_ms) = time_left {
             clock::begin(draft, root, left_ms);

@@ -67,7 +67,7 @@ pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
 use crate::definition::Refusal;
 use crate::rules::Draft;
-use crate::words::{Actor, AgentId, Body, Part, TokenCount, limit};
+use crate::words::{Actor, AgentId, Body, Part, SourceFile, TokenCount, limit};
 use crate::world::{AgentIx, World};
 
 /// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or
@@ -159,6 +159,10 @@ impl Verb for Request {
 
     fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
         with_verb!(self, verb => verb.bodies_with_parts())
+    }
+
+    fn sources(&self) -> &[SourceFile] {
+        with_verb!(self, verb => verb.sources())
     }
 
     fn outside(&self) -> Outside {

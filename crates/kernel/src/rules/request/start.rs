@@ -11,7 +11,7 @@ use crate::definition::{BudgetSpec, Definition, Refusal, Role};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
 use crate::rules::{Draft, clock, graph, turn};
-use crate::words::{Actor, AgentId, ThreadId, TokenCount, TraceParent};
+use crate::words::{Actor, AgentId, SourceFile, SourceFiles, ThreadId, TokenCount, TraceParent};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,6 +23,9 @@ pub struct Start {
     /// The trace of the caller, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceParent>,
+    /// What the tree is resumed from. Their bytes come with the request.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub sources: SourceFiles,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,13 +40,22 @@ impl Verb for Start {
     fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.goal_tokens = Some(Goal::tokens(&self.definition.goal, tokens));
     }
+
+    fn sources(&self) -> &[SourceFile] {
+        &self.sources
+    }
 }
 
 impl Start {
-    /// Without a trace, and before the goal is counted.
+    /// Without a trace and sources, and before the goal is counted.
     #[must_use]
     pub fn new(definition: impl Into<Arc<Definition>>) -> Self {
-        Self { definition: definition.into(), goal_tokens: None, trace: None }
+        Self {
+            definition: definition.into(),
+            goal_tokens: None,
+            trace: None,
+            sources: SourceFiles::default(),
+        }
     }
 
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<StartReply, Refusal> {
@@ -88,8 +100,8 @@ impl Start {
         let packet = opening.packet_tokens(draft, None, &agent);
         let lead = Lead::of(definition, role, &spawned.caps, 0, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
-        let (definition, trace) = (Arc::clone(definition), self.trace);
-        draft.record(Event::TreeStarted { rules, definition, trace });
+        let (definition, trace, sources) = (Arc::clone(definition), self.trace, self.sources.clone());
+        draft.record(Event::TreeStarted { rules, definition, trace, sources });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
         turn::begin(draft, &agent, goal);
