@@ -13,7 +13,7 @@ use clap_complete::engine::{
 use clap_complete::env::{CompleteEnv, Shells};
 use spinney::tree::{OpenQuestion, shared_values};
 use spinney_host::home::ids::LAST;
-use spinney_host::home::{self, exec_homes, ids, output_files};
+use spinney_host::home::{self, ids, output_files, side_journals};
 use spinney_host::project::{ProjectFile, template};
 use spinney_host::user::settings;
 use spinney_journal::{Blocking as _, CatalogKind, Journal};
@@ -214,7 +214,7 @@ impl Line {
         let is_id = |word: &str| word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
         let named = self.words.iter().skip(1).map(String::as_str).find(|word| is_id(word));
         let named = named.unwrap_or(LAST);
-        let home = exec_homes::find_with(&self.home, named, home::look_unchanged)?;
+        let home = side_journals::find_with(&self.home, named, home::look_unchanged)?;
         let journal = home::look_unchanged(&home)?;
         let tree = ids::find(&home, &journal, named)?.tree;
         Ok((journal, tree, home))
@@ -229,12 +229,12 @@ impl Line {
             .collect())
     }
 
-    /// The newest trees of the home and of the runs of `exec` in it.
+    /// The newest trees of the home, in all its journals.
     fn trees(&self) -> Result<Vec<CompletionCandidate>> {
         let mut found = Vec::new();
-        let runs = exec_homes::trees(&self.home).into_iter().rev().take(TREES_MAX);
-        let runs = runs.map(|tree| exec_homes::home_of(&self.home, tree));
-        for home in [self.home.clone()].into_iter().chain(runs).filter(|home| exec_homes::has_journal(home)) {
+        let sides = side_journals::folders(&self.home).into_iter().rev().take(TREES_MAX);
+        let homes = [self.home.clone()].into_iter().chain(sides.map(|side| side.folder));
+        for home in homes.filter(|home| side_journals::has_journal(home)) {
             let journal = home::look_unchanged(&home)?;
             for head in journal.heads(&[]).wait()?.into_iter().rev().take(TREES_MAX) {
                 let about = format!("{} {}", ids::name(&journal, head.tree)?, head.state);

@@ -11,8 +11,8 @@ use spinney_host::defaults::DefaultsError;
 use spinney_host::exec::options::RunOptionsError;
 use spinney_host::exec::prepared_run::PrepareRunError;
 use spinney_host::explain::ProgramExplainError;
-use spinney_host::home::exec_homes::ExecHomeError;
 use spinney_host::home::ids::TreeNameError;
+use spinney_host::home::side_journals::SideJournalError;
 use spinney_host::home::tree_copies::UnreadCopy;
 use spinney_host::home::{HomeError, HomeUse};
 use spinney_host::prepared::PrepareError;
@@ -47,7 +47,7 @@ pub(crate) fn in_words_of(error: &(dyn Error + 'static)) -> String {
 /// Why a run was not started or resumed.
 pub(crate) fn of_run_tree(home: &Path, error: RunTreeError) -> anyhow::Error {
     match error {
-        RunTreeError::ExecHome(error) => error.into(),
+        RunTreeError::SideJournal(error) => error.into(),
         RunTreeError::Home(error) => error.into(),
         RunTreeError::Unknown(error) => error.into(),
         RunTreeError::NotARun { id } => {
@@ -139,7 +139,7 @@ fn helped(link: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = link.downcast_ref() {
         return Some(of_problems(error));
     }
-    if let Some(ExecHomeError::Home(error)) = link.downcast_ref() {
+    if let Some(SideJournalError::Home(error)) = link.downcast_ref() {
         return of_home(error);
     }
     if let Some(error) = link.downcast_ref() {
@@ -242,10 +242,13 @@ fn of_tree_name(error: &TreeNameError) -> Option<String> {
 fn of_steering(error: &SteerError) -> Option<String> {
     match error {
         SteerError::Home(error) => of_home(error),
-        SteerError::Unknown { home, tree, .. } => {
+        SteerError::Unknown { home, tree: Some(tree), .. } => {
             Some(format!("{error}; find out with `{}`", hint::about(home, "events", *tree, &[])))
         }
-        SteerError::Unreachable { .. } | SteerError::Busy { .. } => None,
+        SteerError::Unknown { .. }
+        | SteerError::Unreachable { .. }
+        | SteerError::Busy { .. }
+        | SteerError::OlderOwner { .. } => None,
     }
 }
 

@@ -98,7 +98,7 @@ impl Exit {
             };
         }
         match error.downcast_ref::<SteerError>() {
-            Some(SteerError::Busy { .. }) => return Self::Busy,
+            Some(SteerError::Busy { .. } | SteerError::OlderOwner { .. }) => return Self::Busy,
             Some(SteerError::Unknown { .. }) => return Self::Unknown,
             Some(SteerError::Home(_) | SteerError::Unreachable { .. }) | None => {}
         }

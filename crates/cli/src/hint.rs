@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use spinney_host::home::ids::TreeInHome;
-use spinney_host::home::{self, exec_homes};
+use spinney_host::home::{self, side_journals};
 use spinney_host::shell_word;
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::words::{AgentId, TreeId};
@@ -21,13 +21,13 @@ pub(crate) const YOUR_ANSWER: &str = "your answer";
 /// Placeholder for a tree file.
 pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 
-/// A command of ours, with `--home` unless it finds this home without. Commands find the runs of `exec` from the home above
-/// theirs.
+/// A command of ours, with `--home` unless it finds this home without. Commands find trees in side journals from the
+/// home above them.
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
-    command_in(exec_homes::above(home), words)
+    command_in(side_journals::above(home), words)
 }
 
-/// A command about a home itself, which may be that of a run of `exec`.
+/// A command about a home itself, which may be a side journal.
 #[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
 pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
     let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == home::nearest();
@@ -89,17 +89,19 @@ pub(crate) fn accept_loss(home: &Path, error: &OpenHomeError) -> Option<String> 
 
 /// The command that accepts a loss.
 pub(crate) fn accepting_loss(home: &Path) -> String {
-    // A run of `exec` is continued by its own command.
-    let run = home.file_name().and_then(|name| name.to_str()).filter(|_| exec_homes::is_of_exec(home));
-    match run.and_then(|name| name.parse().ok()) {
-        Some(tree) => command(home, &["exec", "--resume", &short_id(tree), "--accept-loss"]),
+    match side_journals::side_tree(home) {
+        // A run of `exec` is continued by its own command.
+        Some(tree) if side_journals::is_of_exec(home) => {
+            command(home, &["exec", "--resume", &short_id(tree), "--accept-loss"])
+        }
+        Some(tree) => about(home, "resume", tree, &["--accept-loss"]),
         None => command_in(home, &["ps", "--accept-loss"]),
     }
 }
 
 /// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
-    if exec_homes::is_of_exec(home) {
+    if side_journals::is_of_exec(home) {
         return command(home, &["exec", "--resume", &short_id(tree)]);
     }
     if state == TreeState::Paused {

@@ -29,7 +29,8 @@ const LAST_LINE_MAX: Duration = Duration::from_millis(200);
 pub(crate) struct Interrupts {
     came: watch::Receiver<bool>,
     is_closed: Arc<AtomicBool>,
-    stopping: JoinHandle<()>,
+    /// Shuts the home down; none while the tree runs in another process.
+    stopping: Option<JoinHandle<()>>,
 }
 
 /// The state of the signal thread.
@@ -41,7 +42,13 @@ struct Listener {
 }
 
 impl Interrupts {
+    /// For a tree that runs in this process.
     pub(crate) fn listen(home: Arc<Home>, path: &Path, tree: TreeId) -> io::Result<Self> {
+        Ok(Self::of_tree(path, tree)?.stopping(home))
+    }
+
+    /// For a tree that another process runs for this one, which stops it.
+    pub(crate) fn of_tree(path: &Path, tree: TreeId) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let inside = runtime.enter();
         let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
@@ -52,14 +59,26 @@ impl Interrupts {
         let resume = about(path, "resume", tree, &[]);
         let listener = Listener { signals, tell, is_closed: Arc::clone(&is_closed), resume };
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listener.run()))?;
-        let mut first = came.clone();
-        let stopping = tokio::spawn(async move {
+        Ok(Self { came, is_closed, stopping: None })
+    }
+
+    /// From now on the tree runs in this process.
+    pub(crate) fn stopping(mut self, home: Arc<Home>) -> Self {
+        let mut first = self.came.clone();
+        self.stopping = Some(tokio::spawn(async move {
             // The sender lives as long as the process.
             if first.wait_for(|came| *came).await.is_ok() {
                 home.shutdown(Shutdown::Stop).await;
             }
-        });
-        Ok(Self { came, is_closed, stopping })
+        }));
+        self
+    }
+
+    /// Waits for the first one.
+    pub(crate) async fn first(&mut self) {
+        if self.came.wait_for(|came| *came).await.is_err() {
+            std::future::pending().await
+        }
     }
 
     pub(crate) fn came(&self) -> bool {
@@ -69,8 +88,10 @@ impl Interrupts {
     /// The tree is no longer followed. From now on any signal ends the process at once.
     pub(crate) async fn close(self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        self.stopping.abort();
-        let _ = self.stopping.await;
+        if let Some(stopping) = self.stopping {
+            stopping.abort();
+            let _ = stopping.await;
+        }
     }
 }
 

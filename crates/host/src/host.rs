@@ -1,17 +1,15 @@
 //! A home that runs tree files: what a program embeds to run them with real models, its own tools, or in its tests with
 //! models of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::FutureExt as _;
-use futures::future::{BoxFuture, ready};
 use spinney::bus::Watch;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::hooks::TreeHooks;
 use spinney::tree::RequestError;
-use spinney::{DriverSource, Drivers, Home, NoDriver, ResumeError, Shutdown, StartError, StartOptions, Tree};
+use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{Head, Journal, JournalFault};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Model;
@@ -22,6 +20,7 @@ use spinney_kernel::world::TreeState;
 use spinney_view::result::TreeResult;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use crate::approved_drivers::ApprovedDrivers;
 use crate::error_text::with_causes;
 use crate::home::tree_copies::TreeSources;
 use crate::home::workspaces::WorkspaceWriter;
@@ -34,6 +33,7 @@ use crate::trust::egress::{self, Egress, EgressQuestion, InputValues};
 use crate::trust::foreign_home::{self, HomeQuestion, OldTree, OldTreeTrust};
 use crate::trust::known_homes::{self, HomeOrigin};
 use crate::trust::{TrustError, tree_marks};
+use crate::user::allowed_host::AllowedHost;
 use crate::user::configuration::{Configuration, ConfigurationError};
 use crate::user::state_files::StateFileError;
 use crate::user::variables::{Variables, VariablesError};
@@ -55,7 +55,7 @@ pub struct Host {
 
 /// Who knows where a home comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostOrigin {
+pub(crate) enum HostOrigin {
     /// This process made it, or was given its journal by the program.
     Own,
     /// The user's own list.
@@ -272,7 +272,8 @@ impl Host {
         }
         let past = head.seq;
         let (folder, origin, own) = (self.folder.clone(), self.origin, self.own.clone());
-        let drivers = blocking(move || kept_drivers(&folder, origin, &own, journal.as_ref(), &head)).await?;
+        let drivers =
+            blocking(move || kept_drivers(&folder, origin, &own, &[], journal.as_ref(), &head)).await?;
         let _approved = self.drivers.approve(tree, drivers);
         let resumed = self.home.resume(tree).await?;
         Ok(self.hosted(resumed, past).await)
@@ -281,11 +282,7 @@ impl Host {
     async fn hosted(&self, tree: Tree, past: Seq) -> HostedTree {
         let journal = Arc::clone(self.home.journal());
         self.trees().insert(tree.id());
-        let writer = WorkspaceWriter::begin(&self.folder, Arc::clone(&journal), &tree, past);
-        let marks = TreeMarks { folder: self.folder.clone(), journal, tree: tree.id() };
-        marks.update().await;
-        let raises = tokio::spawn(marks.clone().follow(tree.clone()));
-        HostedTree { tree, marks, raises, writer: tokio::sync::Mutex::new(Some(writer)) }
+        HostedTree::begin(&self.folder, journal, tree, past).await
     }
 
     fn trees(&self) -> MutexGuard<'_, BTreeSet<TreeId>> {
@@ -311,10 +308,11 @@ impl Host {
 }
 
 /// The drivers of a stored tree, if it is as this user left it and the user allows what it sends.
-fn kept_drivers(
+pub(crate) fn kept_drivers(
     folder: &Path,
     origin: HostOrigin,
     own: &OwnDrivers,
+    hosts: &[AllowedHost],
     journal: &dyn Journal,
     head: &Head,
 ) -> Result<Drivers, HostResumeError> {
@@ -334,7 +332,7 @@ fn kept_drivers(
                 OldTreeTrust::Ask(question) => return Err(HostResumeError::ForeignHome(question)),
             },
         };
-        let mut allowed = AllowedHosts::new(&[], &configuration, &user);
+        let mut allowed = AllowedHosts::new(hosts, &configuration, &user);
         allowed.add_remembered(mark.as_ref());
         if let Some(question) = EgressQuestion::about(&called.text, &egress, &allowed)? {
             return Err(RefusedEgress::of(&question).into());
@@ -344,7 +342,7 @@ fn kept_drivers(
 }
 
 /// Runs what waits for files or the journal where it holds nothing up.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(done) => done,
         // Only a panic ends it early: nothing cancels it.
@@ -386,6 +384,23 @@ pub struct HostedTree {
 }
 
 impl HostedTree {
+    /// Writes what it does into its workspaces and records its raises from now on.
+    pub(crate) async fn begin(folder: &Path, journal: Arc<dyn Journal>, tree: Tree, past: Seq) -> Self {
+        let writer = WorkspaceWriter::begin(folder, Arc::clone(&journal), &tree, past);
+        let marks = TreeMarks { folder: folder.to_owned(), journal, tree: tree.id() };
+        marks.update().await;
+        let raises = tokio::spawn(marks.clone().follow(tree.clone()));
+        Self { tree, marks, raises, writer: tokio::sync::Mutex::new(Some(writer)) }
+    }
+
+    /// Finishes both for a tree that no longer runs.
+    pub(crate) async fn end(self) {
+        if let Some(writer) = self.writer.lock().await.take() {
+            writer.end().await;
+        }
+        self.marks.update().await;
+    }
+
     /// The tree: to watch it, look at it and steer it.
     #[must_use]
     pub const fn tree(&self) -> &Tree {
@@ -428,40 +443,5 @@ impl Drop for HostedTree {
     fn drop(&mut self) {
         // The tree may run on; what is raised then is recorded when the host is closed.
         self.raises.abort();
-    }
-}
-
-/// The drivers of trees that the host has checked, each until its tree has them.
-#[derive(Default)]
-struct ApprovedDrivers(Mutex<BTreeMap<TreeId, Drivers>>);
-
-/// An approval, which ends with it: a start may be given up at any moment.
-struct Approval<'a> {
-    drivers: &'a ApprovedDrivers,
-    tree: TreeId,
-}
-
-impl ApprovedDrivers {
-    fn approve(&self, tree: TreeId, drivers: Drivers) -> Approval<'_> {
-        self.all().insert(tree, drivers);
-        Approval { drivers: self, tree }
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<TreeId, Drivers>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Approval<'_> {
-    fn drop(&mut self) {
-        self.drivers.all().remove(&self.tree);
-    }
-}
-
-impl DriverSource for ApprovedDrivers {
-    fn drivers<'a>(&'a self, tree: TreeId, _: &'a Definition) -> BoxFuture<'a, Result<Drivers, NoDriver>> {
-        let approved = self.all().remove(&tree);
-        let message = "the host starts and resumes its trees, after it has checked their files".to_owned();
-        ready(approved.ok_or(NoDriver::Source { message })).boxed()
     }
 }

@@ -21,7 +21,7 @@ use spinney_store::layout::LOCK;
 use tokio::net::UnixStream;
 
 use crate::private_files::{self, Links};
-use crate::run_folder;
+use crate::side_folders;
 
 /// The hidden command that guards a program.
 pub const GUARD: &str = "exec-guard";
@@ -91,7 +91,7 @@ pub struct ProtectedHome {
 impl ProtectedHome {
     /// A home, also by the path of one of its runs.
     pub fn new(home: &Path) -> io::Result<Self> {
-        let path = run_folder::above(&fs::canonicalize(home)?).to_owned();
+        let path = side_folders::above(&fs::canonicalize(home)?).to_owned();
         let inode = HomeInode::of(&path)?;
         Ok(Self { path, inode })
     }
@@ -147,7 +147,7 @@ impl ProtectedHome {
 
     /// The lock of each run's home.
     fn locks(&self) -> impl Iterator<Item = PathBuf> {
-        run_folder::trees(&self.path).into_iter().map(|tree| run_folder::home_of(&self.path, tree).join(LOCK))
+        side_folders::folders(&self.path).into_iter().map(|side| side.folder.join(LOCK))
     }
 }
 
@@ -158,7 +158,7 @@ fn is_locked(lock: &Path) -> bool {
         Ok(Ok(())) => false,
         Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            lock.parent().is_some_and(run_folder::has_journal)
+            lock.parent().is_some_and(side_folders::has_journal)
         }
         Err(_) => true,
     }
@@ -219,7 +219,7 @@ pub struct HomeInode {
 impl HomeInode {
     /// The home that people name, also for the home of a run.
     pub fn of(home: &Path) -> io::Result<Self> {
-        let about = fs::metadata(run_folder::above(&fs::canonicalize(home)?))?;
+        let about = fs::metadata(side_folders::above(&fs::canonicalize(home)?))?;
         Ok(Self { device: about.dev(), inode: about.ino() })
     }
 }
@@ -404,7 +404,8 @@ mod tests {
     #[test]
     fn g23_an_unreadable_process_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let run = run_folder::home_of(folder.path(), "01a1e5e1a78a4c0e8d7f0123456789ab".parse().unwrap());
+        let run =
+            side_folders::new_folder(folder.path(), "01a1e5e1a78a4c0e8d7f0123456789ab".parse().unwrap());
         fs::create_dir_all(&run).unwrap();
         let home = ProtectedHome::new(&run).unwrap();
         assert_eq!(home.path, folder.path().canonicalize().unwrap());
@@ -423,7 +424,8 @@ mod tests {
     #[test]
     fn g23_a_run_without_its_lock_counts_as_alive() {
         let folder = tempfile::tempdir().unwrap();
-        let run = run_folder::home_of(folder.path(), "01a1e5e1a78a4c0e8d7f0123456789ab".parse().unwrap());
+        let run =
+            side_folders::new_folder(folder.path(), "01a1e5e1a78a4c0e8d7f0123456789ab".parse().unwrap());
         fs::create_dir_all(&run).unwrap();
         let home = ProtectedHome::new(&run).unwrap();
         assert!(!home.has_live_run());
@@ -483,7 +485,8 @@ mod tests {
     #[test]
     fn g23_what_the_process_of_a_run_started_is_inside() {
         let folder = tempfile::tempdir().unwrap();
-        let run = run_folder::home_of(folder.path(), "01a1e5e1a78a4c0e8d7f0123456789ab".parse().unwrap());
+        let run =
+            side_folders::new_folder(folder.path(), "01a1e5e1a78a4c0e8d7f0123456789ab".parse().unwrap());
         fs::create_dir_all(&run).unwrap();
         check_self(folder.path()).unwrap();
         let lock = File::create(run.join(LOCK)).unwrap();

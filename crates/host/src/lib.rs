@@ -4,6 +4,7 @@
 
 #![deny(missing_docs)]
 
+mod approved_drivers;
 pub mod attachments;
 mod caller_trace;
 pub mod check;
@@ -16,16 +17,18 @@ pub mod explain;
 pub mod home;
 mod host;
 pub mod inside;
+mod listed_heads;
 pub mod notify;
+mod open_home;
 mod own_drivers;
 pub mod prelude;
 pub mod prepared;
 pub mod price_list;
 pub mod private_files;
 pub mod project;
-mod run_folder;
 pub mod secrets;
 pub mod shell_word;
+mod side_folders;
 pub mod text_file;
 pub mod tree_file;
 pub mod tree_list;
@@ -35,6 +38,7 @@ pub mod user;
 pub use caller_trace::caller_trace;
 pub use error_text::with_causes;
 pub use host::{Host, HostResumeError, HostStartError, HostedTree, RefusedEgress};
+pub use open_home::{BranchTreeError, OpenHome, OpenResumeError};
 pub use own_drivers::OwnDrivers;
 /// The runtime, for everything that is not about files.
 pub use spinney;

@@ -1,25 +1,20 @@
-//! The trees of a home as lists show them: those in its own journal, and the runs of `exec` in the homes below it.
+//! The trees of a home as lists show them: those in its own journal, and those in its side journals.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney::clock::{Clock, SystemClock};
 use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
-use spinney_store::layout::JOURNAL;
 
 use crate::control::{RunningTrees, running};
 use crate::home::ids::TreeNameError;
-use crate::home::{HomeError, exec_homes, look};
-
-/// Files that changed more recently are read again: a later write may leave the same time.
-const SETTLED_MS: i64 = 2_000;
+use crate::home::side_journals::SideTree;
+use crate::home::{HomeError, look, side_journals};
+use crate::listed_heads::{self, JournalFiles, NamedHead};
 
 /// A tree in a list.
 pub struct ListedTree {
@@ -72,7 +67,7 @@ pub struct Listing {
     pub trees: Vec<ListedTree>,
     /// Homes of which it is unknown which trees run.
     pub unknown: Vec<UnknownRunner>,
-    /// Why runs of `exec` cannot be read.
+    /// Why side journals cannot be read.
     pub unreadable: Vec<Arc<TreeNameError>>,
 }
 
@@ -88,22 +83,16 @@ pub enum UnknownRunner {
 /// Lists the trees of a home, any number of times. What has not changed since is not read again.
 pub struct TreeList {
     home: Arc<Path>,
-    /// Its own journal. A home that only `exec` has used has none.
+    /// Its own journal. A home may have side journals only.
     own: Option<Arc<SqliteJournal>>,
     runs: BTreeMap<TreeId, Run>,
 }
 
-/// The home of a run, as it was read last.
+/// A side journal, as it was read last.
 struct Run {
     home: Arc<Path>,
     files: Option<JournalFiles>,
     trees: Result<Vec<NamedHead>, Arc<TreeNameError>>,
-}
-
-#[derive(Clone)]
-struct NamedHead {
-    head: Head,
-    name: String,
 }
 
 impl TreeList {
@@ -114,7 +103,8 @@ impl TreeList {
 
     /// Reads it.
     pub async fn look(&mut self) -> Result<Listing, TreeNameError> {
-        if self.own.is_none() && (exec_homes::has_journal(&self.home) || !exec_homes::has_folder(&self.home))
+        if self.own.is_none()
+            && (side_journals::has_journal(&self.home) || !side_journals::has_any(&self.home))
         {
             self.own = Some(Arc::new(look(&self.home)?));
         }
@@ -123,11 +113,10 @@ impl TreeList {
             let trees = read(journal.as_ref()).await?;
             listing.add(&self.home, trees).await;
         }
-        let found = exec_homes::trees(&self.home);
-        self.runs.retain(|tree, _| found.binary_search(tree).is_ok());
-        for tree in found {
-            let run =
-                self.runs.entry(tree).or_insert_with(|| Run::new(&exec_homes::home_of(&self.home, tree)));
+        let found = side_journals::folders(&self.home);
+        self.runs.retain(|tree, _| found.binary_search_by_key(tree, |side| side.tree).is_ok());
+        for SideTree { tree, folder } in found {
+            let run = self.runs.entry(tree).or_insert_with(|| Run::new(&folder));
             run.refresh().await;
             match &run.trees {
                 Ok(trees) => listing.add(&run.home, trees.clone()).await,
@@ -155,10 +144,14 @@ impl Run {
     /// Reads it again if it may have changed.
     async fn refresh(&mut self) {
         let files = JournalFiles::now(&self.home);
-        if files.is_settled() && self.files.as_ref() == Some(&files) {
+        let are_settled = files.are_settled();
+        if are_settled && self.files.as_ref() == Some(&files) {
             return;
         }
-        self.files = Some(files);
+        if are_settled && let Some(trees) = listed_heads::read(&self.home, &files) {
+            (self.files, self.trees) = (Some(files), Ok(trees));
+            return;
+        }
         let trees = match look(&self.home) {
             Ok(journal) => read(&journal).await.map_err(TreeNameError::from),
             Err(error) => Err(error.into()),
@@ -167,9 +160,14 @@ impl Run {
             Ok(trees) => Ok(trees),
             // Its process died before it began, or it is being removed.
             Err(TreeNameError::Home(error)) if error.is_missing() => Ok(Vec::new()),
-            Err(_) if !exec_homes::has_journal(&self.home) => Ok(Vec::new()),
+            Err(_) if !side_journals::has_journal(&self.home) => Ok(Vec::new()),
             Err(error) => Err(Arc::new(error)),
         };
+        // What a writer changed meanwhile is not what was read.
+        if let (Ok(trees), true) = (&self.trees, are_settled && files == JournalFiles::now(&self.home)) {
+            listed_heads::write(&self.home, &files, trees);
+        }
+        self.files = Some(files);
     }
 }
 
@@ -200,32 +198,4 @@ async fn read(journal: &dyn Journal) -> Result<Vec<NamedHead>, JournalFault> {
     let mut names: BTreeMap<TreeId, String> = facts.into_iter().map(|fact| (fact.tree, fact.value)).collect();
     let named = |head: Head| NamedHead { name: names.remove(&head.tree).unwrap_or_default(), head };
     Ok(heads.into_iter().map(named).collect())
-}
-
-/// The files of a journal: every write changes one of them.
-#[derive(PartialEq, Eq)]
-struct JournalFiles([Option<FileTraits>; 2]);
-
-#[derive(PartialEq, Eq)]
-struct FileTraits {
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-}
-
-impl JournalFiles {
-    fn now(home: &Path) -> Self {
-        Self(["", "-wal"].map(|ending| {
-            let about = fs::symlink_metadata(home.join(format!("{}{ending}", JOURNAL))).ok()?;
-            let modified = (about.mtime(), about.mtime_nsec());
-            Some(FileTraits { inode: about.ino(), bytes: about.len(), modified })
-        }))
-    }
-
-    /// Whether a further change would change their times, however coarse those are.
-    fn is_settled(&self) -> bool {
-        let now_ms = SystemClock::new().now_ms() as i64;
-        let is_old = |file: &FileTraits| file.modified.0.saturating_mul(1_000) < now_ms - SETTLED_MS;
-        self.0.iter().flatten().all(is_old)
-    }
 }

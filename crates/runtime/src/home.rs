@@ -53,6 +53,8 @@ pub struct Home {
 #[derive(Clone)]
 struct Running {
     tree: Tree,
+    /// Stops this tree alone.
+    stop: CancellationToken,
     task: AbortHandle,
     /// Completes when the task is gone, for any reason.
     over: future::Shared<BoxFuture<'static, ()>>,
@@ -236,6 +238,14 @@ impl Home {
         trees.get(&tree).filter(|running| !running.task.is_finished()).map(|running| running.tree.clone())
     }
 
+    /// The trees that run in this home.
+    #[must_use]
+    pub fn running(&self) -> Vec<Tree> {
+        let trees = self.trees();
+        let running = trees.values().filter(|running| !running.task.is_finished());
+        running.map(|running| running.tree.clone()).collect()
+    }
+
     /// A page of its trees, running and stored, oldest first: those in one of these states, or all. `after` is where the
     /// previous page ended.
     ///
@@ -291,7 +301,8 @@ impl Home {
         let drivers = self.drivers(id, &definition).await.ok_or(StartError::Shutdown)?;
         let drivers = drivers.map_err(StartError::NoDriver)?;
         let definition = drivers.fit(definition).map_err(StartError::NoDriver)?;
-        let seed = begin(self.begin(id)).await.map_err(StartError::Journal)?;
+        let stop = self.stop.child_token();
+        let seed = begin(self.begin(id, &stop)).await.map_err(StartError::Journal)?;
         let mut start = Request::Start(Start { trace, sources, ..Start::new(definition) });
         output_schema::check_request(&start).map_err(StartError::Refused)?;
         drivers.count(&mut start);
@@ -299,7 +310,7 @@ impl Home {
         seedling.ask(start, blobs).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
         let (tree, task) = seedling.grow();
-        let tree = self.keep(tree, task);
+        let tree = self.keep(tree, stop, task);
         drop((claim, door));
         match tree.begun().await {
             Ok(()) => Ok(tree),
@@ -335,7 +346,8 @@ impl Home {
         if self.tree(tree).is_some() {
             return Err(ResumeError::Running { tree });
         }
-        let seed = begin(self.begin(tree)).await.map_err(ResumeError::Journal)?;
+        let stop = self.stop.child_token();
+        let seed = begin(self.begin(tree, &stop)).await.map_err(ResumeError::Journal)?;
         let head = seed.head().ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
         if let TreeState::Ended(state) = seed.world().state() {
             return Err(ResumeError::Ended { tree, state });
@@ -348,7 +360,7 @@ impl Home {
         let mut seedling = seed.with(drivers);
         seedling.resume(&head);
         let (tree, task) = seedling.grow();
-        Ok(self.keep(tree, task))
+        Ok(self.keep(tree, stop, task))
     }
 
     /// Applies one request of its actor to a tree that is not running. No model and no tool is called; what the
@@ -398,7 +410,7 @@ impl Home {
         let _door = self.door.read().await;
         // Prevents the shared batches from being removed meanwhile.
         let _origin = self.claim(off.from).await;
-        branch(self.begin(tree), off).await
+        branch(self.begin(tree, &self.stop), off).await
     }
 
     /// Removes a tree. If it has branches, the refusal names them; by force, their roots get a message.
@@ -467,11 +479,21 @@ impl Home {
         Ok(resumed)
     }
 
+    /// Stops one tree in good order: running calls may finish, nothing new starts, and it can be resumed. When it returns,
+    /// the tree does not run here.
+    pub async fn stop(&self, tree: TreeId) {
+        let running = self.trees().get(&tree).cloned();
+        if let Some(Running { stop, over, .. }) = running {
+            stop.cancel();
+            over.await;
+        }
+    }
+
     /// Shuts the home down. When it returns, none of its trees run. A caller may drop the future and shut down again,
     /// harder.
     pub async fn shutdown(&self, how: Shutdown) {
         if how == Shutdown::Drain {
-            for Running { tree, .. } in self.running() {
+            for Running { tree, .. } in self.all_running() {
                 tree.settled().await;
             }
         }
@@ -479,7 +501,7 @@ impl Home {
         let door = self.door.write().await;
         self.stop.cancel();
         drop(door);
-        for Running { task, over, .. } in self.running() {
+        for Running { task, over, .. } in self.all_running() {
             if how == Shutdown::Kill {
                 task.abort();
             }
@@ -506,8 +528,8 @@ impl Home {
         self.closing.run_until_cancelled(asking).await
     }
 
-    fn begin(&self, tree: TreeId) -> Begin {
-        self.begin_as(tree, self.actor.clone())
+    fn begin(&self, tree: TreeId, stop: &CancellationToken) -> Begin {
+        Begin { stop: stop.clone(), ..self.begin_as(tree, self.actor.clone()) }
     }
 
     fn begin_as(&self, tree: TreeId, actor: Actor) -> Begin {
@@ -525,17 +547,17 @@ impl Home {
         }
     }
 
-    fn keep(&self, tree: Tree, task: JoinHandle<()>) -> Tree {
+    fn keep(&self, tree: Tree, stop: CancellationToken, task: JoinHandle<()>) -> Tree {
         let mut trees = self.trees();
         trees.retain(|_, running| !running.task.is_finished());
         let abort = task.abort_handle();
         // An aborted or panicked task has no result.
         let over = task.map(drop).boxed().shared();
-        trees.insert(tree.id(), Running { tree: tree.clone(), task: abort, over });
+        trees.insert(tree.id(), Running { tree: tree.clone(), stop, task: abort, over });
         tree
     }
 
-    fn running(&self) -> Vec<Running> {
+    fn all_running(&self) -> Vec<Running> {
         self.trees().values().cloned().collect()
     }
 

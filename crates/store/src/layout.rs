@@ -10,8 +10,12 @@ pub const SOCKET: &str = "control";
 pub const ID: &str = "id";
 /// Keeps a home out of the repository that it lies in.
 pub const IGNORED: &str = ".gitignore";
-/// The folder of the homes of programs, each with a journal of its own. It may exist before the home itself is used.
+/// The folder of side journals, each in a home of one run. It may exist before the home itself is used.
+pub const RUNS: &str = "runs";
+/// Where older releases kept the side journals of programs.
 pub const EXEC: &str = "exec";
+/// What a listing read in a side journal, so that the next one need not open it.
+pub const LISTED: &str = "listed.json";
 /// The folder of what trees were started from.
 pub const TREES: &str = "trees";
 /// The folder of the workspaces.

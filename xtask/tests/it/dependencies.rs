@@ -12,10 +12,10 @@ fn found(name: &str, license: &str, source: &str) -> Vec<String> {
     let ours = r#"{ "name": "ours", "version": "0.1.0", "license": null, "source": null }"#;
     let theirs =
         format!(r#"{{ "name": "{name}", "version": "1.0.0", "license": {license}, "source": "{source}" }}"#);
-    let graph =
-        DependencyGraph::parse(format!(r#"{{ "packages": [{ours}, {theirs}] }}"#).as_bytes()).unwrap();
+    let graph = DependencyGraph::parse(format!(r#"{{ "packages": [{ours}, {theirs}] }}"#).as_bytes())
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(graph.count(), 1);
-    DenyFile::read(&root()).unwrap().check(&graph)
+    DenyFile::read(&root()).unwrap_or_else(|error| panic!("{error}")).check(&graph)
 }
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";

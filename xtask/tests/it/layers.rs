@@ -79,7 +79,7 @@ fn the_command_line_and_the_host_have_tables() {
     for (path, text) in [
         ("crates/cli/src/terminal/out.rs", "use crate::args::Args;"),
         ("crates/cli/src/result/mod.rs", "use crate::follow::Follow;"),
-        ("crates/host/src/user/variables.rs", "use crate::home::exec_homes;"),
+        ("crates/host/src/user/variables.rs", "use crate::home::side_journals;"),
         ("crates/host/src/home/open.rs", "use crate::trust::tree_marks;"),
     ] {
         assert_eq!(found("layers", &[(path, text)]).len(), 1, "{path}");

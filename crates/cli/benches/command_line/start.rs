@@ -13,25 +13,27 @@ use crate::tree::{self, Plan};
 use crate::{SPINNEY, peer};
 
 const TREES: usize = 1_000;
-const RUNS: usize = 200;
+const SIDE_JOURNALS: usize = 1_000;
 /// Turns of each tree: some sixty events.
 const TURNS: u32 = 10;
 const ROUNDS: usize = 101;
 const VERSION_MAX: f64 = 3.0;
 const PS_MAX: f64 = 5.0;
+/// Against as many trees in one journal.
+const PS_SIDE_MAX: f64 = 5.0;
 
 pub(crate) fn run() -> Result<(), String> {
     let reference = reference()?;
-    let (trees, runs) = (tree::folder(), tree::folder());
+    let (trees, sides) = (tree::folder(), tree::folder());
     make_trees(trees.path(), TREES);
-    make_runs(runs.path())?;
+    make_side_journals(sides.path())?;
     let journal = trees.path().join("journal.sqlite3");
     let ps = |home: &Path| command(Path::new(SPINNEY), &["--home".as_ref(), home, "ps".as_ref()]);
     let mut commands = [
         command(&reference, &[&journal]),
         command(Path::new(SPINNEY), &["--version".as_ref()]),
         ps(trees.path()),
-        ps(runs.path()),
+        ps(sides.path()),
     ];
     let mut took = [const { Vec::new() }; 4];
     for round in 0..=ROUNDS {
@@ -43,23 +45,19 @@ pub(crate) fn run() -> Result<(), String> {
             }
         }
     }
-    let [hello, version, ps, ps_runs] = took;
+    let [hello, version, ps, ps_sides] = took;
     let other = format!("{} (hello + SQLite)", time(median(hello.clone())));
     let relations = [
         ("--version", &version, at_most(paired(&version, &hello), VERSION_MAX)),
         ("ps, 1,000 trees", &ps, at_most(paired(&ps, &hello), PS_MAX)),
-        ("ps, 200 runs of exec", &ps_runs, each(&ps_runs, &version, &hello)),
     ];
     for (what, ours, relation) in relations {
         row(what, &time(median(ours.clone())), &other, &relation);
     }
+    let one = format!("{} (in one journal)", time(median(ps.clone())));
+    let relation = at_most(paired(&ps_sides, &ps), PS_SIDE_MAX);
+    row("ps, 1,000 side journals", &time(median(ps_sides)), &one, &relation);
     Ok(())
-}
-
-/// What each run of `exec` adds.
-fn each(runs: &[f64], without: &[f64], hello: &[f64]) -> String {
-    let each = (median(runs.to_vec()) - median(without.to_vec())) / RUNS as f64;
-    format!("{:.2}x; {} for each run", paired(runs, hello), time(each))
 }
 
 /// Builds the reference in the profile of benches.
@@ -96,12 +94,12 @@ fn make_trees(folder: &Path, count: usize) -> Vec<String> {
     })
 }
 
-/// A home that has only runs of `exec`, each in a home of its own that is named after its tree.
-fn make_runs(folder: &Path) -> Result<(), String> {
+/// A home that has only side journals, each named after its tree. The first round remembers what it reads.
+fn make_side_journals(folder: &Path) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
-    let (made, runs) = (folder.join("made"), folder.join("exec"));
+    let (made, runs) = (folder.join("made"), folder.join("runs"));
     fs::create_dir(&runs).map_err(io)?;
-    for _ in 0..RUNS {
+    for _ in 0..SIDE_JOURNALS {
         let id = make_trees(&made, 1).concat();
         fs::rename(&made, runs.join(id)).map_err(io)?;
     }

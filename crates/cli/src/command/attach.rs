@@ -85,14 +85,14 @@ pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal)
 
 /// Text that the process which runs the tree streams, until it is shown.
 #[derive(Default)]
-struct Texts {
-    subscription: Option<TextSubscription>,
+pub(super) struct Texts {
+    pub(super) subscription: Option<TextSubscription>,
     waiting: VecDeque<StreamedText>,
 }
 
 impl Texts {
     /// The next piece. Never comes without a process that sends text.
-    async fn next(&mut self) -> StreamedText {
+    pub(super) async fn next(&mut self) -> StreamedText {
         if let Some(subscription) = &mut self.subscription {
             if let Some(text) = subscription.next().await {
                 return text;
@@ -102,7 +102,7 @@ impl Texts {
         pending().await
     }
 
-    fn add(&mut self, text: StreamedText) {
+    pub(super) fn add(&mut self, text: StreamedText) {
         if self.waiting.len() == TEXTS_MAX {
             self.waiting.pop_front();
         }
@@ -110,7 +110,7 @@ impl Texts {
     }
 
     /// Shows the pieces whose events are shown.
-    fn show(&mut self, shown: &mut Shown) {
+    pub(super) fn show(&mut self, shown: &mut Shown) {
         let Some(live) = &mut shown.live else { return };
         while let Some(text) = self.waiting.pop_front_if(|text| text.after <= live.tree().world().seq()) {
             live.streamed(&text);

@@ -141,7 +141,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let gateway =
         Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices, socket)
             .await?;
-    let server = listening.serve(Arc::clone(&ready.opened), ready.tree.clone());
+    let server = listening.serve_program(Arc::clone(&ready.opened), ready.tree.clone());
     let (tree, at) = (ready.tree.id(), gateway.address());
     let budget = root(&ready.tree).await.and_then(|root| root.limit).unwrap_or(Ceilings::NONE);
     if !args.json {

@@ -17,6 +17,7 @@ mod ps;
 mod questions;
 mod replay;
 mod resume;
+mod resume_elsewhere;
 mod rm;
 mod run;
 mod shared;
@@ -29,7 +30,7 @@ mod window;
 
 use anyhow::Result;
 use spinney_host::defaults::Sourced;
-use spinney_host::home::{self, exec_homes};
+use spinney_host::home::{self, side_journals};
 use spinney_store::{Loss, OpenHomeError};
 
 use crate::args::{Args, Command};
@@ -42,15 +43,15 @@ use crate::terminal::{Terminal, out};
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let source = args.home_source();
     let given = args.home.unwrap_or_else(home::nearest);
-    // A run of `exec` has a home of its own below this one.
-    let found = args.command.tree().map(|tree| exec_homes::find(&given, tree)).transpose()?;
+    // Its tree may lie in a side journal.
+    let found = args.command.tree().map(|tree| side_journals::find(&given, tree)).transpose()?;
     let home = found.as_deref().unwrap_or(&given);
     let colour = args.color;
     let terminal = Terminal::of_output(colour);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
         // `exec` names the run that it resumes by an option.
-        let resumed = args.command.resumed_run().map(|id| exec_homes::find(&given, id)).transpose()?;
+        let resumed = args.command.resumed_run().map(|id| side_journals::find(&given, id)).transpose()?;
         let accepted =
             spinney_host::trust::accept_loss(resumed.as_deref().unwrap_or(home)).map_err(|error| {
                 failed(style, |failure| Outcome::without_a_look(home, None, failure), error.into())

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use spinney::tree::{RequestError, Stopped, Stored, stored};
-use spinney::{Home, ResumeError, Tree};
+use spinney::{ResumeError, Tree};
+use spinney_host::OpenHome;
 use spinney_host::control::{RunningTrees, running};
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::CalledFile;
-use spinney_host::home::{exec_homes, tree_copies, workspaces};
+use spinney_host::home::{side_journals, tree_copies, workspaces};
 use spinney_host::notify::Notifier;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::egress::{self, Egress, InputValues};
@@ -19,10 +20,11 @@ use spinney_host::trust::tree_marks;
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
 use spinney_journal::{Blocking, Journal};
-use spinney_kernel::words::{Actor, Seq, TreeId};
+use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::{AgentStatus, AgentView};
 use spinney_view::wording::{counted, one_line, short_id};
 
+use super::resume_elsewhere::{Elsewhere, Followed, Shown};
 use super::run::{head, listen};
 use crate::args;
 use crate::args::HomeTrust;
@@ -37,21 +39,40 @@ use crate::result::{Outcome, failed};
 use crate::shown::Display;
 use crate::terminal::{Terminal, out};
 
+/// How often a tree is taken up because the process that ran it for this one ended. One that ends slowly counts again every
+/// few seconds.
+const TAKE_UPS_MAX: u32 = 1_000;
+
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
     let display = Display::of(terminal, style, args.plain);
-    let mut tree = None;
-    let resumed = match take_up(path, args, style, display, &mut tree).await {
-        Ok(Resumed::Runs(runs)) => return follow(*runs).await,
-        Ok(Resumed::HadEnded(exit)) => Ok(exit),
-        Err(error) => Err(error),
-    };
-    resumed.map_err(|error| failed(style, |failure| Outcome::without_a_look(path, tree, failure), error))
+    let (mut tree, mut left) = (None, None);
+    for _ in 0..TAKE_UPS_MAX {
+        let resumed = match take_up(path, args, style, display, &mut tree, left).await {
+            Ok(Resumed::Runs(runs)) => return follow(*runs).await,
+            Ok(Resumed::Elsewhere(followed)) => match followed.follow().await {
+                Ok(Followed::Exit(exit)) => return Ok(exit),
+                // The process that ran it is gone, so it continues here.
+                Ok(Followed::OwnerGone(interrupts)) => {
+                    left = Some(interrupts);
+                    continue;
+                }
+                Err(error) => Err(error),
+            },
+            Ok(Resumed::HadEnded(exit)) => Ok(exit),
+            Err(error) => Err(error),
+        };
+        return resumed
+            .map_err(|error| failed(style, |failure| Outcome::without_a_look(path, tree, failure), error));
+    }
+    bail!("the processes that had the journal open ended {TAKE_UPS_MAX} times, and it was never free")
 }
 
 enum Resumed {
     Runs(Box<Follow>),
+    /// The process that has its journal open runs it.
+    Elsewhere(Box<Elsewhere>),
     /// Its result was printed.
     HadEnded(Exit),
 }
@@ -63,6 +84,7 @@ async fn take_up(
     style: Style,
     display: Display,
     tree: &mut Option<TreeId>,
+    left: Option<Interrupts>,
 ) -> Result<Resumed> {
     let journal = home::look(path)?;
     let known = find(path, &journal, args.tree.text())?;
@@ -78,7 +100,7 @@ async fn take_up(
         }
         return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
     }
-    if exec_homes::is_of_exec(path) {
+    if side_journals::is_of_exec(path) {
         bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
     }
     let configuration = Configuration::read()?;
@@ -90,19 +112,23 @@ async fn take_up(
         agree(&tree, called, allowed, args.trusted.trust())?;
     }
     drop(journal);
-    let journal = match home::write(path) {
-        Ok(journal) => Arc::new(journal),
-        Err(error) => return Err(unless_running(path, known.tree, error.into()).await),
+    let Some(journal) = home::write_if_free(path)? else {
+        return elsewhere(path, args, known.tree, Shown { style, display }, left).await;
     };
+    let journal = Arc::new(journal);
     let listening = listen(path)?;
     let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
     let name = name(journal.as_ref(), known.tree)?;
     let scripted = kept.scripted.clone();
     let drivers = kept.drivers(&user)?;
-    let home =
-        Arc::new(Home::open(Arc::clone(&journal) as Arc<dyn Journal>, drivers).with_actor(Actor::PERSON));
+    let open = Arc::new(OpenHome::new(path, Arc::clone(&journal) as Arc<dyn Journal>));
+    let home = Arc::clone(open.home());
+    let _own = open.own_tree(known.tree, drivers);
     // Before anything is called: from then on an interrupt stops in good order.
-    let interrupts = Interrupts::listen(Arc::clone(&home), path, known.tree)?;
+    let interrupts = match left {
+        Some(interrupts) => interrupts.stopping(Arc::clone(&home)),
+        None => Interrupts::listen(Arc::clone(&home), path, known.tree)?,
+    };
     let tree = match home.resume(known.tree).await {
         Ok(tree) => tree,
         // Another process finished it meanwhile.
@@ -124,7 +150,8 @@ async fn take_up(
     let command = configuration.notify();
     let notifier = Notifier::watch(command, &tree, past, &name, path);
     let path = path.to_owned();
-    let follow = Follow { home, path, tree, style, past, listening, interrupts, display, notifier };
+    let follow =
+        Follow { open: Arc::clone(&open), path, tree, style, past, listening, interrupts, display, notifier };
     Ok(Resumed::Runs(Box::new(follow)))
 }
 
@@ -143,17 +170,24 @@ fn agree(tree: &OldTree<'_>, called: &CalledFile, mut allowed: AllowedHosts, tru
     agree_to_egress(&called.text, &egress, &allowed)
 }
 
-/// Says how to follow a tree that another process runs.
-async fn unless_running(path: &Path, tree: TreeId, error: anyhow::Error) -> anyhow::Error {
-    match running(path).await {
-        RunningTrees::Trees(trees) if trees.contains(&tree) => {
-            let attach = about(path, "attach", tree, &[]);
-            error.context(format!("tree {} is running; `{attach}` follows it", short_id(tree)))
-        }
-        RunningTrees::Trees(_) | RunningTrees::Silent(_) | RunningTrees::Nobody | RunningTrees::Unknown => {
-            error
-        }
+/// Lets the process that has the journal open run the tree.
+async fn elsewhere(
+    path: &Path,
+    args: &args::Resume,
+    tree: TreeId,
+    shown: Shown,
+    left: Option<Interrupts>,
+) -> Result<Resumed> {
+    if let RunningTrees::Trees(trees) = running(path).await
+        && trees.contains(&tree)
+        && let Err(locked) = home::write(path)
+    {
+        let attach = about(path, "attach", tree, &[]);
+        let context = format!("tree {} is running; `{attach}` follows it", short_id(tree));
+        return Err(anyhow::Error::new(locked).context(context));
     }
+    let elsewhere = Elsewhere::ask(TreeInHome { home: path, tree }, args, shown, left).await?;
+    Ok(Resumed::Elsewhere(Box::new(elsewhere)))
 }
 
 /// Ends every pause in a tree. A refusal means that it was not paused; a tree that is no longer run is reported by

@@ -1,6 +1,5 @@
 //! `spinney rm`: removes a tree with everything that the home keeps of it, unless it is in use.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,9 +8,9 @@ use spinney::{Drivers, Home, Orphan, RemoveError};
 use spinney_host::control::{RunningTrees, running};
 use spinney_host::home;
 use spinney_host::home::ids::find;
-use spinney_host::home::{exec_homes, pending_folders};
+use spinney_host::home::{pending_folders, side_journals};
 use spinney_host::trust::tree_marks;
-use spinney_journal::{Head, JournalFault, Shared};
+use spinney_journal::{Blocking as _, Head, Journal as _, JournalFault, Shared};
 use spinney_view::wording::short_id;
 
 use crate::args;
@@ -47,7 +46,15 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     if !head.state.is_over() && !args.force && !confirmed(path, &head) {
         return Ok(Exit::Usage);
     }
-    let home = Home::open(Arc::new(home::write_to_remove(path)?), Drivers::new());
+    let journal = home::write_to_remove(path)?;
+    let is_last = journal.heads(&[]).wait()?.iter().all(|head| head.tree == tree);
+    if side_journals::side_tree(path).is_some() && is_last {
+        side_journals::remove(path, journal)?;
+        tree_marks::forget(path, tree);
+        out::note(&format!("removed tree {tree}"));
+        return Ok(Exit::Completed);
+    }
+    let home = Home::open(Arc::new(journal), Drivers::new());
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
     pending_folders::mark(path, tree)?;
     let removed = home.remove(tree, shared).await;
@@ -67,12 +74,9 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         let again = command(path, &["checkpoint", "clean"]);
         format!("tree {tree} was removed, its folders were not; `{again}` tries again")
     })?;
+    side_journals::settle_branch(path, home.journal().as_ref(), tree)?;
     drop(home);
     tree_marks::forget(path, tree);
-    if exec_homes::is_of_exec(path) {
-        // The home of a run has one tree.
-        fs::remove_dir_all(path).with_context(|| format!("tree {tree} was removed, its folder was not"))?;
-    }
     out::note(&format!("removed tree {tree}"));
     for Orphan { tree, notified } in orphans {
         let how = if notified { "its root was notified" } else { "it has ended and was not notified" };

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use spinney::clock::{Clock as _, SystemClock};
+use spinney::draw::Draws;
 use spinney::tree::Stopped;
-use spinney::{Home, StartError, StartOptions};
-use spinney_kernel::words::{Actor, Seq, Time};
+use spinney::{StartError, StartOptions};
+use spinney_kernel::words::{Seq, Time};
 
 use crate::error_words::setting;
 use crate::events::screen::Style;
@@ -22,13 +23,14 @@ use crate::{args, explain};
 use spinney_host::caller_trace;
 use spinney_host::defaults::Sourced;
 use spinney_host::explain::Explanation;
+use spinney_host::home::side_journals::{self, JournalToStart};
 use spinney_host::notify::Notifier;
 use spinney_host::prepared::{PreparedTree, StartRequest};
 use spinney_host::project::UsersSetting;
 use spinney_host::tree_file::providers::Scripted;
 use spinney_host::trust::egress;
 use spinney_host::trust::{foreign_home, tree_marks};
-use spinney_host::{OwnDrivers, home};
+use spinney_host::{OpenHome, OwnDrivers};
 use spinney_server::control::Listening;
 use spinney_view::wording::{one_line, short_id};
 
@@ -55,10 +57,14 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&egress))? {
         trust_home(question, args.trusted.trust())?;
     }
-    let journal = home::write_to_start(path)?;
+    let id = Draws::fresh().tree_id(now.0);
+    let JournalToStart { folder, journal } = side_journals::open_to_start(path, id)?;
+    let path = folder.as_path();
+    let source = source.in_home(path);
     let listening = listen(path)?;
-    let home = Arc::new(Home::open(Arc::new(journal), source.drivers.clone()).with_actor(Actor::PERSON));
-    let id = home.draw_id();
+    let open = Arc::new(OpenHome::new(path, Arc::new(journal)));
+    let home = Arc::clone(open.home());
+    let _own = open.own_tree(id, source.drivers.clone());
     tree_marks::starting(path, id, &sources.fingerprint, &allowed);
     let name = definition.name.clone();
     // Before anything is called: from then on an interrupt stops in good order.
@@ -85,7 +91,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let command = defaults.configuration.notify();
     let notifier = Notifier::watch(command, &tree, Seq(0), &name, path);
     let (path, past) = (path.to_owned(), Seq(0));
-    Ok(Follow { home, path, tree, style, past, listening, interrupts, display, notifier })
+    Ok(Follow { open: Arc::clone(&open), path, tree, style, past, listening, interrupts, display, notifier })
 }
 
 /// Shows every option of a run and starts nothing.

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use spinney_host::home;
-use spinney_host::home::exec_homes;
 use spinney_host::home::ids::find;
+use spinney_host::home::side_journals;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{AgentId, TreeId, grouped};
 use spinney_view::agents;
@@ -31,7 +31,7 @@ pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> 
     let journal = home::look(home)?;
     let tree = find(home, &journal, args.whom.tree())?.tree;
     let agent = &agents::at(&journal, tree, args.whom.agent.clone()).await??;
-    if exec_homes::is_of_exec(home) {
+    if side_journals::is_of_exec(home) {
         let (is_json, is_full) = (args.whom.json, args.full);
         let calls = ShowCalls { journal: &journal, tree, agent, is_json, is_full, terminal };
         if args.calls { calls.show() } else { calls.show_conversation() }?;

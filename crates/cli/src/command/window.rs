@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney_host::home;
-use spinney_host::home::exec_homes;
 use spinney_host::home::ids::find;
+use spinney_host::home::side_journals;
 use spinney_kernel::definition::Preset;
 use spinney_kernel::record::LeftOut;
 use spinney_kernel::words::{Category, grouped};
@@ -57,7 +57,7 @@ pub(super) async fn window(home: &Path, args: &args::WhoseContext, terminal: Ter
     let journal = home::look(home)?;
     let tree = find(home, &journal, args.tree())?.tree;
     let agent = &agents::at(&journal, tree, args.agent.clone()).await??;
-    if exec_homes::is_of_exec(home) {
+    if side_journals::is_of_exec(home) {
         let show = hint::about(home, "show", tree, &[agent.as_str()]);
         bail!("`{agent}` is part of a program outside, which has its own windows; its calls: {show}");
     }

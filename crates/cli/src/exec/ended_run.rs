@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use spinney::tree::stored;
 use spinney_host::home;
 use spinney_host::home::ids::{LAST, TreeInHome};
-use spinney_host::home::{exec_homes, ids};
+use spinney_host::home::{ids, side_journals};
 use spinney_journal::Blocking as _;
 use spinney_server::exec::{ExecReport, RunExit};
 use spinney_server::gateway::GatewayReport;
@@ -26,7 +26,7 @@ pub(crate) fn report_ended(path: &Path, args: &args::Exec) -> Result<Option<Exit
     if !head.state.is_over() {
         return Ok(None);
     }
-    let (home, tree) = (exec_homes::above(path), head.tree);
+    let (home, tree) = (side_journals::above(path), head.tree);
     if args.wants_more_than_a_result() {
         let show = hint::command(home, &["exec", "--resume", &short_id(tree)]);
         bail!(

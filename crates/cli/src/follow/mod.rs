@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use spinney::Tree;
 use spinney::bus::{Seen, Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
-use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::words::{AgentId, Seq};
 use spinney_kernel::world::{AgentStatus, TreeState};
@@ -16,10 +16,11 @@ use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::interrupt::Interrupts;
-use crate::live::write_summary;
+use crate::live::{LiveScreen, write_summary};
 use crate::result::{Failure, Outcome, failed, write_questions};
 use crate::shown::{Display, Shown};
 use crate::terminal::out;
+use spinney_host::OpenHome;
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::workspaces::WorkspaceWriter;
 use spinney_host::notify::Notifier;
@@ -28,8 +29,8 @@ use spinney_server::control::Listening;
 use spinney_view::costs::Costs;
 
 pub(crate) struct Follow {
-    pub(crate) home: Arc<Home>,
-    /// The home's folder, as the user named it.
+    pub(crate) open: Arc<OpenHome>,
+    /// The home's folder, as the user named it, or that of a side journal.
     pub(crate) path: PathBuf,
     pub(crate) tree: Tree,
     pub(crate) style: Style,
@@ -51,14 +52,15 @@ pub(crate) async fn follow(mut follow: Follow) -> Result<Exit> {
 }
 
 async fn to_the_end(follow: Follow) -> Result<Exit> {
-    let Follow { home, path, tree, style, past, listening, interrupts, display, notifier: _ } = follow;
-    let server = listening.serve(Arc::clone(&home), tree.clone());
+    let Follow { open, path, tree, style, past, listening, interrupts, display, notifier: _ } = follow;
+    let home = Arc::clone(open.home());
+    let server = listening.serve(Arc::clone(&open), tree.clone());
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
     let mut shown = Shown::new(tree.id(), &path, style, past, display);
     let mut events = tree.watch(Watch { deltas: display.is_live, ..Watch::default() });
     let watched = watch(&tree, &path, &mut events, &mut shown).await;
     server.close().await;
-    home.shutdown(Shutdown::Stop).await;
+    open.close().await;
     workspaces.end().await;
     tree_marks::update(&path, home.journal().as_ref(), tree.id());
     let watched = match watched {
@@ -91,16 +93,29 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
     let outcome = Outcome::of(&look, tree.status().hash, journal, place);
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
-    match live {
-        Some(watched) => {
-            let costs = Costs::read(journal, place.tree).await;
-            let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
-            write_summary(&outcome, watched.tree(), costs.ok().as_ref(), place, display.terminal)?;
-            write_open(&outcome, &look, place)?;
-        }
-        None => write(&outcome, &look, &screen, place)?,
-    }
+    let end = FollowedEnd { outcome: &outcome, look: &look, screen: &screen, live, place };
+    end.write(journal, display).await?;
     Ok(outcome.exit())
+}
+
+/// How a tree ended that was followed, or how far it is.
+pub(crate) struct FollowedEnd<'a> {
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) look: &'a Look,
+    pub(crate) screen: &'a Screen,
+    pub(crate) live: Option<LiveScreen>,
+    pub(crate) place: TreeInHome<'a>,
+}
+
+impl FollowedEnd<'_> {
+    pub(crate) async fn write(self, journal: &dyn Journal, display: Display) -> Result<()> {
+        let Self { outcome, look, screen, live, place } = self;
+        let Some(watched) = live else { return write(outcome, look, screen, place) };
+        let costs = Costs::read(journal, place.tree).await;
+        let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
+        write_summary(outcome, watched.tree(), costs.ok().as_ref(), place, display.terminal)?;
+        write_open(outcome, look, place)
+    }
 }
 
 /// Shows events until the tree ends, is stopped, or cannot continue on its own.
@@ -182,7 +197,7 @@ async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
     }
 }
 
-const fn rests(state: TreeState) -> bool {
+pub(crate) const fn rests(state: TreeState) -> bool {
     match state {
         TreeState::Waiting | TreeState::Halted => true,
         // A paused tree may be unpaused from elsewhere.

@@ -14,7 +14,7 @@ use crate::upstream::Upstream;
 
 /// The only run's journal.
 fn journal(stage: &Stage) -> PathBuf {
-    let run = fs::read_dir(stage.home().join("exec")).unwrap().next().unwrap().unwrap();
+    let run = fs::read_dir(stage.home().join("runs")).unwrap().next().unwrap().unwrap();
     run.path().join("journal.sqlite3")
 }
 

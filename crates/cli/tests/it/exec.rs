@@ -563,7 +563,7 @@ fn several_runs_and_a_tree_work_side_by_side_in_one_folder() {
     let removed = stage.spinney(&["rm", id]);
     assert_eq!(removed.code, Some(0), "{}", removed.err);
     assert_eq!(ps(&stage).len(), 2);
-    assert!(!stage.home().join("exec").join(id).exists());
+    assert!(!stage.home().join("runs").join(id).exists());
     let run = stage.spinney(&["resume", listed[1]["tree"].as_str().unwrap()]);
     assert_eq!(run.code, Some(0), "a run that has ended shows its result: {}", run.err);
 }
@@ -576,14 +576,14 @@ fn the_homes_of_runs_are_private_and_no_link_is_followed() {
     let upstream = Upstream::new(vec![used(10)]);
     assert_eq!(exec(&stage, &upstream, &[], "true").end().code, Some(0));
     let id = ps(&stage)[0]["tree"].as_str().unwrap().to_owned();
-    for folder in [stage.home().to_owned(), stage.home().join("exec"), stage.home().join("exec").join(id)] {
+    for folder in [stage.home().to_owned(), stage.home().join("runs"), stage.home().join("runs").join(id)] {
         assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o077, 0, "{}", folder.display());
     }
     let stage = Stage::new();
     fs::create_dir(stage.home()).unwrap();
     let elsewhere = stage.folder().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    symlink(&elsewhere, stage.home().join("exec")).unwrap();
+    symlink(&elsewhere, stage.home().join("runs")).unwrap();
     let refused = exec(&stage, &upstream, &[], "true").end();
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);

@@ -68,7 +68,7 @@ fn a_run_whose_disk_is_full_ends_with_the_true_sum_and_can_be_resumed() {
 fn a_run_whose_process_was_killed_before_it_began_is_passed_over() {
     let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
     assert_eq!(exec(&stage, &upstream, &["--budget-usd", "1"], "call 10 one").end().code, Some(0));
-    let left = stage.home().join("exec").join("f".repeat(32));
+    let left = stage.home().join("runs").join("f".repeat(32));
     let file = left.join("journal.sqlite3");
     for step in 0..3 {
         match step {

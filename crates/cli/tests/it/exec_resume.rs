@@ -181,7 +181,7 @@ fn g13_a_loss_is_accepted_where_the_run_is() {
     running.kill();
     crate::exec::until_gone(&crate::exec::nap());
     let id = ps(&stage)[0]["tree"].as_str().unwrap().to_owned();
-    let wal = stage.home().join("exec").join(&id).join("journal.sqlite3-wal");
+    let wal = stage.home().join("runs").join(&id).join("journal.sqlite3-wal");
     let bytes = std::fs::read(&wal).unwrap();
     // Its last commits, and not its beginning.
     std::fs::write(&wal, &bytes[..bytes.len() * 7 / 8]).unwrap();

@@ -74,6 +74,7 @@ mod scenarios;
 mod scripts;
 mod secrets;
 mod sending;
+mod side_journals;
 mod spawning;
 mod stage;
 mod steering;

@@ -70,13 +70,13 @@ fn g23_a_program_and_its_children_cannot_raise_its_budget() {
     let upstream = Upstream::new(vec![used(900)]);
     symlink(stage.home(), stage.folder().join("link")).unwrap();
     let script = r#"
-run=$(echo "$PWD"/.spinney/exec/*)
+run=$(echo "$PWD"/.spinney/runs/*)
 ln -s "$run" run-link
 try try-itself spinney budget last --add-usd 100
 try try-shell sh -c '"$SPINNEY" budget last --add-usd 100'
 try try-grandchild sh -c 'sh -c "\"$SPINNEY\" budget last --add-usd 100; exit \$?"; exit $?'
 try try-session setsid --wait "$SPINNEY" budget last --add-usd 100
-try try-spelling spinney --home .spinney/exec/../../.spinney/. budget last --add-usd 100
+try try-spelling spinney --home .spinney/runs/../../.spinney/. budget last --add-usd 100
 try try-link spinney --home link budget last --add-usd 100
 try try-run-home spinney --home "$run" budget last --add-usd 100
 try try-run-link spinney --home run-link budget last --add-usd 100
@@ -129,7 +129,7 @@ fn g23_a_program_that_writes_to_the_socket_itself_is_refused() {
     let home_tree = last(&stage);
     let script = format!(
         r#"
-run=$(echo "$PWD"/.spinney/exec/*)
+run=$(echo "$PWD"/.spinney/runs/*)
 raise() {{ SPINNEY_TEST_SOCKET="$1" SPINNEY_TEST_TREE="$2" SPINNEY_TEST_AGENT="$3" "{test}" --exact \
   raising_inside::writes_to_the_socket_it_is_given --nocapture --test-threads 1; }}
 raise "$run/control" "$(basename "$run")" main
@@ -236,7 +236,7 @@ fn g23_a_namespace_of_its_own_does_not_help_a_program() {
         "for flags in -Urpf -pf; do\n  try try-namespace unshare $flags --mount-proc \"$SPINNEY\" budget {stored} --add-usd 100\ndone"
     );
     // A lock that is gone may be held.
-    let script = format!("{each}\nrm .spinney/exec/*/lock\n{each}");
+    let script = format!("{each}\nrm .spinney/runs/*/lock\n{each}");
     let ended = start(&stage, &upstream, &script).end();
     let attempts = attempts(&ended.out);
     assert_eq!(attempts.len(), 4, "{}", ended.out);
@@ -277,7 +277,7 @@ fn g24_a_raise_in_a_copy_of_the_home_is_asked_about() {
     assert_eq!(first.code, Some(130), "{}", first.err);
     let run = last(&stage);
     let [ours, theirs] =
-        [stage.home(), &stage.folder().join("theirs")].map(|home| home.join("exec").join(&run));
+        [stage.home(), &stage.folder().join("theirs")].map(|home| home.join("runs").join(&run));
     fs::create_dir_all(theirs.parent().unwrap()).unwrap();
     fs::rename(&ours, &theirs).unwrap();
     let raised = stage.spinney(&["--home", "theirs", "budget", &run, "--add-usd", "100"]);
@@ -332,5 +332,5 @@ echo "new tree: $?"
     );
     assert!(ended.out.contains("new tree: 3"), "{} {}", ended.out, ended.err);
     assert_all_refused(&ended.out, 2);
-    assert_eq!(fs::read_dir(stage.home().join("exec")).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(stage.home().join("runs")).unwrap().count(), 2);
 }

@@ -80,7 +80,7 @@ fn a_run_that_cannot_be_read_does_not_hide_the_others() {
         assert_eq!(ended.code, Some(0), "{}", ended.err);
     }
     let ids = ids(&stage);
-    fs::write(stage.home().join("exec").join(&ids[0]).join("journal.sqlite3"), "no database").unwrap();
+    fs::write(stage.home().join("runs").join(&ids[0]).join("journal.sqlite3"), "no database").unwrap();
     let listed = stage.spinney(&["ps"]);
     assert_eq!(listed.code, Some(0), "{}", listed.err);
     assert!(listed.out.contains(&ids[1][..12]) && listed.err.contains("cannot read"), "{}", listed.err);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use spinney::{Drivers, Home};
 use spinney_kernel::rules::request::{Request, Verb};
 use spinney_kernel::words::{Actor, Millis, TreeId};
+use spinney_store::SqliteJournal;
 use spinney_store::layout::LOCK;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -56,9 +57,17 @@ pub enum SteerError {
         /// Which home.
         home: PathBuf,
         /// The tree that it was about; its events tell.
-        tree: TreeId,
+        tree: Option<TreeId>,
         /// What happened.
         what: String,
+    },
+    /// The process that has the home open does not know the request.
+    #[error("process {pid} has {} open and is of an older release, which cannot do this for other processes: stop it and try again", home.display())]
+    OlderOwner {
+        /// Which home.
+        home: PathBuf,
+        /// The process.
+        pid: u32,
     },
 }
 
@@ -73,7 +82,7 @@ pub async fn ask_with<V: Verb>(
     let answer = ask_any(home, tree, verb.into(), bytes).await?;
     answer.to::<V>().ok_or_else(|| {
         let what = "the process that has this home open answered another request".to_owned();
-        SteerError::Unknown { home: home.to_owned(), tree, what }
+        SteerError::Unknown { home: home.to_owned(), tree: Some(tree), what }
     })
 }
 
@@ -84,19 +93,47 @@ async fn ask_any(
     bytes: Vec<Vec<u8>>,
 ) -> Result<ControlAnswer, SteerError> {
     let ask = ControlAsk::Do { tree, request: Box::new(request.clone()) };
-    let mut tries = 0;
-    loop {
-        if let Some(journal) = home::write_if_free(home)? {
+    match reach_with(home, Some(tree), &ask, &bytes).await? {
+        Reached::Answered(answer) => Ok(answer),
+        Reached::Free(journal) => {
             let opened = Home::open(Arc::new(journal), Drivers::new()).with_actor(Actor::PERSON);
             let answer = apply(&opened, tree, request, bytes).await;
             if let ControlAnswer::Done { .. } = answer {
                 workspaces::mend(home, opened.journal().as_ref(), tree);
                 tree_marks::update(home, opened.journal().as_ref(), tree);
             }
-            return Ok(answer);
+            Ok(answer)
         }
-        match exchange(home, &ask, &bytes).await {
-            Ok(answer) => return Ok(answer),
+    }
+}
+
+/// Who can change a home.
+pub enum Reached {
+    /// No other process has it open: this one has now.
+    Free(SqliteJournal),
+    /// The process that has it open answered.
+    Answered(ControlAnswer),
+}
+
+/// Opens a home to change it, or asks the process that has it open. `tree` is the one that it is about.
+pub async fn reach(home: &Path, tree: Option<TreeId>, ask: &ControlAsk) -> Result<Reached, SteerError> {
+    reach_with(home, tree, ask, &[]).await
+}
+
+async fn reach_with(
+    home: &Path,
+    tree: Option<TreeId>,
+    ask: &ControlAsk,
+    bytes: &[Vec<u8>],
+) -> Result<Reached, SteerError> {
+    let mut tries = 0;
+    loop {
+        if let Some(journal) = home::write_if_free(home)? {
+            return Ok(Reached::Free(journal));
+        }
+        match exchange(home, ask, bytes).await {
+            Ok(answer) if answer.is_unknown_ask() => return Err(older_owner(home)),
+            Ok(answer) => return Ok(Reached::Answered(answer)),
             Err(Unreached::Lost(what)) => {
                 return Err(SteerError::Unknown { home: home.to_owned(), tree, what });
             }
@@ -108,6 +145,12 @@ async fn ask_any(
         }
         sleep(Duration::from_millis(TRY_MS)).await;
     }
+}
+
+/// The process that has a home open does not know a request.
+pub(super) fn older_owner(home: &Path) -> SteerError {
+    let pid = holder(home).ok().flatten().unwrap_or(0);
+    SteerError::OlderOwner { home: home.to_owned(), pid }
 }
 
 /// Which process runs trees in a home.
@@ -128,6 +171,10 @@ pub async fn running(home: &Path) -> RunningTrees {
         Ok(ControlAnswer::Running { trees }) => RunningTrees::Trees(trees),
         Ok(
             ControlAnswer::Done { .. }
+            | ControlAnswer::Resumed { .. }
+            | ControlAnswer::HasEnded
+            | ControlAnswer::Branched { .. }
+            | ControlAnswer::Cleaned { .. }
             | ControlAnswer::TextFollows
             | ControlAnswer::Refused { .. }
             | ControlAnswer::Failed { .. },
@@ -142,7 +189,7 @@ pub async fn running(home: &Path) -> RunningTrees {
 
 /// The process that has a home open for writing. Touches the lock only if its last holder seems to live: reading must
 /// not keep others from opening the home.
-fn holder(home: &Path) -> io::Result<Option<u32>> {
+pub(super) fn holder(home: &Path) -> io::Result<Option<u32>> {
     let lock = private_files::plain(&home.join(LOCK), Links::Refuse)?;
     let mut text = String::new();
     (&lock).take(PID_BYTES_MAX).read_to_string(&mut text)?;
@@ -165,7 +212,7 @@ enum Unreached {
 
 /// Whether there is no socket or no listener: the process may be starting or ending. Other errors, such as too many
 /// open files, do not resolve themselves.
-fn is_nobody_there(error: &io::Error) -> bool {
+pub(super) fn is_nobody_there(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 

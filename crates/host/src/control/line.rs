@@ -7,6 +7,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spinney_kernel::rules::request;
 
+/// How a process answers a line that it does not know, such as a request of a newer release.
+pub(super) const UNKNOWN_LINE: &str = "not a line of the control socket";
+
 /// A line that is not one of ours, or of another version.
 #[derive(Debug)]
 pub enum LineError {
@@ -24,7 +27,7 @@ impl fmt::Display for LineError {
                 "this process uses request version {} and the other one version {theirs}: use the same release of spinney for both",
                 request::VERSION
             ),
-            Self::Json(error) => write!(f, "not a line of the control socket: {error}"),
+            Self::Json(error) => write!(f, "{UNKNOWN_LINE}: {error}"),
         }
     }
 }

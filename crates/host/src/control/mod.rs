@@ -6,16 +6,19 @@ mod address;
 mod apply;
 mod client;
 pub mod line;
+mod resume_lease;
 mod text;
 
 use serde::{Deserialize, Serialize};
+use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Reply, Request, Verb};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 pub use address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};
-pub use client::{RunningTrees, SteerError, ask_with, running};
+pub use client::{Reached, RunningTrees, SteerError, ask_with, reach, running};
+pub use resume_lease::{ResumeAnswer, ResumeLease};
 pub use text::{StreamedText, TextSubscription};
 
 /// Longest line: the longest text of a request, however it is escaped, with room to spare.
@@ -36,11 +39,43 @@ pub enum ControlAsk {
         /// What to do.
         request: Box<Request>,
     },
+    /// Run a tree for as long as this connection is open on both sides.
+    Resume {
+        /// Which tree.
+        tree: TreeId,
+        /// Hosts that the user allows for it.
+        hosts: Vec<String>,
+    },
+    /// Make a branch of a tree in its journal.
+    Branch {
+        /// The tree whose batches it shares.
+        from: TreeId,
+        /// The last shared event.
+        at: Seq,
+        /// The branch point is a checkpoint of this agent.
+        agent: AgentId,
+        /// Its ceilings.
+        budget: Ceilings,
+    },
+    /// Remove expired automatic checkpoints.
+    Clean,
     /// Send the text that the models of a tree stream from now on, until one side goes.
     Text {
         /// Which tree.
         tree: TreeId,
     },
+}
+
+impl ControlAsk {
+    /// The tree that it is about.
+    #[must_use]
+    pub const fn tree(&self) -> Option<TreeId> {
+        match self {
+            Self::Running | Self::Clean => None,
+            Self::Do { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree } => Some(*tree),
+            Self::Branch { from, .. } => Some(*from),
+        }
+    }
 }
 
 /// What is answered.
@@ -59,6 +94,27 @@ pub enum ControlAnswer {
         /// What the tree replied.
         reply: Reply,
     },
+    /// The tree runs here, until the connection is closed on one side.
+    Resumed {
+        /// The last event before that.
+        past: Seq,
+    },
+    /// The tree has ended, so it was not resumed.
+    HasEnded,
+    /// The branch is made and durable.
+    Branched {
+        /// Its id.
+        tree: TreeId,
+    },
+    /// Expired checkpoints are removed.
+    Cleaned {
+        /// How many.
+        removed: usize,
+        /// Remaining automatic ones.
+        left: usize,
+        /// Trees whose expired checkpoints could not be removed, and why.
+        failed: Vec<UncleanedTree>,
+    },
     /// Each further line is a [`StreamedText`].
     TextFollows,
     /// It was not done.
@@ -74,6 +130,16 @@ pub enum ControlAnswer {
         /// Why not.
         message: String,
     },
+}
+
+/// A tree whose expired checkpoints could not be removed.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UncleanedTree {
+    /// Which tree.
+    pub tree: TreeId,
+    /// Why not.
+    pub message: String,
 }
 
 /// The result of a request, with the reply to its verb.
@@ -111,13 +177,23 @@ pub enum GoesOn {
 }
 
 impl ControlAnswer {
+    /// Whether the other process does not know the request.
+    fn is_unknown_ask(&self) -> bool {
+        matches!(self, Self::Refused { message, .. } if message.starts_with(line::UNKNOWN_LINE))
+    }
+
     /// The answer to a verb; `None` if it belongs to another.
     fn to<V: Verb>(self) -> Option<Asked<V::Reply>> {
         Some(match self {
             Self::Done { goes_on, reply } => Asked::Done { goes_on, reply: reply.try_into().ok()? },
             Self::Refused { message, refusal } => Asked::Refused { message, refusal },
             Self::Failed { message } => Asked::Failed { message },
-            Self::Running { .. } | Self::TextFollows => return None,
+            Self::Running { .. }
+            | Self::Resumed { .. }
+            | Self::HasEnded
+            | Self::Branched { .. }
+            | Self::Cleaned { .. }
+            | Self::TextFollows => return None,
         })
     }
 }

@@ -126,7 +126,7 @@ async fn receive((mut from, _to): Subscribed, send: mpsc::Sender<StreamedText>) 
     }
 }
 
-async fn next_line(from: &mut BufReader<OwnedReadHalf>) -> io::Result<Vec<u8>> {
+pub(super) async fn next_line(from: &mut BufReader<OwnedReadHalf>) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     from.take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line).await?;
     if line.is_empty() { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(line) }

@@ -63,7 +63,7 @@ fn is_writable(folder: &Path) -> bool {
     access(folder, Allowed::WRITE_OK | Allowed::EXEC_OK).is_ok()
 }
 
-/// Which process has it open. That is no fault: everything but running another tree works.
+/// Which process has it open. That is not a fault: another run gets a side journal.
 async fn used_by(home: &Path) -> String {
     match running(home).await {
         RunningTrees::Nobody => String::new(),

@@ -9,6 +9,7 @@ pub mod other_keys;
 pub mod placeholders;
 pub mod prepared_run;
 pub mod program;
+pub mod run_definition;
 
 /// Arguments with which a program cannot be led to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,8 @@ use spinney_journal::{Blocking, CatalogKind, Head, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_store::SqliteJournal;
 
-use super::exec_homes;
 use super::open::{HomeError, look};
+use super::side_journals;
 
 /// The tree that started last.
 pub const LAST: &str = "last";
@@ -80,7 +80,7 @@ pub fn name(journal: &dyn Journal, tree: TreeId) -> Result<String, JournalFault>
     Ok(facts.into_iter().next().map(|fact| fact.value).unwrap_or_default())
 }
 
-/// A tree that a word names, in a home or in a run of `exec` below it.
+/// A tree that a word names, in a home or in a side journal of it.
 pub struct NamedTree {
     /// The home that has it.
     pub home: PathBuf,
@@ -91,9 +91,9 @@ pub struct NamedTree {
 }
 
 impl NamedTree {
-    /// `home` may be the one of a run itself.
+    /// `home` may be a side journal itself.
     pub fn find(home: &Path, word: &str) -> Result<Self, TreeNameError> {
-        let home = exec_homes::find(exec_homes::above(home), word)?;
+        let home = side_journals::find(side_journals::above(home), word)?;
         let journal = look(&home)?;
         let tree = find(&home, &journal, word)?.tree;
         Ok(Self { home, journal, tree })

@@ -1,12 +1,12 @@
 //! A home on disk: which one is meant, its journal, and what lies beside the journal.
 
-pub mod exec_homes;
 mod find;
 pub mod ids;
 pub mod old_copies;
 mod open;
 pub mod output_files;
 pub mod pending_folders;
+pub mod side_journals;
 pub mod tree_copies;
 pub mod workspaces;
 

@@ -7,7 +7,7 @@ use spinney_journal::Journal;
 use spinney_store::layout::IGNORED;
 use spinney_store::{Access, OpenHomeError, SqliteJournal};
 
-use super::pending_folders;
+use super::{pending_folders, side_journals};
 use crate::error_text::with_causes;
 use crate::inside::{self, ChangeDenied};
 use crate::private_files;
@@ -130,6 +130,9 @@ fn opened(home: &Path, opened: Result<SqliteJournal, OpenHomeError>) -> Result<S
 
 /// Finishes what processes left half done. A failure is reported and tried again the next time.
 pub fn settle(home: &Path, journal: &dyn Journal) {
+    if let Err(error) = side_journals::settle_branches(home, journal) {
+        tracing::warn!("could not clean up after a branch of an earlier process: {error}");
+    }
     if let Err(error) = pending_folders::settle(home, journal) {
         let why = with_causes(&error);
         tracing::warn!("could not clean up after an earlier process in this home: {why}");

@@ -43,8 +43,8 @@ pub fn mark(home: &Path, tree: TreeId) -> Result<(), FileFault> {
     }
 }
 
-/// Makes the folders of a marked tree match the journal, and removes the mark.
-fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<(), UnsettledFolders> {
+/// Makes the folders of a marked tree match the journal, and removes the mark. Others may be starting meanwhile.
+pub fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<(), UnsettledFolders> {
     if journal.head(tree).wait()?.is_none() {
         for folder in [home.join(WORKSPACES).join(tree.to_string()), copies(home, tree)] {
             remove(&folder)?;

@@ -461,6 +461,14 @@ pub fn drivers(scripts: &[Text], parts: &Parts) -> Result<Drivers, SourceDrivers
     Ok(drivers)
 }
 
+impl TreeSource {
+    /// The same with the files of its agents in another home.
+    #[must_use]
+    pub fn in_home(self, home: &Path) -> Self {
+        Self { drivers: self.drivers.with_workspaces(Workspaces::root(home)), ..self }
+    }
+}
+
 /// Adds the requested file tools that no script provides.
 pub fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&ToolName) -> bool) -> Drivers {
     let (files, drivers) = (Files::default(), drivers.with_workspaces(Workspaces::root(home)));

@@ -16,7 +16,7 @@ use super::known_homes::{self, HomeOrigin, KnownHome};
 use super::tree_marks::{self, TreeMark};
 use crate::error_text::with_causes;
 use crate::exec::options::RunOptions;
-use crate::home::{self, exec_homes, tree_copies};
+use crate::home::{self, side_journals, tree_copies};
 
 /// The longest line of a question. Nobody reads more, and what is not read is not agreed to.
 const LINE_CHARS_MAX: usize = 2_000;
@@ -88,7 +88,7 @@ pub fn for_new_tree(home: &Path, does: &[String]) -> Result<Option<HomeQuestion>
 /// Whether a tree is as this user left it, and what is remembered of it; or what to ask before it is continued.
 pub fn for_old_tree(tree: &OldTree<'_>, does: &[String]) -> Result<OldTreeTrust, TrustError> {
     let OldTree { home, journal, head, source } = tree;
-    let above = exec_homes::above(home);
+    let above = side_journals::above(home);
     let known = KnownHome::find(above)?;
     let mark = known.as_ref().map(|known| known.mark(head.tree)).transpose()?.flatten();
     let id = short_id(head.tree);
@@ -206,8 +206,7 @@ struct OtherTrees {
 }
 
 fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
-    let runs = exec_homes::trees(home).into_iter().map(|tree| exec_homes::home_of(home, tree));
-    let places = runs.chain([home.to_owned()]).filter(|place| exec_homes::has_journal(place));
+    let places = side_journals::journals(home);
     let mut others = OtherTrees::default();
     for place in places {
         let Ok(journal) = home::look(&place) else {
@@ -236,7 +235,7 @@ fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
 /// None if it would neither start nor send anything.
 fn other(place: &Path, journal: &dyn Journal, head: Head) -> Result<Option<OtherTree>, TrustError> {
     let id = short_id(head.tree);
-    let (does, source) = if exec_homes::is_of_exec(place) {
+    let (does, source) = if side_journals::is_of_exec(place) {
         let options = RunOptions::read(place, journal, head.tree)?;
         (options.starts(&options.program()?), options.source)
     } else {

@@ -14,7 +14,7 @@ use super::allowed_hosts::AllowedHosts;
 use super::known_homes::KnownHome;
 use crate::error_text::with_causes;
 use crate::exec::options;
-use crate::home::{exec_homes, old_copies, tree_copies};
+use crate::home::{old_copies, side_journals, tree_copies};
 use crate::user::state_files::StateFileError;
 
 /// More batches without events than follow each other.
@@ -87,8 +87,8 @@ pub(super) fn has_unrecorded_raise(
 }
 
 /// What a tree is started from, if its journal or its home keeps that.
-fn source_of(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Option<BlobHash>, TrustError> {
-    if exec_homes::is_of_exec(home) {
+pub fn source_of(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Option<BlobHash>, TrustError> {
+    if side_journals::is_of_exec(home) {
         return Ok(options::fingerprint(home, journal, tree)?);
     }
     match tree_copies::fingerprint(journal, tree)? {
@@ -99,7 +99,7 @@ fn source_of(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Option<
 
 /// The mark of a tree, if its home is known and has one.
 pub fn find(home: &Path, tree: TreeId) -> Result<Option<TreeMark>, StateFileError> {
-    match KnownHome::find(exec_homes::above(home))? {
+    match KnownHome::find(side_journals::above(home))? {
         Some(known) => known.mark(tree),
         None => Ok(None),
     }
@@ -119,7 +119,7 @@ pub(super) fn set(
 /// case; without a mark, resuming it asks first.
 pub fn starting(home: &Path, tree: TreeId, source: &BlobHash, allowed: &AllowedHosts) {
     let mark = || -> Result<(), TrustError> {
-        let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
+        let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
         let source = Some(source.as_str().to_owned());
         Ok(known
             .set_mark(tree, &TreeMark { events: 0, hash: String::new(), source, hosts: allowed.names() })?)
@@ -131,7 +131,7 @@ pub fn starting(home: &Path, tree: TreeId, source: &BlobHash, allowed: &AllowedH
 /// difference.
 pub fn update(home: &Path, journal: &dyn Journal, tree: TreeId) {
     let update = || -> Result<(), TrustError> {
-        let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
+        let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
         let Some((mark, head)) = known.mark(tree)?.zip(journal.head(tree).wait()?) else { return Ok(()) };
         if mark.is_in(journal, &head)? {
             known.set_mark(tree, &mark.at(&head))?;
@@ -144,7 +144,7 @@ pub fn update(home: &Path, journal: &dyn Journal, tree: TreeId) {
 /// Marks that this process changed what a tree is started from.
 pub fn source_changed(home: &Path, tree: TreeId, source: &BlobHash) {
     let change = || -> Result<(), TrustError> {
-        let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
+        let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
         let Some(mark) = known.mark(tree)? else { return Ok(()) };
         let source = Some(source.as_str().to_owned());
         Ok(known.set_mark(tree, &TreeMark { source, ..mark })?)
@@ -155,7 +155,7 @@ pub fn source_changed(home: &Path, tree: TreeId, source: &BlobHash) {
 /// Marks a branch of a tree as its origin is marked, if the origin still is what it was.
 pub fn branched(home: &Path, journal: &dyn Journal, from: TreeId, to: TreeId) {
     let mark = || -> Result<(), TrustError> {
-        let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
+        let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
         let Some((mark, origin)) = known.mark(from)?.zip(journal.head(from).wait()?) else { return Ok(()) };
         let is_same =
             mark.is_in(journal, &origin)? && mark.has_source(source_of(home, journal, from)?.as_ref());
@@ -169,7 +169,7 @@ pub fn branched(home: &Path, journal: &dyn Journal, from: TreeId, to: TreeId) {
 
 /// Forgets a tree that was removed.
 pub fn forget(home: &Path, tree: TreeId) {
-    let forget = || match KnownHome::find(exec_homes::above(home))? {
+    let forget = || match KnownHome::find(side_journals::above(home))? {
         Some(known) => Ok(known.remove_mark(tree)?),
         None => Ok(()),
     };
@@ -178,7 +178,7 @@ pub fn forget(home: &Path, tree: TreeId) {
 
 /// Accepts that marked trees of a home have lost their last events.
 pub fn accept_loss(home: &Path, journal: &dyn Journal) -> Result<(), TrustError> {
-    let Some(known) = KnownHome::find(exec_homes::above(home))? else { return Ok(()) };
+    let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
     for head in journal.heads(&[]).wait()? {
         if let Some(mark) = known.mark(head.tree)?.filter(|mark| head.seq.0 < mark.events) {
             known.set_mark(head.tree, &mark.at(&head))?;

@@ -1,5 +1,6 @@
 //! The socket of a home: takes requests from other processes, one per connection, and passes them to the tree or its home.
 
+mod leases;
 mod text_readers;
 
 use std::fs::{self, Permissions};
@@ -7,17 +8,20 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use spinney::tree::BranchOff;
 use spinney::tree::RequestError;
 use spinney::{Home, Tree};
 use spinney_host::control::{
-    ControlAnswer, ControlAsk, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX, SocketAddress, apply, line, refused,
-    refused_by_the_tree,
+    ControlAnswer, ControlAsk, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX, SocketAddress, UncleanedTree, apply,
+    line, refused, refused_by_the_tree,
 };
 use spinney_host::home::inside::{ChangeDenied, PeerProcess, ProtectedHome};
 use spinney_host::trust::tree_marks;
+use spinney_host::{BranchTreeError, OpenHome, with_causes};
+use spinney_journal::{Cleaned, JournalFault};
 use spinney_kernel::rules::request::{Outside, Request, Verb};
 use spinney_kernel::words::{Actor, BadPart, Part, TreeId, check_parts};
 use spinney_kernel::world::TreeState;
@@ -28,6 +32,7 @@ use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
+use self::leases::LeaseRequest;
 use self::text_readers::{TextReaders, WatchedText};
 
 /// Most connections at the same time. Beyond that, an idle one is closed, or one that only gets text; if there is none, the
@@ -35,6 +40,8 @@ use self::text_readers::{TextReaders, WatchedText};
 const CONNECTIONS_MAX: usize = 32;
 /// How long the last answers may take at shutdown.
 const FAREWELL_MS_MAX: u64 = 2_000;
+/// Why the process of a program does nothing for other trees.
+const ONE_TREE: &str = "this process runs a program, and its journal has one tree";
 /// How long a request that is arriving at shutdown may take.
 const LAST_REQUEST_MS_MAX: u64 = 100;
 
@@ -71,6 +78,8 @@ pub struct ControlServer {
 /// The tree that runs here, and its home for all others.
 struct Handler {
     home: Arc<Home>,
+    /// What this process does in it for others; none in the process of a program, whose journal has one tree.
+    open: Option<Arc<OpenHome>>,
     protected: Arc<ProtectedHome>,
     tree: Tree,
     text_readers: TextReaders,
@@ -97,11 +106,21 @@ impl Listening {
         Ok(Self { listener, file: SocketFile { address, made }, protected })
     }
 
-    pub fn serve(self, home: Arc<Home>, tree: Tree) -> ControlServer {
+    /// Serves requests about the trees of a home, and runs trees for other processes.
+    pub fn serve(self, open: Arc<OpenHome>, tree: Tree) -> ControlServer {
+        self.serve_with(Arc::clone(open.home()), Some(open), tree)
+    }
+
+    /// Serves requests about the tree of a program.
+    pub fn serve_program(self, home: Arc<Home>, tree: Tree) -> ControlServer {
+        self.serve_with(home, None, tree)
+    }
+
+    fn serve_with(self, home: Arc<Home>, open: Option<Arc<OpenHome>>, tree: Tree) -> ControlServer {
         let (stop, stopped) = oneshot::channel();
         let Self { listener, file, protected } = self;
         let protected = Arc::new(protected);
-        let handler = Handler { home, protected, tree, text_readers: TextReaders::new() };
+        let handler = Handler { home, open, protected, tree, text_readers: TextReaders::new() };
         let task = tokio::spawn(serve(listener, file, Arc::new(handler), stopped));
         ControlServer { stop, task }
     }
@@ -148,8 +167,35 @@ struct Connections {
 
 struct Connection {
     task: AbortHandle,
-    /// Whether its whole request has arrived, and awaits its answer.
-    has_asked: Arc<AtomicBool>,
+    stage: Arc<Stage>,
+}
+
+/// What a connection is for at the moment.
+#[derive(Default)]
+struct Stage(AtomicU8);
+
+impl Stage {
+    /// Nothing is lost if it is closed.
+    const IDLE: u8 = 0;
+    /// Its whole request has arrived, and awaits its answer.
+    const ASKED: u8 = 1;
+    /// A tree runs for as long as it is open.
+    const LEASE: u8 = 2;
+
+    fn set(&self, stage: u8) {
+        self.0.store(stage, Ordering::Relaxed);
+    }
+
+    fn is(&self, stage: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == stage
+    }
+}
+
+/// What follows an exchange.
+enum Follows {
+    Nothing,
+    Text(Subscribed),
+    Lease(LeaseRequest),
 }
 
 /// A connection on which text follows.
@@ -162,7 +208,7 @@ struct Subscribed {
 impl Connections {
     /// The oldest connection without a request.
     fn idle(&self) -> Option<usize> {
-        self.open.iter().position(|open| !open.has_asked.load(Ordering::Relaxed))
+        self.open.iter().position(|open| open.stage.is(Stage::IDLE))
     }
 
     fn have_room(&mut self) -> bool {
@@ -176,40 +222,39 @@ impl Connections {
         {
             self.open.remove(idle).task.abort();
         }
-        let (handler, has_asked) = (Arc::clone(handler), Arc::new(AtomicBool::new(false)));
-        let asked = Arc::clone(&has_asked);
+        let (handler, stage) = (Arc::clone(handler), Arc::<Stage>::default());
+        let at = Arc::clone(&stage);
         let task = self.tasks.spawn(async move {
-            let exchange = exchange(stream, &handler, &asked);
+            let exchange = exchange(stream, &handler, &at);
             // A client that is gone or too slow gets no answer.
             let exchanged = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
-            if let Ok(Ok(Some(Subscribed { from, to, text }))) = exchanged {
-                // Nothing is lost if it is closed.
-                asked.store(false, Ordering::Relaxed);
-                let _ = text.send(from, to).await;
+            match exchanged {
+                Ok(Ok(Follows::Text(Subscribed { from, to, text }))) => {
+                    at.set(Stage::IDLE);
+                    let _ = text.send(from, to).await;
+                }
+                Ok(Ok(Follows::Lease(request))) => {
+                    at.set(Stage::LEASE);
+                    let _ = handler.lease(request).await;
+                }
+                Ok(Ok(Follows::Nothing) | Err(_)) | Err(_) => {}
             }
         });
-        self.open.push(Connection { task, has_asked });
+        self.open.push(Connection { task, stage });
     }
 
     /// Answers requests that have arrived or are arriving.
     async fn end(mut self) {
         let all = async |tasks: &mut JoinSet<()>| while tasks.join_next().await.is_some() {};
         let _ = timeout(Duration::from_millis(LAST_REQUEST_MS_MAX), all(&mut self.tasks)).await;
-        self.open
-            .iter()
-            .filter(|open| !open.has_asked.load(Ordering::Relaxed))
-            .for_each(|open| open.task.abort());
+        self.open.iter().filter(|open| !open.stage.is(Stage::ASKED)).for_each(|open| open.task.abort());
         // Slower clients see the connection close.
         let _ = timeout(Duration::from_millis(FAREWELL_MS_MAX), all(&mut self.tasks)).await;
     }
 }
 
-/// One line in, one line out. Returns the connection if text follows.
-async fn exchange(
-    stream: UnixStream,
-    handler: &Handler,
-    has_asked: &AtomicBool,
-) -> io::Result<Option<Subscribed>> {
+/// One line in, one line out. Returns the connection if more follows.
+async fn exchange(stream: UnixStream, handler: &Handler, stage: &Stage) -> io::Result<Follows> {
     let peer = PeerProcess::of(&stream);
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
@@ -220,15 +265,14 @@ async fn exchange(
         refused(format!("a request has at most {LINE_BYTES_MAX} bytes"))
     } else {
         match line::decode::<ControlAsk>(&line) {
+            Ok(ControlAsk::Resume { tree, hosts }) => {
+                stage.set(Stage::ASKED);
+                return Ok(Follows::Lease(LeaseRequest { from, to, peer, tree, hosts }));
+            }
             Ok(mut ask) => match enclosed(&mut ask, &mut from).await? {
                 Ok(bytes) => {
-                    has_asked.store(true, Ordering::Relaxed);
-                    let tree = match &ask {
-                        ControlAsk::Running => None,
-                        ControlAsk::Do { tree, .. } | ControlAsk::Text { tree } => {
-                            Some(tracing::field::display(*tree))
-                        }
-                    };
+                    stage.set(Stage::ASKED);
+                    let tree = ask.tree().map(tracing::field::display);
                     let answer = handler.answer(ask, bytes, peer, &mut text).await;
                     let refused =
                         matches!(answer, ControlAnswer::Refused { .. } | ControlAnswer::Failed { .. });
@@ -242,10 +286,10 @@ async fn exchange(
     };
     to.write_all(&line::encode(&answer)?).await?;
     if let Some(text) = text {
-        return Ok(Some(Subscribed { from, to, text }));
+        return Ok(Follows::Text(Subscribed { from, to, text }));
     }
     to.shutdown().await?;
-    Ok(None)
+    Ok(Follows::Nothing)
 }
 
 /// The bytes of a request's parts, which follow its line. Reads no more than a message may have.
@@ -277,17 +321,31 @@ impl Handler {
         text: &mut Option<WatchedText>,
     ) -> ControlAnswer {
         match ask {
-            ControlAsk::Text { tree } if Some(tree) != self.running() => {
-                refused("this process does not run that tree".to_owned())
-            }
-            ControlAsk::Text { .. } => {
-                *text = self.text_readers.watch(&self.tree);
-                match text {
-                    Some(_) => ControlAnswer::TextFollows,
-                    None => refused("too many processes read the text of this tree".to_owned()),
+            ControlAsk::Text { tree } => match self.running().into_iter().find(|running| running.id() == tree) {
+                None => refused("this process does not run that tree".to_owned()),
+                Some(running) => {
+                    *text = self.text_readers.watch(&running);
+                    match text {
+                        Some(_) => ControlAnswer::TextFollows,
+                        None => refused("too many processes read the text of this tree".to_owned()),
+                    }
                 }
+            },
+            ControlAsk::Running => {
+                ControlAnswer::Running { trees: self.running().iter().map(Tree::id).collect() }
             }
-            ControlAsk::Running => ControlAnswer::Running { trees: self.running().into_iter().collect() },
+            // Its connection is a lease.
+            ControlAsk::Resume { .. } => refused("a tree is resumed by its own connection".to_owned()),
+            ControlAsk::Branch { .. } | ControlAsk::Clean => match (self.check(peer).await, &self.open) {
+                (Err(denied), _) => refused(denied.to_string()),
+                (Ok(()), None) => refused(ONE_TREE.to_owned()),
+                (Ok(()), Some(open)) => match ask {
+                    ControlAsk::Branch { from, at, agent, budget } => {
+                        branched(open.branch(BranchOff { from, at, agent, budget }).await)
+                    }
+                    _ => self.clean().await,
+                },
+            },
             ControlAsk::Do { tree, request } => match request.outside() {
                 Outside::Open => match self.check(peer).await {
                     Ok(()) => self.ask(tree, *request, bytes).await,
@@ -328,10 +386,12 @@ impl Handler {
     }
 
     async fn answer_of(&self, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> ControlAnswer {
-        if tree != self.tree.id() {
-            return apply(&self.home, tree, request, bytes).await;
-        }
-        match self.tree.request_with(Actor::PERSON, request, bytes).await {
+        let running = match self.home.tree(tree) {
+            _ if tree == self.tree.id() => self.tree.clone(),
+            Some(running) => running,
+            None => return apply(&self.home, tree, request, bytes).await,
+        };
+        match running.request_with(Actor::PERSON, request, bytes).await {
             Ok(reply) => ControlAnswer::Done { goes_on: GoesOn::Now, reply },
             Err(RequestError::Refused(refusal)) => refused_by_the_tree(refusal),
             Err(error @ (RequestError::Stopped(_) | RequestError::Reply(_))) => {
@@ -340,9 +400,33 @@ impl Handler {
         }
     }
 
-    fn running(&self) -> Option<TreeId> {
-        let status = self.tree.status();
-        let runs = !matches!(status.state, TreeState::Ended(_)) && status.stopped.is_none();
-        runs.then(|| self.tree.id())
+    async fn clean(&self) -> ControlAnswer {
+        match self.home.clean_checkpoints().await {
+            Ok(Cleaned { removed, left, failed }) => {
+                let uncleaned = |(tree, fault): (TreeId, JournalFault)| UncleanedTree {
+                    tree,
+                    message: fault.to_string(),
+                };
+                ControlAnswer::Cleaned { removed, left, failed: failed.into_iter().map(uncleaned).collect() }
+            }
+            Err(fault) => ControlAnswer::Failed { message: fault.to_string() },
+        }
+    }
+
+    fn running(&self) -> Vec<Tree> {
+        let runs = |tree: &Tree| {
+            let status = tree.status();
+            !matches!(status.state, TreeState::Ended(_)) && status.stopped.is_none()
+        };
+        self.home.running().into_iter().filter(runs).collect()
+    }
+}
+
+fn branched(branched: Result<TreeId, BranchTreeError>) -> ControlAnswer {
+    match branched {
+        Ok(tree) => ControlAnswer::Branched { tree },
+        Err(BranchTreeError::Refused(refusal)) => refused_by_the_tree(refusal),
+        Err(error @ BranchTreeError::OfProgram) => refused(error.to_string()),
+        Err(error) => ControlAnswer::Failed { message: with_causes(&error) },
     }
 }

@@ -13,8 +13,8 @@ use spinney_host::defaults::{ExecCeilings, GivenCeilings, Sourced};
 use spinney_host::exec::environment::UserEnvironment;
 use spinney_host::exec::options::{RunOptions, RunOptionsError};
 use spinney_host::exec::program::base_name;
-use spinney_host::home::exec_homes::{self, ExecHomeError};
 use spinney_host::home::ids::{self, LAST, TreeNameError};
+use spinney_host::home::side_journals::{self, JournalToStart, SideJournalError};
 use spinney_host::home::{self, HomeError};
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
@@ -37,7 +37,7 @@ use crate::gateway::{ExecBudget, GatewayModel, PendingCalls, exec_definition};
 pub enum RunTreeError {
     /// Its home cannot be made.
     #[error(transparent)]
-    ExecHome(#[from] ExecHomeError),
+    SideJournal(#[from] SideJournalError),
     /// Its home cannot be opened.
     #[error(transparent)]
     Home(#[from] HomeError),
@@ -123,9 +123,8 @@ impl RunTree {
     pub async fn start(run: StartRun<'_>) -> Result<Self, RunTreeError> {
         let StartRun { home, program, options, user, ceilings, parallel, trace } = run;
         let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
-        let path = exec_homes::home_of(home, tree);
-        exec_homes::make(home)?;
-        let (opened, pending_calls) = open(home::write_to_start(&path)?);
+        let JournalToStart { folder: path, journal } = side_journals::make(home, tree)?;
+        let (opened, pending_calls) = open(journal);
         let most = |ceiling: Option<Sourced<u64>>| ceiling.map(|ceiling| ceiling.value);
         let budget = ExecBudget {
             cost_nanos: most(ceilings.cost_nanos),
@@ -225,7 +224,7 @@ impl StoredRun {
         parallel: Option<u32>,
     ) -> Result<RunTree, RunTreeError> {
         let Self { path, journal, head } = self;
-        options.check_folder(exec_homes::above(&path))?;
+        options.check_folder(side_journals::above(&path))?;
         drop(journal);
         let (opened, pending_calls) = open(home::write(&path)?);
         let past = head.seq;
@@ -247,7 +246,7 @@ impl StoredRun {
             tree_marks::source_changed(&path, head.tree, &hash);
         }
         tree_marks::update(&path, opened.journal().as_ref(), head.tree);
-        let home = exec_homes::above(&path).to_owned();
+        let home = side_journals::above(&path).to_owned();
         Ok(RunTree { home, path, opened, tree, past, pending_calls })
     }
 }
@@ -257,9 +256,9 @@ impl StoredRun {
 /// # Errors
 /// If there is no such tree, or it is not a run of a program.
 pub fn home_of_run(home: &Path, id: &str) -> Result<PathBuf, RunTreeError> {
-    let path = exec_homes::find(home, id)?;
-    if !exec_homes::is_of_exec(&path) {
-        ids::find(home, &home::look(home)?, id)?;
+    let path = side_journals::find(home, id)?;
+    if !side_journals::is_of_exec(&path) {
+        ids::find(&path, &home::look(&path)?, id)?;
         return Err(RunTreeError::NotARun { id: id.to_owned() });
     }
     Ok(path)

@@ -2,18 +2,14 @@
 
 use std::str::FromStr;
 
+pub(super) use spinney_host::exec::run_definition::AGENT;
+use spinney_host::exec::run_definition::{MAIN, NO_MODEL};
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, BudgetSpec, Caps, Definition, ModelSpec, Network, OnLow, Recursion, Role, TreeLimits, WrapUp,
 };
 use spinney_kernel::words::{IdError, ModelName, RoleName};
 
-/// The role of the program's main agent, and so the root's id.
-const MAIN: &str = "main";
-/// The role of agents that requests name.
-pub(super) const AGENT: &str = "agent";
-/// Stands where a definition wants a model: each call names its own, and that is added when it is first called.
-const NO_MODEL: &str = "none";
 /// Agents from the wire never say that they end.
 pub(super) const AGENTS_MAX: u32 = 10_000;
 const DEPTH_MAX: u32 = 16;

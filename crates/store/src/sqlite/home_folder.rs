@@ -15,9 +15,9 @@ use rustix::process::geteuid;
 
 use super::fault::from_io;
 use super::{HomeRefusal, OpenHomeError};
-use crate::layout::{EXEC, ID, IGNORED, JOURNAL, LOCK, SOCKET, TREES, WORKSPACES};
+use crate::layout::{EXEC, ID, IGNORED, JOURNAL, LISTED, LOCK, RUNS, SOCKET, TREES, WORKSPACES};
 
-const FOLDERS: [&str; 3] = [EXEC, TREES, WORKSPACES];
+const FOLDERS: [&str; 4] = [EXEC, RUNS, TREES, WORKSPACES];
 /// Prefix of all other files of a home.
 const JOURNALS: &str = "journal.";
 /// Prefix of folders that keep a damaged journal.
@@ -122,12 +122,13 @@ impl HomeFolder {
             // Opening it checks its content.
             LOCK => true,
             SOCKET => has_kind(SOCKET, |about| about.file_type().is_socket()),
-            IGNORED | ID => has_kind(name, Metadata::is_file),
+            IGNORED | ID | LISTED => has_kind(name, Metadata::is_file),
             name if FOLDERS.contains(&name) => has_kind(name, Metadata::is_dir),
             name if name.starts_with(SET_ASIDE) => has_kind(name, Metadata::is_dir),
             name => name.starts_with(JOURNALS),
         };
-        let is_begun = names.iter().any(|name| name == LOCK || name == ID) || names == [EXEC];
+        let has_only_runs = || names.iter().all(|name| name == EXEC || name == RUNS);
+        let is_begun = names.iter().any(|name| name == LOCK || name == ID) || has_only_runs();
         if names.iter().all(is_ours) && is_begun {
             return Ok(());
         }

@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use spinney_host::attachments;
 use spinney_host::control::Asked;
 use spinney_host::home;
-use spinney_host::home::exec_homes;
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
+use spinney_host::home::side_journals;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::definition::Graph;
 use spinney_kernel::record::Event;
@@ -76,7 +76,7 @@ fn check_recipient(TreeInHome { home, tree }: TreeInHome<'_>, to: &AgentId) -> R
     if is_over {
         return Ok(());
     }
-    if exec_homes::is_of_exec(home) {
+    if side_journals::is_of_exec(home) {
         bail!("a program that `exec` started does not read messages: use its own way to talk to it");
     }
     let known = agents::known(&journal, tree).wait()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use spinney_host::home::exec_homes;
+use spinney_host::home::side_journals;
 use spinney_host::tree_list::{ListedTree, Listing, TreeList};
 use spinney_journal::JournalFault;
 use spinney_kernel::budget::Resource;
@@ -83,7 +83,7 @@ impl TopTrees {
             self.followed.remove(&tree);
             let fault = fault_in(&error);
             let is_gone = matches!(fault, Some(JournalFault::UnknownTree { .. }));
-            return if is_gone || !exec_homes::has_journal(&listed.home) { Ok(None) } else { Err(error) };
+            return if is_gone || !side_journals::has_journal(&listed.home) { Ok(None) } else { Err(error) };
         }
         Ok(self.followed.get(&tree).map(|followed| tree_row(followed.tree(), Time(now))))
     }

@@ -86,7 +86,7 @@ fn a_home_with_a_file_that_is_not_ours_is_left_alone() {
     spoiled("the socket is a file", &|stage| fs::write(stage.home().join("control"), "").unwrap(), &write);
     spoiled(
         "the folder of exec is a file",
-        &|stage| fs::write(stage.home().join("exec"), "").unwrap(),
+        &|stage| fs::write(stage.home().join("runs"), "").unwrap(),
         &["spinney exec -- true"],
     );
     let journal = |stage: &Stage| stage.home().join("journal.sqlite3");

@@ -190,7 +190,6 @@ fn a_home_that_another_process_has_open_is_not_opened_twice() {
     let mut running = stage.play(&["run", &tree]);
     running.until("starts");
     let lines = [
-        "spinney run tree.yaml",
         "spinney resume",
         "spinney rm",
         "spinney rm --force",

@@ -95,7 +95,7 @@ const READS: [&[&str]; 9] = [
 /// Makes a home as a release before the list of homes left it: without an id, and with the schema of that time.
 fn make_older(home: &Path) {
     fs::remove_file(home.join("id")).unwrap();
-    let runs = fs::read_dir(home.join("exec")).into_iter().flatten().map(|run| run.unwrap().path());
+    let runs = fs::read_dir(home.join("runs")).into_iter().flatten().map(|run| run.unwrap().path());
     for place in runs.chain([home.to_owned()]).filter(|place| place.join("journal.sqlite3").exists()) {
         let journal = Connection::open(place.join("journal.sqlite3")).unwrap();
         journal.execute_batch(include_str!("../../../../store/tests/older/to_schema_8.sql")).unwrap();
@@ -109,7 +109,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
 
 /// The home of the only run of `exec` in a home.
 pub(super) fn run_of(home: &Path) -> PathBuf {
-    fs::read_dir(home.join("exec")).unwrap().next().unwrap().unwrap().path()
+    fs::read_dir(home.join("runs")).unwrap().next().unwrap().unwrap().path()
 }
 
 /// Edits what a run continues with, as somebody would who wants another program started.
@@ -347,7 +347,7 @@ const HOMES: &[Row] = &[
             scene.interrupt_exec(&scene.stranger);
             let run = run_of(scene.stranger.home());
             // Newer than every own one.
-            copy(&run, &scene.user.home().join("exec").join(run.file_name().unwrap()));
+            copy(&run, &scene.user.home().join("runs").join(run.file_name().unwrap()));
         },
         command: RESUME_EXEC,
         said: "was not started by you on this machine. It would\n  - run \"bash\" \"-c\" \"touch started; echo begun",
@@ -540,7 +540,7 @@ fn g24_a_trusted_home_does_not_trust_what_comes_later() {
     fs::remove_dir_all(scene.stranger.home()).unwrap();
     scene.interrupt_exec(&scene.stranger);
     let later = run_of(scene.stranger.home());
-    copy(&later, &scene.user.home().join("exec").join(later.file_name().unwrap()));
+    copy(&later, &scene.user.home().join("runs").join(later.file_name().unwrap()));
     let refused = scene.spinney(RESUME_EXEC);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert!(refused.err.contains("was not started by you"), "{}", refused.err);

@@ -1,0 +1,222 @@
+//! Side journals: a run that finds the home's own journal in use gets a journal of its tree alone, and so does every
+//! program, so that several run side by side in one folder. Every command that names a tree finds it here.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use spinney_journal::{Blocking, Journal, JournalFault};
+use spinney_kernel::record::Event;
+use spinney_kernel::words::{Seq, TreeId};
+use spinney_store::layout::{EXEC, RUNS};
+use spinney_store::{OpenHomeError, SqliteJournal};
+
+use super::ids::{LAST, LISTED_MAX, TreeNameError};
+use super::open::{HomeError, check, look, write_to_start};
+use crate::exec::run_definition;
+use crate::private_files;
+pub use crate::side_folders::{
+    SideTree, above, branches, folders, has_any, has_journal, new_folder, side_tree, trees,
+};
+use crate::side_folders::{branch_file, is_in_exec};
+use crate::text_file::{FileAction, FileFault};
+
+/// Prefix of a side journal that is being removed.
+const REMOVING: &str = ".removing-";
+
+/// Why a side journal cannot be made or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum SideJournalError {
+    /// A home cannot be opened.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// A file or folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FileFault),
+    /// Something else lies in its place.
+    #[error("{} is not a folder that Spinney made: move it away, or choose another home", .0.display())]
+    NotOurs(PathBuf),
+}
+
+/// The journal of a new tree.
+pub struct JournalToStart {
+    /// The home itself, or the folder of a side journal below it.
+    pub folder: PathBuf,
+    /// It, open for writing.
+    pub journal: SqliteJournal,
+}
+
+/// Opens the home's own journal for a new tree if no process has it open, or else makes a side journal.
+pub fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
+    match write_to_start(home) {
+        Ok(journal) => {
+            clean_up(home);
+            Ok(JournalToStart { folder: home.to_owned(), journal })
+        }
+        Err(HomeError::Unopened { error: OpenHomeError::Locked { .. }, .. }) => make(home, tree),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes the side journal of a new tree: for its owner only, and in a home of ours.
+pub fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
+    check(home)?;
+    let runs = home.join(RUNS);
+    match private_files::folder(&runs) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(SideJournalError::NotOurs(runs));
+        }
+        made => made.map_err(FileFault::when(FileAction::Make, &runs))?,
+    }
+    clean_up(home);
+    let folder = new_folder(home, tree);
+    let journal = write_to_start(&folder)?;
+    Ok(JournalToStart { folder, journal })
+}
+
+/// Whether a home is the side journal of a program: then its tree is continued with that.
+pub fn is_of_exec(home: &Path) -> bool {
+    let Some(tree) = side_tree(home) else { return false };
+    // A journal that cannot be read does not say it.
+    is_in_exec(home) || look(home).is_ok_and(|journal| is_program(&journal, tree).unwrap_or(false))
+}
+
+/// Whether a tree was started for a program.
+pub fn is_program(journal: &dyn Journal, tree: TreeId) -> Result<bool, JournalFault> {
+    let first = journal.read(tree, Seq(0), 1).wait()?;
+    let mut events = first.into_iter().flat_map(|entry| entry.batch.events);
+    Ok(events.any(|event| {
+        matches!(event, Event::TreeStarted { definition, .. } if run_definition::is_of_program(&definition))
+    }))
+}
+
+/// The folders of a home with a journal: its own, and those of side journals, oldest first.
+pub fn journals(home: &Path) -> Vec<PathBuf> {
+    let sides = folders(home).into_iter().map(|side| side.folder);
+    [home.to_owned()].into_iter().chain(sides).filter(|folder| has_journal(folder)).collect()
+}
+
+/// How a home is opened for reading.
+pub type OpenJournal = fn(&Path) -> Result<SqliteJournal, HomeError>;
+
+/// Whether a tree is where its name says: its process may have been killed before it began, and it may be removed.
+fn exists(side: &SideTree, open: OpenJournal) -> bool {
+    match open(&side.folder) {
+        Ok(journal) => journal.head(side.tree).wait().map_or(true, |head| head.is_some()),
+        Err(HomeError::NotThere { .. }) => false,
+        Err(error) => !error.is_missing(),
+    }
+}
+
+/// The folder with the journal that has the tree which `id` names: the given home, or a side journal.
+pub fn find(home: &Path, id: &str) -> Result<PathBuf, TreeNameError> {
+    find_with(home, id, look)
+}
+
+/// The same, with another way to open them.
+pub fn find_with(home: &Path, id: &str, open: OpenJournal) -> Result<PathBuf, TreeNameError> {
+    let sides = trees(home);
+    if sides.is_empty() {
+        return Ok(home.to_owned());
+    }
+    let own: Vec<TreeId> = match open(home) {
+        Ok(journal) => journal.heads(&[]).wait()?.into_iter().map(|head| head.tree).collect(),
+        // A home without a journal of its own has only these.
+        Err(_) => Vec::new(),
+    };
+    let wanted = id.to_ascii_lowercase();
+    if wanted == LAST {
+        // Ids begin with the time of their start.
+        let mut newer =
+            sides.into_iter().rev().take_while(|side| own.last().is_none_or(|own| *own < side.tree));
+        let newest = newer.find(|side| exists(side, open));
+        return Ok(newest.map_or_else(|| home.to_owned(), |newest| newest.folder));
+    }
+    let is_meant = |tree: &TreeId| tree.to_string().starts_with(&wanted);
+    let mut found: Vec<SideTree> = sides.into_iter().filter(|side| is_meant(&side.tree)).collect();
+    let others = own.iter().filter(|tree| is_meant(tree)).count();
+    if found.len() + others > 1 {
+        found.retain(|side| exists(side, open));
+    }
+    match (found.as_slice(), others) {
+        // No journal there could say that it has no such tree.
+        ([], 0) if !has_journal(home) => {
+            Err(TreeNameError::Unknown { home: home.to_owned(), text: id.to_owned(), has_trees: true })
+        }
+        ([], _) => Ok(home.to_owned()),
+        ([one], 0) => Ok(one.folder.clone()),
+        (several, others) => {
+            let some = several.iter().take(LISTED_MAX).map(|side| side.tree.to_string()).collect();
+            Err(TreeNameError::Several { text: id.to_owned(), count: several.len() + others, some })
+        }
+    }
+}
+
+/// Says where a branch lies, before it is made: a side journal has the name of its first tree.
+pub fn add_branch(folder: &Path, branch: TreeId) -> Result<(), FileFault> {
+    let Some((path, origin)) = branch_file(folder, branch).zip(side_tree(folder)) else { return Ok(()) };
+    private_files::write(&path, format!("{origin}\n").as_bytes())
+        .and_then(|()| private_files::flush(&path))
+        .and_then(|()| path.parent().map_or(Ok(()), private_files::flush))
+        .map_err(FileFault::when(FileAction::Write, &path))
+}
+
+/// Removes the files of branches that a side journal does not have. Only the process that writes it may do this.
+pub fn settle_branches(folder: &Path, journal: &dyn Journal) -> Result<(), JournalFault> {
+    if side_tree(folder).is_none() {
+        return Ok(());
+    }
+    branches(folder).into_iter().try_for_each(|side| settle_branch(folder, journal, side.tree))
+}
+
+/// The same for one branch: others may be made meanwhile.
+pub fn settle_branch(folder: &Path, journal: &dyn Journal, branch: TreeId) -> Result<(), JournalFault> {
+    if journal.head(branch).wait()?.is_none() {
+        remove_branch_file(folder, branch);
+    }
+    Ok(())
+}
+
+/// A file that is left names a branch that is not there, and is passed over.
+fn remove_branch_file(folder: &Path, branch: TreeId) {
+    if let Some(path) = branch_file(folder, branch) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Removes a side journal whose trees are all to be removed, whole or not at all. Its journal must be open for writing here.
+pub fn remove(folder: &Path, journal: SqliteJournal) -> Result<(), FileFault> {
+    let (Some(tree), Some(above)) = (side_tree(folder), folder.parent()) else { return Ok(()) };
+    let files = branches(folder);
+    let removing = above.join(format!("{REMOVING}{tree}"));
+    fs::rename(folder, &removing)
+        .and_then(|()| private_files::flush(above))
+        .map_err(FileFault::when(FileAction::Remove, folder))?;
+    drop(journal);
+    for side in files {
+        remove_branch_file(folder, side.tree);
+    }
+    remove_folder(&removing).map_err(FileFault::when(FileAction::Remove, &removing))
+}
+
+/// Removes what processes left of side journals. What cannot be removed is tried again by the next process.
+pub fn clean_up(home: &Path) {
+    for above in [RUNS, EXEC].map(|folder| home.join(folder)) {
+        let Ok(entries) = fs::read_dir(&above) else { continue };
+        for entry in entries.filter_map(Result::ok) {
+            if entry.file_name().to_string_lossy().starts_with(REMOVING)
+                && let Err(error) = remove_folder(&entry.path())
+            {
+                tracing::warn!("could not remove {}: {error}", entry.path().display());
+            }
+        }
+    }
+}
+
+/// Another process may be removing it as well.
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
