@@ -19,7 +19,7 @@ fn tree(stage: &Stage, more: &str) -> String {
     stage.file(
         "tree.yaml",
         &format!(
-            "name: t\ngoal: Go.\nbudget: {{ cost_usd: 1 }}\nmodels:\n  called: {{ {called} }}\n  fast: {{ provider: scripted, script: tree.script.yaml }}\nagents:\n  lead: {{ model: fast }}\n{more}"
+            "name: t\ngoal: Go.\nbudget: {{ cost_usd: 1 }}\nmodels:\n  called: {{ {called} }}\n  fast: {{ provider: scripted, script: tree.script.yaml, price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }} }}\nagents:\n  lead: {{ model: fast }}\n{more}"
         ),
     )
 }

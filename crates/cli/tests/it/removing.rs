@@ -1,5 +1,6 @@
 //! Removing trees: what is removed with them, and what prevents it.
 
+use crate::rewritten::into_older;
 use crate::scripts::{HANGS, SAYS};
 use crate::stage::{Stage, steady};
 
@@ -8,6 +9,7 @@ fn a_removed_tree_leaves_nothing_behind() {
     let stage = Stage::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     stage.spinney(&["run", &stage.tree("", SAYS)]);
+    into_older(&stage);
     let trees = || stage.spinney(&["ps", "--json"]).json();
     let gone = trees()[0]["tree"].as_str().unwrap().to_owned();
     let left = trees()[1]["tree"].as_str().unwrap().to_owned();

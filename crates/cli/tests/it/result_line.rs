@@ -153,9 +153,10 @@ fn a_journal_that_is_not_what_it_says_leaves_a_result_line() {
     stage.spinney(&["run", &stage.tree("", "rules: [ { say: an unmistakable answer } ]")]);
     let file = stage.home().join("journal.sqlite3");
     let mut bytes = std::fs::read(&file).unwrap();
-    let text = b"an unmistakable answer";
+    // As an event has it; the script has it without the quotes.
+    let text = b"\"an unmistakable answer\"";
     let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
-    bytes[at] = b'A';
+    bytes[at + 1] = b'A';
     std::fs::write(&file, bytes).unwrap();
     let checked = stage.spinney(&["replay", "last", "--verify", "--json"]);
     assert_eq!((checked.code, &only_line(&checked)["error"]["code"]), (Some(1), &json!("diverged")));

@@ -14,7 +14,7 @@ use crate::stage::Stage;
 
 /// Changes the events of a journal, and makes its chain again.
 fn rewrite(journal: &Connection, mut change: impl FnMut(TreeId, &mut Value)) {
-    let sql = "SELECT b.id, t.tree, b.after, b.before, b.body FROM batches b JOIN trees t ON t.id = b.tree ORDER BY b.id";
+    let sql = include_str!("../../../store/tests/rewritten/batches.sql");
     let mut rows = journal.prepare(sql).unwrap();
     type Row = (i64, [u8; 16], i64, Option<i64>, String);
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
@@ -27,17 +27,21 @@ fn rewrite(journal: &Connection, mut change: impl FnMut(TreeId, &mut Value)) {
         let body = batch.to_string();
         let before = before.map_or_else(|| ChainHash::start(tree), |before| hashes[&before]);
         let hash = before.then(Seq(after.unsigned_abs()), body.as_bytes());
-        let update = "UPDATE batches SET body = ?2, hash = ?3 WHERE id = ?1";
+        let update = include_str!("../../../store/tests/rewritten/set_batch.sql");
         journal.execute(update, params![id, body, hash.bytes()]).unwrap();
         hashes.insert(id, hash);
     }
     for (id, hash) in hashes {
-        journal.execute("UPDATE heads SET hash = ?2 WHERE last = ?1", params![id, hash.bytes()]).unwrap();
+        journal
+            .execute(include_str!("../../../store/tests/rewritten/set_head.sql"), params![id, hash.bytes()])
+            .unwrap();
     }
 }
 
 fn blob(journal: &Connection, hash: &str) -> Vec<u8> {
-    journal.query_row("SELECT bytes FROM blobs WHERE hash = ?1", [unhex(hash)], |row| row.get(0)).unwrap()
+    journal
+        .query_row(include_str!("../../../store/tests/rewritten/blob.sql"), [unhex(hash)], |row| row.get(0))
+        .unwrap()
 }
 
 fn unhex(hash: &str) -> Vec<u8> {
@@ -118,7 +122,7 @@ pub(crate) fn forge_source(home: &Path, name: &str, from: &str, to: &str) {
             let bytes = text.replacen(from, to, 1).into_bytes();
             let hash = BlobHash::of(&bytes);
             file["blob"] = json!({ "hash": hash.as_str(), "bytes": bytes.len() });
-            let insert = "INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)";
+            let insert = include_str!("../../../store/tests/rewritten/add_blob.sql");
             journal.execute(insert, params![unhex(hash.as_str()), bytes]).unwrap();
         }
     });
@@ -127,5 +131,5 @@ pub(crate) fn forge_source(home: &Path, name: &str, from: &str, to: &str) {
 /// Changes the bytes of every source file, and nothing that names them.
 pub(crate) fn damage_sources(home: &Path) {
     let journal = Connection::open(home.join("journal.sqlite3")).unwrap();
-    journal.execute("UPDATE blobs SET bytes = CAST(bytes || '# changed' AS BLOB)", []).unwrap();
+    journal.execute(include_str!("../../../store/tests/rewritten/damage_blobs.sql"), []).unwrap();
 }

@@ -307,7 +307,7 @@ const HOMES: &[Row] = &[
             edit_exec(scene.user.home());
         },
         command: RESUME_EXEC,
-        said: "at event 2 or before. It would\n  - run \"bash\" \"-c\" \"touch started; echo edited",
+        said: "or before. It would\n  - run \"bash\" \"-c\" \"touch started; echo edited",
     },
     Row {
         what: "an own home of an older release with another program in it",
@@ -338,7 +338,8 @@ const HOMES: &[Row] = &[
             edit_tree(scene.user.home());
         },
         command: RESUME,
-        said: "differs from the one that was recorded on this machine",
+        // By its files if the process was killed at once, by its journal otherwise.
+        said: "It would\n  - send OPENAI_API_KEY (key) to SERVER",
     },
     Row {
         what: "a run that was put into an own home",

@@ -1,0 +1,1 @@
+INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)

@@ -1,0 +1,1 @@
+UPDATE blobs SET bytes = CAST(bytes || '# changed' AS BLOB)

@@ -1,0 +1,1 @@
+UPDATE heads SET hash = ?2 WHERE last = ?1
