@@ -77,7 +77,7 @@ impl Interrupts {
     /// Waits for the first one.
     pub(crate) async fn first(&mut self) {
         if self.came.wait_for(|came| *came).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

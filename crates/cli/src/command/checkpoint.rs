@@ -8,7 +8,7 @@ use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::BranchOff;
 use spinney::{Drivers, Home};
-use spinney_host::control::{Asked, ControlAnswer, ControlAsk, Reached, reach};
+use spinney_host::control::{Asked, ControlAnswer, ControlAsk, ReachedHome, reach};
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find};
 use spinney_host::home::side_journals;
@@ -74,16 +74,16 @@ async fn branch(given: &Path, args: &args::CheckpointBranch) -> Result<Exit> {
     let (at, agent) = (known.seq, known.agent);
     let ask = ControlAsk::Branch { from, at, agent: agent.clone(), budget };
     let tree = match reach(path, Some(from), &ask).await? {
-        Reached::Free(journal) => {
-            let open = OpenHome::new(path, Arc::new(journal));
+        ReachedHome::Free(journal) => {
+            let open = OpenHome::new(path, Arc::new(*journal));
             open.branch(BranchOff { from, at, agent, budget }).await.map_err(|error| match error {
                 BranchTreeError::Journal(fault) => anyhow::Error::new(fault),
                 BranchTreeError::Refused(refusal) => refusal.into(),
                 other => other.into(),
             })?
         }
-        Reached::Answered(ControlAnswer::Branched { tree }) => tree,
-        Reached::Answered(answer) => bail!(not_done(answer)),
+        ReachedHome::Answered(ControlAnswer::Branched { tree }) => tree,
+        ReachedHome::Answered(answer) => bail!(not_done(answer)),
     };
     out::line(&tree.to_string())?;
     let (origin, at, resume) = (short_id(from), at.0, about(path, "resume", tree, &[]));
@@ -175,19 +175,19 @@ struct CleanedJournal {
 async fn clean_one(path: &Path) -> Result<CleanedJournal> {
     let of_tree = |tree| format!("nothing was removed from tree {}", short_id(tree));
     match reach(path, None, &ControlAsk::Clean).await? {
-        Reached::Free(journal) => {
-            let home = Home::open(Arc::new(journal), Drivers::new()).with_actor(Actor::PERSON);
+        ReachedHome::Free(journal) => {
+            let home = Home::open(Arc::new(*journal), Drivers::new()).with_actor(Actor::PERSON);
             let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
             let failed = failed.into_iter().next();
             let failed = failed.map(|(tree, fault)| anyhow::Error::new(fault).context(of_tree(tree)));
             Ok(CleanedJournal { removed, left, failed })
         }
-        Reached::Answered(ControlAnswer::Cleaned { removed, left, failed }) => {
+        ReachedHome::Answered(ControlAnswer::Cleaned { removed, left, failed }) => {
             let failed = failed.into_iter().next();
             let failed = failed.map(|failed| anyhow!(failed.message).context(of_tree(failed.tree)));
             Ok(CleanedJournal { removed, left, failed })
         }
-        Reached::Answered(answer) => bail!(not_done(answer)),
+        ReachedHome::Answered(answer) => bail!(not_done(answer)),
     }
 }
 

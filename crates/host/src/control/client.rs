@@ -94,9 +94,9 @@ async fn ask_any(
 ) -> Result<ControlAnswer, SteerError> {
     let ask = ControlAsk::Do { tree, request: Box::new(request.clone()) };
     match reach_with(home, Some(tree), &ask, &bytes).await? {
-        Reached::Answered(answer) => Ok(answer),
-        Reached::Free(journal) => {
-            let opened = Home::open(Arc::new(journal), Drivers::new()).with_actor(Actor::PERSON);
+        ReachedHome::Answered(answer) => Ok(answer),
+        ReachedHome::Free(journal) => {
+            let opened = Home::open(Arc::new(*journal), Drivers::new()).with_actor(Actor::PERSON);
             let answer = apply(&opened, tree, request, bytes).await;
             if let ControlAnswer::Done { .. } = answer {
                 workspaces::mend(home, opened.journal().as_ref(), tree);
@@ -108,15 +108,15 @@ async fn ask_any(
 }
 
 /// Who can change a home.
-pub enum Reached {
+pub enum ReachedHome {
     /// No other process has it open: this one has now.
-    Free(SqliteJournal),
+    Free(Box<SqliteJournal>),
     /// The process that has it open answered.
     Answered(ControlAnswer),
 }
 
 /// Opens a home to change it, or asks the process that has it open. `tree` is the one that it is about.
-pub async fn reach(home: &Path, tree: Option<TreeId>, ask: &ControlAsk) -> Result<Reached, SteerError> {
+pub async fn reach(home: &Path, tree: Option<TreeId>, ask: &ControlAsk) -> Result<ReachedHome, SteerError> {
     reach_with(home, tree, ask, &[]).await
 }
 
@@ -125,15 +125,15 @@ async fn reach_with(
     tree: Option<TreeId>,
     ask: &ControlAsk,
     bytes: &[Vec<u8>],
-) -> Result<Reached, SteerError> {
+) -> Result<ReachedHome, SteerError> {
     let mut tries = 0;
     loop {
         if let Some(journal) = home::write_if_free(home)? {
-            return Ok(Reached::Free(journal));
+            return Ok(ReachedHome::Free(Box::new(journal)));
         }
         match exchange(home, ask, bytes).await {
             Ok(answer) if answer.is_unknown_ask() => return Err(older_owner(home)),
-            Ok(answer) => return Ok(Reached::Answered(answer)),
+            Ok(answer) => return Ok(ReachedHome::Answered(answer)),
             Err(Unreached::Lost(what)) => {
                 return Err(SteerError::Unknown { home: home.to_owned(), tree, what });
             }

@@ -17,7 +17,7 @@ use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 pub use address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};
-pub use client::{Reached, RunningTrees, SteerError, ask_with, reach, running};
+pub use client::{ReachedHome, RunningTrees, SteerError, ask_with, reach, running};
 pub use resume_lease::{ResumeAnswer, ResumeLease};
 pub use text::{StreamedText, TextSubscription};
 

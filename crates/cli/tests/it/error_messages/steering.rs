@@ -193,7 +193,6 @@ fn a_home_that_another_process_has_open_is_not_opened_twice() {
         "spinney resume",
         "spinney rm",
         "spinney rm --force",
-        "spinney checkpoint clean",
         "spinney checkpoint rollback nothing",
         "spinney window nobody",
         "spinney answer 1 blue",
