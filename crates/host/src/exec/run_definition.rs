@@ -1,6 +1,8 @@
 //! By what the tree of a program is known: its definition has a root for the program, a role for the agents that its
 //! requests name, and no model, because each call names one.
 
+use std::collections::BTreeSet;
+
 use spinney_kernel::definition::Definition;
 
 /// The role of the program's main agent, and so the root's id.
@@ -13,7 +15,8 @@ pub const NO_MODEL: &str = "none";
 /// Whether a tree was started for a program.
 #[must_use]
 pub fn is_of_program(definition: &Definition) -> bool {
+    let roles: BTreeSet<&str> = definition.roles.keys().map(|role| role.as_str()).collect();
     definition.models.keys().map(|model| model.as_str()).eq([NO_MODEL])
-        && definition.roles.keys().map(|role| role.as_str()).eq([AGENT, MAIN])
+        && roles.into_iter().eq([AGENT, MAIN])
         && definition.graph.is_none()
 }

@@ -79,3 +79,17 @@ pub fn exec_definition(name: &str, goal: &str, budget: &ExecBudget) -> Result<De
     };
     Ok(definition)
 }
+
+#[cfg(test)]
+mod tests {
+    use spinney_host::exec::run_definition::is_of_program;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_of_a_program_is_known_by_its_definition() {
+        let run = exec_definition("claude", "claude -p hi", &ExecBudget::default()).unwrap();
+        assert!(is_of_program(&run));
+        assert!(!is_of_program(&run.with_model("fast".parse().unwrap(), ModelSpec::default())));
+    }
+}
