@@ -158,7 +158,7 @@ fn g31_a_program_is_resumed_from_its_journal_alone() {
     let script = "call 10 again; exit 130";
     let ended = exec_in(&stage, &upstream, &["--budget-usd", "1", "--no-bodies"], script, &[]).end();
     assert_eq!(ended.code, Some(130), "{}", ended.err);
-    let run = fs::read_dir(stage.home().join("exec")).unwrap().next().unwrap().unwrap().path();
+    let run = fs::read_dir(stage.home().join("runs")).unwrap().next().unwrap().unwrap().path();
     let environment =
         [("ANTHROPIC_API_KEY", "the-users-own-key"), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
     let resume = |more: &[&str]| {

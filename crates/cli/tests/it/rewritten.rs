@@ -57,6 +57,9 @@ fn homes(home: &Path) -> Vec<PathBuf> {
 /// Makes a home as a release left it that kept what trees are resumed from in files beside the journal, with the marks of
 /// that release.
 pub(crate) fn into_older(stage: &Stage) {
+    if stage.home().join("runs").exists() {
+        fs::rename(stage.home().join("runs"), stage.home().join("exec")).unwrap();
+    }
     for home in homes(stage.home()) {
         let journal = Connection::open(home.join("journal.sqlite3")).unwrap();
         let mut sources: BTreeMap<TreeId, BTreeMap<String, Vec<u8>>> = BTreeMap::new();

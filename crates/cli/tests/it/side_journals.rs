@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use spinney_kernel::rules::request::VERSION;
 
 use crate::exec::{exec, used};
+use crate::rewritten::into_older;
 use crate::scripts::{ASKS, HANGS, SAYS};
 use crate::stage::{Ended, Playing, Stage};
 use crate::upstream::Upstream;
@@ -348,6 +349,7 @@ fn a_process_resumes_no_tree_that_the_user_did_not_allow() {
     let stopped = states(&stage).into_keys().next().unwrap();
     calls.kill();
     // As a stranger would change it.
+    into_older(&stage);
     let kept = stage.home().join("trees").join(&stopped);
     let (file, checksums) = (kept.join("tree.yaml"), kept.join("checksums"));
     let text = fs::read_to_string(&file).unwrap();

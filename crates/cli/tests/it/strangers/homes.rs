@@ -314,7 +314,8 @@ const HOMES: &[Row] = &[
         arrange: |scene| {
             scene.interrupt_exec(&scene.user);
             into_older(&scene.user);
-            let path = run_of(scene.user.home()).join("exec.json");
+            let mut runs = fs::read_dir(scene.user.home().join("exec")).unwrap();
+            let path = runs.next().unwrap().unwrap().path().join("exec.json");
             let text = fs::read_to_string(&path).unwrap();
             fs::write(&path, text.replace("echo begun;", "echo edited;")).unwrap();
         },
