@@ -16,7 +16,7 @@ pub const RUNS: &str = "runs";
 pub const EXEC: &str = "exec";
 /// What a listing read in a side journal, so that the next one need not open it.
 pub const LISTED: &str = "listed.json";
-/// The folder of what trees were started from.
+/// The folder of what trees of older releases were started from, and of marks on folders that are being changed.
 pub const TREES: &str = "trees";
 /// The folder of the workspaces.
 pub const WORKSPACES: &str = "workspace";

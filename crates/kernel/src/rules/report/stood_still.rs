@@ -1,5 +1,5 @@
 //! The journal could not be reached for a while. Nothing could be decided, so neither active time nor a timeout passed,
-//! although effects that ran before went on.
+//! although calls that had started kept running.
 
 use serde::{Deserialize, Serialize};
 
