@@ -82,10 +82,12 @@ impl Writer<'_> {
             }
             5 | 6 if self.parts.races => {
                 let inner = [self.hidden(dice, depth), self.hidden(dice, depth)];
-                json!({ "race": inner.map(|inner| json!({ "sequence": inner })), "output_to": self.output() })
+                let inner = inner.map(|inner| json!({ "sequence": self.with_value(inner) }));
+                json!({ "race": inner, "output_to": self.output() })
             }
             7 => {
                 let inner = self.hidden(dice, 1);
+                let inner = self.with_value(inner);
                 let majority = dice.pick(&["half", "all", "most"]);
                 json!({ "vote": { "sequence": inner }, "voters": 3, "majority": majority, "output_to": self.output() })
             }
@@ -116,6 +118,16 @@ impl Writer<'_> {
         }
         node["required"] = json!(!dice.once_in(4));
         node
+    }
+
+    /// Members that end with a value: a parallel group has none.
+    fn with_value(&self, mut members: Vec<Value>) -> Vec<Value> {
+        let has_value = |node: &Value| ["agent_id", "ask", "map"].iter().any(|key| node.get(key).is_some());
+        if !members.last().is_some_and(has_value) {
+            let role = self.parts.roles.first();
+            members.push(json!({ "agent_id": role, "task_description": "Sum it up." }));
+        }
+        members
     }
 
     fn step(&mut self, dice: &mut Dice) -> Value {

@@ -121,6 +121,27 @@ fn at<'v>(written: &'v Value, path: &[PathStep]) -> Option<&'v Value> {
     })
 }
 
+/// O5: what would have the value of a parallel group has none, so nothing can read it.
+#[test]
+fn the_output_of_a_group_that_ends_with_a_parallel_one_is_refused() {
+    let step = || json!({ "agent_id": "worker", "task_description": "Do it." });
+    let parallel = || json!({ "parallel": [step(), step()] });
+    for group in [
+        json!({ "race": [parallel()], "output_to": "c" }),
+        json!({ "race": [step(), parallel()], "output_to": "c" }),
+        json!({ "sequence": [step(), parallel()], "output_to": "c" }),
+        json!({ "sequence": [{ "sequence": [parallel()] }], "output_to": "c" }),
+        json!({ "loop": [parallel()], "until": "round == 2", "max_rounds": 2, "output_to": "c" }),
+    ] {
+        let written = json!({ "mode": "sequential", "steps": [group] });
+        let problems = parse(&written).err().unwrap_or_default();
+        let codes: Vec<ProblemCode> = problems.iter().map(|problem| problem.code).collect();
+        assert_eq!(codes, [ProblemCode::BadValue], "{written}");
+    }
+    let ends = json!({ "sequence": [parallel(), step()], "output_to": "c" });
+    assert!(parse(&json!({ "mode": "sequential", "steps": [ends] })).is_ok());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
@@ -168,6 +189,7 @@ proptest! {
         let mut written = written;
         strip(&mut written);
         let problems = parse(&written).err().unwrap_or_default();
-        prop_assert!(problems.iter().all(|problem| problem.code == ProblemCode::DuplicateOutput), "{:?}", problems);
+        let is_output = |problem: &GraphProblem| matches!(problem.code, ProblemCode::DuplicateOutput | ProblemCode::BadValue);
+        prop_assert!(problems.iter().all(is_output), "{:?}", problems);
     }
 }

@@ -90,15 +90,17 @@ impl<'a> Flow<'a, '_> {
             let ix = ix as NodeIx;
             let Some(name) = &node.output_to else { continue };
             count += 1;
-            if let NodeKind::Parallel { .. } = node.kind {
-                let help = "write `output_to` at its members";
-                self.add(
-                    ProblemCode::BadValue,
-                    ix,
-                    "output_to",
-                    "a parallel group has no value of its own",
-                    help,
-                );
+            if !self.has_value(ix) {
+                let (message, help) = match node.kind {
+                    NodeKind::Parallel { .. } => {
+                        ("a parallel group has no value of its own", "write `output_to` at its members")
+                    }
+                    _ => (
+                        "its value would be that of a parallel group, which has none of its own",
+                        "write `output_to` at the members of that group",
+                    ),
+                };
+                self.add(ProblemCode::BadValue, ix, "output_to", message, help);
             }
             if is_builtin(name.as_str()) || self.given.contains(name.as_str()) {
                 let message = format!("`{name}` has a value already");
@@ -126,6 +128,24 @@ impl<'a> Flow<'a, '_> {
                 limit::VALUES_MAX
             );
             self.problems.add(ProblemCode::TooLarge, Vec::new, message, help);
+        }
+    }
+
+    /// Whether a node that succeeds has a value: a parallel group has none, and neither has what ends with one.
+    fn has_value(&self, ix: NodeIx) -> bool {
+        let node = self.graph.node(ix);
+        let is_parallel = |ix| matches!(self.graph.node(ix).kind, NodeKind::Parallel { .. });
+        let members =
+            || node.members().into_iter().flat_map(|members| members.first..members.first + members.count);
+        match &node.kind {
+            NodeKind::Step(_) | NodeKind::Ask(_) | NodeKind::Map { .. } => true,
+            NodeKind::Parallel { .. } => false,
+            NodeKind::Sequence { .. } | NodeKind::Loop { .. } => {
+                members().fold(false, |has, member| self.has_value(member) || (has && !is_parallel(member)))
+            }
+            NodeKind::Race { .. } | NodeKind::Vote { .. } | NodeKind::Choose { .. } => {
+                members().all(|member| self.has_value(member))
+            }
         }
     }
 
