@@ -81,6 +81,7 @@ fn answer(play: &mut Play, call: CallId, text: &str, asks: Vec<ToolAsk>) {
     let Some(attempt) = play.world().call(call).map(|call| call.attempt) else { return };
     let used = Used::Tokens(Usage { output: 1, ..Usage::default() });
     let (body, stop) = (Body::text(text), StopReason::End);
-    let done = Done { call, attempt, used, body, asks, is_error: false, mismatch: None, stop };
+    let done =
+        Done { call, attempt, used, body, asks, is_error: false, mismatch: None, stop, files: Vec::new() };
     play.report(Report::Done(done));
 }

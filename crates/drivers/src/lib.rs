@@ -6,6 +6,7 @@
 pub mod files;
 #[cfg(feature = "http")]
 pub mod http;
+mod off_worker;
 pub mod prices;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub mod processes;

@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, Outcome, Standing, ToolAsk};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::rules::{Input, What};
-use spinney_kernel::words::{Body, SourceFiles, Time};
+use spinney_kernel::words::{Body, SourceFiles, StoredFile, Time};
 
 use crate::JournalFault;
 use crate::json::{self, Unwritable};
@@ -89,12 +89,15 @@ impl Batch {
 
     /// Removes texts from the input that an event contains too, so that they are stored once.
     pub fn fold(&mut self) {
-        if let Some((done, body, asks)) = done_twice(self) {
+        if let Some((done, body, asks, files)) = done_twice(self) {
             if done.body == *body {
                 done.body = Body::default();
             }
             if done.asks == *asks {
                 done.asks.clear();
+            }
+            if done.files == *files {
+                done.files.clear();
             }
         }
         if let Some((standing, copy)) = stood_twice(self)
@@ -116,12 +119,15 @@ impl Batch {
 
     /// Restores what [`fold`](Self::fold) removed.
     pub fn unfold(&mut self) {
-        if let Some((done, body, asks)) = done_twice(self) {
+        if let Some((done, body, asks, files)) = done_twice(self) {
             if done.body.is_empty() {
                 done.body.clone_from(body);
             }
             if done.asks.is_empty() {
                 done.asks.clone_from(asks);
+            }
+            if done.files.is_empty() {
+                done.files.clone_from(files);
             }
         }
         if let Some((standing, copy)) = stood_twice(self)
@@ -143,10 +149,12 @@ impl Batch {
 }
 
 /// The report of a completed effect, and the event fields that repeat it.
-fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>)> {
+fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>, &Vec<StoredFile>)> {
     let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
     match batch.events.first() {
-        Some(Event::CallEnded { outcome: Outcome::Done { body, asks, .. }, .. }) => Some((done, body, asks)),
+        Some(Event::CallEnded { outcome: Outcome::Done { body, asks, files, .. }, .. }) => {
+            Some((done, body, asks, files))
+        }
         Some(_) | None => None,
     }
 }

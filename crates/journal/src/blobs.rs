@@ -3,7 +3,7 @@
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{BlobRef, Part, Thought};
 
-/// Whole texts, parts and reasoning, and what the tree is resumed from.
+/// Whole texts, parts and reasoning, what the tree is resumed from, and files that agents wrote.
 #[must_use]
 pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
     let bodies = event.bodies().into_iter();
@@ -13,5 +13,6 @@ pub fn blobs_of(event: &Event) -> Vec<&BlobRef> {
             body.rest().into_iter().chain(body.parts().iter().map(Part::blob)).chain(thought)
         })
         .chain(event.sources().iter().map(|file| &file.blob))
+        .chain(event.files().iter().map(|file| &file.blob))
         .collect()
 }

@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, ready, try_join_all};
 use spinney_kernel::definition::{Allow, Builtin, Definition, Role, TokenCounter};
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::port::{OfferedTool, ToolDiscovery, ToolSource};
+use spinney_kernel::port::{FolderFiller, OfferedTool, ToolDiscovery, ToolSource};
 use spinney_kernel::rules::request::{Request, Verb};
 use spinney_kernel::words::{
     Millis, ModelName, Part, RoleName, TokenCount, ToolName, TreeId, is_hostile, limit,
@@ -81,6 +81,7 @@ struct DriverSet {
     /// Those that were not asked yet.
     tool_sources: Vec<Arc<dyn ToolSource>>,
     workspaces: Option<Arc<Path>>,
+    filler: Option<Arc<dyn FolderFiller>>,
 }
 
 /// A model or tool that a definition needs and no driver provides.
@@ -178,6 +179,13 @@ impl Drivers {
         self
     }
 
+    /// Fills the folders of agents from the journal when their tree is resumed. Without it, they keep what is in them.
+    #[must_use]
+    pub fn with_folder_filler(mut self, filler: Arc<dyn FolderFiller>) -> Self {
+        Arc::make_mut(&mut self.set).filler = Some(filler);
+        self
+    }
+
     /// The names of all tools.
     pub fn tool_names(&self) -> impl Iterator<Item = &ToolName> {
         self.set.tools.keys()
@@ -189,6 +197,10 @@ impl Drivers {
 
     pub(crate) fn workspaces(&self) -> Option<&Arc<Path>> {
         self.set.workspaces.as_ref()
+    }
+
+    pub(crate) fn filler(&self) -> Option<&Arc<dyn FolderFiller>> {
+        self.set.filler.as_ref()
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {

@@ -23,7 +23,9 @@ use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
 use crate::names::Names;
 use crate::output_schema;
-use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
+use crate::tree::{
+    ApplyError, Begin, BranchError, BranchOff, NotFilled, Stopped, Tree, apply, begin, branch,
+};
 
 /// A home of trees.
 pub struct Home {
@@ -153,6 +155,14 @@ pub enum ResumeError {
     /// The journal failed.
     #[error(transparent)]
     Journal(JournalFault),
+    /// The folder of an agent could not be filled with the files that it wrote.
+    #[error("the files of tree {tree} cannot be put into their folders: {reason}")]
+    Files {
+        /// Which tree.
+        tree: TreeId,
+        /// Which file, and why.
+        reason: String,
+    },
     /// The home is being shut down.
     #[error("the home is being shut down: open it again to resume trees")]
     Shutdown,
@@ -356,6 +366,10 @@ impl Home {
         let drivers = self.drivers(tree, definition).await.ok_or(ResumeError::Shutdown)?;
         let drivers = drivers.map_err(ResumeError::NoDriver)?;
         drivers.check(definition).map_err(ResumeError::NoDriver)?;
+        seed.fill_folders(&drivers).await.map_err(|error| match error {
+            NotFilled::Journal(fault) => ResumeError::Journal(fault),
+            NotFilled::Folder(reason) => ResumeError::Files { tree, reason },
+        })?;
         tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
         let mut seedling = seed.with(drivers);
         seedling.resume(&head);

@@ -6,6 +6,9 @@ pub use spinney_kernel::definition::{Network, OnLost, OutputLimits, ToolSpec};
 pub use spinney_kernel::port::model::Missed;
 pub use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 pub use spinney_kernel::port::{
-    AgentFolder, FolderAccess, FolderRight, OfferedTool, Pending, Rights, ToolDiscovery, ToolSource,
+    AgentFolder, FolderAccess, FolderFiller, FolderRight, OfferedTool, Pending, Rights, ToolDiscovery,
+    ToolSource,
 };
-pub use spinney_kernel::words::{BadPart, Durability, Enclosure, Fault, FaultKind, Part, PartKind};
+pub use spinney_kernel::words::{
+    BadPart, Durability, Enclosure, Fault, FaultKind, OutputPath, Part, PartKind, WrittenFile,
+};

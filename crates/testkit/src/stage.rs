@@ -1,5 +1,6 @@
 //! A stage: a home with scripted models and tools, for tests of whole trees.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use spinney::bus::RecordedEvent;
@@ -8,6 +9,7 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::draw::Draws;
 use spinney::tree::Look;
 use spinney::{Drivers, Home, Tree};
+use spinney_drivers::files::{FileTool, Files};
 use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::tool::Tool;
@@ -61,6 +63,18 @@ impl Stage {
     pub fn with_tool(mut self, name: &str, tool: impl Tool + 'static) -> Self {
         let name: ToolName = parse(name);
         self.drivers = self.drivers.with_tool(name, Arc::new(tool));
+        self
+    }
+
+    /// This, with the file tools, whose workspaces are below a folder.
+    #[must_use]
+    pub fn with_files(mut self, folder: &Path) -> Self {
+        let files = Files::default();
+        for tool in FileTool::ALL {
+            self.drivers = self.drivers.with_tool(tool.name(), files.tool(tool));
+        }
+        self.drivers =
+            self.drivers.with_workspaces(folder.join("workspace")).with_folder_filler(Arc::new(files));
         self
     }
 

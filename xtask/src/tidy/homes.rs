@@ -53,7 +53,7 @@ const TABOOS: [Taboo; 13] = [
             Home::Path("crates/server/"),
             Home::Path("crates/store/src/sqlite/readers.rs"),
             Home::Path("crates/store/src/sqlite/writer.rs"),
-            Home::Path("crates/drivers/src/scripted/off_worker.rs"),
+            Home::Path("crates/drivers/src/off_worker.rs"),
             Home::Tests,
             Home::Benches,
         ],

@@ -61,8 +61,8 @@ const TABLES: [Table; 6] = [
         folder: "crates/drivers/src/",
         module: &[],
         rows: &[
-            &["prices", "processes", "scripted", "tokens", "wire", "workspace"],
-            &["files", "http"],
+            &["off_worker", "prices", "processes", "tokens", "wire", "workspace"],
+            &["files", "http", "scripted"],
             &["providers"],
         ],
     },

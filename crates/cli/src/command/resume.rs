@@ -92,7 +92,7 @@ async fn take_up(
     if known.state.is_over() {
         // Printing a result needs no write access; repairing its workspaces does.
         match home::write_if_free(path) {
-            Ok(Some(_owned)) => workspaces::mend(path, &journal, known.tree),
+            Ok(Some(owned)) => workspaces::mend(path, Arc::new(owned), known.tree).await,
             Ok(None) => {}
             Err(error) => {
                 out::complain(&format!("the step files could not be checked: {}", in_words_of(&error)));

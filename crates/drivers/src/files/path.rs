@@ -3,16 +3,10 @@
 
 use std::fmt;
 
-use super::advice::Refused;
+use spinney_kernel::words::limit::{FILE_PATH_BYTES_MAX, FILE_PATH_NAMES_MAX};
+use spinney_kernel::words::{OutputPath, is_file_name};
 
-/// Longest path, in bytes.
-const BYTES_MAX: usize = 1_024;
-/// Longest name, in bytes.
-const NAME_BYTES_MAX: usize = 128;
-/// Most names of a path.
-const NAMES_MAX: usize = 16;
-/// Characters of a name beside letters and digits of any language.
-const SIGNS: &str = "._-+=@,() ";
+use super::advice::Refused;
 
 /// A folder at the top of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +44,9 @@ impl FilePath {
     /// # Errors
     /// What is wrong with it and what to write instead.
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        if text.len() > BYTES_MAX {
+        if text.len() > FILE_PATH_BYTES_MAX {
             return Err(Refused::new(format!(
-                "a path of {} bytes is too long: use at most {BYTES_MAX}",
+                "a path of {} bytes is too long: use at most {FILE_PATH_BYTES_MAX}",
                 text.len()
             )));
         }
@@ -62,7 +56,9 @@ impl FilePath {
         let mut names = text.strip_suffix('/').unwrap_or(text).split('/');
         let first = names.next().unwrap_or_default();
         let names: Vec<&str> = names.collect();
-        if let Some(bad) = std::iter::once(first).chain(names.iter().copied()).find(|name| !is_plain(name)) {
+        if let Some(bad) =
+            std::iter::once(first).chain(names.iter().copied()).find(|name| !is_file_name(name))
+        {
             let what = if matches!(bad, "." | "..") {
                 "does not go straight down"
             } else {
@@ -81,8 +77,8 @@ impl FilePath {
                 "files are below `outputs/` (yours to write), `history/` and `offload/` (to read)",
             ));
         };
-        if names.len() >= NAMES_MAX {
-            return Err(wrong(text, "nests too deep", &format!("use at most {NAMES_MAX} names")));
+        if names.len() >= FILE_PATH_NAMES_MAX {
+            return Err(wrong(text, "nests too deep", &format!("use at most {FILE_PATH_NAMES_MAX} names")));
         }
         Ok(Self { top, names: names.into_iter().map(str::to_owned).collect() })
     }
@@ -97,6 +93,11 @@ impl FilePath {
     pub(super) fn split(&self) -> Option<(&[String], &str)> {
         let (file, folders) = self.names.split_last()?;
         Some((folders, file))
+    }
+
+    /// The same as the path of an output, if it is one: below `outputs/`, and not that folder itself.
+    pub(super) fn output(&self) -> Option<OutputPath> {
+        if self.top == Top::Outputs { self.names.join("/").parse().ok() } else { None }
     }
 
     /// Every name below the top folder.
@@ -115,12 +116,4 @@ impl fmt::Display for FilePath {
 fn wrong(text: &str, what: &str, instead: &str) -> Refused {
     let shown: String = text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
     Refused::new(format!("`{shown}` {what}: {instead}"))
-}
-
-fn is_plain(name: &str) -> bool {
-    let edge = |c: Option<char>| c.is_some_and(|c| !matches!(c, '.' | ' '));
-    (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name.chars().all(|c| c.is_alphanumeric() || SIGNS.contains(c))
-        && edge(name.chars().next())
-        && edge(name.chars().next_back())
 }

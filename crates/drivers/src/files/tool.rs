@@ -1,36 +1,34 @@
 //! The three file tools, as one tool driver.
 
-use std::future::ready;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::de::DeserializeOwned;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::Missed;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
-use spinney_kernel::port::{AgentFolder, Pending};
-use spinney_kernel::words::ToolName;
+use spinney_kernel::port::{AgentFolder, FolderFiller, Pending};
+use spinney_kernel::words::{Durability, ToolName, WrittenFile};
 
 use super::advice::Refused;
 use super::{list, read, write};
-use crate::workspace::{Workspace, Workspaces};
-
-/// Locks for the agents that write at the same moment. Two of them may share one.
-const LOCKS: usize = 16;
+use crate::off_worker::off_worker;
+use crate::workspace::{Workspace, WorkspaceFault, Workspaces};
 
 /// The file tools' driver, for the agents of every tree: each call brings the folder of its agent. Clones are the same
 /// driver.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// One write at a time for an agent: a limit that was checked still holds when the file is there.
-    putting: Arc<[Arc<Mutex<()>>]>,
+    /// One call at a time for an agent, in the order they came: a limit that was checked still holds when the file is
+    /// there.
+    agents: Arc<Mutex<BTreeMap<PathBuf, Weak<AgentLock>>>>,
 }
 
-impl Default for Files {
-    fn default() -> Self {
-        Self { putting: (0..LOCKS).map(|_| Arc::default()).collect() }
-    }
-}
+/// So many locks are kept before those without a call are dropped.
+const LOCKS_KEPT: usize = 64;
+
+type AgentLock = tokio::sync::Mutex<()>;
 
 impl Files {
     /// One of its tools.
@@ -39,26 +37,40 @@ impl Files {
         Arc::new(Opened { tool, files: self.clone() })
     }
 
-    fn workspace(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
-        let folder = folder(attempt)?;
-        Ok(self.workspaces(folder)?.agent(folder.origin().agent())?)
+    fn lock(&self, folder: &AgentFolder) -> Arc<AgentLock> {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = folder.path();
+        if let Some(lock) = agents.get(&path).and_then(Weak::upgrade) {
+            return lock;
+        }
+        if agents.len() >= LOCKS_KEPT {
+            agents.retain(|_, lock| lock.strong_count() > 0);
+        }
+        let lock = Arc::default();
+        agents.insert(path, Arc::downgrade(&lock));
+        lock
     }
+}
 
-    /// For writing: the folder is as durable as the files in it must be.
-    fn workspace_to_write(&self, attempt: &ToolAttempt) -> Result<Workspace, Refused> {
-        let folder = folder(attempt)?;
-        let workspaces = self.workspaces(folder)?;
-        let workspace = workspaces.agent(folder.origin().agent())?;
-        workspaces.keep_names(folder.root(), attempt.durability)?;
-        Ok(workspace)
+impl FolderFiller for Files {
+    fn fill(&self, folder: AgentFolder, file: WrittenFile) -> Pending<Result<(), String>> {
+        Box::pin(off_worker(move || {
+            let filled = workspace(&folder).and_then(|workspace| workspace.fill(&file.path, &file.bytes));
+            filled.map_err(|fault| fault.to_string())
+        }))
     }
+}
 
-    fn workspaces(&self, folder: &AgentFolder) -> Result<Workspaces, Refused> {
-        let mut hasher = DefaultHasher::new();
-        folder.path().hash(&mut hasher);
-        let lock = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default();
-        Ok(Workspaces::below(folder.root(), folder.origin().tree)?.locked_by(&self.putting[lock]))
-    }
+fn workspace(folder: &AgentFolder) -> Result<Workspace, WorkspaceFault> {
+    Workspaces::below(folder.root(), folder.origin().tree)?.agent(folder.origin().agent())
+}
+
+/// For writing: the folder is as durable as the files in it must be.
+fn workspace_to_write(folder: &AgentFolder, durability: Durability) -> Result<Workspace, WorkspaceFault> {
+    let workspaces = Workspaces::below(folder.root(), folder.origin().tree)?;
+    let workspace = workspaces.agent(folder.origin().agent())?;
+    workspaces.keep_names(folder.root(), durability)?;
+    Ok(workspace)
 }
 
 fn folder(attempt: &ToolAttempt) -> Result<&AgentFolder, Refused> {
@@ -117,14 +129,15 @@ impl FileTool {
         }
     }
 
-    fn act(self, files: &Files, attempt: &ToolAttempt) -> Result<String, Refused> {
+    fn act(self, attempt: &ToolAttempt, folder: &AgentFolder) -> Result<ToolAnswer, Refused> {
         match self {
-            Self::Read => read::act(&args(attempt)?, &files.workspace(attempt)?),
+            Self::Read => read::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::said),
             Self::Write => {
-                let workspace = files.workspace_to_write(attempt)?;
-                write::act(&args(attempt)?, &workspace, attempt.outputs, attempt.durability)
+                let (args, workspace) = (args(attempt)?, workspace_to_write(folder, attempt.durability)?);
+                let (said, file) = write::act(args, &workspace, attempt.outputs, attempt.durability)?;
+                Ok(ToolAnswer::said(said).with_files(vec![file]))
             }
-            Self::List => list::act(&args(attempt)?, &files.workspace(attempt)?),
+            Self::List => list::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::said),
         }
     }
 }
@@ -147,12 +160,21 @@ impl Tool for Opened {
     }
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
-        // Files in a workspace are small: a thread switch would take longer.
-        let answer = match self.tool.act(&self.files, &attempt) {
-            Ok(text) => ToolAnswer::said(text),
-            Err(refused) => ToolAnswer::failed(refused.to_string()),
-        };
-        Box::pin(ready(Ok(answer)))
+        let tool = self.tool;
+        let lock = attempt.workspace.as_ref().map(|folder| self.files.lock(folder));
+        Box::pin(async move {
+            let held = match lock {
+                Some(lock) => Some(lock.lock_owned().await),
+                None => None,
+            };
+            let answer = off_worker(move || {
+                let acted = folder(&attempt).and_then(|folder| tool.act(&attempt, folder));
+                // A call that was given up still has it until its file is there.
+                drop(held);
+                acted
+            });
+            Ok(answer.await.unwrap_or_else(|refused| ToolAnswer::failed(refused.to_string())))
+        })
     }
 }
 
@@ -164,7 +186,7 @@ fn args<T: DeserializeOwned>(attempt: &ToolAttempt) -> Result<T, Refused> {
 #[cfg(test)]
 mod tests {
     use spinney_kernel::context::Origin;
-    use spinney_kernel::words::{CallId, Durability, TreeId};
+    use spinney_kernel::words::{CallId, TreeId};
 
     use super::*;
     use crate::workspace::FLUSHES;

@@ -13,7 +13,6 @@ mod filter;
 mod language;
 mod mention;
 mod model;
-mod off_worker;
 mod problem;
 mod rule;
 mod script;

@@ -9,12 +9,12 @@ use spinney_kernel::words::ToolName;
 
 use super::file::File;
 use super::model::ScriptedModel;
-use super::off_worker::off_worker;
 use super::problem::{Problem, ScriptError};
 use super::rule::Rule;
 use super::template::Templates;
 use super::tool::{Part, ScriptedTool};
 use super::turn::Turn;
+use crate::off_worker::off_worker;
 
 /// Largest script, in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 1024 * 1024;

@@ -13,11 +13,11 @@ use spinney_kernel::words::{Fault, FaultKind};
 
 use super::fail::Fail;
 use super::file::ToolText;
-use super::off_worker::off_worker;
 use super::problem::{Problem, check_millis};
 use super::script::Script;
 use super::template::{Template, Templates};
 use super::turn::pause;
+use crate::off_worker::off_worker;
 
 /// What a tool's templates know.
 const NAMES: [&str; 4] = ["args", "agent", "attempt", "key"];

@@ -101,7 +101,7 @@ pub(super) fn remove(folder: &Dir, name: impl AsRef<Path>) -> io::Result<()> {
 }
 
 /// Whether a plain file with this content is there. Only what has the right size is read.
-fn is_there(folder: &Dir, file: &str, bytes: &[u8]) -> io::Result<bool> {
+pub(super) fn is_there(folder: &Dir, file: &str, bytes: &[u8]) -> io::Result<bool> {
     match folder.symlink_metadata(file) {
         Ok(found) if found.is_file() && found.len() == bytes.len() as u64 => {}
         Ok(_) => return Ok(false),

@@ -11,7 +11,7 @@ use spinney_kernel::context::offload::{Offloads, Whole};
 use spinney_kernel::context::{EventContext, OpenCall, OpenCalls, Trace};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, WaitFor, Work};
-use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, Time, TreeId};
+use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, StoredFile, Time, TreeId};
 
 use super::name::step_id;
 use super::observation::Observation;
@@ -40,6 +40,12 @@ pub enum StepChange {
         agent: AgentId,
         /// Where the bytes are.
         blob: BlobRef,
+    },
+    /// A tool wrote files for the agent. The tool that did has put them into its workspace.
+    Wrote {
+        agent: AgentId,
+        /// Where the bytes are.
+        files: Vec<StoredFile>,
     },
     /// An agent's next step ended.
     Did {
@@ -246,6 +252,9 @@ impl Steps {
         }
         let (whole, mut changes) =
             if aim.is_turn() { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
+        if !outcome.files().is_empty() {
+            changes.push(StepChange::Wrote { agent: agent.clone(), files: outcome.files().to_vec() });
+        }
         changes.extend(self.did(agent, asked, said, Observation::outcome(outcome, &whole, now.seq), now));
         changes
     }

@@ -6,8 +6,9 @@
 //!                                 offload/{hash}.txt         long tool outputs, whole, from the journal
 //! ```
 //!
-//! `history/` and `offload/` are ours: whatever is in them and is not what the journal says is replaced or removed. `outputs/` is the
-//! agent's: nothing in it is ever changed or removed from here. Below `<tree>` every folder is opened by a handle of
+//! All of it is a copy of what the journal has. `history/` and `offload/` are ours: whatever is in them and is not what the
+//! journal says is replaced or removed. `outputs/` is the agent's: what is missing is filled in when the tree is resumed,
+//! and what the journal does not name is left alone. Below `<tree>` every folder is opened by a handle of
 //! the one above it and no link is followed, so that nothing an agent plants leads us out.
 
 mod atomic;
@@ -28,7 +29,7 @@ mod step_writer;
 pub(crate) use atomic::FLUSHES;
 pub use fault::WorkspaceFault;
 pub use fold::{StepChange, Steps};
-pub(crate) use outputs::{Named, Stopped};
+pub(crate) use outputs::Stopped;
 pub use place::{Workspace, Workspaces};
 pub use step::{Metadata, Step};
 pub use step_writer::StepWriter;

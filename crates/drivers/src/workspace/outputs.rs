@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 use spinney_kernel::definition::OutputLimits;
+use spinney_kernel::words::OutputPath;
 
 use super::atomic::{self, Sync};
 use super::folder;
@@ -59,7 +60,7 @@ pub(super) fn make(agent: &Dir) -> io::Result<()> {
 /// Writes an output under the name that the agent gave it, in place of what has that name.
 pub(super) fn write(
     agent: &Dir,
-    named: Named<'_>,
+    path: &OutputPath,
     bytes: &[u8],
     limits: OutputLimits,
     sync: Sync,
@@ -67,50 +68,71 @@ pub(super) fn write(
     let mut used = Used::default();
     let outputs = folder::open(agent, OUTPUTS)?;
     atomic::keep_names(agent, sync)?;
-    let before = named.before(&outputs)?;
+    let before = bytes_at(&outputs, path)?;
     used.count(&outputs, limits, 0)?;
     let files = u64::from(before.is_none());
     used.bytes = used.bytes.saturating_sub(before.unwrap_or_default());
     used.check(limits, files, bytes.len() as u64)?;
-    let folder = named.folders.iter().try_fold(outputs, |above, name| {
+    Ok(put(agent, outputs, path, bytes, sync)?)
+}
+
+/// Makes an output what the journal has. It survives the death of the process; after a loss of power it is filled again.
+pub(super) fn fill(agent: &Dir, path: &OutputPath, bytes: &[u8]) -> io::Result<()> {
+    let outputs = folder::open(agent, OUTPUTS)?;
+    let (folders, file) = split(path);
+    let is_same =
+        match folders.iter().try_fold(outputs.try_clone()?, |above, name| above.open_dir_nofollow(name)) {
+            Ok(folder) => atomic::is_there(&folder, file, bytes)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+    if is_same { Ok(()) } else { put(agent, outputs, path, bytes, Sync::No) }
+}
+
+/// Whether something has the name of an output.
+pub(super) fn has(agent: &Dir, path: &OutputPath) -> io::Result<bool> {
+    Ok(bytes_at(&folder::open(agent, OUTPUTS)?, path)?.is_some())
+}
+
+/// Writes the file under another name, makes the folders of its path, and renames it.
+fn put(agent: &Dir, outputs: Dir, path: &OutputPath, bytes: &[u8], sync: Sync) -> io::Result<()> {
+    let (folders, file) = split(path);
+    let folder = folders.iter().try_fold(outputs, |above, name| {
         let folder = folder::open(&above, name)?;
         atomic::keep_names(&above, sync)?;
         io::Result::Ok(folder)
     })?;
     atomic::create(agent, UNFINISHED, bytes, sync)?;
-    let renamed = agent.rename(UNFINISHED, &folder, named.file);
+    let renamed = agent.rename(UNFINISHED, &folder, file);
     if renamed.is_err() {
         atomic::remove(agent, UNFINISHED)?;
     }
     renamed?;
-    Ok(atomic::keep_names(&folder, sync)?)
+    atomic::keep_names(&folder, sync)
 }
 
-/// The path of an output: plain names, already checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Named<'a> {
-    /// Folders below `outputs/`, the uppermost first.
-    pub(crate) folders: &'a [String],
-    /// The file in the last of them.
-    pub(crate) file: &'a str,
-}
-
-impl Named<'_> {
-    /// The bytes of what has this name, if something has.
-    fn before(&self, outputs: &Dir) -> io::Result<Option<u64>> {
-        let mut folder = outputs.try_clone()?;
-        for name in self.folders {
-            folder = match folder.open_dir_nofollow(name) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                opened => opened?,
-            };
-        }
-        match folder.symlink_metadata(self.file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            found => Ok(Some(found?.len())),
-        }
+/// The bytes of what has this name, if something has.
+fn bytes_at(outputs: &Dir, path: &OutputPath) -> io::Result<Option<u64>> {
+    let (folders, file) = split(path);
+    let mut folder = outputs.try_clone()?;
+    for name in folders {
+        folder = match folder.open_dir_nofollow(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
     }
+    match folder.symlink_metadata(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        found => Ok(Some(found?.len())),
+    }
+}
+
+/// The folders of a path, the uppermost first, and the file in the last of them.
+fn split(path: &OutputPath) -> (Vec<&str>, &str) {
+    let mut names: Vec<&str> = path.as_str().split('/').collect();
+    let file = names.pop().unwrap_or_default();
+    (names, file)
 }
 
 #[derive(Clone, Copy, Default)]

@@ -4,17 +4,17 @@
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use spinney_kernel::context::offload::{FOLDER, Offloads};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::words::{AgentId, Durability, TreeId};
+use spinney_kernel::words::{AgentId, Durability, OutputPath, TreeId};
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
-use super::outputs::{self, Named, Stopped};
+use super::outputs::{self, Stopped};
 use super::step::Step;
 use super::{folder, history, offload};
 
@@ -26,8 +26,6 @@ const WORKSPACE: &str = "workspace";
 pub struct Workspaces {
     tree: TreeId,
     folder: Arc<Dir>,
-    /// One output at a time: a limit that was checked still holds when the file is there. Clones share it.
-    putting: Arc<Mutex<()>>,
 }
 
 /// The workspace of one agent.
@@ -36,7 +34,6 @@ pub struct Workspace {
     /// As a path below the home's workspaces, for faults.
     place: String,
     folder: Dir,
-    putting: Arc<Mutex<()>>,
 }
 
 impl Workspaces {
@@ -67,12 +64,7 @@ impl Workspaces {
             .and_then(|all| folder::open(&Dir::open_ambient_dir(around(root), ambient_authority())?, all))
             .and_then(|all| folder::open(&all, &name));
         let folder = Arc::new(opened.map_err(WorkspaceFault::at(name))?);
-        Ok(Self { tree, folder, putting: Arc::default() })
-    }
-
-    /// These, with a lock that others share: limits hold over all of them.
-    pub(crate) fn locked_by(self, putting: &Arc<Mutex<()>>) -> Self {
-        Self { putting: Arc::clone(putting), ..self }
+        Ok(Self { tree, folder })
     }
 
     /// Makes an agent's folder survive the loss of power if its tree's effects have to: its name, and the names of the
@@ -106,7 +98,7 @@ impl Workspaces {
     pub(super) fn found(&self, agent: &AgentId) -> Result<Workspace, WorkspaceFault> {
         let place = format!("{}/{agent}", self.tree);
         match folder::open(&self.folder, agent.as_str()) {
-            Ok(folder) => Ok(Workspace { place, folder, putting: Arc::clone(&self.putting) }),
+            Ok(folder) => Ok(Workspace { place, folder }),
             Err(source) => Err(WorkspaceFault { place, source }),
         }
     }
@@ -114,18 +106,27 @@ impl Workspaces {
 
 impl Workspace {
     /// Writes an output under the name that the agent gave it, in place of what has that name, or refuses before
-    /// anything is written. The file is there whole or as it was.
+    /// anything is written. The file is there whole or as it was. Limits hold if there is one caller at a time.
     pub(crate) fn write_output(
         &self,
-        named: Named<'_>,
+        path: &OutputPath,
         bytes: &[u8],
         limits: OutputLimits,
         durability: Durability,
     ) -> Result<(), Stopped> {
-        let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = outputs::write(&self.folder, named, bytes, limits, Sync::of(durability));
-        drop(putting);
-        written
+        outputs::write(&self.folder, path, bytes, limits, Sync::of(durability))
+    }
+
+    /// Makes an output what the journal has, unless it is that already.
+    pub(crate) fn fill(&self, path: &OutputPath, bytes: &[u8]) -> Result<(), WorkspaceFault> {
+        let filled = outputs::fill(&self.folder, path, bytes);
+        filled.map_err(WorkspaceFault::at(format!("{}/outputs/{path}", self.place)))
+    }
+
+    /// Whether something has the name of an output.
+    pub(super) fn has_output(&self, path: &OutputPath) -> Result<bool, WorkspaceFault> {
+        let found = outputs::has(&self.folder, path);
+        found.map_err(WorkspaceFault::at(format!("{}/outputs/{path}", self.place)))
     }
 
     /// The handle of its folder.
@@ -152,10 +153,7 @@ impl Workspace {
 
     /// Removes files that do not belong to an agent with this many steps and these long outputs.
     pub(super) fn sweep(&self, steps: u32, offloads: &Offloads) -> Result<(), WorkspaceFault> {
-        // An output that is being written also appears in the history, and is not a leftover.
-        let putting = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
         let swept = history::open(&self.folder).and_then(|history| history::sweep(&history, steps));
-        drop(putting);
         let swept = swept.map_err(WorkspaceFault::at(format!("{}/history", self.place)));
         let other = offload::sweep(&self.folder, offloads);
         swept.and(other.map_err(WorkspaceFault::at(format!("{}/{FOLDER}", self.place))))

@@ -1,6 +1,8 @@
 //! The step writer: keeps the histories and the long outputs of a tree's agents in step with the journal. It needs
-//! every event from the first on; correct files are left alone, so resuming a tree writes only what is missing.
+//! every event from the first on; correct files are left alone, so resuming a tree writes only what is missing. Outputs of
+//! agents that have ended are filled in again if they are gone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, ErrorKind};
 
@@ -8,7 +10,7 @@ use spinney_journal::JournalFault;
 use spinney_kernel::context::offload;
 use spinney_kernel::context::offload::Offloads;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, BlobRef, Seq, Time};
+use spinney_kernel::words::{AgentId, BlobRef, OutputPath, Seq, Time};
 
 use super::atomic::Sync;
 use super::fault::WorkspaceFault;
@@ -25,6 +27,8 @@ pub struct StepWriter<'j> {
     blobs: Box<Blobs<'j>>,
     /// The last event that was there before: up to it, files may be there that should not be.
     past: Seq,
+    /// The files that agents wrote up to then, each in its newest version.
+    outputs: BTreeMap<AgentId, BTreeMap<OutputPath, BlobRef>>,
 }
 
 impl<'j> StepWriter<'j> {
@@ -36,7 +40,8 @@ impl<'j> StepWriter<'j> {
         past: Seq,
         blobs: impl Fn(&BlobRef) -> Result<Option<Vec<u8>>, JournalFault> + Send + 'j,
     ) -> Self {
-        Self { steps: Steps::new(workspaces.tree()), workspaces, blobs: Box::new(blobs), past }
+        let (steps, blobs, outputs) = (Steps::new(workspaces.tree()), Box::new(blobs), BTreeMap::new());
+        Self { steps, workspaces, blobs, past, outputs }
     }
 
     /// Applies the next event of the tree and writes what follows from it. It can continue after a fault; what is
@@ -48,10 +53,40 @@ impl<'j> StepWriter<'j> {
         let changes = self.steps.take(seq, at, event);
         // One that cannot be done keeps none of the others from being done.
         let done = changes.iter().map(|change| self.act(seq, change)).fold(Ok(()), Result::and);
-        if seq == self.past { done.and(self.sweep()) } else { done }
+        if seq != self.past {
+            return done;
+        }
+        let living: BTreeSet<&AgentId> = self.steps.living().map(|(agent, ..)| agent).collect();
+        let (_, ended): (Vec<_>, Vec<_>) = self.outputs.keys().partition(|agent| living.contains(agent));
+        done.and(self.sweep()).and(self.fill(ended))
     }
 
-    fn act(&self, seq: Seq, change: &StepChange) -> Result<(), WorkspaceFault> {
+    /// Fills in the missing outputs of all agents, also of those that live, in a tree that is not running. Those of a tree
+    /// that is resumed are there before it continues.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn fill_all(&self) -> Result<(), WorkspaceFault> {
+        self.fill(self.outputs.keys().collect())
+    }
+
+    fn fill(&self, agents: Vec<&AgentId>) -> Result<(), WorkspaceFault> {
+        let files = agents.into_iter().filter_map(|agent| Some((agent, self.outputs.get(agent)?)));
+        let filled = |(agent, path, blob): (&AgentId, &OutputPath, &BlobRef)| {
+            let workspace = self.workspaces.agent(agent)?;
+            if workspace.has_output(path)? {
+                return Ok(());
+            }
+            let place = format!("{}/{agent}/outputs/{path}", self.workspaces.tree());
+            workspace.fill(path, &self.bytes(blob).map_err(WorkspaceFault::at(place))?)
+        };
+        files
+            .flat_map(|(agent, files)| files.iter().map(move |(path, blob)| (agent, path, blob)))
+            .map(filled)
+            .fold(Ok(()), Result::and)
+    }
+
+    fn act(&mut self, seq: Seq, change: &StepChange) -> Result<(), WorkspaceFault> {
         match change {
             StepChange::Born { agent } => {
                 let workspace = self.workspaces.agent(agent)?;
@@ -63,6 +98,12 @@ impl<'j> StepWriter<'j> {
                 let (workspace, name) = (self.workspaces.found(agent)?, offload::name(&blob.hash));
                 workspace.keep(&name, || self.bytes(blob), self.sync())
             }
+            StepChange::Wrote { agent, files } if seq <= self.past => {
+                let newest = self.outputs.entry(agent.clone()).or_default();
+                newest.extend(files.iter().map(|file| (file.path.clone(), file.blob.clone())));
+                Ok(())
+            }
+            StepChange::Wrote { .. } => Ok(()),
             StepChange::Did { agent, number, step } => {
                 self.workspaces.found(agent)?.write(*number, step, self.sync())
             }

@@ -2,6 +2,7 @@
 //! as real processes.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod agent_files;
 mod bad_script;
 mod corpus;
 mod escapes;
@@ -112,7 +113,7 @@ impl Ran {
                     StepChange::Gone { agent, steps, .. } => {
                         assert_eq!(by_agent[agent.as_str()].len(), steps as usize);
                     }
-                    StepChange::Offloaded { .. } => {}
+                    StepChange::Wrote { .. } | StepChange::Offloaded { .. } => {}
                 }
             }
         }
@@ -146,7 +147,10 @@ impl Ran {
             self.recorded.iter().flat_map(|recorded| steps.take(recorded.seq, recorded.at, &recorded.event));
         let offloaded = |change| match change {
             StepChange::Offloaded { agent, blob } => Some((agent, blob)),
-            StepChange::Born { .. } | StepChange::Did { .. } | StepChange::Gone { .. } => None,
+            StepChange::Born { .. }
+            | StepChange::Wrote { .. }
+            | StepChange::Did { .. }
+            | StepChange::Gone { .. } => None,
         };
         changes.filter_map(offloaded).collect()
     }

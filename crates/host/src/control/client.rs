@@ -99,7 +99,7 @@ async fn ask_any(
             let opened = Home::open(Arc::new(*journal), Drivers::new()).with_actor(Actor::PERSON);
             let answer = apply(&opened, tree, request, bytes).await;
             if let ControlAnswer::Done { .. } = answer {
-                workspaces::mend(home, opened.journal().as_ref(), tree);
+                workspaces::mend(home, Arc::clone(opened.journal()), tree).await;
                 tree_marks::update(home, opened.journal().as_ref(), tree);
             }
             Ok(answer)

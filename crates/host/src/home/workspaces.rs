@@ -8,10 +8,11 @@ use spinney::Tree;
 
 use spinney::bus::{RecordedEvent, Tail, TracedEvent, Watch, Watcher};
 use spinney_drivers::workspace::{StepWriter, WorkspaceFault, Workspaces};
-use spinney_journal::{Blocking, Journal};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_journal::Journal;
+use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use spinney_store::layout::WORKSPACES;
 use spinney_view::wording::short_id;
+use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 /// Events that wait to be written. Beyond that, they stay in the journal until there is room: a slow disk does not
@@ -77,55 +78,77 @@ async fn follow(
     past: Seq,
     mut events: Watcher,
 ) -> Result<Missing, JoinError> {
-    let folder = home.to_owned();
-    let opened = spawn_blocking(move || Workspaces::open(&folder, tree)).await?;
-    let mut missing = Missing::default();
-    let mut writer = match opened {
-        Ok(workspaces) => StepWriter::new(workspaces, past, move |blob| journal.blob(blob).wait()),
-        Err(fault) => {
-            missing.note(Err(fault));
-            return Ok(missing);
-        }
-    };
+    let mut writing = Writing::begin(home, journal, tree, past).await?;
     // Whoever follows the tree reports an unreadable journal.
     while let Some(Ok(traced)) = events.next_event().await {
-        (writer, missing) = spawn_blocking(move || {
-            let RecordedEvent { seq, at, event, .. } = &traced.recorded;
-            missing.note(writer.take(*seq, *at, event));
-            (writer, missing)
-        })
-        .await?;
+        writing = writing.take(traced).await?;
     }
-    Ok(missing)
+    Ok(writing.missing)
 }
 
 /// Updates the workspaces of a tree that is not running from its journal.
-pub fn mend(home: &Path, journal: &dyn Journal, tree: TreeId) {
-    let past = match journal.head(tree).wait() {
-        Ok(head) => head.map_or(Seq(0), |head| head.seq),
-        Err(_) => return,
-    };
-    let mut tail = Tail::new(journal, tree);
-    // The caller reports an unreadable journal.
-    let next = || tail.next().wait().ok().flatten().map(Arc::new);
-    write(home, journal, tree, past, std::iter::from_fn(next)).recorded(home, tree);
+pub async fn mend(home: &Path, journal: Arc<dyn Journal>, tree: TreeId) {
+    match mended(home, journal, tree).await {
+        Ok(missing) => missing.recorded(home, tree),
+        Err(error) => tracing::warn!("writing step files failed: {error}"),
+    }
 }
 
-fn write(
-    home: &Path,
-    journal: &dyn Journal,
-    tree: TreeId,
-    past: Seq,
-    events: impl Iterator<Item = Arc<TracedEvent>>,
-) -> Missing {
-    let mut missing = Missing::default();
-    let step_writer = |workspaces| StepWriter::new(workspaces, past, |blob| journal.blob(blob).wait());
-    match Workspaces::open(home, tree).map(step_writer) {
-        Ok(mut step_writer) => events.for_each(|traced| {
-            let RecordedEvent { seq, at, event, .. } = &traced.recorded;
-            missing.note(step_writer.take(*seq, *at, event));
-        }),
-        Err(fault) => missing.note(Err(fault)),
+async fn mended(home: &Path, journal: Arc<dyn Journal>, tree: TreeId) -> Result<Missing, JoinError> {
+    // The caller reports an unreadable journal.
+    let Ok(Some(head)) = journal.head(tree).await else { return Ok(Missing::default()) };
+    let mut writing = Writing::begin(home, Arc::clone(&journal), tree, head.seq).await?;
+    let mut tail = Tail::new(journal.as_ref(), tree);
+    while let Ok(Some(traced)) = tail.next().await {
+        writing = writing.take(Arc::new(traced)).await?;
     }
-    missing
+    Ok(writing.fill_all().await?.missing)
+}
+
+/// Step files on their way to the disk, on a thread that may wait for it.
+struct Writing {
+    /// None if the folders cannot be opened.
+    writer: Option<StepWriter<'static>>,
+    missing: Missing,
+}
+
+impl Writing {
+    async fn begin(
+        home: &Path,
+        journal: Arc<dyn Journal>,
+        tree: TreeId,
+        past: Seq,
+    ) -> Result<Self, JoinError> {
+        let (home, handle) = (home.to_owned(), Handle::current());
+        spawn_blocking(move || {
+            let mut missing = Missing::default();
+            let bytes = move |blob: &BlobRef| handle.block_on(journal.blob(blob));
+            let opened = Workspaces::open(&home, tree).map(|all| StepWriter::new(all, past, bytes));
+            let writer = opened.map_err(|fault| missing.note(Err(fault))).ok();
+            Self { writer, missing }
+        })
+        .await
+    }
+
+    async fn take(self, traced: Arc<TracedEvent>) -> Result<Self, JoinError> {
+        let RecordedEvent { seq, at, .. } = traced.recorded;
+        self.with(move |writer| writer.take(seq, at, &traced.recorded.event)).await
+    }
+
+    async fn fill_all(self) -> Result<Self, JoinError> {
+        self.with(|writer| writer.fill_all()).await
+    }
+
+    async fn with(
+        mut self,
+        write: impl FnOnce(&mut StepWriter<'static>) -> Result<(), WorkspaceFault> + Send + 'static,
+    ) -> Result<Self, JoinError> {
+        spawn_blocking(move || {
+            if let Some(writer) = &mut self.writer {
+                self.missing.note(write(writer));
+            }
+            self
+        })
+        .await
+    }
 }

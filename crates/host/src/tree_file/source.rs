@@ -471,7 +471,8 @@ impl TreeSource {
 
 /// Adds the requested file tools that no script provides.
 pub fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&ToolName) -> bool) -> Drivers {
-    let (files, drivers) = (Files::default(), drivers.with_workspaces(Workspaces::root(home)));
+    let files = Files::default();
+    let drivers = drivers.with_workspaces(Workspaces::root(home)).with_folder_filler(Arc::new(files.clone()));
     FileTool::ALL.into_iter().fold(drivers, |drivers, tool| {
         let name = tool.name();
         let is_played = drivers.tool_names().any(|played| *played == name);

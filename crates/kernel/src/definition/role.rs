@@ -60,6 +60,12 @@ impl Role {
         self.caps.tools = Allow::only(tools);
         self
     }
+
+    /// How much its agents may write into their folders.
+    #[must_use]
+    pub fn outputs(&self) -> OutputLimits {
+        self.turns.as_ref().map_or_else(OutputLimits::default, |turns| turns.outputs)
+    }
 }
 
 /// How an agent takes turns: its model answers and its tools run, until an answer has no tool call.

@@ -11,7 +11,7 @@ use std::pin::Pin;
 
 pub use rights::{FolderAccess, FolderRight, Rights};
 pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
-pub use workspace::AgentFolder;
+pub use workspace::{AgentFolder, FolderFiller};
 
 /// A driver's pending work. Dropping it stops the work.
 pub type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -9,7 +9,7 @@ use crate::definition;
 use crate::definition::OutputLimits;
 use crate::port::model::Missed;
 use crate::port::{AgentFolder, Pending, Rights};
-use crate::words::{CallId, Durability, Enclosure, ToolName};
+use crate::words::{CallId, Durability, Enclosure, ToolName, WrittenFile};
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;
@@ -68,6 +68,9 @@ pub struct ToolAnswer {
     pub is_error: bool,
     /// Images and files. Empty, oversized or excess ones are left out, and the model is notified.
     pub parts: Vec<Enclosure>,
+    /// The files below `outputs/` of the agent's folder that it wrote, whole. The tree's journal keeps them: a file that is
+    /// missing here is missing where the tree is resumed on another machine.
+    pub files: Vec<WrittenFile>,
     pub used: Used,
 }
 
@@ -75,7 +78,7 @@ impl ToolAnswer {
     /// A result that cost nothing beside its call.
     #[must_use]
     pub fn said(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false, parts: Vec::new(), used: Used::NOTHING }
+        Self { text: text.into(), is_error: false, parts: Vec::new(), files: Vec::new(), used: Used::NOTHING }
     }
 
     /// An error that the model reads.
@@ -87,6 +90,12 @@ impl ToolAnswer {
     #[must_use]
     pub fn with_parts(mut self, parts: Vec<Enclosure>) -> Self {
         self.parts = parts;
+        self
+    }
+
+    #[must_use]
+    pub fn with_files(mut self, files: Vec<WrittenFile>) -> Self {
+        self.files = files;
         self
     }
 

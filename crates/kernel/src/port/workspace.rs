@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::context::Origin;
+use crate::port::Pending;
+use crate::words::WrittenFile;
 
 /// The folder of one agent, which no other agent shares. It need not exist yet: drivers create it when they need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,4 +39,13 @@ impl AgentFolder {
     pub fn path(&self) -> PathBuf {
         self.root.join(self.origin.tree.to_string()).join(self.origin.agent().as_str())
     }
+}
+
+/// Fills the folders of agents when their tree is resumed, maybe on another machine.
+pub trait FolderFiller: Send + Sync {
+    /// Makes a file below the agent's `outputs/` what the tree's journal has. Nothing else uses the folder meanwhile.
+    ///
+    /// # Errors
+    /// Why it cannot be written, for people.
+    fn fill(&self, folder: AgentFolder, file: WrittenFile) -> Pending<Result<(), String>>;
 }

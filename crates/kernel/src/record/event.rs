@@ -13,8 +13,8 @@ use crate::record::{
 };
 use crate::words::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
-    ModelName, Running, Seq, SourceFile, SourceFiles, Time, TimerId, TokenCount, TraceParent, TreeId,
-    ValueName,
+    ModelName, Running, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId, TokenCount, TraceParent,
+    TreeId, ValueName,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
@@ -584,6 +584,12 @@ impl Event {
             Self::TreeAdjusted(adjusted) => &adjusted.sources,
             _ => &[],
         }
+    }
+
+    /// The files in it that an agent wrote.
+    #[must_use]
+    pub fn files(&self) -> &[StoredFile] {
+        if let Self::CallEnded { outcome, .. } = self { outcome.files() } else { &[] }
     }
 
     /// Every body in it. The blobs of a body live as long as the event, so a missing one here loses data.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::{Mismatch, Refusal};
 use crate::record::{ExitKind, ToolAsk};
-use crate::words::{AgentId, Body, Fault, FaultKind, Seq};
+use crate::words::{AgentId, Body, Fault, FaultKind, Seq, StoredFile};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
@@ -23,6 +23,9 @@ pub enum Outcome {
         mismatch: Option<Box<Mismatch>>,
         #[serde(default, skip_serializing_if = "StopReason::is_end")]
         stop: StopReason,
+        /// The files that a tool wrote for its agent. The journal has the bytes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<StoredFile>,
     },
     Failed {
         fault: Fault,
@@ -114,6 +117,12 @@ impl Outcome {
             Self::Answered { answer, .. } => Some(answer),
             _ => None,
         }
+    }
+
+    /// The files that a tool wrote for its agent.
+    #[must_use]
+    pub fn files(&self) -> &[StoredFile] {
+        if let Self::Done { files, .. } = self { files } else { &[] }
     }
 
     /// What a model said in its turn. An empty last call says nothing: the earlier text counts.

@@ -11,7 +11,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use crate::words::Time;
+use crate::words::{Time, limit};
 
 use super::hostile::is_hostile;
 
@@ -249,6 +249,12 @@ name!(
     /// The name of a file that a tree is resumed from. It is not a path.
     SourceName, "name of a source file", is_source_name,
     "1 to 64 characters of `a-z 0-9 . _ -`, starting with a letter or digit"
+);
+name!(
+    /// The path of a file below an agent's `outputs/`, such as `notes/plan.md`: plain names only, so that it leads nowhere
+    /// else.
+    OutputPath, "path of an output", is_output_path,
+    "1 to 15 names with `/` between them, of letters, digits, spaces and `. _ - + = @ , ( )`; no name begins or ends with a dot or a space"
 );
 name!(
     /// The BLAKE3 hash of a blob.
@@ -529,6 +535,22 @@ fn is_source_name(text: &str) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
     let bytes = text.as_bytes();
     (1..=64).contains(&bytes.len()) && bytes.iter().all(is_plain) && bytes[0].is_ascii_alphanumeric()
+}
+
+fn is_output_path(text: &str) -> bool {
+    text.len() <= limit::FILE_PATH_BYTES_MAX
+        && text.split('/').count() < limit::FILE_PATH_NAMES_MAX
+        && text.split('/').all(is_file_name)
+}
+
+/// Whether a file or folder of an agent may have this name.
+#[must_use]
+pub fn is_file_name(name: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_some_and(|c| !matches!(c, '.' | ' '));
+    (1..=limit::NAME_BYTES_MAX).contains(&name.len())
+        && name.chars().all(|c| c.is_alphanumeric() || "._-+=@,() ".contains(c))
+        && is_edge(name.chars().next())
+        && is_edge(name.chars().next_back())
 }
 
 /// Appears inside a line that people read.

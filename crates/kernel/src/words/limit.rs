@@ -178,6 +178,12 @@ pub const OUTPUT_CONTEXT_PART: u64 = 4;
 /// Default output cap of one model call before rules 5.
 pub const OUTPUT_TOKENS_RULES_4: u64 = 2_000;
 
+/// Longest path of an agent's file, in bytes.
+pub const FILE_PATH_BYTES_MAX: usize = 1_024;
+/// Most names in such a path, the first one (`outputs`) included.
+pub const FILE_PATH_NAMES_MAX: usize = 16;
+/// Most files that one tool call may write. Together they have at most as many bytes as one blob.
+pub const CALL_FILES_MAX: usize = 256;
 /// Default output files of one agent, sub-folders included: what a person can still look through.
 pub const OUTPUT_FILES_MAX: u64 = 10;
 /// Default total bytes of one agent's outputs: a megabyte is a long report.

@@ -326,6 +326,7 @@ impl World {
             self.step_answered(ix, result, false);
         }
         self.graphs.gone(ix);
+        self.outputs.gone(ix);
         if let Some(parent) = parent.filter(|parent| *exit == Exit::Completed && self.follows_up(*parent, ix))
         {
             self.agents.finish(ix, parent);
@@ -543,6 +544,7 @@ impl World {
         let turn_model = if let Work::Model(work) = &call.work { Some(work.model.clone()) } else { None };
         let turn_model = turn_model.filter(|_| !is_summary);
         let turn = if call.work.wrap_up().is_some() { TurnKind::Last } else { TurnKind::Ordinary };
+        self.outputs.write(ix, outcome.files());
         if let Outcome::Done { .. } = outcome {
             self.prefixes.cached(id);
         }

@@ -8,6 +8,7 @@ mod calls;
 mod clocks;
 mod effects;
 mod graph;
+mod outputs;
 mod prefixes;
 mod rollback;
 mod shared;
@@ -29,6 +30,8 @@ pub use agent::*;
 pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
 pub use graph::{EndedStep, GraphRun, Graphs, NodeFrame};
+pub use outputs::AgentOutputs;
+pub(crate) use outputs::Wrote;
 pub(crate) use prefixes::Prefix;
 use prefixes::{PrefixKey, Prefixes};
 pub(crate) use shared::bytes_of;
@@ -60,6 +63,7 @@ pub struct World {
     threads: Threads,
     graphs: Graphs,
     shared: SharedStore,
+    outputs: AgentOutputs,
 }
 
 /// Why the tree starts no new work.
@@ -136,6 +140,7 @@ impl World {
             threads: Threads::default(),
             graphs: Graphs::default(),
             shared: SharedStore::default(),
+            outputs: AgentOutputs::default(),
         }
     }
 
@@ -176,6 +181,12 @@ impl World {
     #[must_use]
     pub const fn shared(&self) -> &SharedStore {
         &self.shared
+    }
+
+    /// The files of its living agents.
+    #[must_use]
+    pub const fn outputs(&self) -> &AgentOutputs {
+        &self.outputs
     }
 
     /// Messages for agents that do not exist yet.

@@ -1,6 +1,5 @@
 //! Effects: calls of models and tools as tasks. Each can be stopped, and each ends in exactly one report.
 
-use spinney_kernel::record::StopReason;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +15,7 @@ use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
-use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, ModelName, Part, TreeId, limit};
+use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, ModelName, Part, TreeId, WrittenFile, limit};
 use spinney_kernel::world::World;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -337,10 +336,24 @@ async fn call_tool(
 ) -> Result<tool::ToolAnswer, Missed> {
     let timed = tokio::time::timeout(Duration::from_millis(timeout_ms), work);
     match until_stopped(timed, stop).await {
-        Some(Ok(ended)) => ended,
+        Some(Ok(ended)) => ended.and_then(with_files_that_fit),
         Some(Err(_)) => Err(late(timeout_ms)),
         None => Err(stopped_with(Used::Unknown)),
     }
+}
+
+/// More files than one batch can hold are a fault of the tool: the journal would lack them.
+fn with_files_that_fit(answer: tool::ToolAnswer) -> Result<tool::ToolAnswer, Missed> {
+    let bytes = answer.files.iter().fold(0, |sum: usize, file| sum.saturating_add(file.bytes.len()));
+    let (files_max, bytes_max) = (limit::CALL_FILES_MAX, limit::BLOB_BYTES_MAX);
+    if answer.files.len() <= files_max && bytes <= bytes_max {
+        return Ok(answer);
+    }
+    let message = format!(
+        "the tool wrote {} files with {bytes} bytes in one call, the limit is {files_max} files and {bytes_max} bytes",
+        answer.files.len()
+    );
+    Err(Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: answer.used })
 }
 
 /// A driver that panics has failed. Its message stays out of the journal: the panic hook has reported it, and it may
@@ -435,7 +448,7 @@ fn model_report(
     let Payload { body, mut blobs } = payload.with_thought(model, &reasoning, continuation, used);
     blobs.extend(asks.iter().filter_map(long_value));
     let Ticket { call, attempt } = ticket;
-    let done = Done { call, attempt, used, body, asks, is_error: false, mismatch, stop };
+    let done = Done { asks, mismatch, stop, ..Done::new(call, attempt, used, body) };
     Brought::Report(Report::Done(done), blobs)
 }
 
@@ -466,11 +479,13 @@ fn tool_report(
     answer: tool::ToolAnswer,
     shown_bytes: Option<u32>,
 ) -> Brought {
-    let tool::ToolAnswer { text, is_error, parts, used, .. } = answer;
+    let tool::ToolAnswer { text, is_error, parts, files, used, .. } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
-    let Payload { body, blobs } = returned_with(text, parts, shown_bytes, |text| drivers.tokens(text), count);
+    let Payload { body, mut blobs } =
+        returned_with(text, parts, shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
-    let done =
-        Done { call, attempt, used, body, asks: Vec::new(), is_error, mismatch: None, stop: StopReason::End };
+    let named = files.iter().map(WrittenFile::stored).collect();
+    blobs.extend(files.into_iter().map(|file| file.bytes));
+    let done = Done { is_error, files: named, ..Done::new(call, attempt, used, body) };
     Brought::Report(Report::Done(done), blobs)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spinney_kernel::context::{Contexts, Origin};
+use spinney_kernel::definition::Role;
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{AgentFolder, Rights, model, tool};
 use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
@@ -126,14 +127,13 @@ impl Preparing<'_> {
                 let args = asked.map_or(args, |ask| ask.args.clone());
                 let definition = self.world.definition();
                 let role = definition.roles.get(&origin.role);
-                let outputs = role.and_then(|role| role.turns.as_ref()).map(|turns| turns.outputs);
                 let spec = definition.tools.get(&tool);
                 let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
                 let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
                 let ticket = Ticket { call, attempt };
                 let mut attempt = tool::ToolAttempt::new(origin, call, key, tool, args);
                 attempt.attempt = ticket.attempt;
-                attempt.outputs = outputs.unwrap_or_default();
+                attempt.outputs = role.map(Role::outputs).unwrap_or_default();
                 attempt.durability = definition.durability;
                 attempt.rights = self.rights(&agent);
                 attempt.workspace = self.workspace(&attempt.origin);

@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tracing::Instrument as _;
 
 use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, blob_reader};
+use super::fill::{NotFilled, fill};
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
 use super::prepared::{ModelStart, Prepared};
@@ -116,6 +117,11 @@ impl Seed {
     /// Where its journal ends, if it has one.
     pub(crate) fn head(&self) -> Option<Head> {
         self.head.clone()
+    }
+
+    /// Gives the folders of its agents the files that they wrote.
+    pub(crate) async fn fill_folders(&self, drivers: &Drivers) -> Result<(), NotFilled> {
+        fill(self.journal.as_ref(), &self.live.world, &self.live.contexts, drivers).await
     }
 
     /// Prepares the tree to run with its drivers.

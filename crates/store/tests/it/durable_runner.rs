@@ -22,13 +22,17 @@ use super::{file, open};
 const TREES: usize = 100;
 const WORKERS: usize = 4;
 
-/// Trees that write more than fits into an event, ask a person, and end.
+/// Trees that write more than fits into an event and a file, ask a person, read the file, and end.
 fn stage(folder: &Path) -> Stage {
     let long = "A long text. ".repeat(3_500);
     let script = format!(
-        "rules:\n  - {{ when: {{ turn: 1 }}, say: '{long}', call: [{{ tool: ask_human, args: {{ question: Well? }} }}] }}\n  - {{ say: done }}"
+        "rules:
+  - {{ when: {{ turn: 1 }}, say: '{long}', call: [{{ tool: write_file, args: {{ path: outputs/a/b.md, text: Kept. }} }}] }}
+  - {{ when: {{ turn: 2 }}, call: [{{ tool: ask_human, args: {{ question: Well? }} }}] }}
+  - {{ when: {{ turn: 3 }}, call: [{{ tool: list_files }}, {{ tool: read_file, args: {{ path: outputs/a/b.md }} }}] }}
+  - {{ say: done }}"
     );
-    Stage::on(Arc::new(open(folder)), &script)
+    Stage::on(Arc::new(open(folder)), &script).with_files(folder)
 }
 
 fn definition() -> Definition {

@@ -112,6 +112,7 @@ impl Talk {
             is_error: false,
             mismatch: None,
             stop: StopReason::End,
+            files: Vec::new(),
         };
         self.input(What::Report(Report::Done(done)));
         self.messages += 1;

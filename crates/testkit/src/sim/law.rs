@@ -183,7 +183,7 @@ impl Witness {
             same("presumed", id, &account.presumed, self.presumed.get(id).unwrap_or(&nothing))?;
             self.within_ceiling(id, account)?;
         }
-        Ok(())
+        files_within_limits(world)
     }
 
     /// No call waits that could start: not for available budget, a free slot, an end or a message that has arrived. So
@@ -357,6 +357,21 @@ impl Witness {
             next = self.parents.get(&id).cloned().flatten();
         }
     }
+}
+
+/// The files that are kept are those of living agents, and within their limits.
+fn files_within_limits(world: &World) -> Law {
+    for (ix, files) in world.outputs().all() {
+        let id = world.agents().id(ix);
+        let Some(agent) = world.agents().living(ix) else {
+            return Err(format!("{id} is gone and has files"));
+        };
+        let limits = world.definition().roles[&agent.charter.role].outputs();
+        let bytes: u64 = files.values().map(|blob| blob.bytes).sum();
+        let is_within = files.len() as u64 <= limits.files_max && bytes <= limits.bytes_max;
+        hold(is_within, || format!("{id} has {} files of {bytes} bytes", files.len()))?;
+    }
+    Ok(())
 }
 
 fn same(what: &str, id: &AgentId, kept: &Amounts, counted: &Amounts) -> Law {

@@ -17,7 +17,7 @@ use spinney_kernel::rules::request::{
 };
 use spinney_kernel::words::{
     Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running,
-    SourceFiles, Thought, Time, TimerId,
+    SourceFiles, StoredFile, Thought, Time, TimerId,
 };
 use spinney_kernel::world::World;
 
@@ -246,12 +246,25 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> What {
             is_error: false,
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
             stop: dice.pick(&STOPS).filter(|_| dice.once_in(4)).unwrap_or_default(),
+            files: files(dice),
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
         }
         _ => Report::Lost(Lost { call: id, attempt }),
     })
+}
+
+/// Sometimes files, a few of them larger than an agent may write.
+fn files(dice: &mut Dice) -> Vec<StoredFile> {
+    let count = if dice.once_in(4) { dice.between(1, 3) } else { 0 };
+    let file = |dice: &mut Dice| {
+        let path =
+            parse(dice.pick(&["plan.md", "notes/a.md", "notes/b.md", "data/1.csv"]).unwrap_or("plan.md"));
+        let bytes = if dice.once_in(9) { 900_000 } else { dice.below(5_000) };
+        StoredFile { path, blob: BlobRef { hash: BlobHash::of(&bytes.to_le_bytes()), bytes } }
+    };
+    (0..count).map(|_| file(dice)).collect()
 }
 
 /// Sometimes a model's reasoning.

@@ -73,6 +73,7 @@ fn report(play: &mut Play, call: CallId, used: Used, asks: Vec<ToolAsk>) {
         is_error: false,
         mismatch: None,
         stop,
+        files: Vec::new(),
     }));
 }
 

@@ -108,6 +108,7 @@ fn run(graph: Graph, mut order: u64) -> Play {
             is_error: false,
             mismatch: None,
             stop,
+            files: Vec::new(),
         }));
     }
     play

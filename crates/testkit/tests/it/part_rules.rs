@@ -192,6 +192,7 @@ fn reports_are_cut_to_what_a_message_may_have() {
             is_error: false,
             mismatch: None,
             stop: StopReason::End,
+            files: Vec::new(),
         })
     };
     let ask = ToolAsk {

@@ -55,6 +55,7 @@ fn answer_of(play: &mut Play, call: CallId, text: &str, mismatch: Option<Mismatc
         is_error: false,
         mismatch,
         stop: StopReason::End,
+        files: Vec::new(),
     }));
 }
 

@@ -9,7 +9,8 @@ use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
 use crate::rules::{Draft, Receipt, call, turn};
-use crate::words::{Body, CallId, Fault};
+use crate::words::{Body, CallId, Fault, FaultKind, StoredFile};
+use crate::world::Wrote;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +32,9 @@ pub struct Done {
     pub mismatch: Option<Box<Mismatch>>,
     #[serde(default, skip_serializing_if = "StopReason::is_end")]
     pub stop: StopReason,
+    /// The files that a tool wrote for its agent, by reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<StoredFile>,
 }
 
 impl Done {
@@ -38,7 +42,7 @@ impl Done {
     #[must_use]
     pub fn new(call: CallId, attempt: u32, used: Used, body: Body) -> Self {
         let (asks, is_error, mismatch, stop) = (Vec::new(), false, None, StopReason::End);
-        Self { call, attempt, used, body, asks, is_error, mismatch, stop }
+        Self { call, attempt, used, body, asks, is_error, mismatch, stop, files: Vec::new() }
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
@@ -47,6 +51,10 @@ impl Done {
         // A withheld answer is a failure: another model may succeed.
         if let (Work::Model(_), Some(kind)) = (&call.work, self.stop.fault_kind()) {
             let fault = Fault { message: self.body.text.clone(), ..Fault::of(kind) };
+            return Failed { call: self.call, attempt: self.attempt, fault, used: self.used }.decide(draft);
+        }
+        if let Some(message) = self.beyond(draft) {
+            let fault = Fault { message, ..Fault::of(FaultKind::Invalid) };
             return Failed { call: self.call, attempt: self.attempt, fault, used: self.used }.decide(draft);
         }
         let spent = call::used(draft.definition(), call, self.used);
@@ -75,7 +83,9 @@ impl Done {
         // A model that only thought has answered nothing that could be repaired.
         let is_silent = draft.rules() >= 5 && stop.is_silent(&body, &asks);
         let mismatch = mismatch.filter(|_| !is_silent).map(|mismatch| Box::new(mismatch.bounded()));
-        let outcome = Outcome::Done { body, asks, is_error: self.is_error, mismatch: mismatch.clone(), stop };
+        let files = if is_model { Vec::new() } else { self.files.clone() };
+        let (is_error, copy) = (self.is_error, mismatch.clone());
+        let outcome = Outcome::Done { body, asks, is_error, mismatch: copy, stop, files };
         call::end_running(draft, self.call, outcome, spent, self.used);
         if is_turn {
             let mismatch = mismatch.as_deref();
@@ -83,5 +93,19 @@ impl Done {
         }
         end_if_drained(draft, ix);
         Receipt::Applied
+    }
+
+    /// The limit of its agent's files that these would pass, if any. A tool keeps to it itself, so this is its bug.
+    fn beyond(&self, draft: &Draft<'_>) -> Option<String> {
+        let call = draft.call(self.call).filter(|_| !self.files.is_empty())?;
+        let agent = draft.agent(call.agent);
+        let limits = draft.definition().roles.get(&agent.charter.role)?.outputs();
+        let Wrote { files, bytes } = draft.outputs().with(call.agent, &self.files);
+        if files > limits.files_max {
+            return Some(format!("the tool wrote more files than `max_output_files`, {}", limits.files_max));
+        }
+        let message =
+            || format!("the tool wrote more bytes than `max_output_size_bytes`, {}", limits.bytes_max);
+        (bytes > limits.bytes_max).then(message)
     }
 }

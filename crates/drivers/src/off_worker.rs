@@ -1,4 +1,5 @@
-//! Renders templates on a blocking thread, not on an async worker.
+//! Work that takes a while, such as rendering a template or writing a file, runs on a blocking thread and not on an async
+//! worker.
 
 use std::future::pending;
 use std::panic::resume_unwind;
@@ -9,7 +10,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 ///
 /// Without a runtime, or with one that has a single thread, it runs here: there is no other worker to keep free, and
 /// answers of several agents keep their order.
-pub(super) async fn off_worker<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn off_worker<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let handle = Handle::try_current().ok();
     let Some(handle) = handle.filter(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread) else {
         return work();
