@@ -149,6 +149,9 @@ pub enum ResumeError {
         /// Which tree.
         tree: TreeId,
     },
+    /// It was moved, or is a copy.
+    #[error(transparent)]
+    Sealed(Refusal),
     /// A driver is missing.
     #[error(transparent)]
     NoDriver(NoDriver),
@@ -361,6 +364,9 @@ impl Home {
         let head = seed.head().ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
         if let TreeState::Ended(state) = seed.world().state() {
             return Err(ResumeError::Ended { tree, state });
+        }
+        if let Some(kind) = seed.world().sealed() {
+            return Err(ResumeError::Sealed(Refusal::Sealed { kind: kind.clone() }));
         }
         let definition = seed.world().definition();
         let drivers = self.drivers(tree, definition).await.ok_or(ResumeError::Shutdown)?;

@@ -199,7 +199,7 @@ async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
 
 pub(crate) const fn rests(state: TreeState) -> bool {
     match state {
-        TreeState::Waiting | TreeState::Halted => true,
+        TreeState::Waiting | TreeState::Halted | TreeState::Moved | TreeState::Copied => true,
         // A paused tree may be unpaused from elsewhere.
         TreeState::New
         | TreeState::Running

@@ -130,6 +130,7 @@ pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
         TreeState::Waiting | TreeState::Paused | TreeState::Suspended => Ink::Warn,
         TreeState::Halted => Ink::Bad,
         TreeState::Ended(_) => Ink::Strong,
+        TreeState::Moved | TreeState::Copied => Ink::Dim,
     };
     let until = if state.is_over() { tree.last } else { now.max(tree.last) };
     let mut head = Row::of(Ink::Strong, &tree.name)

@@ -52,9 +52,12 @@ impl Outcome {
             TreeState::Halted => Exit::Halted,
             TreeState::Waiting => Exit::Waiting,
             TreeState::Ended(kind) => Exit::of_kind(kind),
-            TreeState::New | TreeState::Running | TreeState::Paused | TreeState::Suspended => {
-                Exit::Interrupted
-            }
+            TreeState::New
+            | TreeState::Running
+            | TreeState::Paused
+            | TreeState::Suspended
+            | TreeState::Moved
+            | TreeState::Copied => Exit::Interrupted,
         };
         Self { home: place.home.to_owned(), result, exit }.with_scripted(journal)
     }

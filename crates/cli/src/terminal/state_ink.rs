@@ -12,6 +12,10 @@ pub(crate) const fn state_ink(state: ListedState) -> Ink {
         ListedState::Stored(TreeState::New | TreeState::Running) => Ink::Good,
         ListedState::Stored(TreeState::Waiting | TreeState::Paused | TreeState::Suspended) => Ink::Warn,
         ListedState::Stored(TreeState::Ended(ExitKind::Failed | ExitKind::Exhausted)) => Ink::Bad,
-        ListedState::Stored(TreeState::Ended(ExitKind::Completed | ExitKind::Cancelled)) => Ink::Dim,
+        ListedState::Stored(
+            TreeState::Moved
+            | TreeState::Copied
+            | TreeState::Ended(ExitKind::Completed | ExitKind::Cancelled),
+        ) => Ink::Dim,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The model reads these as tool results and people read them on a terminal, so each one ends in advice.
 
-use crate::words::{Body, limit};
+use crate::words::{Body, SealKind, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
@@ -112,6 +112,12 @@ pub enum Refusal {
         "nothing to adjust: give a ceiling, a timeout, a number of calls, or what happens when one does not fit"
     )]
     AdjustsNothing,
+    #[error("the tree is running: stop it first")]
+    SealRunning,
+    #[error("{}", sealed(kind))]
+    Sealed { kind: SealKind },
+    #[error("the tree was not moved: there is nothing to take back")]
+    NotSealed,
     #[error("a timeout of {} is not more than the {} that `{agent}` has used: give a longer one", Millis(*ms), Millis(*used_ms))]
     TimeoutBelowUse { agent: AgentId, ms: u64, used_ms: u64 },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
@@ -405,6 +411,9 @@ impl Refusal {
             Self::RaisesNothing { .. } => "raises_nothing",
             Self::CeilingBelowUse { .. } => "ceiling_below_use",
             Self::AdjustsNothing => "adjusts_nothing",
+            Self::SealRunning => "seal_running",
+            Self::Sealed { .. } => "sealed",
+            Self::NotSealed => "not_sealed",
             Self::TimeoutBelowUse { .. } => "timeout_below_use",
             Self::BadTimeout { .. } => "bad_timeout",
             Self::NoTimeout { .. } => "no_timeout",
@@ -542,5 +551,14 @@ impl Body {
             return check_said("message", &self.text, limit::TEXT_BYTES_MAX);
         }
         check_text("message", &self.text, limit::TEXT_BYTES_MAX)
+    }
+}
+
+fn sealed(kind: &SealKind) -> String {
+    match kind {
+        SealKind::Moved { to } => format!(
+            "the tree was moved to `{to}` and continues where that is imported: work on it there, branch it here, or take it back"
+        ),
+        SealKind::Copy => "the tree is a copy, which can only be read and branched: work on the original, or branch this one with its own budget".to_owned(),
     }
 }

@@ -13,8 +13,8 @@ use crate::record::{
 };
 use crate::words::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
-    ModelName, Running, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId, TokenCount, TraceParent,
-    TreeId, ValueName,
+    ModelName, Running, SealKind, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId, TokenCount,
+    TraceParent, TreeId, ValueName,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
@@ -361,6 +361,12 @@ pub enum Event {
     TreeSuspended,
     /// A process runs the tree again.
     TreeContinued,
+    /// From here on, nothing but this can be done with it: read it, and branch it.
+    TreeSealed {
+        kind: SealKind,
+    },
+    /// It arrived where it continues, or was taken back.
+    TreeUnsealed,
     /// From here on this is another tree, which shares all earlier events with its origin.
     TreeBranched(Box<Branched>),
     LimitRaised {
@@ -445,6 +451,8 @@ impl Event {
             Self::TreeBranched(_) => "tree_branched",
             Self::LimitRaised { .. } => "limit_raised",
             Self::TreeAdjusted(_) => "tree_adjusted",
+            Self::TreeSealed { .. } => "tree_sealed",
+            Self::TreeUnsealed => "tree_unsealed",
             Self::ModelAdded { .. } => "model_added",
             Self::BreakerChanged { .. } => "breaker_changed",
             Self::RateLimited { .. } => "rate_limited",
@@ -497,6 +505,8 @@ impl Event {
             | Self::TreeUnhalted
             | Self::TreeSuspended
             | Self::TreeContinued
+            | Self::TreeSealed { .. }
+            | Self::TreeUnsealed
             | Self::TreeBranched(_)
             | Self::ModelAdded { .. }
             | Self::BreakerChanged { .. }
@@ -545,6 +555,8 @@ impl Event {
             Self::RepeatsNoticed { .. } => "agent.repeats",
             Self::LimitRaised { .. } => "budget.raise",
             Self::TreeAdjusted(_) => "tree.adjust",
+            Self::TreeSealed { .. } => "tree.seal",
+            Self::TreeUnsealed => "tree.unseal",
             Self::ClockSet { .. } => "agent.clock",
             Self::CheckpointMade { .. } => "agent.checkpoint",
             Self::MessageSent { .. } | Self::MessagePublished { .. } => "agent.message",
@@ -644,6 +656,8 @@ impl Event {
             | Self::RepeatsNoticed { .. }
             | Self::LimitRaised { .. }
             | Self::TreeAdjusted(_)
+            | Self::TreeSealed { .. }
+            | Self::TreeUnsealed
             | Self::ClockSet { .. }
             | Self::ModelAdded { .. }
             | Self::BreakerChanged { .. }

@@ -185,6 +185,8 @@ fn stirs(event: &Event) -> bool {
         | Event::TreeContinued
         | Event::LimitRaised { .. }
         | Event::TreeAdjusted(_)
+        | Event::TreeSealed { .. }
+        | Event::TreeUnsealed
         | Event::BreakerChanged { .. }
         | Event::RateLimited { .. }
         | Event::FirstToken { .. } => true,

@@ -114,6 +114,8 @@ impl World {
             Event::TreeUnhalted => self.halted = None,
             Event::TreeSuspended => self.suspended = true,
             Event::TreeContinued => self.suspended = false,
+            Event::TreeSealed { kind } => self.sealed = Some(kind.clone()),
+            Event::TreeUnsealed => self.sealed = None,
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::TreeAdjusted(adjusted) => self.adjusted(adjusted),

@@ -10,6 +10,7 @@ impl World {
     pub(super) fn branched(&mut self, branched: &Branched) {
         let Branched { tree, terms, later_ms, .. } = *branched;
         self.tree = tree;
+        self.sealed = None;
         // Rate limits and breakers belong to the process that runs the tree.
         self.gates.clear();
         if let Some(root) = self.agents.root() {

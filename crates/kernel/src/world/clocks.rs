@@ -46,7 +46,11 @@ impl World {
     #[must_use]
     pub fn stands_still(&self) -> bool {
         let is_still = match self.state() {
-            TreeState::Waiting | TreeState::Paused | TreeState::Halted => true,
+            TreeState::Waiting
+            | TreeState::Paused
+            | TreeState::Halted
+            | TreeState::Moved
+            | TreeState::Copied => true,
             TreeState::Suspended => self.calls.running() == 0,
             TreeState::New | TreeState::Running | TreeState::Ended(_) => false,
         };

@@ -55,6 +55,8 @@ impl World {
             | Event::TreeContinued
             | Event::LimitRaised { .. }
             | Event::TreeAdjusted(_)
+            | Event::TreeSealed { .. }
+            | Event::TreeUnsealed
             | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
             | Event::CheckpointMade { .. }

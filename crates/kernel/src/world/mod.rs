@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::definition::{Definition, Refusal, TreeLimits, Turns};
 use crate::record::{AccountShortfall, Alarm, BreakerState, ClockKind, RULES, Work};
-use crate::words::{AgentId, CallId, ModelName, Seq, Time, TimerId, TokenCount, TreeId};
+use crate::words::{AgentId, CallId, ModelName, SealKind, Seq, Time, TimerId, TokenCount, TreeId};
 
 pub use agent::*;
 
@@ -58,6 +58,8 @@ pub struct World {
     halted: Option<Halt>,
     /// Whether no process runs the tree, or the process is stopping. A crash does not set it.
     suspended: bool,
+    /// Why nothing more is done with it, if that is so.
+    sealed: Option<SealKind>,
     /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
     threads: Threads,
@@ -141,6 +143,7 @@ impl World {
             graphs: Graphs::default(),
             shared: SharedStore::default(),
             outputs: AgentOutputs::default(),
+            sealed: None,
         }
     }
 
@@ -181,6 +184,12 @@ impl World {
     #[must_use]
     pub const fn shared(&self) -> &SharedStore {
         &self.shared
+    }
+
+    /// Why nothing more is done with it, if that is so.
+    #[must_use]
+    pub const fn sealed(&self) -> Option<&SealKind> {
+        self.sealed.as_ref()
     }
 
     /// The files of its living agents.

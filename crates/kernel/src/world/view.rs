@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::World;
 use crate::budget::{Amounts, Ceilings};
 use crate::record::{ExitKind, Why, Work};
-use crate::words::{AgentId, RoleName, ThreadId};
+use crate::words::{AgentId, RoleName, SealKind, ThreadId};
 use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,11 @@ pub enum TreeState {
     #[serde(rename = "stopped")]
     Suspended,
     Halted,
+    /// It was exported, and continues where it is imported.
+    Moved,
+    /// It is a copy of a tree that continues elsewhere.
+    #[serde(rename = "copy")]
+    Copied,
     Ended(ExitKind),
 }
 
@@ -65,20 +70,36 @@ impl TreeState {
             // Heads and results have used this word since the first version.
             Self::Suspended => "stopped",
             Self::Halted => "halted",
+            Self::Moved => "moved",
+            Self::Copied => "copy",
             Self::Ended(exit) => exit.word(),
         }
     }
 
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        let living = [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted]
-            .into_iter();
-        living.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
+        let living = [
+            Self::New,
+            Self::Running,
+            Self::Waiting,
+            Self::Paused,
+            Self::Suspended,
+            Self::Halted,
+            Self::Moved,
+            Self::Copied,
+        ];
+        living.into_iter().chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
     }
 
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Ended(_))
+    }
+
+    /// Whether it can only be read and branched here.
+    #[must_use]
+    pub const fn is_sealed(self) -> bool {
+        matches!(self, Self::Moved | Self::Copied)
     }
 }
 
@@ -139,6 +160,11 @@ impl World {
         let Some(root) = self.agents.root() else { return TreeState::New };
         if let Some(ended) = self.agents.ended(root) {
             return TreeState::Ended(ended.exit);
+        }
+        match &self.sealed {
+            Some(SealKind::Moved { .. }) => return TreeState::Moved,
+            Some(SealKind::Copy) => return TreeState::Copied,
+            None => {}
         }
         // A person's pause takes precedence over a suspension.
         if self.suspended && !self.agent(root).paused {

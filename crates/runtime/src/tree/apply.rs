@@ -52,6 +52,10 @@ pub(crate) async fn apply(
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut live = LiveState::new(tree, clock, draws);
     live.recover(journal.as_ref(), &head).await.map_err(ApplyError::Journal)?;
+    // Nothing is written to it, not even a due timer.
+    if let (Some(kind), false) = (live.world.sealed(), matches!(request, Request::Unseal(_))) {
+        return Err(ApplyError::Refused(Refusal::Sealed { kind: kind.clone() }));
+    }
     let counters = source.counters(tree, live.world.definition()).await;
     counters.count(&mut request);
     let mut blobs = enclosed(&counters, &mut request, bytes).map_err(ApplyError::Refused)?;
@@ -165,7 +169,7 @@ enum Aim {
 fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
     match request {
         Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
-        Request::Checkpoint(_) | Request::Branch(_) => Aim::Nothing,
+        Request::Checkpoint(_) | Request::Branch(_) | Request::Unseal(_) => Aim::Nothing,
         _ => Aim::Other,
     }
 }

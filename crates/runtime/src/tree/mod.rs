@@ -370,7 +370,9 @@ impl Tree {
                 | TreeState::Waiting
                 | TreeState::Paused
                 | TreeState::Suspended
-                | TreeState::Halted,
+                | TreeState::Halted
+                | TreeState::Moved
+                | TreeState::Copied,
             ) => RequestError::Stopped(Stopped::Bug),
         }
     }

@@ -356,6 +356,10 @@ impl Run {
             Requested::Plain(request, reservation) => (request, reservation),
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
         };
+        // Also while it stops: calls that still run report to it.
+        if let Request::Seal(_) = *request {
+            return Err(Refusal::SealRunning);
+        }
         let (tree, at) = (self.live.world.tree(), Seq(self.live.world.seq().0 + 1));
         let reply = self.decide(by, *request, blobs)?;
         reservation.give(tree, at);

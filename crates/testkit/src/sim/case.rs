@@ -11,7 +11,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, Why};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
-use spinney_kernel::rules::request::{Cancel, Request, Start};
+use spinney_kernel::rules::request::{Cancel, Request, Start, Unseal};
 use spinney_kernel::rules::{Input, What};
 use spinney_kernel::words::{Actor, AgentId, CallId, CheckpointKind, Time, TreeId};
 use spinney_kernel::world::{AgentIx, World};
@@ -427,6 +427,7 @@ impl Case {
 
     /// Ends every effect; after that nothing may wait for budget or a slot.
     fn settle_all(&mut self) -> Law {
+        self.unseal()?;
         while let Some(call) = self.running().first().copied() {
             self.now = self.now.after_ms(1);
             if let Some(report) = moves::end_well(&mut self.dice, &self.world, call) {
@@ -436,8 +437,17 @@ impl Case {
         Ok(())
     }
 
+    /// A sealed tree is taken back first: nothing happens to it otherwise.
+    fn unseal(&mut self) -> Law {
+        match self.world.sealed() {
+            Some(_) => self.input(person(Request::Unseal(Unseal {}))),
+            None => Ok(()),
+        }
+    }
+
     /// Cancels the root, reports all running calls, and checks that the tree has ended.
     fn wind_up(&mut self) -> Law {
+        self.unseal()?;
         let agent = moves::root(&self.world);
         if !self.world.is_over() {
             self.input(person(Request::Cancel(Cancel { agent, reason: "the end".to_owned() })))?;
@@ -517,6 +527,8 @@ fn may_act(before: &World, what: &What) -> Law {
         | Request::Raise(_)
         | Request::AddModel(_)
         | Request::Adjust(_)
+        | Request::Seal(_)
+        | Request::Unseal(_)
         | Request::Branch(_)
         | Request::Rollback(_)
         | Request::WriteValue(_) => Err(format!("{by} did what only a person may")),

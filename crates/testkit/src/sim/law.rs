@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, ResourceSet, Scan};
-use spinney_kernel::definition::{Allow, Caps};
+use spinney_kernel::definition::{Allow, Caps, Role};
 use spinney_kernel::record::{Event, Spawned, Why, Work};
 use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
@@ -47,6 +47,7 @@ pub(super) struct Witness {
     /// Whether anything exceeded its hold, or was charged from outside.
     pub(super) overrun_possible: bool,
     over: bool,
+    sealed: bool,
 }
 
 /// A broken law with what was seen.
@@ -57,6 +58,16 @@ impl Witness {
     pub(super) fn see(&mut self, event: &Event) -> Law {
         if self.over {
             return Err(format!("an event followed the root's end: {event:?}"));
+        }
+        let may_follow = matches!(
+            event,
+            Event::TreeUnsealed | Event::TreeBranched(_) | Event::ClockSet { alarm: None, .. }
+        );
+        hold(!self.sealed || may_follow, || format!("an event in a sealed tree: {event:?}"))?;
+        match event {
+            Event::TreeSealed { .. } => self.sealed = true,
+            Event::TreeUnsealed | Event::TreeBranched(_) => self.sealed = false,
+            _ => {}
         }
         match event {
             Event::AgentSpawned(spawned) => self.spawned(spawned),
@@ -129,6 +140,8 @@ impl Witness {
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::TreeAdjusted(_)
+            | Event::TreeSealed { .. }
+            | Event::TreeUnsealed
             | Event::ClockSet { .. }
             | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
@@ -366,7 +379,7 @@ fn files_within_limits(world: &World) -> Law {
         let Some(agent) = world.agents().living(ix) else {
             return Err(format!("{id} is gone and has files"));
         };
-        let limits = world.definition().roles[&agent.charter.role].outputs();
+        let limits = world.definition().roles.get(&agent.charter.role).map(Role::outputs).unwrap_or_default();
         let bytes: u64 = files.values().map(|blob| blob.bytes).sum();
         let is_within = files.len() as u64 <= limits.files_max && bytes <= limits.bytes_max;
         hold(is_within, || format!("{id} has {} files of {bytes} bytes", files.len()))?;

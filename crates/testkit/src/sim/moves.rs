@@ -13,10 +13,10 @@ use spinney_kernel::rules::report::{
 };
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
-    Pause, Raise, Redirect, Refresh, Request, Send, Spawn, Unpause, Wait, Withdraw,
+    Pause, Raise, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause, Unseal, Wait, Withdraw,
 };
 use spinney_kernel::words::{
-    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running,
+    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running, SealKind,
     SourceFiles, StoredFile, Thought, Time, TimerId,
 };
 use spinney_kernel::world::World;
@@ -34,6 +34,13 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
     {
         let raise = raise(dice, halt.account.clone());
         return What::Request { by: Actor::PERSON, request: Box::new(raise) };
+    }
+    if world.sealed().is_some() && dice.once_in(3) {
+        return What::Request { by: Actor::PERSON, request: Box::new(Request::Unseal(Unseal {})) };
+    }
+    if world.is_suspended() && dice.once_in(9) {
+        let kind = SealKind::Moved { to: parse("away.tree") };
+        return What::Request { by: Actor::PERSON, request: Box::new(Request::Seal(Seal { kind })) };
     }
     if world.is_suspended() && dice.once_in(4) {
         return What::Report(Report::Continued(Continued {}));

@@ -45,6 +45,7 @@ mod reserved;
 mod retention;
 mod retry;
 mod rollback;
+mod sealing;
 mod shared;
 mod sharing;
 mod shrinking;

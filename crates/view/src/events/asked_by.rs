@@ -16,6 +16,8 @@ fn is_asked_for(event: &Event) -> bool {
         Event::TreeStarted { .. }
         | Event::TreeBranched(_)
         | Event::TreeAdjusted(_)
+        | Event::TreeSealed { .. }
+        | Event::TreeUnsealed
         | Event::AgentPaused { .. }
         | Event::AgentUnpaused { .. }
         | Event::AgentRedirected { .. }

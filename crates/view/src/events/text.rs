@@ -10,7 +10,7 @@ use spinney_kernel::record::{
 };
 use spinney_kernel::words::{
     Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
-    ModelName, Topic, TraceParent, ValueName, grouped,
+    ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
 };
 
 use super::names::EventNames;
@@ -109,6 +109,13 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         )),
         Event::TreeUnhalted | Event::TreeContinued => main_line("the tree continues".to_owned()),
         Event::TreeSuspended => main_line("the tree is stopped until it is resumed".to_owned()),
+        Event::TreeSealed { kind: SealKind::Moved { to } } => {
+            main_line(format!("the tree moves to `{to}`, and does nothing more here"))
+        }
+        Event::TreeSealed { kind: SealKind::Copy } => {
+            main_line("this is a copy, which can only be read and branched".to_owned())
+        }
+        Event::TreeUnsealed => main_line("the tree can be resumed here".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::TreeAdjusted(changed) => main_line(adjusted(changed)),
         Event::ClockSet { clock, left_ms, alarm, .. } => clock_set(*clock, *left_ms, alarm.is_some()),

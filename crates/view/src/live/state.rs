@@ -386,6 +386,8 @@ fn urgency(event: &Event) -> Option<NoticeUrgency> {
         | Event::ContextRestored(_)
         | Event::LimitRaised { .. }
         | Event::TreeAdjusted(_)
+        | Event::TreeSealed { .. }
+        | Event::TreeUnsealed
         | Event::TreeUnhalted
         | Event::TreeSuspended
         | Event::TreeBranched(_) => Some(NoticeUrgency::Information),

@@ -134,7 +134,9 @@ fn state(look: &Look) -> TreeState {
             Exit::Cancelled { .. } => TreeState::Ended(ExitKind::Cancelled),
             Exit::Failed { .. } | Exit::Exhausted { .. } => FAILED,
         },
-        (None, state @ (TreeState::Halted | TreeState::Waiting)) => state,
+        (None, state @ (TreeState::Halted | TreeState::Waiting | TreeState::Moved | TreeState::Copied)) => {
+            state
+        }
         (
             None,
             TreeState::New

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failed, running};
 use crate::budget::Used;
-use crate::definition::Mismatch;
+use crate::definition::{Mismatch, Role};
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
@@ -99,7 +99,7 @@ impl Done {
     fn beyond(&self, draft: &Draft<'_>) -> Option<String> {
         let call = draft.call(self.call).filter(|_| !self.files.is_empty())?;
         let agent = draft.agent(call.agent);
-        let limits = draft.definition().roles.get(&agent.charter.role)?.outputs();
+        let limits = draft.definition().roles.get(&agent.charter.role).map(Role::outputs).unwrap_or_default();
         let Wrote { files, bytes } = draft.outputs().with(call.agent, &self.files);
         if files > limits.files_max {
             return Some(format!("the tool wrote more files than `max_output_files`, {}", limits.files_max));

@@ -53,7 +53,8 @@ pub enum Report {
 
 impl Report {
     pub(crate) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
-        if draft.check_running().is_err() {
+        // What happens to a sealed tree happens where it continues.
+        if draft.check_running().is_err() || draft.sealed().is_some() {
             return Receipt::Stale;
         }
         match self {

@@ -25,10 +25,12 @@ mod raise;
 mod redirect;
 mod refresh;
 mod rollback;
+mod seal;
 mod send;
 mod spawn;
 mod start;
 mod unpause;
+mod unseal;
 mod wait;
 mod withdraw;
 mod write_value;
@@ -54,11 +56,13 @@ pub use raise::Raise;
 pub use redirect::Redirect;
 pub use refresh::{Refresh, RefreshReply};
 pub use rollback::{Rollback, RollbackReply};
+pub use seal::Seal;
 pub use send::{Send, SendReply};
 pub(in crate::rules) use spawn::{AtSpentCeiling, check_agents, check_depth, check_room, terms};
 pub use spawn::{Collect, Spawn, SpawnReply};
 pub use start::{Start, StartReply};
 pub use unpause::Unpause;
+pub use unseal::Unseal;
 pub use wait::{Wait, WaitReply};
 pub use withdraw::Withdraw;
 pub use write_value::{WriteValue, WriteValueReply};
@@ -103,6 +107,8 @@ pub enum Request {
     Branch(Branch),
     Rollback(Rollback),
     WriteValue(WriteValue),
+    Seal(Seal),
+    Unseal(Unseal),
 }
 
 /// Runs the same code for every verb: the only match over all of them.
@@ -135,12 +141,18 @@ macro_rules! with_verb {
             Request::Branch($verb) => $result,
             Request::Rollback($verb) => $result,
             Request::WriteValue($verb) => $result,
+            Request::Seal($verb) => $result,
+            Request::Unseal($verb) => $result,
         }
     };
 }
 
 impl Request {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Reply, Refusal> {
+        // A branch is another tree.
+        if let (Some(kind), false) = (draft.sealed(), matches!(self, Self::Unseal(_) | Self::Branch(_))) {
+            return Err(Refusal::Sealed { kind: kind.clone() });
+        }
         with_verb!(self, verb => verb.decide(draft, by).map(Reply::from))
     }
 
@@ -182,7 +194,7 @@ macro_rules! verbs_into_request {
 
 verbs_into_request! {
     Start Spawn Followup Hold Charge Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
-    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue
+    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue Seal Unseal
 }
 
 /// The living agent that `by` may act for: itself, or any agent for someone outside.

@@ -72,6 +72,9 @@ impl Rollback {
         if world.is_over() {
             return Err(over("in a tree that has ended"));
         }
+        if let Some(kind) = world.sealed() {
+            return Err(Refusal::Sealed { kind: kind.clone() });
+        }
         let found = world.living(target);
         if let Err(Refusal::AgentEnded { state, .. }) = &found {
             return Err(over(state));

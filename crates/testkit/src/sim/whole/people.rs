@@ -156,6 +156,8 @@ impl People {
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::TreeAdjusted(_)
+            | Event::TreeSealed { .. }
+            | Event::TreeUnsealed
             | Event::ClockSet { .. }
             | Event::ModelAdded { .. }
             | Event::BreakerChanged { .. }
