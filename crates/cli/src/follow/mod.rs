@@ -1,5 +1,7 @@
 //! Follows a tree that runs in this process, until it ends, or until it needs a person and none is present.
 
+mod tail;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use anyhow::Result;
 use spinney::Tree;
 use spinney::bus::{Seen, Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
-use spinney_journal::{Blocking, Journal};
+use spinney_journal::Journal;
 use spinney_kernel::words::{AgentId, Seq};
 use spinney_kernel::world::{AgentStatus, TreeState};
 
@@ -17,7 +19,7 @@ use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::interrupt::Interrupts;
 use crate::live::{LiveScreen, write_summary};
-use crate::result::{Failure, Outcome, failed, write_questions};
+use crate::result::{Failure, Outcome, failed, question_texts};
 use crate::shown::{Display, Shown};
 use crate::terminal::out;
 use spinney_host::OpenHome;
@@ -27,6 +29,8 @@ use spinney_host::notify::Notifier;
 use spinney_host::trust::tree_marks;
 use spinney_server::control::Listening;
 use spinney_view::costs::Costs;
+
+pub(crate) use tail::TailView;
 
 pub(crate) struct Follow {
     pub(crate) open: Arc<OpenHome>,
@@ -62,7 +66,7 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
     server.close().await;
     open.close().await;
     workspaces.end().await;
-    tree_marks::update(&path, home.journal().as_ref(), tree.id());
+    tree_marks::update(&path, home.journal().as_ref(), tree.id()).await;
     let watched = match watched {
         Ok(()) => rest(&mut events, &mut shown).await,
         Err(error) => Err(error),
@@ -78,19 +82,22 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
                 // If the journal cannot be read, that error is reported below.
-                let head = journal.head(tree.id()).wait().ok().flatten();
+                let head = journal.head(tree.id()).await.ok().flatten();
                 let state = head.map_or(TreeState::New, |head| head.state);
-                let resume = go_on(&path, tree.id(), state);
+                let resume = go_on(&path, tree.id(), state).await;
                 out::note(&format!("the tree is stopped. Continue with: {resume}"));
             }
             Err(error)
         }
     };
-    let look = look.map_err(|error| {
-        let outcome = |failure: &Failure<'_>| failed_at(failure, journal, &screen, place);
-        failed(screen.style(), outcome, error)
-    })?;
-    let outcome = Outcome::of(&look, tree.status().hash, journal, place);
+    let look = match look {
+        Ok(look) => look,
+        Err(error) => {
+            let outcome = async |failure: &Failure<'_>| failed_at(failure, journal, &screen, place).await;
+            return Err(failed(screen.style(), outcome, error).await);
+        }
+    };
+    let outcome = Outcome::of(&look, tree.status().hash, journal, place).await;
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
     let end = FollowedEnd { outcome: &outcome, look: &look, screen: &screen, live, place };
@@ -225,18 +232,19 @@ async fn last_look(tree: &Tree) -> Result<Look> {
 }
 
 /// The result of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
-fn failed_at(
+async fn failed_at(
     failure: &Failure<'_>,
     journal: &dyn Journal,
     screen: &Screen,
     place: TreeInHome<'_>,
 ) -> Outcome {
-    match stored(journal, place.tree).wait() {
+    match stored(journal, place.tree).await {
         Ok(Stored { look, hash }) => {
-            Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms()).failed(failure)
+            let outcome = Outcome::of(&look, Some(hash), journal, place).await;
+            outcome.took(screen.elapsed_ms()).failed(failure)
         }
         // The message already names the journal's fault.
-        Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure),
+        Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure).await,
     }
 }
 
@@ -244,7 +252,7 @@ fn failed_at(
 fn open_questions(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Vec<String> {
     match outcome.exit() {
         Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
-            write_questions(look, outcome.state(), place)
+            question_texts(outcome, look, place)
         }
         _ => Vec::new(),
     }
