@@ -16,6 +16,7 @@ mod error_text;
 pub mod exec;
 pub mod explain;
 pub mod followed_list;
+pub mod following;
 pub mod home;
 mod host;
 pub mod inside;

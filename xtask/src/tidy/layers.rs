@@ -74,6 +74,7 @@ const TABLES: [Table; 6] = [
                 "approved_drivers",
                 "caller_trace",
                 "error_text",
+                "following",
                 "off_workers",
                 "own_drivers",
                 "price_list",

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney::tree::{RequestError, Stopped, Stored, stored};
-use spinney::{ResumeError, Tree};
+use spinney::ResumeError;
+use spinney::tree::{Stopped, Stored, stored};
 use spinney_host::OpenHome;
 use spinney_host::control::steering::does_run;
+use spinney_host::following::unpause_all;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::CalledFile;
@@ -20,7 +21,6 @@ use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
 use spinney_journal::Journal;
 use spinney_kernel::words::{Seq, TreeId};
-use spinney_kernel::world::{AgentStatus, AgentView};
 use spinney_view::wording::{counted, one_line, short_id};
 
 use super::resume_elsewhere::{Elsewhere, Followed};
@@ -141,7 +141,7 @@ async fn take_up(
         Err(error) => return Err(error.into()),
     };
     if args.unpause {
-        unpause(&tree).await;
+        unpause_all(&tree).await;
     }
     let what =
         format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short_id(known.tree), past.0);
@@ -191,18 +191,6 @@ async fn elsewhere(
     }
     let elsewhere = Elsewhere::ask(place, args, style, display, left).await?;
     Ok(Resumed::Elsewhere(Box::new(elsewhere)))
-}
-
-/// Ends every pause in a tree. A refusal means that it was not paused; a tree that is no longer run is reported by
-/// the caller.
-async fn unpause(tree: &Tree) {
-    let Ok(look) = tree.look().await else { return };
-    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
-    for AgentView { agent, .. } in living {
-        if let Err(RequestError::Stopped(_)) = tree.unpause(agent).await {
-            return;
-        }
-    }
 }
 
 /// Prints the result of an ended tree, as the process that ended it did or would have.

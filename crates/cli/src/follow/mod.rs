@@ -10,8 +10,8 @@ use spinney::Tree;
 use spinney::bus::{Seen, Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
 use spinney_journal::Journal;
-use spinney_kernel::words::{AgentId, Seq};
-use spinney_kernel::world::{AgentStatus, TreeState};
+use spinney_kernel::words::Seq;
+use spinney_kernel::world::TreeState;
 
 use crate::asking::{Asking, Typed};
 use crate::events::screen::{Screen, Style};
@@ -23,6 +23,7 @@ use crate::result::{Failure, Outcome, failed, question_texts};
 use crate::shown::{Display, Shown};
 use crate::terminal::out;
 use spinney_host::OpenHome;
+use spinney_host::following::{at_rest, paused};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::workspaces::WorkspaceWriter;
 use spinney_host::notify::Notifier;
@@ -136,7 +137,7 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
             tell_pause(tree, path).await;
         }
         told_pause = paused;
-        if let Some(look) = settled(tree, seen).await? {
+        if let Some(look) = at_rest(tree, seen).await {
             if look.state != TreeState::Waiting || !asking.is_attended() {
                 return Ok(());
             }
@@ -173,46 +174,13 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
 async fn tell_pause(tree: &Tree, path: &Path) {
     // A tree that is no longer run is reported by the caller.
     let Ok(look) = tree.look().await else { return };
-    let is_paused = |id: &AgentId| {
-        look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
-    };
-    // Agents below a paused one are paused with it.
-    let paused = look
-        .agents
-        .iter()
-        .filter(|agent| agent.status == AgentStatus::Paused && !agent.parent.as_ref().is_some_and(is_paused));
-    let unpause = paused.map(|agent| match agent.parent {
+    let unpause = paused(&look).map(|agent| match agent.parent {
         Some(_) => about(path, "unpause", tree.id(), &[agent.agent.as_str()]),
         None => about(path, "unpause", tree.id(), &[]),
     });
     let unpause: Vec<String> = unpause.collect();
     if !unpause.is_empty() {
         out::note(&format!("paused, nothing runs: continue with `{}`", unpause.join(" && ")));
-    }
-}
-
-/// The tree's state, if it needs a person and everything up to there was shown.
-async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
-    let status = tree.status();
-    if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
-        return Ok(None);
-    }
-    // The status may lag behind; the tree itself knows.
-    match tree.look().await {
-        Ok(look) => Ok(Some(look).filter(|look| look.seq == seen && rests(look.state))),
-        Err(_) => Ok(None),
-    }
-}
-
-pub(crate) const fn rests(state: TreeState) -> bool {
-    match state {
-        TreeState::Waiting | TreeState::Halted => true,
-        // A paused tree may be unpaused from elsewhere.
-        TreeState::New
-        | TreeState::Running
-        | TreeState::Paused
-        | TreeState::Suspended
-        | TreeState::Ended(_) => false,
     }
 }
 

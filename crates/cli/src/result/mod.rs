@@ -9,8 +9,7 @@ use spinney_host::home;
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::{scripted_models, stored_result};
 use spinney_journal::{ChainHash, Journal};
-use spinney_kernel::budget::Resource;
-use spinney_kernel::words::{Body, Millis, TreeId, grouped};
+use spinney_kernel::words::{Body, Millis, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::OpenHomeError;
 use spinney_view::approval::ApprovalExtent;
@@ -171,14 +170,7 @@ impl Outcome {
         }
         blocks.extend(more);
         if let Some((spent, agents)) = &self.result.usage {
-            let builtin_calls = self.result.steps.builtin_calls;
-            let amount = |resource| match resource {
-                Resource::ToolCalls => tool_calls(spent.of(resource), builtin_calls),
-                Resource::Cost | Resource::Tokens | Resource::Steps | Resource::Retries => {
-                    spent.amount(resource)
-                }
-            };
-            blocks.push(("spent", Resource::ALL.map(amount).join(" · ")));
+            blocks.push(("spent", self.result.steps.spent_words(spent).join(" · ")));
             blocks.push(("agents", agents.to_string()));
         }
         let Some(tree) = self.result.tree else { return blocks };
@@ -189,15 +181,6 @@ impl Outcome {
             blocks.push(("give up", about(&self.home, "cancel", tree, &[])));
         }
         blocks
-    }
-}
-
-/// The calls that budgets count, and those of built-in tools, which cost nothing.
-fn tool_calls(counted_ones: u64, builtin: u64) -> String {
-    match (counted_ones, builtin) {
-        (calls, 0) => counted(calls, "tool call"),
-        (0, builtin) => counted(builtin, "built-in tool call"),
-        (calls, builtin) => format!("{} and {} built-in", counted(calls, "tool call"), grouped(builtin)),
     }
 }
 

@@ -74,7 +74,7 @@ pub enum RunOptionsError {
 }
 
 /// What is given anew for a run; the rest stays as it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenRunOptions<'a> {
     /// A program and its arguments; none if it is empty.
     pub program: &'a [OsString],
