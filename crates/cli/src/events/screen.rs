@@ -131,7 +131,7 @@ impl Screen {
     fn line(&self, traced: &TracedEvent) -> Option<EventLine> {
         let started = self.started.unwrap_or_default();
         match self.style {
-            Style::Lines => EventLine::of_story(&self.names, traced, started),
+            Style::Lines => EventLine::if_important(&self.names, traced, started),
             Style::Log => Some(EventLine::of_log(&self.names, traced, started)),
             Style::Json => None,
         }

@@ -35,7 +35,7 @@ impl EventLine {
 
     /// Only an important event, indented by depth.
     #[must_use]
-    pub fn of_story(names: &EventNames, traced: &TracedEvent, started: Time) -> Option<Self> {
+    pub fn if_important(names: &EventNames, traced: &TracedEvent, started: Time) -> Option<Self> {
         let TracedEvent { recorded, context, .. } = traced;
         let EventText { text, weight } = describe(names, &recorded.event);
         if weight == EventWeight::Detail {
