@@ -15,12 +15,14 @@ use spinney::tree::{OpenQuestion, shared_values};
 use spinney_host::home::ids::LAST;
 use spinney_host::home::{self, ids, output_files, side_journals};
 use spinney_host::project::{ProjectFile, template};
+use spinney_host::tree_list::newest_unchanged;
 use spinney_host::user::settings;
-use spinney_journal::{Blocking as _, CatalogKind, Journal};
+use spinney_journal::{CatalogKind, Journal};
 use spinney_kernel::words::{OWN_TOPICS, TreeId};
 use spinney_view::agents;
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
+use tokio::runtime::Builder;
 
 use crate::args::Args;
 use crate::hint;
@@ -117,15 +119,19 @@ impl Values {
             };
             return argument.add(safe(PathCompleter::file().filter(is_tree_file)));
         }
-        let candidates = |value: &Self| value.candidates().unwrap_or_default();
+        let candidates = |value: &Self| read(value.candidates()).unwrap_or_default();
         argument.add(ArgValueCandidates::new(move || values.iter().flat_map(candidates).collect()))
     }
 
-    fn candidates(self) -> Result<Vec<CompletionCandidate>> {
+    async fn candidates(self) -> Result<Vec<CompletionCandidate>> {
         let line = Line::read();
         match self {
-            Self::Trees => line.trees(),
-            Self::Agents => line.agents(),
+            Self::Trees => line.trees().await,
+            Self::Agents => {
+                let (journal, tree, _) = line.tree().await?;
+                let known = agents::known(&journal, tree).await?;
+                Ok(known.iter().filter_map(|agent| candidate(agent.as_str(), "")).collect())
+            }
             Self::Commands => {
                 let command = Args::command();
                 let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
@@ -134,22 +140,23 @@ impl Values {
             Self::Settings => Ok(settings::NAMES.iter().filter_map(|name| candidate(name, "")).collect()),
             Self::Topics => Ok(OWN_TOPICS.into_iter().filter_map(|topic| candidate(topic, "")).collect()),
             Self::Questions => {
-                let (journal, tree, _) = line.tree()?;
-                let open = open_questions(&journal, tree).wait()?;
+                let (journal, tree, _) = line.tree().await?;
+                let open = open_questions(&journal, tree).await?;
                 let question = |asked: &OpenQuestion| candidate(&asked.question.0.to_string(), &asked.text);
                 Ok(open.values().filter_map(question).collect())
             }
             Self::Shared => {
-                let (journal, tree, _) = line.tree()?;
-                let values = shared_values(&journal, tree).wait()?;
+                let (journal, tree, _) = line.tree().await?;
+                let values = shared_values(&journal, tree).await?;
                 Ok(values.all().filter_map(|(name, _)| candidate(name.as_str(), "")).collect())
             }
             Self::Checkpoints => {
-                let facts = home::look_unchanged(&line.home)?.catalog(CatalogKind::Checkpoint, "").wait()?;
+                let journal = home::look_unchanged(&line.home)?;
+                let facts = journal.catalog(CatalogKind::Checkpoint, "").await?;
                 Ok(facts.iter().filter_map(|fact| candidate(&fact.key, "")).collect())
             }
             Self::OutputFiles => {
-                let (_, tree, home) = line.tree()?;
+                let (_, tree, home) = line.tree().await?;
                 let files = output_files::list(&home, tree);
                 Ok(files.iter().filter_map(|file| candidate(&file.name.to_string_lossy(), "")).collect())
             }
@@ -210,46 +217,32 @@ impl Line {
     }
 
     /// The tree that it names, or the newest one.
-    fn tree(&self) -> Result<(impl Journal, TreeId, PathBuf)> {
+    async fn tree(&self) -> Result<(impl Journal, TreeId, PathBuf)> {
         let is_id = |word: &str| word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
         let named = self.words.iter().skip(1).map(String::as_str).find(|word| is_id(word));
         let named = named.unwrap_or(LAST);
-        let home = side_journals::find_with(&self.home, named, home::look_unchanged)?;
+        let home = side_journals::find_with(&self.home, named, home::look_unchanged).await?;
         let journal = home::look_unchanged(&home)?;
-        let tree = ids::find(&home, &journal, named)?.tree;
+        let tree = ids::find(&home, &journal, named).await?.tree;
         Ok((journal, tree, home))
     }
 
-    fn agents(&self) -> Result<Vec<CompletionCandidate>> {
-        let (journal, tree, _) = self.tree()?;
-        Ok(agents::known(&journal, tree)
-            .wait()?
-            .iter()
-            .filter_map(|agent| candidate(agent.as_str(), ""))
-            .collect())
-    }
-
     /// The newest trees of the home, in all its journals.
-    fn trees(&self) -> Result<Vec<CompletionCandidate>> {
-        let mut found = Vec::new();
-        let sides = side_journals::folders(&self.home).into_iter().rev().take(TREES_MAX);
-        let homes = [self.home.clone()].into_iter().chain(sides.map(|side| side.folder));
-        for home in homes.filter(|home| side_journals::has_journal(home)) {
-            let journal = home::look_unchanged(&home)?;
-            for head in journal.heads(&[]).wait()?.into_iter().rev().take(TREES_MAX) {
-                let about = format!("{} {}", ids::name(&journal, head.tree)?, head.state);
-                found.push((head.started, head.tree, about));
-            }
-        }
-        found.sort_by_key(|(started, tree, _)| std::cmp::Reverse((*started, *tree)));
+    async fn trees(&self) -> Result<Vec<CompletionCandidate>> {
+        let found = newest_unchanged(&self.home, TREES_MAX).await?;
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let trees = found.iter().take(TREES_MAX).enumerate();
-        let trees = trees.filter_map(|(order, (_, tree, about))| {
-            Some(candidate(&short_id(*tree), about)?.display_order(Some(order)))
+        let trees = found.iter().enumerate().filter_map(|(order, (head, name))| {
+            let about = format!("{name} {}", head.state);
+            Some(candidate(&short_id(head.tree), &about)?.display_order(Some(order)))
         });
         let last = candidate(LAST, "the tree that started last");
         Ok(trees.chain(last.map(|last| last.display_order(Some(TREES_MAX)))).collect())
     }
+}
+
+/// Reads a home. A shell asks before any command has a runtime.
+fn read<T>(reading: impl Future<Output = Result<T>>) -> Result<T> {
+    Builder::new_current_thread().build()?.block_on(reading)
 }

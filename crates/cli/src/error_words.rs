@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::anyhow;
 use spinney::tree_file::{FileErrors, InputError};
 use spinney_host::check::CheckError;
+use spinney_host::checkpoints::{CheckpointError, CheckpointNameError, NamedCheckpoint};
 use spinney_host::control::SteerError;
+use spinney_host::control::steering::AddressError;
 use spinney_host::defaults::DefaultsError;
 use spinney_host::exec::options::RunOptionsError;
 use spinney_host::exec::prepared_run::PrepareRunError;
@@ -25,8 +27,12 @@ use spinney_host::user::variables::VariablesError;
 use spinney_server::exec::RunTreeError;
 use spinney_server::gateway::wire::{GatewayError, MissingPrice, NeededPrice, RefusedName};
 use spinney_store::OpenHomeError;
+use spinney_view::wording::short_id;
 
 use crate::hint;
+
+/// Most checkpoints of one name that are listed.
+const LISTED_MAX: usize = 8;
 
 /// An error with its causes, each with what helps.
 pub(crate) fn in_words(error: &anyhow::Error) -> String {
@@ -76,6 +82,45 @@ pub(crate) fn of_prepared_run(error: PrepareRunError) -> anyhow::Error {
         PrepareRunError::Variable(error) => error.into(),
         PrepareRunError::Secret(error) => anyhow!("{error}, such as with --secret NAME"),
         PrepareRunError::Key(error) => error.into(),
+    }
+}
+
+/// Why a word names no checkpoint.
+pub(crate) fn of_checkpoint_name(home: &Path, error: CheckpointNameError) -> anyhow::Error {
+    let ls = hint::command(home, &["checkpoint", "ls"]);
+    match error {
+        CheckpointNameError::Home(error) => error.into(),
+        CheckpointNameError::Journal(fault) => fault.into(),
+        CheckpointNameError::Unknown(_) => anyhow!("{error}: `{ls}` lists all of them"),
+        CheckpointNameError::Several { .. } => anyhow!("{error}; `{ls}` lists them"),
+        CheckpointNameError::InSeveral { ref text, ref found } => {
+            let line = |NamedCheckpoint { home, listed }: &NamedCheckpoint| {
+                let in_journal = hint::command_in(home, &["checkpoint"]);
+                format!("\n  `{text}` of tree {}: {in_journal} …", short_id(listed.tree))
+            };
+            let lines: String = found.iter().take(LISTED_MAX).map(line).collect();
+            anyhow!("{error}{lines}{}", if found.len() > LISTED_MAX { "\n  …" } else { "" })
+        }
+    }
+}
+
+/// Why checkpoints were not branched off or removed.
+pub(crate) fn of_checkpoint(error: CheckpointError) -> anyhow::Error {
+    match error {
+        CheckpointError::Steer(error) => error.into(),
+        CheckpointError::Journal(fault) => fault.into(),
+        CheckpointError::Refused(refusal) => refusal.into(),
+        CheckpointError::Branch(error) => error.into(),
+        CheckpointError::Owner(message) => anyhow!(message),
+    }
+}
+
+/// Why a request has no addressee.
+pub(crate) fn of_address(error: AddressError) -> anyhow::Error {
+    match error {
+        AddressError::Tree(error) => error.into(),
+        AddressError::Agent(error) => error.into(),
+        AddressError::NoRoot(_) => error.into(),
     }
 }
 
@@ -246,6 +291,7 @@ fn of_steering(error: &SteerError) -> Option<String> {
             Some(format!("{error}; find out with `{}`", hint::about(home, "events", *tree, &[])))
         }
         SteerError::Unknown { .. }
+        | SteerError::Journal(_)
         | SteerError::Unreachable { .. }
         | SteerError::Busy { .. }
         | SteerError::OlderOwner { .. } => None,

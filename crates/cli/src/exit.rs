@@ -100,7 +100,7 @@ impl Exit {
         match error.downcast_ref::<SteerError>() {
             Some(SteerError::Busy { .. } | SteerError::OlderOwner { .. }) => return Self::Busy,
             Some(SteerError::Unknown { .. }) => return Self::Unknown,
-            Some(SteerError::Home(_) | SteerError::Unreachable { .. }) | None => {}
+            Some(SteerError::Home(_) | SteerError::Journal(_) | SteerError::Unreachable { .. }) | None => {}
         }
         if let Some(unopened) = unopened_in(error) {
             return Self::of_unopened(unopened);
@@ -155,11 +155,11 @@ pub(crate) fn unopened_in(error: &anyhow::Error) -> Option<&OpenHomeError> {
 
 /// The fault of a journal that an error is about.
 pub(crate) fn fault_in(error: &anyhow::Error) -> Option<&JournalFault> {
-    error.chain().find_map(|link| {
-        match (link.downcast_ref::<TrustError>(), link.downcast_ref::<TreeNameError>()) {
-            (Some(TrustError::Journal(fault)), _) | (_, Some(TreeNameError::Journal(fault))) => Some(fault),
-            _ => link.downcast_ref(),
-        }
+    error.chain().find_map(|link| match (link.downcast_ref(), link.downcast_ref(), link.downcast_ref()) {
+        (Some(TrustError::Journal(fault)), ..)
+        | (_, Some(TreeNameError::Journal(fault)), _)
+        | (.., Some(SteerError::Journal(fault))) => Some(fault),
+        _ => link.downcast_ref(),
     })
 }
 

@@ -90,8 +90,8 @@ pub(crate) fn accept_loss(home: &Path, error: &OpenHomeError) -> Option<String> 
 /// The command that accepts a loss.
 pub(crate) fn accepting_loss(home: &Path) -> String {
     match side_journals::side_tree(home) {
-        // A run of `exec` is continued by its own command.
-        Some(tree) if side_journals::is_of_exec(home) => {
+        // Such a run is continued by its own command. The journal of another one, which would say so, cannot be read.
+        Some(tree) if side_journals::is_in_exec(home) => {
             command(home, &["exec", "--resume", &short_id(tree), "--accept-loss"])
         }
         Some(tree) => about(home, "resume", tree, &["--accept-loss"]),
@@ -99,15 +99,32 @@ pub(crate) fn accepting_loss(home: &Path) -> String {
     }
 }
 
+/// What continues a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContinuedBy {
+    Resume,
+    /// The program that it was started for.
+    Exec,
+}
+
+impl ContinuedBy {
+    pub(crate) async fn of(home: &Path) -> Self {
+        if side_journals::is_of_exec(home).await { Self::Exec } else { Self::Resume }
+    }
+
+    /// The command that continues a tree that is not running, by the state in its journal.
+    pub(crate) fn command(self, home: &Path, tree: TreeId, state: TreeState) -> String {
+        match self {
+            Self::Exec => command(home, &["exec", "--resume", &short_id(tree)]),
+            Self::Resume if state == TreeState::Paused => about(home, "resume", tree, &["--unpause"]),
+            Self::Resume => about(home, "resume", tree, &[]),
+        }
+    }
+}
+
 /// The command that continues a tree that is not running, by the state in its journal.
-pub(crate) fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
-    if side_journals::is_of_exec(home) {
-        return command(home, &["exec", "--resume", &short_id(tree)]);
-    }
-    if state == TreeState::Paused {
-        return about(home, "resume", tree, &["--unpause"]);
-    }
-    about(home, "resume", tree, &[])
+pub(crate) async fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
+    ContinuedBy::of(home).await.command(home, tree, state)
 }
 
 fn written(home: Option<&Path>, words: &[&str]) -> String {

@@ -17,6 +17,6 @@ pub(crate) async fn run(host: Host, file: &Path) -> Result<String, Box<dyn Error
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/weather.yaml");
-    println!("{}", block_on(async { run(Host::open(".spinney")?, &file).await })??);
+    println!("{}", block_on(async { run(Host::open(".spinney").await?, &file).await })??);
     Ok(())
 }

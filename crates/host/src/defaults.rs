@@ -175,7 +175,7 @@ impl Defaults {
 }
 
 /// What a command says itself about the ceilings of a program.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenCeilings {
     /// In nano-dollars.
     pub cost_nanos: Option<u64>,

@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney::bus::Watch;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::hooks::TreeHooks;
-use spinney::tree::RequestError;
+use spinney::tree::{Look, RequestError};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
-use spinney_journal::{Head, Journal, JournalFault};
+use spinney_journal::{ChainHash, Head, Journal, JournalFault};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{Actor, ModelName, Seq, Time, ToolName, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_view::result::TreeResult;
-use tokio::task::{JoinHandle, spawn_blocking};
+use spinney_view::result::{ResultFault, TreeResult};
+use tokio::task::JoinHandle;
 
 use crate::approved_drivers::ApprovedDrivers;
 use crate::error_text::with_causes;
@@ -26,6 +26,7 @@ use crate::home::tree_copies::TreeSources;
 use crate::home::workspaces::WorkspaceWriter;
 use crate::home::{self, HomeError, output_files, tree_copies};
 use crate::inside;
+use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, PreparedTree, StartRequest};
 use crate::trust::allowed_hosts::AllowedHosts;
@@ -146,7 +147,7 @@ impl Host {
     ///
     /// # Errors
     /// If it is not a home, another process has it open, or this process must not change it.
-    pub fn open(folder: impl AsRef<Path>) -> Result<Self, HomeError> {
+    pub async fn open(folder: impl AsRef<Path>) -> Result<Self, HomeError> {
         let folder = folder.as_ref();
         inside::check_self(folder)?;
         let origin = match known_homes::make(folder) {
@@ -158,7 +159,7 @@ impl Host {
             }
             HomeOrigin::Known | HomeOrigin::Foreign => HostOrigin::Listed,
         };
-        let host = Self::on(folder, Arc::new(home::write_to_start(folder)?));
+        let host = Self::on(folder, Arc::new(home::write_to_start(folder).await?));
         Ok(Self { origin, ..host })
     }
 
@@ -220,28 +221,27 @@ impl Host {
     pub async fn start_with(&self, request: &StartRequest<'_>) -> Result<HostedTree, HostStartError> {
         let id = self.home.draw_id();
         let trace = request.trace;
-        let checked = self.check(id, request);
-        let (definition, drivers, sources) = blocking(checked).await?;
+        let (definition, drivers, sources) = self.check(id, request).await?;
         let _approved = self.drivers.approve(id, drivers);
         let start = StartOptions::default().with_id(id).with_trace(trace).with_sources(sources.files);
         let started = self.home.start_with(definition, start).await;
         if started.is_err() {
             let folder = self.folder.clone();
-            blocking(move || tree_marks::forget(&folder, id)).await;
+            off_workers(async move || tree_marks::forget(&folder, id)).await;
         }
         Ok(self.hosted(started?, Seq(0)).await)
     }
 
     /// Reads and checks a file, and remembers what the tree is started from.
-    fn check(
+    async fn check(
         &self,
         id: TreeId,
         request: &StartRequest<'_>,
-    ) -> impl FnOnce() -> Result<(Definition, Drivers, TreeSources), HostStartError> + use<> {
+    ) -> Result<(Definition, Drivers, TreeSources), HostStartError> {
         let (folder, origin, own) = (self.folder.clone(), self.origin, self.own.clone());
         let (file, hosts, given) = (request.file.to_owned(), request.hosts.to_vec(), request.given.clone());
         let (scripts, setting, trace) = (request.scripts, request.setting, request.trace);
-        move || {
+        off_workers(async move || {
             let request = StartRequest { file: &file, given, scripts, hosts: &hosts, trace, setting };
             let now = Time(SystemClock::new().now_ms());
             let prepared = PreparedTree::read(&folder, &request, &own, now)?;
@@ -250,13 +250,14 @@ impl Host {
                 return Err(RefusedEgress::of(&question).into());
             }
             if origin == HostOrigin::Listed
-                && let Some(question) = foreign_home::for_new_tree(&folder, &egress::sent(&egress))?
+                && let Some(question) = foreign_home::for_new_tree(&folder, &egress::sent(&egress)).await?
             {
                 return Err(HostStartError::ForeignHome(Box::new(question)));
             }
             tree_marks::starting(&folder, id, &sources.fingerprint, &allowed);
             Ok((definition, source.drivers, sources))
-        }
+        })
+        .await
     }
 
     /// Resumes a tree where its journal ends, with the files that it was started with.
@@ -272,8 +273,10 @@ impl Host {
         }
         let past = head.seq;
         let (folder, origin, own) = (self.folder.clone(), self.origin, self.own.clone());
-        let drivers =
-            blocking(move || kept_drivers(&folder, origin, &own, &[], journal.as_ref(), &head)).await?;
+        let drivers = off_workers(async move || {
+            kept_drivers(&folder, origin, &own, &[], journal.as_ref(), &head).await
+        });
+        let drivers = drivers.await?;
         let _approved = self.drivers.approve(tree, drivers);
         let resumed = self.home.resume(tree).await?;
         Ok(self.hosted(resumed, past).await)
@@ -307,8 +310,30 @@ impl Host {
     }
 }
 
+/// The result of a tree that is not run any more, with the files of its agents and the models that answered from scripts.
+/// The faults say which texts could not be read.
+pub async fn stored_result(
+    home: &Path,
+    journal: &dyn Journal,
+    tree: TreeId,
+    look: &Look,
+    hash: Option<ChainHash>,
+) -> (TreeResult, Vec<ResultFault>) {
+    let (mut result, faults) = TreeResult::read(look, hash, journal, tree).await;
+    let files = output_files::list(home, tree).into_iter();
+    result.files = files.map(|file| file.path.display().to_string()).collect();
+    result.scripted = scripted_models(home, journal, tree).await;
+    (result, faults)
+}
+
+/// Which models of a stored tree answer from a file, as far as that is known.
+pub async fn scripted_models(home: &Path, journal: &dyn Journal, tree: TreeId) -> Vec<ModelName> {
+    let scripted = tree_copies::scripted(home, journal, tree).await;
+    scripted.map(|scripted| scripted.models().to_vec()).unwrap_or_default()
+}
+
 /// The drivers of a stored tree, if it is as this user left it and the user allows what it sends.
-pub(crate) fn kept_drivers(
+pub(crate) async fn kept_drivers(
     folder: &Path,
     origin: HostOrigin,
     own: &OwnDrivers,
@@ -316,7 +341,7 @@ pub(crate) fn kept_drivers(
     journal: &dyn Journal,
     head: &Head,
 ) -> Result<Drivers, HostResumeError> {
-    let kept = tree_copies::read(folder, journal, head.tree)?;
+    let kept = tree_copies::read(folder, journal, head.tree).await?;
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;
     if let Some(called) = &kept.called {
@@ -326,8 +351,8 @@ pub(crate) fn kept_drivers(
         let sent = egress::sent(&egress);
         let old = OldTree { home: folder, journal, head, source: kept.source.clone() };
         let mark = match (origin, sent.is_empty()) {
-            (HostOrigin::Own, _) | (HostOrigin::Listed, true) => foreign_home::mark_of(&old)?,
-            (HostOrigin::Listed, false) => match foreign_home::for_old_tree(&old, &sent)? {
+            (HostOrigin::Own, _) | (HostOrigin::Listed, true) => foreign_home::mark_of(&old).await?,
+            (HostOrigin::Listed, false) => match foreign_home::for_old_tree(&old, &sent).await? {
                 OldTreeTrust::AsLeft(mark) => mark,
                 OldTreeTrust::Ask(question) => return Err(HostResumeError::ForeignHome(question)),
             },
@@ -341,15 +366,6 @@ pub(crate) fn kept_drivers(
     Ok(own.over(kept.drivers_beside(&user, own)?))
 }
 
-/// Runs what waits for files or the journal where it holds nothing up.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match spawn_blocking(work).await {
-        Ok(done) => done,
-        // Only a panic ends it early: nothing cancels it.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
 /// What the user's state folder remembers of a tree.
 #[derive(Clone)]
 struct TreeMarks {
@@ -361,7 +377,7 @@ struct TreeMarks {
 impl TreeMarks {
     async fn update(&self) {
         let Self { folder, journal, tree } = self.clone();
-        blocking(move || tree_marks::update(&folder, journal.as_ref(), tree)).await;
+        off_workers(async move || tree_marks::update(&folder, journal.as_ref(), tree).await).await;
     }
 
     /// Records raises while the tree runs: one that is not recorded is asked about when the tree is resumed.
@@ -417,23 +433,18 @@ impl HostedTree {
         let look = self.tree.look().await?;
         let (tree, journal) = (self.tree.id(), Arc::clone(&self.marks.journal));
         let hash = self.tree.status().hash;
-        let (mut result, faults) = TreeResult::read(&look, hash, journal.as_ref(), tree).await;
-        for fault in faults {
-            tracing::warn!("{}", with_causes(&fault));
-        }
         if look.end.is_some()
             && let Some(writer) = self.writer.lock().await.take()
         {
             writer.end().await;
         }
-        let (folder, journal) = (self.marks.folder.clone(), Arc::clone(&self.marks.journal));
-        (result.files, result.scripted) = blocking(move || {
-            let files = output_files::list(&folder, tree).into_iter();
-            let scripted = tree_copies::scripted(&folder, journal.as_ref(), tree);
-            let files = files.map(|file| file.path.display().to_string()).collect();
-            (files, scripted.map(|scripted| scripted.models().to_vec()).unwrap_or_default())
-        })
-        .await;
+        let folder = self.marks.folder.clone();
+        let (result, faults) =
+            off_workers(async move || stored_result(&folder, journal.as_ref(), tree, &look, hash).await)
+                .await;
+        for fault in faults {
+            tracing::warn!("{}", with_causes(&fault));
+        }
         self.marks.update().await;
         Ok(result)
     }

@@ -8,17 +8,21 @@ mod approved_drivers;
 pub mod attachments;
 mod caller_trace;
 pub mod check;
+pub mod checkpoints;
 pub mod control;
 pub mod defaults;
 pub mod doctor;
 mod error_text;
 pub mod exec;
 pub mod explain;
+pub mod followed_list;
+pub mod following;
 pub mod home;
 mod host;
 pub mod inside;
 mod listed_heads;
 pub mod notify;
+mod off_workers;
 mod open_home;
 mod own_drivers;
 pub mod prelude;
@@ -26,6 +30,7 @@ pub mod prepared;
 pub mod price_list;
 pub mod private_files;
 pub mod project;
+pub mod removal;
 pub mod secrets;
 pub mod shell_word;
 mod side_folders;
@@ -34,10 +39,14 @@ pub mod tree_file;
 pub mod tree_list;
 pub mod trust;
 pub mod user;
+pub mod verification;
 
 pub use caller_trace::caller_trace;
 pub use error_text::with_causes;
-pub use host::{Host, HostResumeError, HostStartError, HostedTree, RefusedEgress};
+pub use host::{
+    Host, HostResumeError, HostStartError, HostedTree, RefusedEgress, scripted_models, stored_result,
+};
+pub use off_workers::off_workers;
 pub use open_home::{BranchTreeError, OpenHome, OpenResumeError};
 pub use own_drivers::OwnDrivers;
 /// The runtime, for everything that is not about files.

@@ -6,21 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney::tree::{BranchError, BranchOff};
-use spinney::{Drivers, Home, ResumeError, Shutdown, Tree};
-use spinney_journal::{Blocking as _, Journal, JournalFault, started_sources};
+use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
+use spinney_journal::{Journal, JournalFault, started_sources};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::words::{Actor, Seq, TreeId};
+use spinney_kernel::words::{Actor, Seq, TraceParent, TreeId};
 use spinney_kernel::world::TreeState;
 
-use crate::approved_drivers::{Approval, ApprovedDrivers};
+use crate::approved_drivers::ApprovedDrivers;
 use crate::error_text::with_causes;
 use crate::home::ids;
 use crate::home::old_copies::{self, UncopiedFiles};
 use crate::home::pending_folders::{self, UnsettledFolders};
 use crate::home::side_journals;
-use crate::host::{HostOrigin, HostResumeError, HostedTree, blocking, kept_drivers};
+use crate::host::{HostOrigin, HostResumeError, HostedTree, kept_drivers};
 use crate::notify::Notifier;
+use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
+use crate::prepared::PreparedTree;
 use crate::text_file::FileFault;
 use crate::trust::tree_marks;
 use crate::user::allowed_host::AllowedHost;
@@ -89,9 +91,6 @@ struct Guest {
     notifier: Notifier,
 }
 
-/// The drivers of a tree that this process is about to start or to resume itself, until it has begun.
-pub struct OwnTree<'a>(#[expect(dead_code, reason = "it is held, not used")] Approval<'a>);
-
 impl OpenHome {
     /// A home whose requests a person makes.
     #[must_use]
@@ -113,9 +112,37 @@ impl OpenHome {
         &self.folder
     }
 
-    /// Gives a tree of this process its drivers.
-    pub fn own_tree(&self, tree: TreeId, drivers: Drivers) -> OwnTree<'_> {
-        OwnTree(self.drivers.approve(tree, drivers))
+    /// Starts a tree of this process that was read from a file, whose user agreed to what it sends.
+    ///
+    /// # Errors
+    /// As [`Home::start_with`]. Nothing is remembered of it then.
+    pub async fn start_own(
+        &self,
+        tree: TreeId,
+        prepared: PreparedTree,
+        trace: Option<TraceParent>,
+    ) -> Result<Tree, StartError> {
+        let PreparedTree { source, definition, allowed, sources, .. } = prepared;
+        let _approved = self.drivers.approve(tree, source.in_home(&self.folder).drivers);
+        tree_marks::starting(&self.folder, tree, &sources.fingerprint, &allowed);
+        let start = StartOptions::default().with_id(tree).with_trace(trace).with_sources(sources.files);
+        let started = self.home.start_with(definition, start).await;
+        match &started {
+            Ok(_) => tree_marks::update(&self.folder, self.home.journal().as_ref(), tree).await,
+            Err(_) => tree_marks::forget(&self.folder, tree),
+        }
+        started
+    }
+
+    /// Resumes a tree of this process with the drivers that its user agreed to.
+    ///
+    /// # Errors
+    /// As [`Home::resume`].
+    pub async fn resume_own(&self, tree: TreeId, drivers: Drivers) -> Result<Tree, ResumeError> {
+        let _approved = self.drivers.approve(tree, drivers);
+        let resumed = self.home.resume(tree).await?;
+        tree_marks::update(&self.folder, self.home.journal().as_ref(), tree).await;
+        Ok(resumed)
     }
 
     /// Resumes a tree for another process, if it is as this user left it and the user allows what it sends. Returns the last
@@ -137,12 +164,13 @@ impl OpenHome {
         }
         let past = head.seq;
         let (folder, own) = (self.folder.clone(), OwnDrivers::default());
-        let prepared = blocking(move || -> Result<_, OpenResumeError> {
-            if side_journals::is_program(journal.as_ref(), tree)? {
+        let prepared = off_workers(async move || -> Result<_, OpenResumeError> {
+            if side_journals::is_program(journal.as_ref(), tree).await? {
                 return Err(OpenResumeError::OfProgram);
             }
-            let drivers = kept_drivers(&folder, HostOrigin::Listed, &own, &hosts, journal.as_ref(), &head)?;
-            let name = ids::name(journal.as_ref(), tree)?;
+            let journal = journal.as_ref();
+            let drivers = kept_drivers(&folder, HostOrigin::Listed, &own, &hosts, journal, &head).await?;
+            let name = ids::name(journal, tree).await?;
             Ok((drivers, name, Configuration::read().map_err(HostResumeError::from)?))
         });
         let (drivers, name, configuration) = prepared.await?;
@@ -176,12 +204,12 @@ impl OpenHome {
     pub async fn branch(&self, off: BranchOff) -> Result<TreeId, BranchTreeError> {
         let (from, tree) = (off.from, self.home.draw_id());
         let (folder, journal) = (self.folder.clone(), Arc::clone(self.home.journal()));
-        blocking(move || -> Result<(), BranchTreeError> {
-            if side_journals::is_program(journal.as_ref(), from)? {
+        off_workers(async move || -> Result<(), BranchTreeError> {
+            if side_journals::is_program(journal.as_ref(), from).await? {
                 return Err(BranchTreeError::OfProgram);
             }
             side_journals::add_branch(&folder, tree)?;
-            if started_sources(journal.as_ref(), from).wait()?.is_empty() {
+            if started_sources(journal.as_ref(), from).await?.is_empty() {
                 // An older release started it, and kept its files in a folder.
                 old_copies::copy(&folder, from, tree)?;
             }
@@ -191,12 +219,13 @@ impl OpenHome {
         let branched = self.home.branch(tree, off).await;
         let (folder, journal, is_made) =
             (self.folder.clone(), Arc::clone(self.home.journal()), branched.is_ok());
-        blocking(move || {
+        off_workers(async move || {
+            let journal = journal.as_ref();
             // Others may be starting at the same time, so only this one is settled.
-            let settled = pending_folders::settle_tree(&folder, journal.as_ref(), tree);
-            let settled = settled.and(Ok(side_journals::settle_branch(&folder, journal.as_ref(), tree)?));
+            let settled = pending_folders::settle_tree(&folder, journal, tree).await;
+            let settled = settled.and(Ok(side_journals::settle_branch(&folder, journal, tree).await?));
             if is_made {
-                tree_marks::branched(&folder, journal.as_ref(), from, tree);
+                tree_marks::branched(&folder, journal, from, tree).await;
             }
             settled
         })

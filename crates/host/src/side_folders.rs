@@ -43,7 +43,7 @@ pub fn side_tree(home: &Path) -> Option<TreeId> {
 }
 
 /// Whether a side journal is the one of a program, as older releases made them.
-pub(crate) fn is_in_exec(home: &Path) -> bool {
+pub fn is_in_exec(home: &Path) -> bool {
     side_tree(home).is_some() && home.parent().and_then(Path::file_name).is_some_and(|above| above == EXEC)
 }
 

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
 
 use crate::control::{RunningTrees, running};
-use crate::home::ids::TreeNameError;
+use crate::home::ids::{self, TreeNameError};
 use crate::home::side_journals::SideTree;
-use crate::home::{HomeError, look, side_journals};
+use crate::home::{HomeError, look, look_unchanged, side_journals};
 use crate::listed_heads::{self, JournalFiles, NamedHead};
 
 /// A tree in a list.
@@ -28,6 +29,28 @@ pub struct ListedTree {
     pub is_run: bool,
     /// The home that has it.
     pub home: Arc<Path>,
+}
+
+impl ListedTree {
+    /// For programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let Self { head, name, state, .. } = self;
+        let mut line = json!({
+            "tree": head.tree,
+            "state": state.word(),
+            "name": name,
+            "events": head.seq,
+            "started": head.started,
+            "changed": head.changed,
+            "event_hash": head.hash.to_string(),
+        });
+        let base = head.base.map(|base| json!({ "tree": base.tree, "seq": base.at }));
+        if let (Some(base), Some(fields)) = (base, line.as_object_mut()) {
+            fields.insert("branch_of".to_owned(), base);
+        }
+        line
+    }
 }
 
 /// The state of a tree in a list.
@@ -189,6 +212,24 @@ impl Listing {
             name,
         }));
     }
+}
+
+/// The newest trees of a home in all its journals, with their names, newest first. Changes nothing: the journal of an older
+/// release is not read.
+pub async fn newest_unchanged(home: &Path, most: usize) -> Result<Vec<(Head, String)>, TreeNameError> {
+    let mut found = Vec::new();
+    let sides = side_journals::folders(home).into_iter().rev().take(most);
+    let homes = [home.to_owned()].into_iter().chain(sides.map(|side| side.folder));
+    for home in homes.filter(|home| side_journals::has_journal(home)) {
+        let journal = look_unchanged(&home)?;
+        for head in journal.heads(&[]).await?.into_iter().rev().take(most) {
+            let name = ids::name(&journal, head.tree).await?;
+            found.push((head, name));
+        }
+    }
+    found.sort_by_key(|(head, _)| Reverse((head.started, head.tree)));
+    found.truncate(most);
+    Ok(found)
 }
 
 /// The trees of a journal with their names.

@@ -7,6 +7,7 @@ mod blocking;
 mod catalog;
 mod chain;
 mod checkpoints;
+mod hash_text;
 mod json;
 mod page;
 mod port;
@@ -20,6 +21,7 @@ pub use blocking::{Blocking, park_on};
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
+pub use hash_text::NotAChainHash;
 pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{

@@ -29,7 +29,8 @@ impl<'j> Pages<'j> {
         Ok(self.after.map(|_| page))
     }
 
-    /// For callers that are not async: each page blocks the thread.
+    /// The same as [`Blocking`]: each page blocks the thread.
+    #[doc(hidden)]
     pub fn blocking(mut self) -> impl Iterator<Item = Result<Vec<Entry>, JournalFault>> + use<'j> {
         std::iter::from_fn(move || self.next().wait().transpose())
     }

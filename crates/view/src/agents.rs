@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
 use spinney::tree_file::nearest;
 use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, TreeId};
+use spinney_kernel::words::{AgentId, IdError, TreeId};
 
 use crate::{TreeFold, fold};
 
@@ -35,6 +36,44 @@ impl fmt::Display for AgentPath {
         self.above.iter().try_for_each(|above| write!(f, "{above}/"))?;
         write!(f, "{}", self.id)
     }
+}
+
+impl FromStr for AgentPath {
+    type Err = IdError;
+
+    /// An agent's id, or its path as events show it.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let (above, id) = text.rsplit_once('/').map_or((None, text), |(above, id)| (Some(above), id));
+        let above = above.into_iter().flat_map(|above| above.split('/')).map(id_of);
+        Ok(Self { above: above.collect::<Result<_, _>>()?, id: id_of(id)? })
+    }
+}
+
+/// The id of an agent as people write it: that of a step may be written as in a pipeline.
+///
+/// # Errors
+/// If no agent can have it.
+pub fn id_of(text: &str) -> Result<AgentId, IdError> {
+    agent_of_step(text).as_deref().unwrap_or(text).parse()
+}
+
+/// The agent of a step as journals name it: `read-3` for `read[3]`, `draft-r2` for `draft#2`.
+fn agent_of_step(name: &str) -> Option<String> {
+    let (step, mut rest) = name.split_at(name.find(['[', '#'])?);
+    let mut agent = step.to_owned();
+    while !rest.is_empty() {
+        let (mark, after) = match rest.strip_prefix('[') {
+            Some(item) => ("-", item.split_once(']')?),
+            None => {
+                let round = rest.strip_prefix('#')?;
+                ("-r", round.split_at(round.find(['[', '#']).unwrap_or(round.len())))
+            }
+        };
+        let number: u32 = after.0.parse().ok()?;
+        agent += &format!("{mark}{number}");
+        rest = after.1;
+    }
+    Some(agent)
 }
 
 /// A path that leads to no agent of a tree.

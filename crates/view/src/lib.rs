@@ -5,10 +5,12 @@
 
 pub mod agents;
 pub mod approval;
+pub mod checkpoints;
 pub mod context_message;
 pub mod costs;
 pub mod events;
 pub mod expected_agents;
+mod first_batch;
 mod fold;
 pub mod live;
 pub mod outline;
@@ -19,10 +21,12 @@ pub mod remedy;
 pub mod result;
 mod run_ledger;
 pub mod schema;
+pub mod shared;
 pub mod spent;
 pub mod topics;
 pub mod window;
 pub mod wording;
 
+pub use first_batch::TreeBeginning;
 pub use fold::{TreeFold, each_event, fold};
 pub use run_ledger::RunLedger;

@@ -27,7 +27,20 @@ enum Home {
 const EVERYWHERE: &str = "";
 const KERNEL: &str = "crates/kernel/";
 
-const TABOOS: [Taboo; 13] = [
+const TABOOS: [Taboo; 14] = [
+    Taboo {
+        marks: &["spinney_journal::Blocking", ".blocking"],
+        does: "blocks its thread until a journal answers",
+        within: EVERYWHERE,
+        homes: &[
+            Home::Path("crates/host/src/home/workspaces.rs"),
+            Home::Path("crates/testkit/"),
+            Home::Path("fuzz/"),
+            Home::Tests,
+            Home::Benches,
+        ],
+        remedy: "make the function async and await the journal: on one thread, a store that needs it would never answer",
+    },
     Taboo {
         marks: &["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now"],
         does: "reads the clock",

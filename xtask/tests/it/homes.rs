@@ -52,6 +52,17 @@ fn only_the_draw_is_random() {
 }
 
 #[test]
+fn only_tests_wait_for_a_journal_by_blocking() {
+    let text = "use spinney_journal::{Blocking as _, Journal};
+        fn f(journal: &dyn Journal) { journal.head(tree).wait(); pages(journal).blocking(); }";
+    assert_eq!(mentions("crates/host/src/host.rs", text), [".blocking", "spinney_journal::Blocking"]);
+    assert_eq!(mentions("crates/cli/src/main.rs", "fn f(child: Child) { child.wait(); }"), NOTHING);
+    for home in ["crates/testkit/src/conformance.rs", TESTS, BENCH] {
+        assert_eq!(mentions(home, text), NOTHING);
+    }
+}
+
+#[test]
 fn only_the_runtime_starts_tasks() {
     let text = "use tokio::task;
         fn f(pool: Handle) { task::spawn(g()); pool.spawn_blocking(h); std::thread::spawn(i) }";

@@ -4,13 +4,12 @@ use std::ffi::OsString;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as Group, ValueEnum};
-use spinney::tree_file::nearest;
-use spinney_drivers::prices::{NoPrice, PriceTable, PricedName, PricedNameError};
+use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::RequestName;
 use spinney_host::defaults::GivenCeilings;
+use spinney_host::exec::given;
 use spinney_host::exec::options::{GivenRunOptions, HaltWait};
 use spinney_host::home::inside::HomeInode;
-use spinney_host::user::configuration::read_rates;
 use spinney_host::user::low_policy::LowPolicy;
 use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{TimeSpan, Usd};
@@ -36,10 +35,10 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<TimeSpan>,
     /// Most model calls at the same time
-    #[arg(long, value_name = "COUNT", value_parser = parallel)]
+    #[arg(long, value_name = "COUNT", value_parser = given::parallel_calls)]
     pub(crate) max_parallel: Option<u32>,
     /// Models that may be called, separated by commas; `*` at the end of a name stands for the rest (default: all)
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = model)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = given::model_pattern)]
     pub(crate) models: Vec<String>,
     /// What happens to a call that does not fit under a ceiling (default: wait)
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -51,10 +50,10 @@ pub(crate) struct Exec {
     #[arg(long, value_parser = low_policy(), value_name = "WHAT")]
     pub(crate) on_low: Option<LowPolicy>,
     /// The price of a model in dollars per million tokens: NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]; `*` at the end of a name stands for the rest; may be repeated
-    #[arg(long, value_name = "PRICE", value_parser = price)]
+    #[arg(long, value_name = "PRICE", value_parser = given::model_price)]
     pub(crate) price: Vec<(PricedName, Price)>,
     /// Whose prices apply to models at a base URL of your own, separated by commas: the first that knows a model
-    #[arg(long, value_name = "PROVIDERS", value_delimiter = ',', value_parser = provider)]
+    #[arg(long, value_name = "PROVIDERS", value_delimiter = ',', value_parser = given::priced_provider)]
     pub(crate) prices_of: Vec<String>,
     /// Allow something whose cost the gateway cannot bound: a field, or beta:NAME, tool:TYPE …; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -63,7 +62,7 @@ pub(crate) struct Exec {
     #[arg(long)]
     pub(crate) no_bodies: bool,
     /// The address of the gateway, for programs that take it from a file: 127.0.0.1 and a port (default: any free port)
-    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = listen)]
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = given::gateway_port)]
     pub(crate) listen: Option<u16>,
     /// Remove keys of other providers from the environment of the program
     #[arg(long)]
@@ -124,28 +123,11 @@ impl Exec {
             on_low: self.on_low,
         }
     }
-}
 
-impl Exec {
     /// Whether it asks for something that only a run that goes on can have.
     pub(crate) fn wants_more_than_a_result(&self) -> bool {
-        let numbers = [self.tokens, self.steps].into_iter().flatten().count();
-        let dollars = [self.budget_usd, self.child_budget_usd].into_iter().flatten().count();
-        let times = [self.timeout, self.halt_wait].into_iter().flatten().count();
-        let lists = [
-            self.models.len(),
-            self.prices_of.len(),
-            self.price.len(),
-            self.allow_field.len(),
-            self.secret.len(),
-        ];
-        numbers + dollars + times + lists.iter().sum::<usize>() + self.program.len() > 0
-            || self.max_parallel.is_some()
-            || self.on_limit.is_some()
-            || self.on_low.is_some()
-            || self.no_bodies
-            || self.hide_keys
-            || self.listen.is_some()
+        let ceilings = self.given_ceilings() != GivenCeilings::default();
+        ceilings || self.max_parallel.is_some() || self.run_options() != GivenRunOptions::default()
     }
 }
 
@@ -176,78 +158,4 @@ fn low_policy() -> impl TypedValueParser<Value = LowPolicy> {
         })
     });
     PossibleValuesParser::new(words).try_map(|word| word.parse::<LowPolicy>())
-}
-
-fn model(text: &str) -> Result<String, String> {
-    let name = text.trim();
-    if name.is_empty() {
-        Err("write the names of models, such as claude-*".to_owned())
-    } else {
-        Ok(name.to_owned())
-    }
-}
-
-/// A provider of the price table.
-fn provider(text: &str) -> Result<String, String> {
-    let table = PriceTable::embedded().map_err(|error| error.to_string())?;
-    let Err(none @ NoPrice::UnknownProvider { .. }) = table.find(text, "") else {
-        return Ok(text.to_owned());
-    };
-    Err(format!("{none}: {}", nearest::help(text, table.providers(), "providers")))
-}
-
-/// The port of an address on this machine.
-fn listen(text: &str) -> Result<u16, String> {
-    let port = match text.rsplit_once(':') {
-        Some(("127.0.0.1" | "localhost", port)) => port,
-        Some(_) => return Err("the gateway listens on this machine only: write 127.0.0.1:PORT".to_owned()),
-        None => text,
-    };
-    let port = port.parse::<u16>().ok().filter(|port| *port > 0);
-    port.ok_or_else(|| "write 127.0.0.1 and a port, such as 127.0.0.1:4100".to_owned())
-}
-
-fn parallel(text: &str) -> Result<u32, String> {
-    const MOST: u32 = 10_000;
-    let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
-    count.ok_or_else(|| format!("write a whole number from 1 to {MOST}"))
-}
-
-/// `NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]`, in dollars per million tokens.
-fn price(text: &str) -> Result<(PricedName, Price), String> {
-    let wrong =
-        || format!("`{text}` is not NAME=INPUT,OUTPUT in dollars per million tokens, such as gpt-5=1.25,10");
-    let (name, rates) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
-    let rates = read_rates(rates)?.ok_or_else(wrong)?;
-    let name: PricedName = name.parse().map_err(|error: PricedNameError| error.to_string())?;
-    Ok((name, rates.price()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gateway_listens_on_this_machine_only() {
-        for right in ["127.0.0.1:4100", "localhost:4100", "4100"] {
-            assert_eq!(listen(right), Ok(4_100), "{right}");
-        }
-        for wrong in
-            ["0.0.0.0:4100", "192.168.0.9:4100", "[::]:4100", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:x", ""]
-        {
-            assert!(listen(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_price_is_a_name_and_two_to_four_rates() {
-        let (name, two) = price("gpt-5=1.25,10").unwrap();
-        assert_eq!((name.as_str(), two), ("gpt-5", Price::flat(1_250_000_000, 10_000_000_000)));
-        let (_, four) = price("m=1,2,0.1,1.25").unwrap();
-        assert_eq!(four.cached_input_per_mtok, Some(100_000_000));
-        assert_eq!(four.cache_write_per_mtok, Some(1_250_000_000));
-        for wrong in ["m", "m=", "=1,2", "m=1", "m=1,x", "m=1,2,3,4,5", "m=-1,2", "a*b=1,2"] {
-            assert!(price(wrong).is_err(), "{wrong}");
-        }
-    }
 }

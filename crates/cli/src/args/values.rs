@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use spinney_kernel::words::{AgentId, CheckpointName, Topic};
-use spinney_view::agents::AgentPath;
+use spinney_view::agents::{self, AgentPath};
 
 use crate::hint::HOME_VARIABLE;
 
@@ -42,32 +42,9 @@ pub(super) fn checkpoint(text: &str) -> Result<CheckpointName, String> {
 
 /// An agent's id, or its path as events show it.
 pub(super) fn agent(text: &str) -> Result<AgentPath, String> {
-    let (above, id) = text.rsplit_once('/').map_or((None, text), |(above, id)| (Some(above), id));
-    let above =
-        above.into_iter().flat_map(|above| above.split('/')).map(agent_id).collect::<Result<_, _>>()?;
-    Ok(AgentPath { above, id: agent_id(id)? })
+    text.parse().map_err(|error| format!("{error}"))
 }
 
 pub(super) fn agent_id(text: &str) -> Result<AgentId, String> {
-    let id = agent_of_step(text).unwrap_or_else(|| text.to_owned());
-    id.parse().map_err(|error| format!("{error}"))
-}
-
-/// The agent of a step as journals name it: `read-3` for `read[3]`, `draft-r2` for `draft#2`.
-fn agent_of_step(name: &str) -> Option<String> {
-    let (step, mut rest) = name.split_at(name.find(['[', '#'])?);
-    let mut agent = step.to_owned();
-    while !rest.is_empty() {
-        let (mark, after) = match rest.strip_prefix('[') {
-            Some(item) => ("-", item.split_once(']')?),
-            None => {
-                let round = rest.strip_prefix('#')?;
-                ("-r", round.split_at(round.find(['[', '#']).unwrap_or(round.len())))
-            }
-        };
-        let number: u32 = after.0.parse().ok()?;
-        agent += &format!("{mark}{number}");
-        rest = after.1;
-    }
-    Some(agent)
+    agents::id_of(text).map_err(|error| format!("{error}"))
 }

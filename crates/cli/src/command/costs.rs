@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::home;
-use spinney_host::home::ids::find;
+use spinney_host::home::ids::NamedTree;
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::words::grouped;
 use spinney_view::costs::{Costs, CostsBy, Sums};
@@ -18,8 +17,7 @@ use crate::terminal::table::{Column, Table};
 use crate::terminal::{Terminal, out};
 
 pub(super) async fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -> Result<Exit> {
-    let journal = home::look(home)?;
-    let tree = find(home, &journal, args.tree.text())?.tree;
+    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
     let costs = Costs::read(&journal, tree).await?;
     if costs.total.booked() != costs.ledger() {
         bail!(

@@ -75,16 +75,13 @@ pub(super) async fn exec(home: Sourced<&Path>, args: args::Exec, colour: ColorCh
     let (home, is_json) = (home.value, args.json);
     // Without a terminal to draw on, the program runs as without the option.
     let view_on = args.live.then(|| view::terminal(colour)).flatten();
-    let ended = run(home, args, view_on).await;
-    ended.map_err(|error| {
-        if !is_json || error.is::<Unwritten>() {
-            return error;
-        }
-        match write_not_started(home, &error) {
-            Ok(()) => error,
-            Err(unwritten) => unwritten.into(),
-        }
-    })
+    match run(home, args, view_on).await {
+        Err(error) if is_json && !error.is::<Unwritten>() => match write_not_started(home, &error).await {
+            Ok(()) => Err(error),
+            Err(unwritten) => Err(unwritten.into()),
+        },
+        ended => ended,
+    }
 }
 
 /// Starts or resumes the tree, if the person trusts its home.
@@ -98,13 +95,13 @@ async fn tree(
     let (given, parallel) = (args.given_ceilings(), args.max_parallel);
     let ready = match resumed {
         Some(stored) => {
-            if let OldTreeTrust::Ask(question) = stored.trust(options, starts)? {
+            if let OldTreeTrust::Ask(question) = stored.trust(options, starts).await? {
                 trust_home(*question, args.trusted.trust())?;
             }
             stored.resume(options, &given, parallel).await
         }
         None => {
-            if let Some(question) = foreign_home::for_new_tree(home, starts)? {
+            if let Some(question) = foreign_home::for_new_tree(home, starts).await? {
                 trust_home(question, args.trusted.trust())?;
             }
             let (ceilings, trace) = (prepared.ceilings(&given), caller_trace());
@@ -115,14 +112,20 @@ async fn tree(
 }
 
 async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result<Exit> {
-    let resumed = args.resume.as_deref().map(|id| home_of_run(home, id)).transpose();
-    let resumed = resumed.map_err(|error| of_run_tree(home, error))?;
-    if let Some(exit) = resumed.as_deref().map(|path| report_ended(path, &args)).transpose()?.flatten() {
-        return Ok(exit);
+    let mut resumed = None;
+    if let Some(id) = args.resume.as_deref() {
+        let unresumed = |error| of_run_tree(home, error);
+        let path = home_of_run(home, id).await.map_err(unresumed)?;
+        if let Some(exit) = report_ended(&path, &args).await? {
+            return Ok(exit);
+        }
+        resumed = Some(StoredRun::read(path).await.map_err(unresumed)?);
     }
     hide_from_programs()?;
-    let resumed = resumed.map(StoredRun::read).transpose().map_err(|error| of_run_tree(home, error))?;
-    let kept = resumed.as_ref().map(StoredRun::options).transpose()?;
+    let kept = match &resumed {
+        Some(stored) => Some(stored.options().await?),
+        None => None,
+    };
     let prepared = PreparedRun::read(home, kept, &args.run_options()).map_err(of_prepared_run)?;
     let open_files = allow_many_connections();
     let socket = GatewaySocket::bind(prepared.options.listen).await?;

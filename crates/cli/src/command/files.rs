@@ -4,8 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use spinney_host::home;
-use spinney_host::home::ids::find;
+use spinney_host::home::ids::NamedTree;
 use spinney_host::home::output_files::{FILES_MAX, OutputFile, list, named, open};
 use spinney_kernel::words::grouped;
 use spinney_view::wording::{counted, short_id};
@@ -19,11 +18,11 @@ use crate::terminal::{Terminal, out};
 /// Bytes that are copied at once.
 const CHUNK: usize = 64 * 1024;
 
-pub(super) fn files(home: &Path, args: &args::Files, terminal: Terminal) -> Result<Exit> {
+pub(super) async fn files(home: &Path, args: &args::Files, terminal: Terminal) -> Result<Exit> {
     if let Some(FilesCommand::Cat(args)) = &args.command {
-        return cat(home, args, terminal);
+        return cat(home, args, terminal).await;
     }
-    let tree = find(home, &home::look(home)?, args.tree.text())?.tree;
+    let tree = NamedTree::in_home(home, args.tree.text()).await?.tree;
     let files = list(home, tree);
     if args.json {
         for file in &files {
@@ -53,8 +52,8 @@ pub(super) fn files(home: &Path, args: &args::Files, terminal: Terminal) -> Resu
 }
 
 /// Prints a file: unchanged into a pipe or file, without effect on a terminal.
-fn cat(home: &Path, args: &args::FilesCat, terminal: Terminal) -> Result<Exit> {
-    let tree = find(home, &home::look(home)?, args.tree.text())?.tree;
+async fn cat(home: &Path, args: &args::FilesCat, terminal: Terminal) -> Result<Exit> {
+    let tree = NamedTree::in_home(home, args.tree.text()).await?.tree;
     let files = list(home, tree);
     let file = named(&files, &args.file, tree)?;
     let what = || format!("cannot read {}", file.path.display());

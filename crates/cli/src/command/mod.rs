@@ -37,26 +37,31 @@ use crate::args::{Args, Command};
 use crate::events::screen::Style;
 use crate::exec::guard;
 use crate::exit::Exit;
-use crate::result::{Outcome, failed};
+use crate::result::failed_unseen;
 use crate::terminal::{Terminal, out};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let source = args.home_source();
     let given = args.home.unwrap_or_else(home::nearest);
     // Its tree may lie in a side journal.
-    let found = args.command.tree().map(|tree| side_journals::find(&given, tree)).transpose()?;
-    let home = found.as_deref().unwrap_or(&given);
+    let home = match args.command.tree() {
+        Some(tree) => side_journals::find(&given, tree).await?,
+        None => given.clone(),
+    };
+    let home = home.as_path();
     let colour = args.color;
     let terminal = Terminal::of_output(colour);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };
         // `exec` names the run that it resumes by an option.
-        let resumed = args.command.resumed_run().map(|id| side_journals::find(&given, id)).transpose()?;
-        let accepted =
-            spinney_host::trust::accept_loss(resumed.as_deref().unwrap_or(home)).map_err(|error| {
-                failed(style, |failure| Outcome::without_a_look(home, None, failure), error.into())
-            })?;
-        note_loss(accepted);
+        let lost = match args.command.resumed_run() {
+            Some(id) => &side_journals::find(&given, id).await?,
+            None => home,
+        };
+        match spinney_host::trust::accept_loss(lost).await {
+            Ok(accepted) => note_loss(accepted),
+            Err(error) => return Err(failed_unseen(style, home, None, error.into()).await),
+        }
     }
     match args.command {
         Command::Run(args) => run::run(Sourced::new(home, source), args, terminal).await,
@@ -77,11 +82,11 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Attach(args) => attach::attach(home, &args, terminal).await,
         Command::Tree(args) => tree::tree(home, &args, terminal).await,
         Command::Costs(args) => costs::costs(home, &args, terminal).await,
-        Command::Files(args) => files::files(home, &args, terminal),
+        Command::Files(args) => files::files(home, &args, terminal).await,
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
         Command::Window(args) => window::window(home, &args, terminal).await,
-        Command::Replay(args) => replay::replay(home, &args, terminal),
+        Command::Replay(args) => replay::replay(home, &args, terminal).await,
         Command::Cancel(args) => steer::cancel(home, args).await,
         Command::Answer(args) => steer::answer(home, args).await,
         Command::Send(args) => steer::send(home, args).await,

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde_json::json;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
 use spinney_view::wording::{ago, short_id};
@@ -35,7 +34,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
     }
     if args.json {
         for listed in &listed {
-            out::json(&line(listed))?;
+            out::json(&listed.json().to_string())?;
         }
         return Ok(Exit::Completed);
     }
@@ -70,28 +69,11 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
     let interrupted: Vec<&ListedTree> =
         listed.iter().filter(|listed| listed.state == ListedState::Interrupted).collect();
     for ListedTree { head, home, .. } in interrupted.iter().take(RESUMES_MAX) {
-        let (id, resume) = (short_id(head.tree), go_on(home, head.tree, head.state));
+        let (id, resume) = (short_id(head.tree), go_on(home, head.tree, head.state).await);
         out::note(&format!("{id} was interrupted, its process is gone; continue with: {resume}"));
     }
     if interrupted.len() > RESUMES_MAX {
         out::note(&format!("{} more were interrupted", interrupted.len() - RESUMES_MAX));
     }
     Ok(Exit::Completed)
-}
-
-fn line(ListedTree { head, name, state, .. }: &ListedTree) -> String {
-    let base = head.base.map(|base| json!({ "tree": base.tree, "seq": base.at }));
-    let mut line = json!({
-        "tree": head.tree,
-        "state": state.word(),
-        "name": name,
-        "events": head.seq,
-        "started": head.started,
-        "changed": head.changed,
-        "event_hash": head.hash.to_string(),
-    });
-    if let (Some(base), Some(fields)) = (base, line.as_object_mut()) {
-        fields.insert("branch_of".to_owned(), base);
-    }
-    line.to_string()
 }

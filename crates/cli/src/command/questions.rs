@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use spinney_host::home;
-use spinney_host::home::ids::find;
+use spinney_host::home::ids::NamedTree;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::questions::{QuestionView, open as open_questions};
 use spinney_view::wording::{counted, short_id};
@@ -16,8 +15,7 @@ use crate::question_lines;
 use crate::terminal::out;
 
 pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
-    let journal = home::look(home)?;
-    let tree = find(home, &journal, args.tree.text())?.tree;
+    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
     let open = open_questions(&journal, tree).await?;
     if args.json {
         for question in open.values() {

@@ -4,27 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use spinney::tree::{RequestError, Stopped, Stored, stored};
-use spinney::{ResumeError, Tree};
+use spinney::ResumeError;
+use spinney::tree::{Stopped, Stored, stored};
 use spinney_host::OpenHome;
-use spinney_host::control::{RunningTrees, running};
+use spinney_host::control::steering::does_run;
+use spinney_host::following::unpause_all;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::CalledFile;
-use spinney_host::home::{side_journals, tree_copies, workspaces};
+use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::egress::{self, Egress, InputValues};
 use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
-use spinney_host::trust::tree_marks;
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
-use spinney_journal::{Blocking, Journal};
+use spinney_journal::Journal;
 use spinney_kernel::words::{Seq, TreeId};
-use spinney_kernel::world::{AgentStatus, AgentView};
 use spinney_view::wording::{counted, one_line, short_id};
 
-use super::resume_elsewhere::{Elsewhere, Followed, Shown};
+use super::resume_elsewhere::{Elsewhere, Followed};
 use super::run::{head, listen};
 use crate::args;
 use crate::args::HomeTrust;
@@ -32,10 +31,10 @@ use crate::error_words::in_words_of;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
-use crate::hint::{about, go_on};
+use crate::hint::{ContinuedBy, about};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_egress, trust_home};
-use crate::result::{Outcome, failed};
+use crate::result::{Outcome, failed_unseen};
 use crate::shown::Display;
 use crate::terminal::{Terminal, out};
 
@@ -63,8 +62,10 @@ pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal)
             Ok(Resumed::HadEnded(exit)) => Ok(exit),
             Err(error) => Err(error),
         };
-        return resumed
-            .map_err(|error| failed(style, |failure| Outcome::without_a_look(path, tree, failure), error));
+        return match resumed {
+            Ok(exit) => Ok(exit),
+            Err(error) => Err(failed_unseen(style, path, tree, error).await),
+        };
     }
     bail!("the processes that had the journal open ended {TAKE_UPS_MAX} times, and it was never free")
 }
@@ -87,81 +88,83 @@ async fn take_up(
     left: Option<Interrupts>,
 ) -> Result<Resumed> {
     let journal = home::look(path)?;
-    let known = find(path, &journal, args.tree.text())?;
+    let known = find(path, &journal, args.tree.text()).await?;
     *tree = Some(known.tree);
     if known.state.is_over() {
         // Printing a result needs no write access; repairing its workspaces does.
-        match home::write_if_free(path) {
+        match home::write_if_free(path).await {
             Ok(Some(owned)) => workspaces::mend(path, Arc::new(owned), known.tree).await,
             Ok(None) => {}
             Err(error) => {
                 out::complain(&format!("the step files could not be checked: {}", in_words_of(&error)));
             }
         }
-        return tell_end(path, &journal, known.tree, style).map(Resumed::HadEnded);
+        return tell_end(path, &journal, known.tree, style).await.map(Resumed::HadEnded);
     }
-    if side_journals::is_of_exec(path) {
-        bail!("this tree was started by `exec`: continue it with `{}`", go_on(path, known.tree, known.state));
+    if let by @ ContinuedBy::Exec = ContinuedBy::of(path).await {
+        let resume = by.command(path, known.tree, known.state);
+        bail!("this tree was started by `exec`: continue it with `{resume}`");
     }
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;
-    let kept = tree_copies::read(path, &journal, known.tree)?;
+    let kept = tree_copies::read(path, &journal, known.tree).await?;
     if let Some(called) = &kept.called {
         let allowed = AllowedHosts::new(&args.allowed.allow_host, &configuration, &user);
         let tree = OldTree { home: path, journal: &journal, head: &known, source: kept.source.clone() };
-        agree(&tree, called, allowed, args.trusted.trust())?;
+        agree(&tree, called, allowed, args.trusted.trust()).await?;
     }
     drop(journal);
-    let Some(journal) = home::write_if_free(path)? else {
-        return elsewhere(path, args, known.tree, Shown { style, display }, left).await;
+    let Some(journal) = home::write_if_free(path).await? else {
+        let place = TreeInHome { home: path, tree: known.tree };
+        return elsewhere(place, args, style, display, left).await;
     };
-    let journal = Arc::new(journal);
+    let journal: Arc<dyn Journal> = Arc::new(journal);
     let listening = listen(path)?;
-    let past = journal.head(known.tree).wait()?.map_or(Seq(0), |head| head.seq);
-    let name = name(journal.as_ref(), known.tree)?;
+    let past = journal.head(known.tree).await?.map_or(Seq(0), |head| head.seq);
+    let name = name(journal.as_ref(), known.tree).await?;
     let scripted = kept.scripted.clone();
     let drivers = kept.drivers(&user)?;
-    let open = Arc::new(OpenHome::new(path, Arc::clone(&journal) as Arc<dyn Journal>));
-    let home = Arc::clone(open.home());
-    let _own = open.own_tree(known.tree, drivers);
+    let open = Arc::new(OpenHome::new(path, Arc::clone(&journal)));
     // Before anything is called: from then on an interrupt stops in good order.
     let interrupts = match left {
-        Some(interrupts) => interrupts.stopping(Arc::clone(&home)),
-        None => Interrupts::listen(Arc::clone(&home), path, known.tree)?,
+        Some(interrupts) => interrupts.stopping(Arc::clone(open.home())),
+        None => Interrupts::listen(Arc::clone(open.home()), path, known.tree)?,
     };
-    let tree = match home.resume(known.tree).await {
+    let tree = match open.resume_own(known.tree, drivers).await {
         Ok(tree) => tree,
         // Another process finished it meanwhile.
         Err(ResumeError::Ended { .. }) => {
-            return tell_end(path, journal.as_ref(), known.tree, style).map(Resumed::HadEnded);
+            return tell_end(path, journal.as_ref(), known.tree, style).await.map(Resumed::HadEnded);
         }
         Err(ResumeError::Journal(fault)) => return Err(fault.into()),
         Err(ResumeError::Shutdown) => return Err(Stopped::Shutdown.into()),
         Err(error) => return Err(error.into()),
     };
-    tree_marks::update(path, home.journal().as_ref(), tree.id());
     if args.unpause {
-        unpause(&tree).await;
+        unpause_all(&tree).await;
     }
     let what =
         format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short_id(known.tree), past.0);
     // The tree runs: if nobody reads this, what follows it finds out and stops the tree in good order.
     let _ = head(style, display, &what, &scripted);
-    let command = configuration.notify();
-    let notifier = Notifier::watch(command, &tree, past, &name, path);
+    let notifier = Notifier::watch(configuration.notify(), &tree, past, &name, path);
     let path = path.to_owned();
-    let follow =
-        Follow { open: Arc::clone(&open), path, tree, style, past, listening, interrupts, display, notifier };
+    let follow = Follow { open, path, tree, style, past, listening, interrupts, display, notifier };
     Ok(Resumed::Runs(Box::new(follow)))
 }
 
 /// Asks before a tree sends keys again.
-fn agree(tree: &OldTree<'_>, called: &CalledFile, mut allowed: AllowedHosts, trust: HomeTrust) -> Result<()> {
+async fn agree(
+    tree: &OldTree<'_>,
+    called: &CalledFile,
+    mut allowed: AllowedHosts,
+    trust: HomeTrust,
+) -> Result<()> {
     let egress = Egress::all(&called.file, &called.models, InputValues::Known);
     let sends = egress::sent(&egress);
     let mark = match sends.is_empty() {
-        true => foreign_home::mark_of(tree)?,
-        false => match foreign_home::for_old_tree(tree, &sends)? {
+        true => foreign_home::mark_of(tree).await?,
+        false => match foreign_home::for_old_tree(tree, &sends).await? {
             OldTreeTrust::AsLeft(mark) => mark,
             OldTreeTrust::Ask(question) => trust_home(*question, trust)?,
         },
@@ -172,48 +175,36 @@ fn agree(tree: &OldTree<'_>, called: &CalledFile, mut allowed: AllowedHosts, tru
 
 /// Lets the process that has the journal open run the tree.
 async fn elsewhere(
-    path: &Path,
+    place: TreeInHome<'_>,
     args: &args::Resume,
-    tree: TreeId,
-    shown: Shown,
+    style: Style,
+    display: Display,
     left: Option<Interrupts>,
 ) -> Result<Resumed> {
-    if let RunningTrees::Trees(trees) = running(path).await
-        && trees.contains(&tree)
-        && let Err(locked) = home::write(path)
+    let TreeInHome { home, tree } = place;
+    if does_run(place).await
+        && let Err(locked) = home::write(home).await
     {
-        let attach = about(path, "attach", tree, &[]);
+        let attach = about(home, "attach", tree, &[]);
         let context = format!("tree {} is running; `{attach}` follows it", short_id(tree));
         return Err(anyhow::Error::new(locked).context(context));
     }
-    let elsewhere = Elsewhere::ask(TreeInHome { home: path, tree }, args, shown, left).await?;
+    let elsewhere = Elsewhere::ask(place, args, style, display, left).await?;
     Ok(Resumed::Elsewhere(Box::new(elsewhere)))
 }
 
-/// Ends every pause in a tree. A refusal means that it was not paused; a tree that is no longer run is reported by
-/// the caller.
-async fn unpause(tree: &Tree) {
-    let Ok(look) = tree.look().await else { return };
-    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
-    for AgentView { agent, .. } in living {
-        if let Err(RequestError::Stopped(_)) = tree.unpause(agent).await {
-            return;
-        }
-    }
-}
-
 /// Prints the result of an ended tree, as the process that ended it did or would have.
-fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
+async fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
     // No event is printed, but they give the duration.
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
-    screen.show_stored(journal)?;
-    let Stored { look, hash } = stored(journal, tree).wait()?;
-    let outcome =
-        Outcome::of(&look, Some(hash), journal, TreeInHome { home: path, tree }).took(screen.elapsed_ms());
+    screen.show_stored(journal).await?;
+    let Stored { look, hash } = stored(journal, tree).await?;
+    let outcome = Outcome::of(&look, Some(hash), journal, TreeInHome { home: path, tree }).await;
+    let outcome = outcome.took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,
         Style::Lines | Style::Log => {
-            let (name, events) = (one_line(&name(journal, tree)?, 60), counted(look.seq.0, "event"));
+            let (name, events) = (one_line(&name(journal, tree).await?, 60), counted(look.seq.0, "event"));
             out::line(&format!("{name} · tree {} · already ended after {events}\n", short_id(tree)))?;
             outcome.write_plain()?;
         }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use spinney::StartError;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::draw::Draws;
 use spinney::tree::Stopped;
-use spinney::{StartError, StartOptions};
 use spinney_kernel::words::{Seq, Time};
 
 use crate::error_words::setting;
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_egress, trust_home};
-use crate::result::{Outcome, failed};
+use crate::result::failed_unseen;
 use crate::shown::Display;
 use crate::terminal::{Terminal, out};
 use crate::{args, explain};
@@ -28,8 +28,7 @@ use spinney_host::notify::Notifier;
 use spinney_host::prepared::{PreparedTree, StartRequest};
 use spinney_host::project::UsersSetting;
 use spinney_host::tree_file::providers::Scripted;
-use spinney_host::trust::egress;
-use spinney_host::trust::{foreign_home, tree_marks};
+use spinney_host::trust::{egress, foreign_home};
 use spinney_host::{OpenHome, OwnDrivers};
 use spinney_server::control::Listening;
 use spinney_view::wording::{one_line, short_id};
@@ -43,7 +42,7 @@ pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Termina
     let display = Display::of(terminal, style, args.plain);
     match start(path, args, style, display).await {
         Ok(started) => follow(started).await,
-        Err(error) => Err(failed(style, |failure| Outcome::without_a_look(path, None, failure), error)),
+        Err(error) => Err(failed_unseen(style, path, None, error).await),
     }
 }
 
@@ -52,46 +51,31 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
     let now = Time(SystemClock::new().now_ms());
     let prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
-    let PreparedTree { source, definition, defaults, egress, allowed, sources } = prepared;
-    agree_to_egress(&source.text, &egress, &allowed)?;
-    if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&egress))? {
+    agree_to_egress(&prepared.source.text, &prepared.egress, &prepared.allowed)?;
+    if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&prepared.egress)).await? {
         trust_home(question, args.trusted.trust())?;
     }
     let id = Draws::fresh().tree_id(now.0);
-    let JournalToStart { folder, journal } = side_journals::open_to_start(path, id)?;
-    let path = folder.as_path();
-    let source = source.in_home(path);
-    let listening = listen(path)?;
-    let open = Arc::new(OpenHome::new(path, Arc::new(journal)));
-    let home = Arc::clone(open.home());
-    let _own = open.own_tree(id, source.drivers.clone());
-    tree_marks::starting(path, id, &sources.fingerprint, &allowed);
-    let name = definition.name.clone();
+    let JournalToStart { folder: path, journal } = side_journals::open_to_start(path, id).await?;
+    let listening = listen(&path)?;
+    let open = Arc::new(OpenHome::new(&path, Arc::new(journal)));
+    let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
+    let command = prepared.defaults.configuration.notify().cloned();
     // Before anything is called: from then on an interrupt stops in good order.
-    let interrupts = Interrupts::listen(Arc::clone(&home), path, id)?;
-    let start = StartOptions::default().with_id(id).with_trace(request.trace).with_sources(sources.files);
-    let started = home.start_with(definition, start).await;
-    let tree = match started {
-        Ok(tree) => tree,
-        Err(error) => {
-            tree_marks::forget(path, id);
-            let error = match error {
-                StartError::Journal(fault) => anyhow::Error::new(fault),
-                StartError::Shutdown => return Err(Stopped::Shutdown.into()),
-                other => other.into(),
-            };
-            return Err(error.context(args.file.display().to_string()));
-        }
-    };
-    tree_marks::update(path, home.journal().as_ref(), tree.id());
-    let scripted = source.scripted();
+    let interrupts = Interrupts::listen(Arc::clone(open.home()), &path, id)?;
+    let tree = open.start_own(id, prepared, request.trace).await.map_err(|error| {
+        let error = match error {
+            StartError::Journal(fault) => anyhow::Error::new(fault),
+            StartError::Shutdown => return Stopped::Shutdown.into(),
+            other => other.into(),
+        };
+        error.context(args.file.display().to_string())
+    })?;
     // The tree runs: if nobody reads this, what follows it finds out and stops the tree in good order.
     let _ =
         head(style, display, &format!("{} · tree {}", one_line(&name, 60), short_id(tree.id())), &scripted);
-    let command = defaults.configuration.notify();
-    let notifier = Notifier::watch(command, &tree, Seq(0), &name, path);
-    let (path, past) = (path.to_owned(), Seq(0));
-    Ok(Follow { open: Arc::clone(&open), path, tree, style, past, listening, interrupts, display, notifier })
+    let notifier = Notifier::watch(command.as_ref(), &tree, Seq(0), &name, &path);
+    Ok(Follow { open, path, tree, style, past: Seq(0), listening, interrupts, display, notifier })
 }
 
 /// Shows every option of a run and starts nothing.

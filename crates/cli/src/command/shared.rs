@@ -4,16 +4,15 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::{shared_json, shared_values};
 use spinney::tree_file::nearest;
 use spinney_host::home;
 use spinney_host::home::ids::{LAST, NamedTree, find};
 use spinney_journal::Journal;
-use spinney_kernel::context::{SharedValue, SharedValues};
-use spinney_kernel::words::{Actor, TreeId, ValueName, grouped};
+use spinney_kernel::context::SharedValues;
+use spinney_kernel::words::{TreeId, grouped};
+use spinney_view::shared::{author, value_json};
 use spinney_view::wording::{LINE_CHARS_MAX, ago, counted, one_line, short_id};
 
 use super::steer::write_value;
@@ -34,12 +33,12 @@ pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
     }
     let journal = home::look(home)?;
     let (tree, key) = match args.words() {
-        SharedWords::None => (find(home, &journal, LAST)?.tree, None),
-        SharedWords::Both { tree, key } => (find(home, &journal, tree)?.tree, Some(key)),
+        SharedWords::None => (find(home, &journal, LAST).await?.tree, None),
+        SharedWords::Both { tree, key } => (find(home, &journal, tree).await?.tree, Some(key)),
         SharedWords::One(word) => {
-            let last = find(home, &journal, LAST)?.tree;
+            let last = find(home, &journal, LAST).await?.tree;
             let is_value = shared_values(&journal, last).await?.all().any(|(name, _)| name.as_str() == word);
-            match NamedTree::find(home, word) {
+            match NamedTree::find(home, word).await {
                 _ if is_value => (last, Some(word)),
                 Ok(named) => return show(&named.journal, named.tree, None, args.json).await,
                 Err(no_tree) if word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
@@ -75,7 +74,7 @@ async fn one(
     };
     let json = shared_json(journal, value).await?;
     if is_json {
-        out::json(&line(name, value, json, values.is_cleared()).to_string())?;
+        out::json(&value_json(values, name, value, json).to_string())?;
     } else {
         out::verbatim(&json)?;
     }
@@ -85,7 +84,7 @@ async fn one(
 async fn all_json(journal: &dyn Journal, values: &SharedValues) -> Result<Exit> {
     for (name, value) in values.all() {
         let json = shared_json(journal, value).await?;
-        out::json(&line(name, value, json, values.is_cleared()).to_string())?;
+        out::json(&value_json(values, name, value, json).to_string())?;
     }
     Ok(Exit::Completed)
 }
@@ -109,22 +108,4 @@ fn all(tree: TreeId, values: &SharedValues) -> Result<Exit> {
         out::line(&format!("    {}", one_line(text, LINE_CHARS_MAX)))?;
     }
     Ok(Exit::Completed)
-}
-
-fn line(name: &ValueName, value: &SharedValue, json: String, is_cleared: bool) -> Value {
-    let content = RawValue::from_string(json.clone()).ok().and_then(|raw| serde_json::to_value(raw).ok());
-    json!({
-        "key": name,
-        "version": value.version,
-        "by": author(&value.by),
-        "at": value.at,
-        "bytes": value.bytes(),
-        "cleared": is_cleared,
-        "value": content.unwrap_or(Value::String(json)),
-    })
-}
-
-/// `person` is no agent's id, and has always been the word here.
-fn author(by: &Actor) -> String {
-    if *by == Actor::PERSON { "person".to_owned() } else { by.to_string() }
 }

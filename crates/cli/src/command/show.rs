@@ -4,10 +4,9 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
-use spinney_host::home;
-use spinney_host::home::ids::find;
+use spinney_host::home::ids::NamedTree;
 use spinney_host::home::side_journals;
-use spinney_journal::{Blocking, Journal};
+use spinney_journal::Journal;
 use spinney_kernel::words::{AgentId, TreeId, grouped};
 use spinney_view::agents;
 use spinney_view::context_message::{MessageAsk, MessageSender, MessageView};
@@ -28,13 +27,12 @@ pub(super) const TEXT_BYTES_MAX: usize = 600;
 const INDENT: usize = 4;
 
 pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result<Exit> {
-    let journal = home::look(home)?;
-    let tree = find(home, &journal, args.whom.tree())?.tree;
+    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.whom.tree()).await?;
     let agent = &agents::at(&journal, tree, args.whom.agent.clone()).await??;
-    if side_journals::is_of_exec(home) {
+    if side_journals::is_of_exec(home).await {
         let (is_json, is_full) = (args.whom.json, args.full);
         let calls = ShowCalls { journal: &journal, tree, agent, is_json, is_full, terminal };
-        if args.calls { calls.show() } else { calls.show_conversation() }?;
+        if args.calls { calls.show().await } else { calls.show_conversation().await }?;
         return Ok(Exit::Completed);
     }
     if args.calls {
@@ -44,7 +42,7 @@ pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> 
     let shown = || recalled.messages.iter().filter(|known| known.message.category().is_shown()).zip(1_u64..);
     if args.whom.json {
         for (known, number) in shown() {
-            out::json(&line(&read(known, number, &journal)))?;
+            out::json(&line(&read(known, number, &journal).await))?;
         }
         return Ok(Exit::Completed);
     }
@@ -69,7 +67,7 @@ pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> 
     }
     for (known, number) in shown() {
         out::line("")?;
-        let message = read(known, number, &journal);
+        let message = read(known, number, &journal).await;
         say(Ink::Name, &head(&message))?;
         let facts = known.message.facts().map(ToString::to_string);
         let along = facts.into_iter().chain(known.message.parts().map(|part| part.to_string())).collect();
@@ -105,8 +103,8 @@ pub(super) fn unrecalled(error: RecallError) -> anyhow::Error {
 }
 
 /// A message with its texts. One that cannot be read is missing, and the person hears of it.
-fn read(known: &KnownMessage, number: u64, journal: &dyn Journal) -> MessageView {
-    let (message, faults) = MessageView::read(known, number, journal).wait();
+async fn read(known: &KnownMessage, number: u64, journal: &dyn Journal) -> MessageView {
+    let (message, faults) = MessageView::read(known, number, journal).await;
     faults.iter().for_each(|fault| out::complain(&in_words_of(fault)));
     message
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use spinney_journal::{Blocking, Journal};
+use spinney_journal::Journal;
 use spinney_kernel::record::Outcome;
 use spinney_kernel::words::{AgentId, CallId, TreeId};
 use spinney_server::exec::FoundConversation;
@@ -26,15 +26,15 @@ pub(super) struct ShowCalls<'s> {
 }
 
 impl ShowCalls<'_> {
-    pub(super) fn show(&self) -> Result<()> {
-        let calls = self.calls()?;
+    pub(super) async fn show(&self) -> Result<()> {
+        let calls = self.calls().await?;
         if !self.is_json {
             let count = counted(calls.len() as u64, "call");
             let (agent, tree) = (self.agent, short_id(self.tree));
             out::line(&format!("{agent} of tree {tree}: {count} of a program outside"))?;
         }
         for (call, made) in &calls {
-            let (sent, answer) = (&made.sent(self.journal).wait()?, &self.answer(made));
+            let (sent, answer) = (&made.sent(self.journal).await?, &self.answer(made).await);
             if self.is_json {
                 out::json(&line(&ProgramCallView { call: *call, agent: self.agent, made, sent, answer }))?;
                 continue;
@@ -47,11 +47,11 @@ impl ShowCalls<'_> {
         Ok(())
     }
 
-    pub(super) fn show_conversation(&self) -> Result<()> {
-        let calls = self.calls()?;
+    pub(super) async fn show_conversation(&self) -> Result<()> {
+        let calls = self.calls().await?;
         let count = counted(calls.len() as u64, "call");
         let agent = format!("{} of tree {}", self.agent, short_id(self.tree));
-        let Some(mut found) = FoundConversation::newest(self.journal, &calls).wait()? else {
+        let Some(mut found) = FoundConversation::newest(self.journal, &calls).await? else {
             if self.is_json {
                 return Ok(());
             }
@@ -67,7 +67,7 @@ impl ShowCalls<'_> {
             out::line(&format!("{agent}: {why}"))?;
             return Ok(());
         };
-        let answer = self.answer(found.made);
+        let answer = self.answer(found.made).await;
         let is_answered = found.add_answer(&answer);
         if self.is_json {
             return found.messages().try_for_each(|message| Ok(out::json(&line(&message))?));
@@ -92,12 +92,15 @@ impl ShowCalls<'_> {
     }
 
     /// Refuses an agent that does not exist.
-    fn calls(&self) -> Result<BTreeMap<CallId, ProgramCall>> {
-        outside_calls(self.journal, self.tree, self.agent).wait().map_err(super::show::unrecalled)
+    async fn calls(&self) -> Result<BTreeMap<CallId, ProgramCall>> {
+        outside_calls(self.journal, self.tree, self.agent).await.map_err(super::show::unrecalled)
     }
 
-    fn answer(&self, made: &ProgramCall) -> String {
-        made.answer().map(|body| whole(body, self.journal)).unwrap_or_default()
+    async fn answer(&self, made: &ProgramCall) -> String {
+        match made.answer() {
+            Some(body) => whole(body, self.journal).await,
+            None => String::new(),
+        }
     }
 
     fn write(&self, label: &str, text: &str) -> Result<()> {

@@ -5,22 +5,20 @@ use std::path::Path;
 
 use anyhow::Result;
 use spinney::clock::{Clock, SystemClock};
-use spinney_host::home;
-use spinney_host::home::ids::find;
+use spinney_host::home::ids::NamedTree;
 use spinney_kernel::words::Time;
 use spinney_view::live::LiveTree;
 
 use crate::args;
 use crate::exit::Exit;
-use crate::live::{dot_lines, json_lines, tree_lines};
+use crate::live::{dot_lines, tree_lines};
 use crate::terminal::{Terminal, out};
 
 pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal) -> Result<Exit> {
-    let journal = home::look(home)?;
-    let id = find(home, &journal, args.tree.text())?.tree;
-    let tree = LiveTree::read(&journal, id).await?;
+    let named = NamedTree::in_home(home, args.tree.text()).await?;
+    let tree = LiveTree::read(&named.journal, named.tree).await?;
     if args.json {
-        for line in json_lines(&tree) {
+        for line in tree.agents_json() {
             out::json(&line.to_string())?;
         }
     } else if args.dot {

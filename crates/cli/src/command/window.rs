@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::home;
-use spinney_host::home::ids::find;
+use spinney_host::home::ids::NamedTree;
 use spinney_host::home::side_journals;
 use spinney_kernel::definition::Preset;
 use spinney_kernel::record::LeftOut;
@@ -54,10 +53,9 @@ fn stacked(rows: &[CategoryUse], whole: u64, width: usize) -> Row {
 }
 
 pub(super) async fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
-    let journal = home::look(home)?;
-    let tree = find(home, &journal, args.tree())?.tree;
+    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree()).await?;
     let agent = &agents::at(&journal, tree, args.agent.clone()).await??;
-    if side_journals::is_of_exec(home) {
+    if side_journals::is_of_exec(home).await {
         let show = hint::about(home, "show", tree, &[agent.as_str()]);
         bail!("`{agent}` is part of a program outside, which has its own windows; its calls: {show}");
     }

@@ -2,13 +2,10 @@
 //! all use it. It must get every event from the first on: earlier ones name the calls of later ones.
 
 use spinney::bus::TracedEvent;
-use spinney_journal::{Blocking, Journal};
-use spinney_kernel::context::EventContext;
-use spinney_kernel::words::{AgentId, Millis, Seq, Time, Topic, TreeId};
+use spinney_journal::Journal;
+use spinney_kernel::words::{Seq, Time, TreeId};
 use spinney_view::each_event;
-use spinney_view::events::{
-    EventNames, EventText, EventWeight, asked_by, describe, event_json, event_path, settled,
-};
+use spinney_view::events::{EventFilter, EventLine, EventNames, event_json};
 
 use crate::terminal::Terminal;
 use crate::terminal::out::{self, Unwritten};
@@ -31,28 +28,10 @@ const NO_BREAK: &str = "\u{a0}";
 /// Lines are not wrapped to less than this.
 const WRAPPED_MIN: usize = 24;
 
-/// Deepest indentation, in agents, so that a chain of thousands still fits the terminal.
-const INDENT_MAX: usize = 16;
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
-    /// Only events about this agent.
-    pub(crate) agent: Option<AgentId>,
-    /// Only this topic and those below it.
-    pub(crate) topic: Option<Topic>,
-}
-
-impl Wanted {
-    fn has(&self, context: &EventContext) -> bool {
-        let agent = self.agent.is_none() || context.agent == self.agent;
-        agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic))
-    }
-}
-
 pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
-    only: Wanted,
+    only: EventFilter,
     /// The first event to write.
     from: Seq,
     names: EventNames,
@@ -68,7 +47,7 @@ impl Screen {
         Self {
             tree,
             style,
-            only: Wanted::default(),
+            only: EventFilter::default(),
             from: Seq(0),
             names: EventNames::default(),
             started: None,
@@ -84,7 +63,7 @@ impl Screen {
         self
     }
 
-    pub(crate) fn only(mut self, wanted: Wanted) -> Self {
+    pub(crate) fn only(mut self, wanted: EventFilter) -> Self {
         self.only = wanted;
         self
     }
@@ -114,7 +93,7 @@ impl Screen {
         self.last = Some(recorded.at);
         self.names.enter(&recorded.event);
         let is_wanted = recorded.seq >= self.from && self.only.has(context);
-        let line = if is_wanted && self.style != Style::Json { self.line(traced) } else { None };
+        let line = if is_wanted { self.line(traced) } else { None };
         self.names.leave(&recorded.event);
         if is_wanted && self.style == Style::Json {
             self.lines += 1;
@@ -144,41 +123,17 @@ impl Screen {
     }
 
     /// Shows every stored event of its tree.
-    pub(crate) fn show_stored(&mut self, journal: &dyn Journal) -> anyhow::Result<()> {
-        each_event(journal, self.tree, |traced| Ok(self.show(traced)?)).wait()
+    pub(crate) async fn show_stored(&mut self, journal: &dyn Journal) -> anyhow::Result<()> {
+        each_event(journal, self.tree, |traced| Ok(self.show(traced)?)).await
     }
 
     /// The text of an event, if it is shown.
     fn line(&self, traced: &TracedEvent) -> Option<EventLine> {
-        let TracedEvent { recorded, context, .. } = traced;
-        let EventText { text, weight } = describe(&self.names, &recorded.event);
-        let since = Millis(recorded.at.0.saturating_sub(self.started.unwrap_or_default().0));
-        if self.style == Style::Log {
-            let path = if context.path().is_empty() { "-".to_owned() } else { event_path(context) };
-            let asked = asked_by(&recorded.event, recorded.actor.as_ref()).unwrap_or_default();
-            let settled =
-                settled(&self.names, &recorded.event).map_or_else(String::new, |it| format!("  {it}"));
-            return Some(EventLine {
-                time: format!("{:>5}  {since:>#7}  ", recorded.seq.0),
-                indent: String::new(),
-                who: format!("{path}  "),
-                text: text + &asked + &settled,
-            });
+        let started = self.started.unwrap_or_default();
+        match self.style {
+            Style::Lines => EventLine::if_important(&self.names, traced, started),
+            Style::Log => Some(EventLine::of_log(&self.names, traced, started)),
+            Style::Json => None,
         }
-        if weight == EventWeight::Detail {
-            return None;
-        }
-        let indent = "  ".repeat(context.path().len().saturating_sub(1).min(INDENT_MAX));
-        let who = context.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
-        let asked = asked_by(&recorded.event, recorded.actor.as_ref()).unwrap_or_default();
-        Some(EventLine { time: format!("{since:>#7}  "), indent, who, text: text + &asked })
     }
-}
-
-/// The parts of an event's line.
-struct EventLine {
-    time: String,
-    indent: String,
-    who: String,
-    text: String,
 }

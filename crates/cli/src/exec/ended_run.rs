@@ -3,15 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney::tree::stored;
 use spinney_host::home;
 use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_host::home::{ids, side_journals};
-use spinney_journal::Blocking as _;
-use spinney_server::exec::{ExecReport, RunExit};
-use spinney_server::gateway::GatewayReport;
-use spinney_view::RunLedger;
-use spinney_view::costs::Costs;
+use spinney_server::exec::ExecReport;
 use spinney_view::wording::short_id;
 
 use super::report::ShownReport;
@@ -20,9 +15,9 @@ use crate::terminal::out;
 use crate::{args, hint};
 
 /// Reports a run that has ended; none if it can go on.
-pub(crate) fn report_ended(path: &Path, args: &args::Exec) -> Result<Option<Exit>> {
+pub(crate) async fn report_ended(path: &Path, args: &args::Exec) -> Result<Option<Exit>> {
     let journal = home::look(path)?;
-    let head = ids::find(path, &journal, LAST)?;
+    let head = ids::find(path, &journal, LAST).await?;
     if !head.state.is_over() {
         return Ok(None);
     }
@@ -35,26 +30,11 @@ pub(crate) fn report_ended(path: &Path, args: &args::Exec) -> Result<Option<Exit
             head.state
         );
     }
-    let look = stored(&journal, tree).wait()?.look;
-    let (ledger, costs) = (RunLedger::read(&journal, tree).wait()?, Costs::read(&journal, tree).wait()?);
-    let exit = look.end.as_ref().map_or(RunExit::Failed, |end| RunExit::of_end(&end.exit));
+    let report = ExecReport::of_ended(&journal, tree).await?;
     if !args.json {
-        let name = ids::name(&journal, tree)?;
+        let name = ids::name(&journal, tree).await?;
         out::note(&format!("spinney: {name} · tree {} · already ended", short_id(tree)));
     }
-    let report = ExecReport {
-        tree: Some(tree),
-        state: look.state.word(),
-        end: look.end.as_ref().map(|end| end.exit.to_string()),
-        agents: look.agents,
-        costs: Some(costs),
-        budget: *ledger.budget(),
-        requests: None,
-        gateway: GatewayReport::default(),
-        exit,
-        elapsed_ms: ledger.elapsed_ms(),
-        error: None,
-    };
     ShownReport { place: TreeInHome { home, tree }, report: &report, given_up: None }.write(args.json)?;
-    Ok(Some(Exit::of_run(exit)))
+    Ok(Some(Exit::of_run(report.exit)))
 }

@@ -146,9 +146,9 @@ fn remedy(home: &Path, tree: TreeId) -> String {
 }
 
 /// The result of a run that has none, because its program was not started.
-pub(crate) fn write_not_started(home: &Path, error: &anyhow::Error) -> Result<(), Unwritten> {
+pub(crate) async fn write_not_started(home: &Path, error: &anyhow::Error) -> Result<(), Unwritten> {
     let failure = Failure::Error(error);
-    let outcome = Outcome::without_a_look(home, None, &failure);
+    let outcome = Outcome::without_a_look(home, None, &failure).await;
     out::json(&line(&ExecReport::not_started(failure.error()), outcome.exit(), outcome.remedy().as_deref()))
 }
 

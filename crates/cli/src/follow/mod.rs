@@ -1,5 +1,7 @@
 //! Follows a tree that runs in this process, until it ends, or until it needs a person and none is present.
 
+mod tail;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,9 +9,9 @@ use anyhow::Result;
 use spinney::Tree;
 use spinney::bus::{Seen, Watch, WatchFault, Watcher};
 use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
-use spinney_journal::{Blocking, Journal};
-use spinney_kernel::words::{AgentId, Seq};
-use spinney_kernel::world::{AgentStatus, TreeState};
+use spinney_journal::Journal;
+use spinney_kernel::words::Seq;
+use spinney_kernel::world::TreeState;
 
 use crate::asking::{Asking, Typed};
 use crate::events::screen::{Screen, Style};
@@ -17,16 +19,19 @@ use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::interrupt::Interrupts;
 use crate::live::{LiveScreen, write_summary};
-use crate::result::{Failure, Outcome, failed, write_questions};
+use crate::result::{Failure, Outcome, failed, question_texts};
 use crate::shown::{Display, Shown};
 use crate::terminal::out;
 use spinney_host::OpenHome;
+use spinney_host::following::{at_rest, paused};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::workspaces::WorkspaceWriter;
 use spinney_host::notify::Notifier;
 use spinney_host::trust::tree_marks;
 use spinney_server::control::Listening;
 use spinney_view::costs::Costs;
+
+pub(crate) use tail::TailView;
 
 pub(crate) struct Follow {
     pub(crate) open: Arc<OpenHome>,
@@ -62,7 +67,7 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
     server.close().await;
     open.close().await;
     workspaces.end().await;
-    tree_marks::update(&path, home.journal().as_ref(), tree.id());
+    tree_marks::update(&path, home.journal().as_ref(), tree.id()).await;
     let watched = match watched {
         Ok(()) => rest(&mut events, &mut shown).await,
         Err(error) => Err(error),
@@ -78,19 +83,22 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
                 // If the journal cannot be read, that error is reported below.
-                let head = journal.head(tree.id()).wait().ok().flatten();
+                let head = journal.head(tree.id()).await.ok().flatten();
                 let state = head.map_or(TreeState::New, |head| head.state);
-                let resume = go_on(&path, tree.id(), state);
+                let resume = go_on(&path, tree.id(), state).await;
                 out::note(&format!("the tree is stopped. Continue with: {resume}"));
             }
             Err(error)
         }
     };
-    let look = look.map_err(|error| {
-        let outcome = |failure: &Failure<'_>| failed_at(failure, journal, &screen, place);
-        failed(screen.style(), outcome, error)
-    })?;
-    let outcome = Outcome::of(&look, tree.status().hash, journal, place);
+    let look = match look {
+        Ok(look) => look,
+        Err(error) => {
+            let outcome = async |failure: &Failure<'_>| failed_at(failure, journal, &screen, place).await;
+            return Err(failed(screen.style(), outcome, error).await);
+        }
+    };
+    let outcome = Outcome::of(&look, tree.status().hash, journal, place).await;
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
     let end = FollowedEnd { outcome: &outcome, look: &look, screen: &screen, live, place };
@@ -129,7 +137,7 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
             tell_pause(tree, path).await;
         }
         told_pause = paused;
-        if let Some(look) = settled(tree, seen).await? {
+        if let Some(look) = at_rest(tree, seen).await {
             if look.state != TreeState::Waiting || !asking.is_attended() {
                 return Ok(());
             }
@@ -166,46 +174,13 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
 async fn tell_pause(tree: &Tree, path: &Path) {
     // A tree that is no longer run is reported by the caller.
     let Ok(look) = tree.look().await else { return };
-    let is_paused = |id: &AgentId| {
-        look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
-    };
-    // Agents below a paused one are paused with it.
-    let paused = look
-        .agents
-        .iter()
-        .filter(|agent| agent.status == AgentStatus::Paused && !agent.parent.as_ref().is_some_and(is_paused));
-    let unpause = paused.map(|agent| match agent.parent {
+    let unpause = paused(&look).map(|agent| match agent.parent {
         Some(_) => about(path, "unpause", tree.id(), &[agent.agent.as_str()]),
         None => about(path, "unpause", tree.id(), &[]),
     });
     let unpause: Vec<String> = unpause.collect();
     if !unpause.is_empty() {
         out::note(&format!("paused, nothing runs: continue with `{}`", unpause.join(" && ")));
-    }
-}
-
-/// The tree's state, if it needs a person and everything up to there was shown.
-async fn settled(tree: &Tree, seen: Seq) -> Result<Option<Look>> {
-    let status = tree.status();
-    if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
-        return Ok(None);
-    }
-    // The status may lag behind; the tree itself knows.
-    match tree.look().await {
-        Ok(look) => Ok(Some(look).filter(|look| look.seq == seen && rests(look.state))),
-        Err(_) => Ok(None),
-    }
-}
-
-pub(crate) const fn rests(state: TreeState) -> bool {
-    match state {
-        TreeState::Waiting | TreeState::Halted | TreeState::Moved | TreeState::Copied => true,
-        // A paused tree may be unpaused from elsewhere.
-        TreeState::New
-        | TreeState::Running
-        | TreeState::Paused
-        | TreeState::Suspended
-        | TreeState::Ended(_) => false,
     }
 }
 
@@ -225,18 +200,19 @@ async fn last_look(tree: &Tree) -> Result<Look> {
 }
 
 /// The result of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
-fn failed_at(
+async fn failed_at(
     failure: &Failure<'_>,
     journal: &dyn Journal,
     screen: &Screen,
     place: TreeInHome<'_>,
 ) -> Outcome {
-    match stored(journal, place.tree).wait() {
+    match stored(journal, place.tree).await {
         Ok(Stored { look, hash }) => {
-            Outcome::of(&look, Some(hash), journal, place).took(screen.elapsed_ms()).failed(failure)
+            let outcome = Outcome::of(&look, Some(hash), journal, place).await;
+            outcome.took(screen.elapsed_ms()).failed(failure)
         }
         // The message already names the journal's fault.
-        Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure),
+        Err(_) => Outcome::without_a_look(place.home, Some(place.tree), failure).await,
     }
 }
 
@@ -244,7 +220,7 @@ fn failed_at(
 fn open_questions(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Vec<String> {
     match outcome.exit() {
         Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
-            write_questions(look, outcome.state(), place)
+            question_texts(outcome, look, place)
         }
         _ => Vec::new(),
     }

@@ -9,7 +9,7 @@ mod summary;
 mod tests;
 mod view;
 
-pub(crate) use listing::{TreeRow, dot_lines, json_lines, tree_lines, tree_row};
+pub(crate) use listing::{dot_lines, first_doing, overview_bar, tree_lines};
 pub(crate) use screen::{LiveScreen, view_width};
 pub(crate) use summary::write_summary;
 pub(crate) use view::shows_command;

@@ -4,7 +4,6 @@
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::words::grouped;
-use spinney_kernel::world::AgentIx;
 use spinney_view::costs::{Costs, CostsBy};
 use spinney_view::live::LiveTree;
 use spinney_view::spent::Spent;
@@ -78,22 +77,9 @@ pub(super) fn summary(
 
 /// The agents below the root that did not complete, each with its reason.
 fn failures(tree: &LiveTree) -> Vec<String> {
-    let root = tree.world().agents().root();
-    let failed: Vec<(AgentIx, &String)> = tree
-        .agents
-        .iter()
-        .filter(|(ix, _)| Some(**ix) != root)
-        .filter_map(|(ix, note)| Some((*ix, note.failure.as_ref()?)))
-        .collect();
-    let mut lines: Vec<String> = failed
-        .iter()
-        .take(FAILURES_MAX)
-        .map(|(ix, why)| format!("{}: {why}", tree.world().agents().id(*ix)))
-        .collect();
-    if failed.len() > FAILURES_MAX {
-        lines.push(format!("and {} more", failed.len() - FAILURES_MAX));
-    }
-    lines
+    let shown = tree.failures().take(FAILURES_MAX).map(|(agent, why)| format!("{agent}: {why}"));
+    let more = tree.failures().count().saturating_sub(FAILURES_MAX);
+    shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
 /// The agents that spent most, and how much of it is presumed: in words where there is room, or else marked.

@@ -19,7 +19,7 @@ use spinney_testkit::sim;
 use spinney_view::live::LiveTree;
 use spinney_view::wording::is_hostile;
 
-use super::listing::{dot_lines, json_lines, tree_lines};
+use super::listing::{dot_lines, tree_lines};
 use super::view::{Commands, Size, view};
 
 const TREE: TreeId = TreeId::new([1; 16]);
@@ -251,7 +251,7 @@ fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
         lines.iter().map(|row| row.painted(false) + "\n").collect::<String>()
     );
     insta::assert_snapshot!("tree_dot", dot_lines(&stage.live).join("\n"));
-    let json: Vec<String> = json_lines(&stage.live).iter().map(ToString::to_string).collect();
+    let json: Vec<String> = stage.live.agents_json().map(|line| line.to_string()).collect();
     insta::assert_snapshot!("tree_json", json.join("\n"));
 }
 

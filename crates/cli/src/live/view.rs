@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use spinney_host::home::ids::TreeInHome;
-use spinney_kernel::budget::{Amounts, Ceilings, Resource, usd};
+use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::record::ClockKind;
 use spinney_kernel::words::{CallId, Millis, Time, TreeId, grouped};
 use spinney_kernel::world::{AgentIx, Halt, TreeState, World};
-use spinney_view::live::{AgentMark, LiveNotice, LiveTree, NoticeUrgency, TreeLine, lines_within};
+use spinney_view::live::{
+    AgentMark, LiveAccount, LiveNotice, LiveTree, NoticeUrgency, TreeLine, lines_within,
+};
 use spinney_view::remedy::SuggestedRaise;
-use spinney_view::spent::Spent;
 use spinney_view::wording::short_id;
 
 use super::doing::{doing, seconds, sign};
@@ -145,20 +146,15 @@ pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
         let ink = if left.saturating_mul(10) < clock.given_ms { Ink::Warn } else { Ink::Dim };
         head.push(ink, &format!(" · {} left{still}", seconds(left)));
     }
-    let (living, all) = (living(tree), tree.agents.len());
+    let (living, all) = (tree.living(), tree.agents.len());
     head.push(Ink::Dim, &format!(" · {living}/{all} agents live"));
     head
 }
 
-pub(super) fn living(tree: &LiveTree) -> usize {
-    let agents = tree.world().agents();
-    agents.all().filter(|ix| agents.living(*ix).is_some()).count()
-}
-
 /// What the whole tree has spent, with a bar for each ceiling.
 pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
-    let Some(root) = tree.world().agents().root() else { return Row::new() };
-    let (account, money) = (account(tree, root), money(tree));
+    let Some(account) = tree.root_account() else { return Row::new() };
+    let money = money(tree);
     let bar_width = (width / 10).clamp(5, 16);
     let mut row = Row::new();
     for resource in [Resource::Cost, Resource::Tokens, Resource::Steps] {
@@ -193,8 +189,7 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
 
 /// How much of what the whole tree has spent is presumed, if any. Lines with such a part are marked.
 pub(super) fn presumed(tree: &LiveTree) -> Option<Row> {
-    let root = tree.world().agents().root()?;
-    Some(Row::of(Ink::Warn, &account(tree, root).spent.footnote()?))
+    Some(Row::of(Ink::Warn, &tree.root_account()?.spent.footnote()?))
 }
 
 /// The steps of a pipeline, if there is one.
@@ -285,7 +280,7 @@ fn agent_line(tree: &LiveTree, ix: AgentIx, rails: &[bool], columns: Columns, no
     let mut row = name(tree, ix, rails, columns.name).padded(columns.name + 1);
     row.append(doing(tree, ix, now, columns.doing));
     row = row.padded(columns.name + 1 + columns.doing);
-    row.append(spending(&account(tree, ix), money(tree), columns));
+    row.append(spending(&tree.account(ix), money(tree), columns));
     row
 }
 
@@ -316,7 +311,7 @@ fn name(tree: &LiveTree, ix: AgentIx, rails: &[bool], width: usize) -> Row {
 }
 
 /// What an agent and everything below it spent of what they may.
-fn spending(account: &Account, money: MoneyColumn, columns: Columns) -> Row {
+fn spending(account: &LiveAccount, money: MoneyColumn, columns: Columns) -> Row {
     let mut row = Row::new();
     for (resource, width) in [(Resource::Cost, Some(columns.cost)), (Resource::Tokens, columns.tokens)] {
         let Some(width) = width else { continue };
@@ -341,8 +336,7 @@ fn spending(account: &Account, money: MoneyColumn, columns: Columns) -> Row {
 
 /// How the amounts of a tree are shown. The root has the largest.
 pub(super) fn money(tree: &LiveTree) -> MoneyColumn {
-    let root = tree.world().agents().root().map(|root| account(tree, root).spent);
-    MoneyColumn::rounded(root.map_or(0, |spent| spent.of(Resource::Cost)))
+    MoneyColumn::rounded(tree.root_account().map_or(0, |root| root.spent.of(Resource::Cost)))
 }
 
 /// The lines that lead to an agent.
@@ -359,45 +353,6 @@ fn drawn(rails: &[bool]) -> String {
         });
     }
     drawn
-}
-
-struct Account {
-    spent: Spent,
-    held: Amounts,
-    limit: Option<Ceilings>,
-    /// Ceilings that were given to it, and not derived from those above.
-    own_limit: Option<Ceilings>,
-    is_over: bool,
-}
-
-fn account(tree: &LiveTree, ix: AgentIx) -> Account {
-    let agents = tree.world().agents();
-    match (agents.living(ix), agents.ended(ix)) {
-        (Some(agent), _) => {
-            let account = tree.world().ledger().account(agent.account);
-            let limit = account.terms.limit;
-            let own = Resource::ALL.into_iter().filter(|resource| !account.terms.inherited.has(*resource));
-            let own = own.fold(Ceilings::NONE, |own, resource| match limit.of(resource) {
-                Some(amount) => own.with(resource, amount),
-                None => own,
-            });
-            Account {
-                spent: Spent { all: account.spent, presumed: *account.presumed },
-                held: account.held,
-                limit: Some(limit),
-                own_limit: Some(own),
-                is_over: false,
-            }
-        }
-        (None, Some(ended)) => {
-            let spent = Spent { all: ended.spent, presumed: *ended.presumed };
-            Account { spent, held: Amounts::ZERO, limit: None, own_limit: None, is_over: true }
-        }
-        (None, None) => {
-            let (spent, held) = (Spent::default(), Amounts::ZERO);
-            Account { spent, held, limit: None, own_limit: None, is_over: true }
-        }
-    }
 }
 
 /// Open questions and the newest notices.

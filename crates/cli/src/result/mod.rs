@@ -5,11 +5,11 @@ mod remedy;
 use std::path::{Path, PathBuf};
 
 use spinney::tree::{Diverged, Look, Stopped};
+use spinney_host::home;
 use spinney_host::home::ids::TreeInHome;
-use spinney_host::home::{self, output_files, tree_copies};
-use spinney_journal::{Blocking, ChainHash, Journal};
-use spinney_kernel::budget::Resource;
-use spinney_kernel::words::{Body, Millis, TreeId, grouped};
+use spinney_host::{scripted_models, stored_result};
+use spinney_journal::{ChainHash, Journal};
+use spinney_kernel::words::{Body, Millis, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::OpenHomeError;
 use spinney_view::approval::ApprovalExtent;
@@ -20,7 +20,7 @@ use spinney_view::wording::counted;
 use crate::error_words::{in_words, in_words_of};
 use crate::events::screen::Style;
 use crate::exit::{Exit, unopened_in};
-use crate::hint::{YOUR_ANSWER, about, go_on};
+use crate::hint::{ContinuedBy, YOUR_ANSWER, about};
 use crate::question_lines;
 use crate::terminal;
 use crate::terminal::out::{self, Unwritten};
@@ -34,20 +34,19 @@ pub(crate) struct Outcome {
     home: PathBuf,
     result: TreeResult,
     exit: Exit,
+    continued_by: ContinuedBy,
 }
 
 impl Outcome {
     /// The result of a tree that is no longer run.
-    pub(crate) fn of(
+    pub(crate) async fn of(
         look: &Look,
         hash: Option<ChainHash>,
         journal: &dyn Journal,
         place: TreeInHome<'_>,
     ) -> Self {
-        let (mut result, faults) = TreeResult::read(look, hash, journal, place.tree).wait();
+        let (result, faults) = stored_result(place.home, journal, place.tree, look, hash).await;
         faults.iter().for_each(|fault| out::complain(&in_words_of(fault)));
-        let files = output_files::list(place.home, place.tree);
-        result.files = files.into_iter().map(|file| file.path.display().to_string()).collect();
         let exit = match result.state {
             TreeState::Halted => Exit::Halted,
             TreeState::Waiting => Exit::Waiting,
@@ -59,24 +58,18 @@ impl Outcome {
             | TreeState::Moved
             | TreeState::Copied => Exit::Interrupted,
         };
-        Self { home: place.home.to_owned(), result, exit }.with_scripted(journal)
+        let continued_by = ContinuedBy::of(place.home).await;
+        Self { home: place.home.to_owned(), result, exit, continued_by }
     }
 
     /// The result if there is no tree, or it cannot be read.
-    pub(crate) fn without_a_look(home: &Path, tree: Option<TreeId>, failure: &Failure<'_>) -> Self {
-        let none = Self { home: home.to_owned(), result: TreeResult::none(tree), exit: Exit::Failed };
-        let none = match tree.and_then(|_| home::look_unchanged(home).ok()) {
-            Some(journal) => none.with_scripted(&journal),
-            None => none,
-        };
-        none.failed(failure)
-    }
-
-    /// Which of its models answer from a file, as far as that is known.
-    fn with_scripted(mut self, journal: &dyn Journal) -> Self {
-        let scripted = self.result.tree.and_then(|tree| tree_copies::scripted(&self.home, journal, tree));
-        self.result.scripted = scripted.map(|scripted| scripted.models().to_vec()).unwrap_or_default();
-        self
+    pub(crate) async fn without_a_look(home: &Path, tree: Option<TreeId>, failure: &Failure<'_>) -> Self {
+        let mut result = TreeResult::none(tree);
+        if let Some((tree, journal)) = tree.zip(home::look_unchanged(home).ok()) {
+            result.scripted = scripted_models(home, &journal, tree).await;
+        }
+        let (home, continued_by) = (home.to_owned(), ContinuedBy::Resume);
+        Self { home, result, exit: Exit::Failed, continued_by }.failed(failure)
     }
 
     /// Adds a failure that is not the tree's own: the tree may have got further, or continue later.
@@ -108,8 +101,9 @@ impl Outcome {
         self
     }
 
-    pub(crate) const fn state(&self) -> TreeState {
-        self.result.state
+    /// The command that continues its tree.
+    fn go_on(&self, tree: TreeId) -> String {
+        self.continued_by.command(&self.home, tree, self.result.state)
     }
 
     pub(crate) const fn exit(&self) -> Exit {
@@ -179,33 +173,17 @@ impl Outcome {
         }
         blocks.extend(more);
         if let Some((spent, agents)) = &self.result.usage {
-            let builtin_calls = self.result.steps.builtin_calls;
-            let amount = |resource| match resource {
-                Resource::ToolCalls => tool_calls(spent.of(resource), builtin_calls),
-                Resource::Cost | Resource::Tokens | Resource::Steps | Resource::Retries => {
-                    spent.amount(resource)
-                }
-            };
-            blocks.push(("spent", Resource::ALL.map(amount).join(" · ")));
+            blocks.push(("spent", self.result.steps.spent_words(spent).join(" · ")));
             blocks.push(("agents", agents.to_string()));
         }
         let Some(tree) = self.result.tree else { return blocks };
         blocks.push(("tree", tree.to_string()));
         blocks.push(("look", looks.join("\n")));
         if self.exit == Exit::Interrupted {
-            blocks.push(("go on", go_on(&self.home, tree, self.result.state)));
+            blocks.push(("go on", self.go_on(tree)));
             blocks.push(("give up", about(&self.home, "cancel", tree, &[])));
         }
         blocks
-    }
-}
-
-/// The calls that budgets count, and those of built-in tools, which cost nothing.
-fn tool_calls(counted_ones: u64, builtin: u64) -> String {
-    match (counted_ones, builtin) {
-        (calls, 0) => counted(calls, "tool call"),
-        (0, builtin) => counted(builtin, "built-in tool call"),
-        (calls, builtin) => format!("{} and {} built-in", counted(calls, "tool call"), grouped(builtin)),
     }
 }
 
@@ -254,18 +232,28 @@ impl Failure<'_> {
 
 /// Ends the output of a failed command: with `--json` the last line is always a result. Returns the error, for
 /// people.
-pub(crate) fn failed(
+pub(crate) async fn failed(
     style: Style,
-    outcome: impl FnOnce(&Failure<'_>) -> Outcome,
+    outcome: impl AsyncFnOnce(&Failure<'_>) -> Outcome,
     error: anyhow::Error,
 ) -> anyhow::Error {
     if style != Style::Json || error.is::<Unwritten>() {
         return error;
     }
-    match outcome(&Failure::Error(&error)).write_json() {
+    match outcome(&Failure::Error(&error)).await.write_json() {
         Ok(()) => error,
         Err(unwritten) => unwritten.into(),
     }
+}
+
+/// The same if there is no tree, or it cannot be read.
+pub(crate) async fn failed_unseen(
+    style: Style,
+    home: &Path,
+    tree: Option<TreeId>,
+    error: anyhow::Error,
+) -> anyhow::Error {
+    failed(style, async |failure| Outcome::without_a_look(home, tree, failure).await, error).await
 }
 
 /// The label of a tree's text: only a completed tree has an answer.
@@ -290,16 +278,19 @@ fn block(label: &str, text: &str) -> Result<(), Unwritten> {
 }
 
 /// The whole text, from its blob if the event has only a preview.
-pub(crate) fn whole(body: &Body, journal: &dyn Journal) -> String {
-    result::whole(body, journal).wait().unwrap_or_else(|fault| {
+pub(crate) async fn whole(body: &Body, journal: &dyn Journal) -> String {
+    result::whole(body, journal).await.unwrap_or_else(|fault| {
         out::complain(&format!("only the start of the answer can be shown: {fault}"));
         body.text.clone()
     })
 }
 
-/// Prints what to do about open questions.
-pub(crate) fn write_questions(look: &Look, state: TreeState, place: TreeInHome<'_>) -> Vec<String> {
-    let TreeInHome { home, tree } = place;
+/// What to do about open questions.
+pub(crate) fn question_texts(
+    outcome: &Outcome,
+    look: &Look,
+    TreeInHome { home, tree }: TreeInHome<'_>,
+) -> Vec<String> {
     let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
     let show_all = about(home, "questions", tree, &[]);
     for question in &look.questions {
@@ -311,6 +302,6 @@ pub(crate) fn write_questions(look: &Look, state: TreeState, place: TreeInHome<'
         let answer = about(home, "answer", tree, &[&number, YOUR_ANSWER]);
         lines.push(format!("    {answer}"));
     }
-    lines.push(format!("then: {}", go_on(home, tree, state)));
+    lines.push(format!("then: {}", outcome.go_on(tree)));
     lines
 }

@@ -67,6 +67,11 @@ impl Row {
     }
 
     pub(crate) fn push(&mut self, ink: Ink, text: &str) {
+        // Nearly every text: lists have thousands, and one look at each is enough.
+        if is_printable_ascii(text) {
+            self.width += text.len();
+            return self.add(ink, text);
+        }
         let text = on_one_line(text);
         self.width += width_of(&text);
         self.add(ink, &text);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::{Drivers, Home};
+use spinney_journal::JournalFault;
 use spinney_kernel::rules::request::{Request, Verb};
 use spinney_kernel::words::{Actor, Millis, TreeId};
 use spinney_store::SqliteJournal;
@@ -34,6 +35,9 @@ pub enum SteerError {
     /// The home cannot be opened.
     #[error(transparent)]
     Home(#[from] HomeError),
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalFault),
     /// Its process cannot be reached.
     #[error("cannot reach the process that has {} open", home.display())]
     Unreachable {
@@ -100,7 +104,7 @@ async fn ask_any(
             let answer = apply(&opened, tree, request, bytes).await;
             if let ControlAnswer::Done { .. } = answer {
                 workspaces::mend(home, Arc::clone(opened.journal()), tree).await;
-                tree_marks::update(home, opened.journal().as_ref(), tree);
+                tree_marks::update(home, opened.journal().as_ref(), tree).await;
             }
             Ok(answer)
         }
@@ -128,7 +132,7 @@ async fn reach_with(
 ) -> Result<ReachedHome, SteerError> {
     let mut tries = 0;
     loop {
-        if let Some(journal) = home::write_if_free(home)? {
+        if let Some(journal) = home::write_if_free(home).await? {
             return Ok(ReachedHome::Free(Box::new(journal)));
         }
         match exchange(home, ask, bytes).await {

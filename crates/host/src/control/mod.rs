@@ -7,6 +7,7 @@ mod apply;
 mod client;
 pub mod line;
 mod resume_lease;
+pub mod steering;
 mod text;
 
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub use address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};
 pub use client::{ReachedHome, RunningTrees, SteerError, ask_with, reach, running};
 pub use resume_lease::{ResumeAnswer, ResumeLease};
-pub use text::{StreamedText, TextSubscription};
+pub use text::{StreamedText, StreamedTexts};
 
 /// Longest line: the longest text of a request, however it is escaped, with room to spare.
 pub const LINE_BYTES_MAX: usize = 256 * 1024;

@@ -1,6 +1,8 @@
 //! Text as models stream it, for a process that looks at a tree which another one runs. No journal has it. It is bounded and
 //! lossy on both sides: a reader that is too slow misses some, and nobody waits for it.
 
+use std::collections::VecDeque;
+use std::future::pending;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
@@ -75,14 +77,14 @@ impl StreamedText {
 }
 
 /// The text that the models of a tree stream in another process.
-pub struct TextSubscription {
+struct TextSubscription {
     received: mpsc::Receiver<StreamedText>,
     task: JoinHandle<io::Result<()>>,
 }
 
 impl TextSubscription {
     /// `None` if nobody runs the tree, or by a version that sends no text, or there are too many readers.
-    pub async fn begin(home: &Path, tree: TreeId) -> Option<Self> {
+    async fn begin(home: &Path, tree: TreeId) -> Option<Self> {
         let subscribing = timeout(Duration::from_millis(SUBSCRIBE_MS_MAX), subscribe(home, tree));
         let from = subscribing.await.ok()?.ok()?;
         let (send, received) = mpsc::channel(WAITING_MAX);
@@ -90,7 +92,7 @@ impl TextSubscription {
     }
 
     /// The next piece; `None` once there will be no more.
-    pub async fn next(&mut self) -> Option<StreamedText> {
+    async fn next(&mut self) -> Option<StreamedText> {
         self.received.recv().await
     }
 }
@@ -98,6 +100,46 @@ impl TextSubscription {
 impl Drop for TextSubscription {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Text of a tree that another process runs, until the events before it have come from its journal, a little later.
+#[derive(Default)]
+pub struct StreamedTexts {
+    subscription: Option<TextSubscription>,
+    waiting: VecDeque<StreamedText>,
+}
+
+impl StreamedTexts {
+    /// Asks the process that runs the tree for its text, unless that was done. Another process may run it by now.
+    pub async fn subscribe(&mut self, home: &Path, tree: TreeId) {
+        if self.subscription.is_none() {
+            self.subscription = TextSubscription::begin(home, tree).await;
+        }
+    }
+
+    /// Waits for the next piece, which never comes without a process that sends text.
+    pub async fn next(&mut self) -> StreamedText {
+        if let Some(subscription) = &mut self.subscription {
+            if let Some(text) = subscription.next().await {
+                return text;
+            }
+            self.subscription = None;
+        }
+        pending().await
+    }
+
+    /// Keeps a piece until its turn. The oldest one makes room for it.
+    pub fn add(&mut self, text: StreamedText) {
+        if self.waiting.len() == WAITING_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(text);
+    }
+
+    /// A piece whose events have come, up to this one.
+    pub fn due(&mut self, seen: Seq) -> Option<StreamedText> {
+        self.waiting.pop_front_if(|text| text.after <= seen)
     }
 }
 

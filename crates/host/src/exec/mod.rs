@@ -3,6 +3,7 @@
 pub mod claude;
 pub mod codex;
 pub mod environment;
+pub mod given;
 pub mod keys;
 pub mod options;
 pub mod other_keys;

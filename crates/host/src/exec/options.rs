@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::{NotRequestName, Permitted, RequestName};
-use spinney_journal::{Blocking as _, Journal, JournalFault, newest_sources, source_bytes};
+use spinney_journal::{Journal, JournalFault, newest_sources, source_bytes};
 use spinney_kernel::budget::Price;
 use spinney_kernel::words::{BlobHash, SourceName, TreeId};
 
@@ -74,7 +74,7 @@ pub enum RunOptionsError {
 }
 
 /// What is given anew for a run; the rest stays as it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenRunOptions<'a> {
     /// A program and its arguments; none if it is empty.
     pub program: &'a [OsString],
@@ -174,22 +174,24 @@ fn several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
 }
 
 /// The hash of what a run is continued with. None if nothing is kept.
-pub fn fingerprint(
+pub async fn fingerprint(
     home: &Path,
     journal: &dyn Journal,
     tree: TreeId,
 ) -> Result<Option<BlobHash>, RunOptionsError> {
-    let kept = match read_source(journal, tree)? {
+    let kept = match read_source(journal, tree).await? {
         Some(bytes) => Some(bytes),
         None => read_file(home)?,
     };
     Ok(kept.map(|bytes| BlobHash::of(&bytes)))
 }
 
-fn read_source(journal: &dyn Journal, tree: TreeId) -> Result<Option<Vec<u8>>, JournalFault> {
-    let sources = newest_sources(journal, tree).wait()?;
-    let file = sources.iter().find(|file| file.name.as_str() == FILE);
-    file.map(|file| source_bytes(journal, tree, file).wait()).transpose()
+async fn read_source(journal: &dyn Journal, tree: TreeId) -> Result<Option<Vec<u8>>, JournalFault> {
+    let sources = newest_sources(journal, tree).await?;
+    match sources.iter().find(|file| file.name.as_str() == FILE) {
+        Some(file) => Ok(Some(source_bytes(journal, tree, file).await?)),
+        None => Ok(None),
+    }
 }
 
 /// Those of an older release.
@@ -270,8 +272,8 @@ impl RunOptions {
     }
 
     /// Those of an earlier run. A run that kept none has the usual ones.
-    pub fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Self, RunOptionsError> {
-        let (bytes, read) = match read_source(journal, tree)? {
+    pub async fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Self, RunOptionsError> {
+        let (bytes, read) = match read_source(journal, tree).await? {
             Some(bytes) => {
                 let read: Self = serde_json::from_slice(&bytes).map_err(RunOptionsError::DamagedSource)?;
                 (bytes, read)

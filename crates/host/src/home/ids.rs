@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spinney_journal::{Blocking, CatalogKind, Head, Journal, JournalFault};
+use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_store::SqliteJournal;
 
@@ -75,8 +75,8 @@ pub struct TreeInHome<'a> {
 pub(super) const LISTED_MAX: usize = 8;
 
 /// The name in its tree file.
-pub fn name(journal: &dyn Journal, tree: TreeId) -> Result<String, JournalFault> {
-    let facts = journal.catalog(CatalogKind::Tree, &tree.to_string()).wait()?;
+pub async fn name(journal: &dyn Journal, tree: TreeId) -> Result<String, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Tree, &tree.to_string()).await?;
     Ok(facts.into_iter().next().map(|fact| fact.value).unwrap_or_default())
 }
 
@@ -91,12 +91,16 @@ pub struct NamedTree {
 }
 
 impl NamedTree {
-    /// `home` may be a side journal itself.
-    pub fn find(home: &Path, word: &str) -> Result<Self, TreeNameError> {
-        let home = side_journals::find(side_journals::above(home), word)?;
-        let journal = look(&home)?;
-        let tree = find(&home, &journal, word)?.tree;
-        Ok(Self { home, journal, tree })
+    /// A tree of this very home.
+    pub async fn in_home(home: &Path, word: &str) -> Result<Self, TreeNameError> {
+        let journal = look(home)?;
+        let tree = find(home, &journal, word).await?.tree;
+        Ok(Self { home: home.to_owned(), journal, tree })
+    }
+
+    /// A tree of a home or of a side journal of it. `home` may be a side journal itself.
+    pub async fn find(home: &Path, word: &str) -> Result<Self, TreeNameError> {
+        Self::in_home(&side_journals::find(side_journals::above(home), word).await?, word).await
     }
 
     /// The tree and its home.
@@ -106,9 +110,9 @@ impl NamedTree {
 }
 
 /// The head of a tree of this home.
-pub fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head, TreeNameError> {
+pub async fn find(home: &Path, journal: &dyn Journal, text: &str) -> Result<Head, TreeNameError> {
     let (place, text) = (|| home.to_owned(), text.to_owned());
-    let mut heads = journal.heads(&[]).wait()?;
+    let mut heads = journal.heads(&[]).await?;
     let wanted = text.to_ascii_lowercase();
     if wanted == LAST {
         return heads.pop().ok_or_else(|| TreeNameError::NoTrees { home: place() });

@@ -89,14 +89,14 @@ fn look_with(
 }
 
 /// Opens a home to change a tree in it. Like every change, not from inside a run of `exec` in that home.
-pub fn write(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub async fn write(home: &Path) -> Result<SqliteJournal, HomeError> {
     inside::check_self(home)?;
-    write_to_start(home)
+    write_to_start(home).await
 }
 
 /// Opens a home to start a tree, and creates it if needed.
-pub fn write_to_start(home: &Path) -> Result<SqliteJournal, HomeError> {
-    let journal = opened(home, SqliteJournal::open(home, Access::Write))?;
+pub async fn write_to_start(home: &Path) -> Result<SqliteJournal, HomeError> {
+    let journal = opened(home, SqliteJournal::open(home, Access::Write)).await?;
     keep_out_of_git(home);
     Ok(journal)
 }
@@ -117,34 +117,37 @@ fn keep_out_of_git(home: &Path) {
 }
 
 /// Opens a home to remove a tree, also on a full disk.
-pub fn write_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub async fn write_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
     inside::check_self(home)?;
-    opened(home, SqliteJournal::open_to_remove(home))
+    opened(home, SqliteJournal::open_to_remove(home)).await
 }
 
-fn opened(home: &Path, opened: Result<SqliteJournal, OpenHomeError>) -> Result<SqliteJournal, HomeError> {
+async fn opened(
+    home: &Path,
+    opened: Result<SqliteJournal, OpenHomeError>,
+) -> Result<SqliteJournal, HomeError> {
     let journal = opened.map_err(HomeError::unopened(home, HomeUse::Write))?;
-    settle(home, &journal);
+    settle(home, &journal).await;
     Ok(journal)
 }
 
 /// Finishes what processes left half done. A failure is reported and tried again the next time.
-pub fn settle(home: &Path, journal: &dyn Journal) {
-    if let Err(error) = side_journals::settle_branches(home, journal) {
+pub async fn settle(home: &Path, journal: &dyn Journal) {
+    if let Err(error) = side_journals::settle_branches(home, journal).await {
         tracing::warn!("could not clean up after a branch of an earlier process: {error}");
     }
-    if let Err(error) = pending_folders::settle(home, journal) {
+    if let Err(error) = pending_folders::settle(home, journal).await {
         let why = with_causes(&error);
         tracing::warn!("could not clean up after an earlier process in this home: {why}");
     }
 }
 
 /// Opens a home to change a tree in it, unless another process has it open.
-pub fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
+pub async fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
     inside::check_self(home)?;
     match SqliteJournal::open(home, Access::Write) {
         Ok(journal) => {
-            settle(home, &journal);
+            settle(home, &journal).await;
             Ok(Some(journal))
         }
         Err(OpenHomeError::Locked { .. }) => Ok(None),

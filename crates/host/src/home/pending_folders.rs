@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use spinney_journal::{Blocking, Journal, JournalFault};
+use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_store::layout::{TREES, WORKSPACES};
 
@@ -44,8 +44,8 @@ pub fn mark(home: &Path, tree: TreeId) -> Result<(), FileFault> {
 }
 
 /// Makes the folders of a marked tree match the journal, and removes the mark. Others may be starting meanwhile.
-pub fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<(), UnsettledFolders> {
-    if journal.head(tree).wait()?.is_none() {
+pub async fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<(), UnsettledFolders> {
+    if journal.head(tree).await?.is_none() {
         for folder in [home.join(WORKSPACES).join(tree.to_string()), copies(home, tree)] {
             remove(&folder)?;
         }
@@ -55,7 +55,7 @@ pub fn settle_tree(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<(
 }
 
 /// Settles every marked tree: of this process, or of one that died.
-pub fn settle(home: &Path, journal: &dyn Journal) -> Result<(), UnsettledFolders> {
+pub async fn settle(home: &Path, journal: &dyn Journal) -> Result<(), UnsettledFolders> {
     let folder = home.join(TREES);
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -69,7 +69,7 @@ pub fn settle(home: &Path, journal: &dyn Journal) -> Result<(), UnsettledFolders
         let marked = name.strip_prefix(PENDING).and_then(|tree| tree.parse::<TreeId>().ok());
         if let Some(tree) = marked {
             // A tree that cannot be settled does not affect the others.
-            settled = settled.and(settle_tree(home, journal, tree));
+            settled = settled.and(settle_tree(home, journal, tree).await);
         }
     }
     settled

@@ -5,20 +5,20 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use spinney_journal::{Blocking, Journal, JournalFault};
-use spinney_kernel::record::Event;
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::words::TreeId;
 use spinney_store::layout::{EXEC, RUNS};
 use spinney_store::{OpenHomeError, SqliteJournal};
+use spinney_view::TreeBeginning;
 
 use super::ids::{LAST, LISTED_MAX, TreeNameError};
 use super::open::{HomeError, check, look, write_to_start};
 use crate::exec::run_definition;
 use crate::private_files;
+use crate::side_folders::branch_file;
 pub use crate::side_folders::{
-    SideTree, above, branches, folders, has_any, has_journal, new_folder, side_tree, trees,
+    SideTree, above, branches, folders, has_any, has_journal, is_in_exec, new_folder, side_tree, trees,
 };
-use crate::side_folders::{branch_file, is_in_exec};
 use crate::text_file::{FileAction, FileFault};
 
 /// Prefix of a side journal that is being removed.
@@ -47,19 +47,19 @@ pub struct JournalToStart {
 }
 
 /// Opens the home's own journal for a new tree if no process has it open, or else makes a side journal.
-pub fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
-    match write_to_start(home) {
+pub async fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
+    match write_to_start(home).await {
         Ok(journal) => {
             clean_up(home);
             Ok(JournalToStart { folder: home.to_owned(), journal })
         }
-        Err(HomeError::Unopened { error: OpenHomeError::Locked { .. }, .. }) => make(home, tree),
+        Err(HomeError::Unopened { error: OpenHomeError::Locked { .. }, .. }) => make(home, tree).await,
         Err(error) => Err(error.into()),
     }
 }
 
 /// Makes the side journal of a new tree: for its owner only, and in a home of ours.
-pub fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
+pub async fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
     check(home)?;
     let runs = home.join(RUNS);
     match private_files::folder(&runs) {
@@ -70,24 +70,25 @@ pub fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalErro
     }
     clean_up(home);
     let folder = new_folder(home, tree);
-    let journal = write_to_start(&folder)?;
+    let journal = write_to_start(&folder).await?;
     Ok(JournalToStart { folder, journal })
 }
 
 /// Whether a home is the side journal of a program: then its tree is continued with that.
-pub fn is_of_exec(home: &Path) -> bool {
+pub async fn is_of_exec(home: &Path) -> bool {
     let Some(tree) = side_tree(home) else { return false };
     // A journal that cannot be read does not say it.
-    is_in_exec(home) || look(home).is_ok_and(|journal| is_program(&journal, tree).unwrap_or(false))
+    is_in_exec(home)
+        || match look(home) {
+            Ok(journal) => is_program(&journal, tree).await.unwrap_or(false),
+            Err(_) => false,
+        }
 }
 
 /// Whether a tree was started for a program.
-pub fn is_program(journal: &dyn Journal, tree: TreeId) -> Result<bool, JournalFault> {
-    let first = journal.read(tree, Seq(0), 1).wait()?;
-    let mut events = first.into_iter().flat_map(|entry| entry.batch.events);
-    Ok(events.any(|event| {
-        matches!(event, Event::TreeStarted { definition, .. } if run_definition::is_of_program(&definition))
-    }))
+pub async fn is_program(journal: &dyn Journal, tree: TreeId) -> Result<bool, JournalFault> {
+    let definition = TreeBeginning::read(journal, tree).await?.definition;
+    Ok(definition.is_some_and(|definition| run_definition::is_of_program(&definition)))
 }
 
 /// The folders of a home with a journal: its own, and those of side journals, oldest first.
@@ -100,43 +101,50 @@ pub fn journals(home: &Path) -> Vec<PathBuf> {
 pub type OpenJournal = fn(&Path) -> Result<SqliteJournal, HomeError>;
 
 /// Whether a tree is where its name says: its process may have been killed before it began, and it may be removed.
-fn exists(side: &SideTree, open: OpenJournal) -> bool {
+async fn exists(side: &SideTree, open: OpenJournal) -> bool {
     match open(&side.folder) {
-        Ok(journal) => journal.head(side.tree).wait().map_or(true, |head| head.is_some()),
+        Ok(journal) => journal.head(side.tree).await.map_or(true, |head| head.is_some()),
         Err(HomeError::NotThere { .. }) => false,
         Err(error) => !error.is_missing(),
     }
 }
 
 /// The folder with the journal that has the tree which `id` names: the given home, or a side journal.
-pub fn find(home: &Path, id: &str) -> Result<PathBuf, TreeNameError> {
-    find_with(home, id, look)
+pub async fn find(home: &Path, id: &str) -> Result<PathBuf, TreeNameError> {
+    find_with(home, id, look).await
 }
 
 /// The same, with another way to open them.
-pub fn find_with(home: &Path, id: &str, open: OpenJournal) -> Result<PathBuf, TreeNameError> {
+pub async fn find_with(home: &Path, id: &str, open: OpenJournal) -> Result<PathBuf, TreeNameError> {
     let sides = trees(home);
     if sides.is_empty() {
         return Ok(home.to_owned());
     }
     let own: Vec<TreeId> = match open(home) {
-        Ok(journal) => journal.heads(&[]).wait()?.into_iter().map(|head| head.tree).collect(),
+        Ok(journal) => journal.heads(&[]).await?.into_iter().map(|head| head.tree).collect(),
         // A home without a journal of its own has only these.
         Err(_) => Vec::new(),
     };
     let wanted = id.to_ascii_lowercase();
     if wanted == LAST {
         // Ids begin with the time of their start.
-        let mut newer =
-            sides.into_iter().rev().take_while(|side| own.last().is_none_or(|own| *own < side.tree));
-        let newest = newer.find(|side| exists(side, open));
-        return Ok(newest.map_or_else(|| home.to_owned(), |newest| newest.folder));
+        let newer = sides.into_iter().rev().take_while(|side| own.last().is_none_or(|own| *own < side.tree));
+        for side in newer {
+            if exists(&side, open).await {
+                return Ok(side.folder);
+            }
+        }
+        return Ok(home.to_owned());
     }
     let is_meant = |tree: &TreeId| tree.to_string().starts_with(&wanted);
-    let mut found: Vec<SideTree> = sides.into_iter().filter(|side| is_meant(&side.tree)).collect();
+    let meant: Vec<SideTree> = sides.into_iter().filter(|side| is_meant(&side.tree)).collect();
     let others = own.iter().filter(|tree| is_meant(tree)).count();
-    if found.len() + others > 1 {
-        found.retain(|side| exists(side, open));
+    let is_alone = meant.len() + others <= 1;
+    let mut found = Vec::new();
+    for side in meant {
+        if is_alone || exists(&side, open).await {
+            found.push(side);
+        }
     }
     match (found.as_slice(), others) {
         // No journal there could say that it has no such tree.
@@ -162,16 +170,19 @@ pub fn add_branch(folder: &Path, branch: TreeId) -> Result<(), FileFault> {
 }
 
 /// Removes the files of branches that a side journal does not have. Only the process that writes it may do this.
-pub fn settle_branches(folder: &Path, journal: &dyn Journal) -> Result<(), JournalFault> {
+pub async fn settle_branches(folder: &Path, journal: &dyn Journal) -> Result<(), JournalFault> {
     if side_tree(folder).is_none() {
         return Ok(());
     }
-    branches(folder).into_iter().try_for_each(|side| settle_branch(folder, journal, side.tree))
+    for side in branches(folder) {
+        settle_branch(folder, journal, side.tree).await?;
+    }
+    Ok(())
 }
 
 /// The same for one branch: others may be made meanwhile.
-pub fn settle_branch(folder: &Path, journal: &dyn Journal, branch: TreeId) -> Result<(), JournalFault> {
-    if journal.head(branch).wait()?.is_none() {
+pub async fn settle_branch(folder: &Path, journal: &dyn Journal, branch: TreeId) -> Result<(), JournalFault> {
+    if journal.head(branch).await?.is_none() {
         remove_branch_file(folder, branch);
     }
     Ok(())

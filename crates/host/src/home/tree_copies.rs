@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::{FileError, TreeFile};
 use spinney_drivers::http::HttpSetupError;
-use spinney_journal::{Blocking, Journal, JournalFault, source_bytes, started_sources};
+use spinney_journal::{Journal, JournalFault, source_bytes, started_sources};
 use spinney_kernel::words::{BlobHash, IdError, ModelName, SourceFile, SourceName, TreeId};
 
 use super::{old_copies, pending_folders};
@@ -225,44 +225,44 @@ pub(super) struct SourceTexts {
 }
 
 /// What a stored tree is resumed with. What is not as it was when the tree started is refused.
-pub fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Kept, UnreadCopy> {
+pub async fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Kept, UnreadCopy> {
     let unread = |place: CopyPlace| {
         move |why: ChangedCopy| UnreadCopy { home: home.to_owned(), tree, place, why: Box::new(why) }
     };
-    let files = started_sources(journal, tree).wait();
+    let files = started_sources(journal, tree).await;
     let files = files.map_err(ChangedCopy::from).map_err(unread(CopyPlace::Journal))?;
     let (place, texts) = match files.is_empty() {
-        false => (CopyPlace::Journal, journal_texts(journal, tree, &files)),
+        false => (CopyPlace::Journal, journal_texts(journal, tree, &files).await),
         true => (CopyPlace::Folder(pending_folders::copies(home, tree)), old_copies::read(home, tree)),
     };
     texts.and_then(|texts| kept(home, texts)).map_err(unread(place))
 }
 
 /// The hash of what a journal says that a tree is started from. None if it has no files.
-pub fn fingerprint(journal: &dyn Journal, tree: TreeId) -> Result<Option<BlobHash>, JournalFault> {
-    let files = started_sources(journal, tree).wait()?;
+pub async fn fingerprint(journal: &dyn Journal, tree: TreeId) -> Result<Option<BlobHash>, JournalFault> {
+    let files = started_sources(journal, tree).await?;
     let hashes = files.iter().map(|file| (&file.name, file.blob.hash.clone()));
     Ok((!files.is_empty()).then(|| fingerprint_of(hashes)))
 }
 
 /// Which models of a stored tree answer from a file; none if that is no longer known.
-pub fn scripted(home: &Path, journal: &dyn Journal, tree: TreeId) -> Option<Scripted> {
-    let files = started_sources(journal, tree).wait().ok()?;
+pub async fn scripted(home: &Path, journal: &dyn Journal, tree: TreeId) -> Option<Scripted> {
+    let files = started_sources(journal, tree).await.ok()?;
     let list = match files.iter().find(|file| file.name.as_str() == LIST) {
-        Some(file) => String::from_utf8(source_bytes(journal, tree, file).wait().ok()?).ok()?,
+        Some(file) => String::from_utf8(source_bytes(journal, tree, file).await.ok()?).ok()?,
         None => old_copies::list(home, tree)?,
     };
     Some(serde_json::from_str::<List>(&list).ok()?.scripted())
 }
 
-fn journal_texts(
+async fn journal_texts(
     journal: &dyn Journal,
     tree: TreeId,
     files: &[SourceFile],
 ) -> Result<SourceTexts, ChangedCopy> {
     let mut texts = BTreeMap::new();
     for file in files {
-        let bytes = source_bytes(journal, tree, file).wait()?;
+        let bytes = source_bytes(journal, tree, file).await?;
         let name = file.name.as_str().to_owned();
         let text = String::from_utf8(bytes).map_err(|_| ChangedCopy::NotText { file: name.clone() })?;
         texts.insert(name, text);

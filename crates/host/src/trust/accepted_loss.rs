@@ -9,7 +9,7 @@ use crate::home::{HomeError, HomeUse, look};
 use crate::inside;
 
 /// Accepts that confirmed commits are missing. None if none is.
-pub fn accept_loss(home: &Path) -> Result<Option<Loss>, TrustError> {
+pub async fn accept_loss(home: &Path) -> Result<Option<Loss>, TrustError> {
     inside::check_self(home).map_err(HomeError::Denied)?;
     let accepted = SqliteJournal::accept_loss(home).map_err(|error| HomeError::Unopened {
         home: home.to_owned(),
@@ -17,7 +17,7 @@ pub fn accept_loss(home: &Path) -> Result<Option<Loss>, TrustError> {
         error,
     })?;
     if accepted.is_some() {
-        tree_marks::accept_loss(home, &look(home)?)?;
+        tree_marks::accept_loss(home, &look(home)?).await?;
     }
     Ok(accepted)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use spinney::tree::stored;
-use spinney_journal::{Blocking as _, Head, Journal, JournalFault};
+use spinney_journal::{Head, Journal, JournalFault};
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::words::{BlobHash, TreeId};
 use spinney_view::wording::{counted, short_id};
@@ -65,7 +65,7 @@ pub enum OldTreeTrust {
 
 /// Makes the home of a new tree, or says what to ask before it is used. `does` says what the tree would start or send; one
 /// that does neither asks nothing.
-pub fn for_new_tree(home: &Path, does: &[String]) -> Result<Option<HomeQuestion>, TrustError> {
+pub async fn for_new_tree(home: &Path, does: &[String]) -> Result<Option<HomeQuestion>, TrustError> {
     match known_homes::make(home) {
         HomeOrigin::Foreign if !does.is_empty() => {
             home::check(home)?;
@@ -73,7 +73,7 @@ pub fn for_new_tree(home: &Path, does: &[String]) -> Result<Option<HomeQuestion>
                 home: home.to_owned(),
                 why: not_made(home),
                 does: does.to_vec(),
-                others: others(home, None),
+                others: others(home, None).await,
                 tree: None,
             }));
         }
@@ -86,7 +86,7 @@ pub fn for_new_tree(home: &Path, does: &[String]) -> Result<Option<HomeQuestion>
 }
 
 /// Whether a tree is as this user left it, and what is remembered of it; or what to ask before it is continued.
-pub fn for_old_tree(tree: &OldTree<'_>, does: &[String]) -> Result<OldTreeTrust, TrustError> {
+pub async fn for_old_tree(tree: &OldTree<'_>, does: &[String]) -> Result<OldTreeTrust, TrustError> {
     let OldTree { home, journal, head, source } = tree;
     let above = side_journals::above(home);
     let known = KnownHome::find(above)?;
@@ -95,22 +95,22 @@ pub fn for_old_tree(tree: &OldTree<'_>, does: &[String]) -> Result<OldTreeTrust,
     let why = match (&known, &mark) {
         (None, _) => not_made(above),
         (Some(_), None) => format!("tree {id} in {} was not started by you on this machine", above.display()),
-        (Some(_), Some(mark)) if !mark.is_in(*journal, head)? => tree_marks::missing(mark, head),
+        (Some(_), Some(mark)) if !mark.is_in(*journal, head).await? => tree_marks::missing(mark, head),
         (Some(_), Some(mark)) if !mark.has_source(source.as_ref()) => {
             format!("the files of tree {id} were changed since it started")
         }
-        (Some(_), Some(mark)) if tree_marks::has_unrecorded_raise(mark, *journal, head)? => {
+        (Some(_), Some(mark)) if tree_marks::has_unrecorded_raise(mark, *journal, head).await? => {
             format!("ceilings of tree {id} were raised, and this machine has no record of that")
         }
         (Some(_), Some(_)) => return Ok(OldTreeTrust::AsLeft(mark)),
     };
-    let others = if known.is_none() { others(above, Some(head.tree)) } else { OtherTrees::default() };
+    let others = if known.is_none() { others(above, Some(head.tree)).await } else { OtherTrees::default() };
     let hosts = mark.map(|mark| mark.hosts).unwrap_or_default();
     let tree = AskedTree { head: (*head).clone(), source: source.clone(), known, hosts };
     Ok(OldTreeTrust::Ask(Box::new(HomeQuestion {
         home: above.to_owned(),
         why,
-        does: [does, &[may_spend(*journal, head)?]].concat(),
+        does: [does, &[may_spend(*journal, head).await?]].concat(),
         others,
         tree: Some(tree),
     })))
@@ -163,12 +163,12 @@ impl fmt::Display for HomeQuestion {
 }
 
 /// What is remembered of a tree that is as this user left it.
-pub fn mark_of(tree: &OldTree<'_>) -> Result<Option<TreeMark>, TrustError> {
+pub async fn mark_of(tree: &OldTree<'_>) -> Result<Option<TreeMark>, TrustError> {
     let OldTree { home, journal, head, source } = tree;
     let Some(mark) = tree_marks::find(home, head.tree)? else { return Ok(None) };
-    let is_same = mark.is_in(*journal, head)?
+    let is_same = mark.is_in(*journal, head).await?
         && mark.has_source(source.as_ref())
-        && !tree_marks::has_unrecorded_raise(&mark, *journal, head)?;
+        && !tree_marks::has_unrecorded_raise(&mark, *journal, head).await?;
     Ok(is_same.then_some(mark))
 }
 
@@ -177,8 +177,8 @@ fn not_made(home: &Path) -> String {
 }
 
 /// The ceiling in the journal says how much of the user's money may go.
-fn may_spend(journal: &dyn Journal, head: &Head) -> Result<String, JournalFault> {
-    let look = stored(journal, head.tree).wait()?.look;
+async fn may_spend(journal: &dyn Journal, head: &Head) -> Result<String, JournalFault> {
+    let look = stored(journal, head.tree).await?.look;
     let root = look.agents.iter().find(|agent| agent.parent.is_none());
     let limit = root.and_then(|root| root.limit.as_ref()?.of(Resource::Cost));
     let spent = root.map_or(0, |root| root.spent.of(Resource::Cost));
@@ -205,7 +205,7 @@ struct OtherTrees {
     left_out: usize,
 }
 
-fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
+async fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
     let places = side_journals::journals(home);
     let mut others = OtherTrees::default();
     for place in places {
@@ -213,13 +213,13 @@ fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
             others.left_out += 1;
             continue;
         };
-        let Ok(heads) = journal.heads(&[]).wait() else {
+        let Ok(heads) = journal.heads(&[]).await else {
             others.left_out += 1;
             continue;
         };
         let open = heads.into_iter().filter(|head| !head.state.is_over() && Some(head.tree) != except);
         for head in open {
-            match other(&place, &journal, head) {
+            match other(&place, &journal, head).await {
                 Ok(Some(other)) if other.does.chars().count() <= LINE_CHARS_MAX => others.shown.push(other),
                 Ok(None) => {}
                 Ok(Some(_)) | Err(_) => others.left_out += 1,
@@ -233,20 +233,20 @@ fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
 }
 
 /// None if it would neither start nor send anything.
-fn other(place: &Path, journal: &dyn Journal, head: Head) -> Result<Option<OtherTree>, TrustError> {
+async fn other(place: &Path, journal: &dyn Journal, head: Head) -> Result<Option<OtherTree>, TrustError> {
     let id = short_id(head.tree);
-    let (does, source) = if side_journals::is_of_exec(place) {
-        let options = RunOptions::read(place, journal, head.tree)?;
+    let (does, source) = if side_journals::is_of_exec(place).await {
+        let options = RunOptions::read(place, journal, head.tree).await?;
         (options.starts(&options.program()?), options.source)
     } else {
-        let kept = tree_copies::read(place, journal, head.tree)?;
+        let kept = tree_copies::read(place, journal, head.tree).await?;
         let Some(called) = &kept.called else { return Ok(None) };
         (egress::sent(&Egress::all(&called.file, &called.models, InputValues::Known)), kept.source)
     };
     if does.is_empty() {
         return Ok(None);
     }
-    let does = format!("{}; {} (tree {id})", does.join("; "), may_spend(journal, &head)?);
+    let does = format!("{}; {} (tree {id})", does.join("; "), may_spend(journal, &head).await?);
     Ok(Some(OtherTree { head, source, does }))
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spinney_journal::{Blocking as _, Head, Journal, JournalFault, pages};
+use spinney_journal::{Head, Journal, JournalFault, pages};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::{BlobHash, Seq, TreeId};
 use spinney_view::wording::{counted, short_id};
@@ -56,7 +56,7 @@ impl TreeMark {
     }
 
     /// Whether a journal has the events that it had.
-    pub fn is_in(&self, journal: &dyn Journal, head: &Head) -> Result<bool, JournalFault> {
+    pub async fn is_in(&self, journal: &dyn Journal, head: &Head) -> Result<bool, JournalFault> {
         if self.events == 0 || head.seq.0 < self.events {
             return Ok(self.events == 0);
         }
@@ -64,21 +64,22 @@ impl TreeMark {
             return Ok(true);
         }
         // Batches without events end where the one before them does.
-        let page =
-            journal.read(head.tree, Seq(self.events.saturating_sub(1)), BATCHES_AT_ONE_EVENT).wait()?;
+        let before = Seq(self.events.saturating_sub(1));
+        let page = journal.read(head.tree, before, BATCHES_AT_ONE_EVENT).await?;
         let mut entries = page.iter().filter(|entry| entry.end().0 == self.events);
         Ok(entries.any(|entry| entry.hash.to_string() == self.hash))
     }
 }
 
 /// Whether ceilings were raised in events that are not recorded: whoever appended them may not be the user.
-pub(super) fn has_unrecorded_raise(
+pub(super) async fn has_unrecorded_raise(
     mark: &TreeMark,
     journal: &dyn Journal,
     head: &Head,
 ) -> Result<bool, JournalFault> {
-    for page in pages(journal, head.tree, Seq(mark.events)).blocking() {
-        let mut events = page?.into_iter().flat_map(|entry| entry.batch.events);
+    let mut pages = pages(journal, head.tree, Seq(mark.events));
+    while let Some(page) = pages.next().await? {
+        let mut events = page.into_iter().flat_map(|entry| entry.batch.events);
         if events.any(|event| matches!(event, Event::LimitRaised { .. } | Event::TreeAdjusted(_))) {
             return Ok(true);
         }
@@ -87,11 +88,15 @@ pub(super) fn has_unrecorded_raise(
 }
 
 /// What a tree is started from, if its journal or its home keeps that.
-pub fn source_of(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Option<BlobHash>, TrustError> {
-    if side_journals::is_of_exec(home) {
-        return Ok(options::fingerprint(home, journal, tree)?);
+pub async fn source_of(
+    home: &Path,
+    journal: &dyn Journal,
+    tree: TreeId,
+) -> Result<Option<BlobHash>, TrustError> {
+    if side_journals::is_of_exec(home).await {
+        return Ok(options::fingerprint(home, journal, tree).await?);
     }
-    match tree_copies::fingerprint(journal, tree)? {
+    match tree_copies::fingerprint(journal, tree).await? {
         Some(source) => Ok(Some(source)),
         None => Ok(old_copies::fingerprint(home, tree)?),
     }
@@ -129,16 +134,16 @@ pub fn starting(home: &Path, tree: TreeId, source: &BlobHash, allowed: &AllowedH
 
 /// Records how far a marked tree is. A mark that the journal does not match stays as it is: it is what shows the
 /// difference.
-pub fn update(home: &Path, journal: &dyn Journal, tree: TreeId) {
-    let update = || -> Result<(), TrustError> {
+pub async fn update(home: &Path, journal: &dyn Journal, tree: TreeId) {
+    let update = async || -> Result<(), TrustError> {
         let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
-        let Some((mark, head)) = known.mark(tree)?.zip(journal.head(tree).wait()?) else { return Ok(()) };
-        if mark.is_in(journal, &head)? {
+        let Some((mark, head)) = known.mark(tree)?.zip(journal.head(tree).await?) else { return Ok(()) };
+        if mark.is_in(journal, &head).await? {
             known.set_mark(tree, &mark.at(&head))?;
         }
         Ok(())
     };
-    noted(update(), tree);
+    noted(update().await, tree);
 }
 
 /// Marks that this process changed what a tree is started from.
@@ -153,18 +158,18 @@ pub fn source_changed(home: &Path, tree: TreeId, source: &BlobHash) {
 }
 
 /// Marks a branch of a tree as its origin is marked, if the origin still is what it was.
-pub fn branched(home: &Path, journal: &dyn Journal, from: TreeId, to: TreeId) {
-    let mark = || -> Result<(), TrustError> {
+pub async fn branched(home: &Path, journal: &dyn Journal, from: TreeId, to: TreeId) {
+    let mark = async || -> Result<(), TrustError> {
         let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
-        let Some((mark, origin)) = known.mark(from)?.zip(journal.head(from).wait()?) else { return Ok(()) };
-        let is_same =
-            mark.is_in(journal, &origin)? && mark.has_source(source_of(home, journal, from)?.as_ref());
-        if let Some(head) = journal.head(to).wait()?.filter(|_| is_same) {
-            set(&known, &head, source_of(home, journal, to)?.as_ref(), mark.hosts)?;
+        let Some((mark, origin)) = known.mark(from)?.zip(journal.head(from).await?) else { return Ok(()) };
+        let is_same = mark.is_in(journal, &origin).await?
+            && mark.has_source(source_of(home, journal, from).await?.as_ref());
+        if let Some(head) = journal.head(to).await?.filter(|_| is_same) {
+            set(&known, &head, source_of(home, journal, to).await?.as_ref(), mark.hosts)?;
         }
         Ok(())
     };
-    noted(mark(), to);
+    noted(mark().await, to);
 }
 
 /// Forgets a tree that was removed.
@@ -177,9 +182,9 @@ pub fn forget(home: &Path, tree: TreeId) {
 }
 
 /// Accepts that marked trees of a home have lost their last events.
-pub fn accept_loss(home: &Path, journal: &dyn Journal) -> Result<(), TrustError> {
+pub async fn accept_loss(home: &Path, journal: &dyn Journal) -> Result<(), TrustError> {
     let Some(known) = KnownHome::find(side_journals::above(home))? else { return Ok(()) };
-    for head in journal.heads(&[]).wait()? {
+    for head in journal.heads(&[]).await? {
         if let Some(mark) = known.mark(head.tree)?.filter(|mark| head.seq.0 < mark.events) {
             known.set_mark(head.tree, &mark.at(&head))?;
         }

@@ -20,7 +20,7 @@ use spinney_host::control::{
 };
 use spinney_host::home::inside::{ChangeDenied, PeerProcess, ProtectedHome};
 use spinney_host::trust::tree_marks;
-use spinney_host::{BranchTreeError, OpenHome, with_causes};
+use spinney_host::{BranchTreeError, OpenHome, off_workers, with_causes};
 use spinney_journal::{Cleaned, JournalFault};
 use spinney_kernel::rules::request::{Outside, Request, Verb};
 use spinney_kernel::words::{Actor, BadPart, Part, TreeId, check_parts};
@@ -376,11 +376,8 @@ impl Handler {
         let answer = self.answer_of(tree, request, bytes).await;
         if raises && matches!(answer, ControlAnswer::Done { .. }) {
             let (protected, journal) = (Arc::clone(&self.protected), Arc::clone(self.home.journal()));
-            let updated =
-                spawn_blocking(move || tree_marks::update(protected.path(), journal.as_ref(), tree));
-            if let Err(error) = updated.await {
-                tracing::warn!("the raise is not recorded on this machine: {error}");
-            }
+            let update = async move || tree_marks::update(protected.path(), journal.as_ref(), tree).await;
+            off_workers(update).await;
         }
         answer
     }

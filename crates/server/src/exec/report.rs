@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
+use spinney::tree::stored;
 use spinney_host::exec::program::{NOT_EXECUTABLE, NOT_FOUND};
+use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::AgentView;
+use spinney_view::RunLedger;
 use spinney_view::costs::Costs;
 use spinney_view::result::{FAILED, ResultError};
 use spinney_view::spent::{Dollars, Spent};
@@ -67,6 +70,28 @@ impl ExecReport {
             elapsed_ms: 0,
             error: Some(error),
         }
+    }
+
+    /// The report of a run that ended in an earlier process.
+    ///
+    /// # Errors
+    /// If its journal cannot be read.
+    pub async fn of_ended(journal: &dyn Journal, tree: TreeId) -> Result<Self, JournalFault> {
+        let look = stored(journal, tree).await?.look;
+        let (ledger, costs) = (RunLedger::read(journal, tree).await?, Costs::read(journal, tree).await?);
+        Ok(Self {
+            tree: Some(tree),
+            state: look.state.word(),
+            end: look.end.as_ref().map(|end| end.exit.to_string()),
+            exit: look.end.as_ref().map_or(RunExit::Failed, |end| RunExit::of_end(&end.exit)),
+            agents: look.agents,
+            costs: Some(costs),
+            budget: *ledger.budget(),
+            requests: None,
+            gateway: GatewayReport::default(),
+            elapsed_ms: ledger.elapsed_ms(),
+            error: None,
+        })
     }
 
     /// What to look at if a program that ran has missed the gateway: most of those fail.

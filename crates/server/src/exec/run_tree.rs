@@ -123,7 +123,7 @@ impl RunTree {
     pub async fn start(run: StartRun<'_>) -> Result<Self, RunTreeError> {
         let StartRun { home, program, options, user, ceilings, parallel, trace } = run;
         let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
-        let JournalToStart { folder: path, journal } = side_journals::make(home, tree)?;
+        let JournalToStart { folder: path, journal } = side_journals::make(home, tree).await?;
         let (opened, pending_calls) = open(journal);
         let most = |ceiling: Option<Sourced<u64>>| ceiling.map(|ceiling| ceiling.value);
         let budget = ExecBudget {
@@ -149,7 +149,7 @@ impl RunTree {
                 });
             }
         };
-        tree_marks::update(&path, opened.journal().as_ref(), tree.id());
+        tree_marks::update(&path, opened.journal().as_ref(), tree.id()).await;
         Ok(Self { home: home.to_owned(), path, opened, tree, past: Seq(0), pending_calls })
     }
 
@@ -163,7 +163,7 @@ impl RunTree {
         match was_broken.or_else(|| self.fault()) {
             Some(fault) => Err(fault),
             None => {
-                tree_marks::update(&self.path, self.opened.journal().as_ref(), self.tree.id());
+                tree_marks::update(&self.path, self.opened.journal().as_ref(), self.tree.id()).await;
                 Ok(())
             }
         }
@@ -187,9 +187,9 @@ impl StoredRun {
     ///
     /// # Errors
     /// If there is no such home, or it has no tree.
-    pub fn read(path: PathBuf) -> Result<Self, RunTreeError> {
+    pub async fn read(path: PathBuf) -> Result<Self, RunTreeError> {
         let journal = home::look(&path)?;
-        let head = ids::find(&path, &journal, LAST)?;
+        let head = ids::find(&path, &journal, LAST).await?;
         Ok(Self { path, journal, head })
     }
 
@@ -197,20 +197,21 @@ impl StoredRun {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn options(&self) -> Result<RunOptions, RunOptionsError> {
-        RunOptions::read(&self.path, &self.journal, self.head.tree)
+    pub async fn options(&self) -> Result<RunOptions, RunOptionsError> {
+        RunOptions::read(&self.path, &self.journal, self.head.tree).await
     }
 
     /// Whether it is as this user left it, or what to ask before it is resumed. `starts` says what it would start.
     ///
     /// # Errors
     /// If what is remembered of it cannot be read.
-    pub fn trust(&self, options: &RunOptions, starts: &[String]) -> Result<OldTreeTrust, TrustError> {
+    pub async fn trust(&self, options: &RunOptions, starts: &[String]) -> Result<OldTreeTrust, TrustError> {
         let Self { path, journal, head } = self;
         foreign_home::for_old_tree(
             &OldTree { home: path, journal, head, source: options.source.clone() },
             starts,
         )
+        .await
     }
 
     /// Continues its tree, with the ceilings that are given anew.
@@ -226,7 +227,7 @@ impl StoredRun {
         let Self { path, journal, head } = self;
         options.check_folder(side_journals::above(&path))?;
         drop(journal);
-        let (opened, pending_calls) = open(home::write(&path)?);
+        let (opened, pending_calls) = open(home::write(&path).await?);
         let past = head.seq;
         let tree = match opened.resume(head.tree).await {
             Ok(tree) => tree,
@@ -245,7 +246,7 @@ impl StoredRun {
         if is_changed {
             tree_marks::source_changed(&path, head.tree, &hash);
         }
-        tree_marks::update(&path, opened.journal().as_ref(), head.tree);
+        tree_marks::update(&path, opened.journal().as_ref(), head.tree).await;
         let home = side_journals::above(&path).to_owned();
         Ok(RunTree { home, path, opened, tree, past, pending_calls })
     }
@@ -255,10 +256,10 @@ impl StoredRun {
 ///
 /// # Errors
 /// If there is no such tree, or it is not a run of a program.
-pub fn home_of_run(home: &Path, id: &str) -> Result<PathBuf, RunTreeError> {
-    let path = side_journals::find(home, id)?;
-    if !side_journals::is_of_exec(&path) {
-        ids::find(&path, &home::look(&path)?, id)?;
+pub async fn home_of_run(home: &Path, id: &str) -> Result<PathBuf, RunTreeError> {
+    let path = side_journals::find(home, id).await?;
+    if !side_journals::is_of_exec(&path).await {
+        ids::find(&path, &home::look(&path)?, id).await?;
         return Err(RunTreeError::NotARun { id: id.to_owned() });
     }
     Ok(path)

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use spinney::tree::{shared_json, shared_values};
 use spinney_journal::{Batch, Journal, JournalFault};
+use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Builtin, Graph, NodeKind};
 use spinney_kernel::record::{Event, FrameIx, NodeEnd, NodeStart, Outcome, StartOf, ToolAsk};
-use spinney_kernel::words::{AgentId, RoleName, TreeId, ValueName};
+use spinney_kernel::words::{AgentId, RoleName, TreeId, ValueName, grouped};
 
 use crate::fold::{TreeFold, fold};
+use crate::spent::Spent;
+use crate::wording::counted;
 
 /// Whether a tree has ended, or was only stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,21 @@ impl StepResults {
         let mut results = steps.results(run);
         results.outputs = outputs(journal, tree).await?;
         Ok(results)
+    }
+
+    /// What the whole tree spent, a text for each resource. Calls of built-in tools are beside those that budgets count.
+    #[must_use]
+    pub fn spent_words(&self, spent: &Spent) -> [String; Resource::ALL.len()] {
+        Resource::ALL.map(|resource| match (resource, spent.of(resource), self.builtin_calls) {
+            (Resource::ToolCalls, calls, 0) => counted(calls, "tool call"),
+            (Resource::ToolCalls, 0, builtin) => counted(builtin, "built-in tool call"),
+            (Resource::ToolCalls, calls, builtin) => {
+                format!("{} and {} built-in", counted(calls, "tool call"), grouped(builtin))
+            }
+            (Resource::Cost | Resource::Tokens | Resource::Steps | Resource::Retries, ..) => {
+                spent.amount(resource)
+            }
+        })
     }
 }
 

@@ -15,11 +15,11 @@ use spinney_view::approval::ApprovalExtent;
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
 
-use super::{Next, ask, finish, state, whom};
+use super::{Next, ask, continued, finish, whom};
 use crate::args::{self, AnswerWords, question_number};
 use crate::asking::read_line;
 use crate::exit::Exit;
-use crate::hint::{about, go_on};
+use crate::hint::about;
 use crate::question_lines;
 use crate::terminal::out;
 
@@ -30,14 +30,14 @@ pub(in crate::command) async fn answer(home: &Path, args: args::Answer) -> Resul
     match args.words() {
         AnswerWords::All { tree, question, text } => {
             let question = question_number(question)?;
-            let (place, _) = whom(home, tree, None)?;
+            let (place, _) = whom(home, tree, None).await?;
             one(place, question, text).await
         }
         AnswerWords::Two(first, text) => {
-            let last = NamedTree::find(home, LAST)?;
+            let last = NamedTree::find(home, LAST).await?;
             let tree = match question_number(first) {
                 Ok(number) if is_open(&last, number).await? => return one(last.place(), number, text).await,
-                _ => named(home, first),
+                _ => named(home, first).await,
             };
             match (tree, question_number(first)) {
                 (Ok(named), _) => only(&named, text).await,
@@ -47,22 +47,22 @@ pub(in crate::command) async fn answer(home: &Path, args: args::Answer) -> Resul
             }
         }
         AnswerWords::One(word) => {
-            let last = NamedTree::find(home, LAST)?;
-            match named(home, word) {
+            let last = NamedTree::find(home, LAST).await?;
+            match named(home, word).await {
                 Ok(named) => each(&named).await,
                 Err(_) => only(&last, word).await,
             }
         }
-        AnswerWords::None => each(&NamedTree::find(home, LAST)?).await,
+        AnswerWords::None => each(&NamedTree::find(home, LAST).await?).await,
     }
 }
 
 /// The tree that a word names. A shorter word is a number or a text: `0` begins the id of every tree.
-fn named(home: &Path, word: &str) -> Result<NamedTree> {
+async fn named(home: &Path, word: &str) -> Result<NamedTree> {
     if word.len() < ID_CHARS_MIN {
         bail!("`{word}` is too short for the id of a tree");
     }
-    Ok(NamedTree::find(home, word)?)
+    Ok(NamedTree::find(home, word).await?)
 }
 
 async fn is_open(named: &NamedTree, number: CallId) -> Result<bool> {
@@ -140,8 +140,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
     }
     match (is_answered, goes_on) {
         (true, GoesOn::WhenResumed) => {
-            let TreeInHome { home, tree } = place;
-            out::note(&format!("continue with: {}", go_on(home, tree, state(home, tree)?)));
+            out::note(&format!("continue with: {}", continued(place).await?));
         }
         (false, _) if !is_asked => {
             out::note(&format!("no open questions in tree {}", short_id(named.tree)));

@@ -5,21 +5,19 @@ mod send;
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
-use spinney_host::control::{self, Asked, GoesOn, RunningTrees, running};
-use spinney_host::home;
-use spinney_host::home::ids::{LAST, NamedTree, TreeInHome, find};
-use spinney_journal::{Blocking, Journal};
+use anyhow::{Result, bail};
+use spinney_host::control::{Asked, GoesOn, steering};
+use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
-use spinney_kernel::words::{AgentId, Seq, TreeId, ValueName};
+use spinney_kernel::words::{AgentId, ValueName};
 use spinney_kernel::world::TreeState;
-use spinney_view::agents::{self, AgentPath};
+use spinney_view::agents::AgentPath;
 use spinney_view::wording::{counted, short_id};
 
 use crate::args;
+use crate::error_words::of_address;
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::terminal::out;
@@ -28,7 +26,7 @@ pub(super) use answer::answer;
 pub(super) use send::send;
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
-    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent).await?;
     let said = format!("cancelled `{agent}`");
     let named = [agent.clone()];
     let done = ask(place, &named, Cancel { agent, reason: args.reason }).await?;
@@ -36,7 +34,7 @@ pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {
 }
 
 pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
-    let (place, agent) = whom(home, args.tree.text(), Some(args.agent))?;
+    let (place, agent) = whom(home, args.tree.text(), Some(args.agent)).await?;
     let (named, replace) = ([agent.clone()], args.replace);
     let done = ask(place, &named, Refresh { agent, replace }).await?;
     let [agent] = named;
@@ -54,10 +52,8 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
 
 pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit> {
     let args::Broadcast { tree, from, to, category } = args;
-    let (place, from) = whom(home, tree.text(), Some(from))?;
-    let journal = home::look(home)?;
-    let to = to.into_iter().map(|path| Ok(agents::at(&journal, place.tree, path).wait()??));
-    let to = to.collect::<Result<Vec<AgentId>>>()?;
+    let (place, from) = whom(home, tree.text(), Some(from)).await?;
+    let to = steering::addresses(place, to).await.map_err(of_address)?;
     let named: Vec<AgentId> = [&from].into_iter().chain(&to).cloned().collect();
     let categories = category.into_iter().map(args::Knowledge::category).collect();
     let done = ask(place, &named, Broadcast { from, to, categories }).await?;
@@ -75,7 +71,7 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
 
 /// Cancels a whole tree, and returns what came of it.
 pub(super) async fn cancel_tree(place: TreeInHome<'_>) -> Result<String> {
-    let agent = root(&home::look(place.home)?, place.tree)?;
+    let (_, agent) = whom(place.home, &place.tree.to_string(), None).await?;
     let cancel = Cancel { agent, reason: args::Cancel::REASON.to_owned() };
     Ok(match ask(place, &[], cancel).await? {
         Asked::Done { .. } => format!("cancelled {}", short_id(place.tree)),
@@ -91,7 +87,7 @@ pub(super) async fn write_value(
     set: &str,
     expect_version: Option<u64>,
 ) -> Result<Exit> {
-    let (place, _) = whom(home, tree, None)?;
+    let (place, _) = whom(home, tree, None).await?;
     let name: ValueName = key.parse()?;
     let is_json = serde_json::from_str::<serde_json::Value>(set).is_ok();
     let json = if is_json { set.to_owned() } else { serde_json::Value::from(set).to_string() };
@@ -101,7 +97,7 @@ pub(super) async fn write_value(
 }
 
 pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
-    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent).await?;
     let said = format!("paused `{agent}`: running calls finish, nothing new starts");
     let named = [agent.clone()];
     let done = ask(place, &named, Pause { agent }).await?;
@@ -109,7 +105,7 @@ pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
 }
 
 pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
-    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent).await?;
     let said = format!("unpaused `{agent}`");
     let named = [agent.clone()];
     let done = ask(place, &named, Unpause::now(agent)).await?;
@@ -117,7 +113,7 @@ pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {
 }
 
 pub(super) async fn budget(home: &Path, args: args::Budget) -> Result<Exit> {
-    let (place, agent) = whom_of(home, &args.tree, args.agent)?;
+    let (place, agent) = whom_of(home, &args.tree, args.agent).await?;
     let given = [
         (Resource::Cost, args.add_usd.map(|usd| usd.nanos())),
         (Resource::Tokens, args.add_tokens),
@@ -151,28 +147,7 @@ pub(super) async fn ask<V: Verb>(
     named: &[AgentId],
     verb: V,
 ) -> Result<Asked<V::Reply>> {
-    ask_with(place, named, verb, Vec::new()).await
-}
-
-/// The same with the bytes of the request's parts.
-async fn ask_with<V: Verb>(
-    TreeInHome { home, tree }: TreeInHome<'_>,
-    named: &[AgentId],
-    verb: V,
-    bytes: Vec<Vec<u8>>,
-) -> Result<Asked<V::Reply>> {
-    let answer = control::ask_with(home, tree, verb, bytes).await?;
-    if named.is_empty() || !matches!(answer, Asked::Refused { .. }) {
-        return Ok(answer);
-    }
-    let journal = home::look(home)?;
-    if journal.head(tree).wait()?.is_none_or(|head| head.state.is_over()) {
-        return Ok(answer);
-    }
-    let known = agents::known(&journal, tree).await?;
-    let stranger = named.iter().find(|agent| !known.contains(agent));
-    let refused = |agent| Asked::Refused { message: agents::unknown(agent, &known), refusal: None };
-    Ok(stranger.map_or(answer, refused))
+    Ok(steering::ask_about(place, named, verb, Vec::new()).await?)
 }
 
 /// Prints the result of a request and the command to run next.
@@ -187,10 +162,10 @@ pub(super) async fn finish<R>(
         Asked::Done { goes_on, .. } => {
             out::note(&match (goes_on, next) {
                 (GoesOn::WhenResumed, Next::Resume) => {
-                    format!("{said}; continue with: {}", go_on(home, tree, state(home, tree)?))
+                    format!("{said}; continue with: {}", continued(place).await?)
                 }
                 (GoesOn::WhenResumed, Next::ResumeUnpaused) => {
-                    format!("{said}; continue with: {}", go_on(home, tree, TreeState::Paused))
+                    format!("{said}; continue with: {}", go_on(home, tree, TreeState::Paused).await)
                 }
                 (_, Next::Spawn) => format!("{said}; it gets the message when it is spawned"),
                 (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
@@ -212,21 +187,17 @@ pub(super) async fn finish<R>(
     }
 }
 
-/// The state in the tree's journal.
-fn state(home: &Path, tree: TreeId) -> Result<TreeState> {
-    Ok(home::look(home)?.head(tree).wait()?.map_or(TreeState::New, |head| head.state))
+/// The command that continues a tree, by the state in its journal.
+async fn continued(place: TreeInHome<'_>) -> Result<String> {
+    Ok(go_on(place.home, place.tree, steering::stored_state(place).await?).await)
 }
 
 /// A command that helps after a refusal, if there is one.
-async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -> Result<Option<String>> {
-    let runs = async || match running(home).await {
-        RunningTrees::Trees(trees) => trees.contains(&tree),
-        RunningTrees::Silent(_) | RunningTrees::Unknown => true,
-        RunningTrees::Nobody => false,
-    };
+async fn way_out(refusal: &Refusal, place: TreeInHome<'_>) -> Result<Option<String>> {
+    let TreeInHome { home, tree } = place;
     Ok(match refusal {
-        Refusal::NotPaused { .. } if !runs().await => {
-            Some(format!("continue with: {}", go_on(home, tree, state(home, tree)?)))
+        Refusal::NotPaused { .. } if !steering::may_run(place).await => {
+            Some(format!("continue with: {}", continued(place).await?))
         }
         Refusal::AlreadyPaused { agent } => {
             Some(format!("end the pause with: {}", about(home, "unpause", tree, &[agent.as_str()])))
@@ -240,48 +211,21 @@ async fn way_out(refusal: &Refusal, TreeInHome { home, tree }: TreeInHome<'_>) -
 }
 
 /// The tree and the agent; the root if none is named.
-fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentPath>) -> Result<(TreeInHome<'a>, AgentId)> {
-    let journal = home::look(home)?;
-    let tree = find(home, &journal, id)?.tree;
-    let agent = match agent {
-        Some(path) => agents::at(&journal, tree, path).wait()??,
-        None => root(&journal, tree)?,
-    };
-    Ok((TreeInHome { home, tree }, agent))
+async fn whom<'a>(home: &'a Path, id: &str, agent: Option<AgentPath>) -> Result<(TreeInHome<'a>, AgentId)> {
+    steering::address(home, id, agent).await.map_err(of_address)
 }
 
 /// The same for a verb whose agent may be left out. An agent in place of the tree is an error that says how to name it.
-fn whom_of<'a>(
+async fn whom_of<'a>(
     home: &'a Path,
     tree: &args::TreeArg,
     agent: Option<AgentPath>,
 ) -> Result<(TreeInHome<'a>, AgentId)> {
-    let is_alone = agent.is_none();
-    whom(home, tree.text(), agent).map_err(|error| {
-        let of_last = || -> Result<bool> {
-            let NamedTree { journal, tree: last, .. } = NamedTree::find(home, LAST)?;
-            let known = agents::known(&journal, last).wait()?;
-            Ok(known.iter().any(|id| id.as_str() == tree.text()))
-        };
-        let is_agent = is_alone && of_last().unwrap_or(false);
-        if is_agent {
-            let agent = tree.text();
-            return anyhow!("`{agent}` is an agent: name its tree before it, as in `{LAST} {agent}`");
+    let (is_alone, word) = (agent.is_none(), tree.text());
+    match whom(home, word, agent).await {
+        Err(_) if is_alone && steering::has_agent(home, LAST, word).await => {
+            bail!("`{word}` is an agent: name its tree before it, as in `{LAST} {word}`")
         }
-        error
-    })
-}
-
-/// A tree's root, which its first batch spawns.
-fn root(journal: &dyn Journal, tree: TreeId) -> Result<AgentId> {
-    let root = first(journal, tree)?
-        .into_iter()
-        .find_map(|event| if let Event::AgentSpawned(born) = event { Some(born.agent) } else { None });
-    root.ok_or_else(|| anyhow!("tree {tree} has no root: its journal is empty"))
-}
-
-/// The events of a tree's first batch.
-fn first(journal: &dyn Journal, tree: TreeId) -> Result<Vec<Event>> {
-    let first = journal.read(tree, Seq(0), 1).wait()?;
-    Ok(first.into_iter().flat_map(|entry| entry.batch.events).collect())
+        found => found,
+    }
 }

@@ -10,13 +10,14 @@ use std::time::Duration;
 use anyhow::Result;
 use rustix::process::Signal as ProcessSignal;
 use spinney::clock::{Clock, SystemClock};
+use spinney_host::followed_list::FollowedList;
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::words::TreeId;
 use spinney_view::wording::short_id;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
-use self::trees::{TopListing, TopTrees};
+use self::trees::TopListing;
 use super::{attach, steer};
 use crate::args::{self, TreeArg};
 use crate::exit::Exit;
@@ -32,16 +33,16 @@ const AROUND: usize = 7;
 const HELP: &str = "↑ ↓ choose   enter attach   c cancel   q quit";
 
 pub(super) async fn top(home: &Path, args: &args::Top, terminal: Terminal) -> Result<Exit> {
-    let mut trees = TopTrees::new(home);
+    let mut trees = FollowedList::new(home);
     let now = SystemClock::new().now_ms();
     if args.json {
-        for tree in trees.look(None, now).await?.trees {
+        for tree in TopListing::look(&mut trees, None, now).await?.trees {
             out::json(&tree.json().to_string())?;
         }
         return Ok(Exit::Completed);
     }
     if args.once || !terminal.can_draw() {
-        let listing = trees.look(Some(usize::MAX), now).await?;
+        let listing = TopListing::look(&mut trees, Some(usize::MAX), now).await?;
         out::rows(listing.lines(home, terminal.width, None), terminal)?;
         return Ok(Exit::Completed);
     }
@@ -120,7 +121,7 @@ async fn quit(keys: &mut Option<Keys>) {
 
 struct Top<'a> {
     home: &'a Path,
-    trees: TopTrees,
+    trees: FollowedList,
     terminal: Terminal,
     chosen: Option<TreeId>,
     state: State,
@@ -149,7 +150,8 @@ impl Top<'_> {
     async fn draw(&mut self, has_keys: bool) -> Result<TopListing> {
         let (columns, height) = self.terminal.stream.size();
         let room = height.saturating_sub(AROUND).max(1);
-        let listing = self.trees.look(Some(room), SystemClock::new().now_ms()).await?;
+        let now = SystemClock::new().now_ms();
+        let listing = TopListing::look(&mut self.trees, Some(room), now).await?;
         // A chosen tree that is not shown any more is none, and the first one takes its place.
         let is_shown = |chosen: &TreeId| listing.trees.iter().any(|tree| tree.tree() == *chosen);
         if !self.chosen.as_ref().is_some_and(is_shown) {

@@ -1,0 +1,51 @@
+//! When a tree that this process follows needs a person.
+
+use spinney::Tree;
+use spinney::tree::{Look, RequestError};
+use spinney_kernel::words::{AgentId, Seq};
+use spinney_kernel::world::{AgentStatus, AgentView, TreeState};
+
+/// Whether a tree in this state continues only with a person. A paused one may be unpaused from elsewhere.
+#[must_use]
+pub const fn rests(state: TreeState) -> bool {
+    match state {
+        TreeState::Waiting | TreeState::Halted => true,
+        TreeState::New
+        | TreeState::Running
+        | TreeState::Paused
+        | TreeState::Suspended
+        | TreeState::Ended(_) => false,
+    }
+}
+
+/// The tree, if it needs a person and has done nothing after the event that was seen last.
+pub async fn at_rest(tree: &Tree, seen: Seq) -> Option<Look> {
+    let status = tree.status();
+    if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
+        return None;
+    }
+    // The status may lag behind; the tree itself knows.
+    tree.look().await.ok().filter(|look| look.seq == seen && rests(look.state))
+}
+
+/// The agents whose pause holds up others: those below a paused one are paused with it.
+pub fn paused(look: &Look) -> impl Iterator<Item = &AgentView> {
+    let is_paused = |id: &AgentId| {
+        look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
+    };
+    look.agents.iter().filter(move |agent| {
+        agent.status == AgentStatus::Paused && !agent.parent.as_ref().is_some_and(is_paused)
+    })
+}
+
+/// Ends every pause in a tree that runs here. A refusal means that an agent was not paused; a tree that is no longer run is
+/// left as it is.
+pub async fn unpause_all(tree: &Tree) {
+    let Ok(look) = tree.look().await else { return };
+    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
+    for AgentView { agent, .. } in living {
+        if let Err(RequestError::Stopped(_)) = tree.unpause(agent).await {
+            return;
+        }
+    }
+}
