@@ -109,6 +109,7 @@ impl Exit {
             Some(JournalFault::Unavailable { .. }) => Self::Busy,
             Some(
                 JournalFault::UnknownTree { .. }
+                | JournalFault::UnknownCursor
                 | JournalFault::InUse { .. }
                 | JournalFault::NotABoundary { .. }
                 | JournalFault::ReadOnly,

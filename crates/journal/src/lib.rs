@@ -7,6 +7,7 @@ mod blocking;
 mod catalog;
 mod chain;
 mod checkpoints;
+mod cursor;
 mod json;
 mod page;
 mod port;
@@ -20,11 +21,11 @@ pub use blocking::{Blocking, park_on};
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
+pub use cursor::{CursorError, HeadCursor};
 pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{
-    Append, Appended, Base, ChainHash, Entry, Head, HeadCursor, HeadPage, Journal, JournalFault, Reading,
-    Shared,
+    Append, Appended, Base, ChainHash, Entry, Head, HeadPage, Journal, JournalFault, Reading, Shared,
 };
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};

@@ -13,7 +13,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
-use crate::{Batch, CatalogKind, CatalogRow, EncodedBatch, Fact};
+use crate::{Batch, CatalogKind, CatalogRow, EncodedBatch, Fact, HeadCursor};
 
 pub trait Journal: Send + Sync {
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
@@ -37,10 +37,11 @@ pub trait Journal: Send + Sync {
 
     /// A page of trees in one of these states, oldest first; without a state, of all trees. `after` is where the
     /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended
-    /// trees cost nothing if only running ones are requested.
+    /// trees cost nothing if only running ones are requested. A tree that is there from the first page to the last,
+    /// in one of these states, is on exactly one of them, whatever is added or removed meanwhile.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// If the cursor is not from this store, or the store cannot be read.
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage>;
 
     /// All heads, read page by page.
@@ -168,14 +169,6 @@ pub struct HeadPage {
     pub next: Option<HeadCursor>,
 }
 
-/// A position in the list of trees. Only the store interprets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HeadCursor(pub u64);
-
-impl HeadCursor {
-    pub const START: Self = Self(0);
-}
-
 /// The part of another tree that a branch begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
@@ -268,6 +261,9 @@ pub enum JournalFault {
     /// There is no such tree.
     #[error("no tree {tree} in this home: choose one from the list of trees")]
     UnknownTree { tree: TreeId },
+    /// The cursor is not one that this store gave out.
+    #[error("this is not a position in the list of trees: list them from the start")]
+    UnknownCursor,
     /// The stored data is not what was written.
     #[error("the journal of tree {tree} is damaged after event {after}: {reason}")]
     Damaged {
@@ -318,6 +314,7 @@ impl JournalFault {
             | Self::NotABoundary { .. }
             | Self::TooLarge { .. }
             | Self::UnknownTree { .. }
+            | Self::UnknownCursor
             | Self::Damaged { .. }
             | Self::DamagedRow { .. }
             | Self::DamagedBlob { .. }

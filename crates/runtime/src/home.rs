@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
 use spinney_journal::{
-    Cleaned, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean, newest_sources, source_bytes,
+    Cleaned, Head, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean, newest_sources, source_bytes,
 };
 use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Reply, Request, Send, Start, Verb};
-use spinney_kernel::words::{Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId};
+use spinney_kernel::words::{Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId, limit};
 use spinney_kernel::world::TreeState;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -423,21 +423,33 @@ impl Home {
         if self.tree(tree).is_some() {
             return Err(RemoveError::Running { tree });
         }
-        let heads = self.journal.heads(&[]).await.map_err(RemoveError::Journal)?;
+        let branches = self.branches(tree).await.map_err(RemoveError::Journal)?;
         self.journal.remove(tree, shared).await.map_err(RemoveError::Journal)?;
         drop((claim, door));
         let mut orphans = Vec::new();
-        for (head, base) in heads.iter().filter_map(|head| Some((head, head.base?))) {
-            if base.tree == tree {
-                let text = format!(
-                    "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
-                    base.at.0
-                );
-                let notified = !head.state.is_over() && self.tell_root(head.tree, text).await;
-                orphans.push(Orphan { tree: head.tree, notified });
-            }
+        for (head, at) in branches {
+            let text = format!(
+                "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
+                at.0
+            );
+            let notified = !head.state.is_over() && self.tell_root(head.tree, text).await;
+            orphans.push(Orphan { tree: head.tree, notified });
         }
         Ok(orphans)
+    }
+
+    /// The trees that read batches of this one, and up to which event.
+    async fn branches(&self, tree: TreeId) -> Result<Vec<(Head, Seq)>, JournalFault> {
+        let mut branches = Vec::new();
+        let mut next = Some(HeadCursor::START);
+        while let Some(after) = next {
+            let page = self.journal.head_page(&[], after, limit::HEADS_MAX).await?;
+            let based = page.heads.into_iter().filter_map(|head| Some((head.base?, head)));
+            let of_tree = based.filter(|(base, _)| base.tree == tree);
+            branches.extend(of_tree.map(|(base, head)| (head, base.at)));
+            next = page.next;
+        }
+        Ok(branches)
     }
 
     /// Removes expired automatic checkpoints from the catalog, and returns their number. Journals do not change, and
@@ -465,16 +477,20 @@ impl Home {
         }
     }
 
-    /// Resumes every tree that has not ended.
+    /// Resumes every tree that has not ended, page by page: trees run while the next ones are listed.
     ///
     /// # Errors
-    /// If the journal cannot be listed. A tree that cannot be resumed does not affect the others.
+    /// If the journal cannot be listed; trees that were listed before run then. A tree that cannot be resumed does not
+    /// affect the others.
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
-        for head in self.journal.heads(&[]).await? {
-            if !head.state.is_over() {
+        let mut next = Some(HeadCursor::START);
+        while let Some(after) = next {
+            let page = self.journal.head_page(&TreeState::LIVING, after, limit::HEADS_MAX).await?;
+            for head in page.heads {
                 resumed.push((head.tree, self.resume(head.tree).await));
             }
+            next = page.next;
         }
         Ok(resumed)
     }

@@ -5,6 +5,7 @@
 
 mod bound;
 mod codec;
+mod cursor;
 pub mod layout;
 mod memory;
 mod sqlite;

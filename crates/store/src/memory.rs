@@ -12,6 +12,7 @@ use spinney_kernel::world::TreeState;
 
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
+use crate::cursor;
 
 #[derive(Default)]
 pub struct MemoryJournal(Mutex<Shelf>);
@@ -83,13 +84,19 @@ impl Shelf {
         Ok(page.after(after))
     }
 
-    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> HeadPage {
+    fn head_page(
+        &self,
+        states: &[TreeState],
+        after: &HeadCursor,
+        heads_max: usize,
+    ) -> Result<HeadPage, JournalFault> {
+        let from = cursor::number(after)?;
         let asked = |head: &Head| states.is_empty() || states.contains(&head.state);
         let trees =
-            self.order.range(after.0..).filter_map(|(number, tree)| Some((number, self.trees.get(tree)?)));
+            self.order.range(from..).filter_map(|(number, tree)| Some((number, self.trees.get(tree)?)));
         let mut found = trees.filter(|(_, stored)| asked(&stored.head));
         let heads = found.by_ref().take(heads_max).map(|(_, stored)| stored.head.clone()).collect();
-        HeadPage { heads, next: found.next().map(|(number, _)| HeadCursor(*number)) }
+        Ok(HeadPage { heads, next: found.next().map(|(number, _)| cursor::to(*number)) })
     }
 
     fn facts(&self, kind: CatalogKind, prefix: &str) -> Vec<Fact> {
@@ -291,7 +298,7 @@ impl Journal for MemoryJournal {
     }
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
-        answer(Ok(self.shelf().head_page(states, after, heads_max.min(limit::HEADS_MAX))))
+        answer(self.shelf().head_page(states, &after, heads_max.min(limit::HEADS_MAX)))
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {

@@ -55,6 +55,10 @@ pub enum TreeState {
 }
 
 impl TreeState {
+    /// Those of trees that have not ended.
+    pub const LIVING: [Self; 6] =
+        [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted];
+
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -71,9 +75,7 @@ impl TreeState {
 
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        let living = [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted]
-            .into_iter();
-        living.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
+        Self::LIVING.into_iter().chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
     }
 
     #[must_use]

@@ -58,6 +58,7 @@ mod questions;
 mod racing_the_end;
 mod raising;
 mod reasoning;
+mod recovering;
 mod removing;
 mod reserving;
 mod resuming_late;

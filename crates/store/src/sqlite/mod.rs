@@ -33,7 +33,7 @@ use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
     JournalFault, Reading, Shared,
 };
-use spinney_kernel::words::{BlobRef, Seq, TreeId};
+use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
@@ -217,7 +217,9 @@ impl Journal for SqliteJournal {
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         let states = states.to_vec();
-        self.readers.read(move |connection| read::head_page(connection, &states, after, heads_max))
+        self.readers.read(move |connection| {
+            read::head_page(connection, &states, &after, heads_max.min(limit::HEADS_MAX))
+        })
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
