@@ -1,7 +1,7 @@
 //! The journal port: batches become durable here.
 //!
-//! An append names its predecessor. If another writer wrote the next event, this one is stale and must stop; that
-//! single check makes many writers safe. Each batch has a hash over everything before it, so that accidental changes,
+//! An append names its predecessor and the claim of its writer. If another writer wrote the next event, or claimed the
+//! tree, this one must stop; these two checks make many writers safe. Reading needs no claim. Each batch has a hash over everything before it, so that accidental changes,
 //! losses and reordering are detected. The hashes contain no secret: anyone who can write the journal can recompute
 //! them. Only a hash that was kept elsewhere detects that.
 
@@ -13,9 +13,25 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
-use crate::{Batch, CatalogKind, CatalogRow, EncodedBatch, Fact, HeadCursor};
+use crate::{Batch, CatalogKind, CatalogRow, Claim, EncodedBatch, Epoch, Fact, HeadCursor};
 
 pub trait Journal: Send + Sync {
+    /// Claims a tree: from now on, appends of earlier owners are refused with [`JournalFault::Owned`], for this tree alone.
+    /// What was appended before is in the journal when this ends, so a new owner claims first and reads then. An owner in
+    /// the same process loses the tree, and so does one whose process is gone. A new tree needs no claim: its first
+    /// append is one.
+    ///
+    /// # Errors
+    /// If the tree does not exist, another process that is alive owns it, or the store cannot be written.
+    fn claim(&self, tree: TreeId) -> Reading<Claim>;
+
+    /// Gives a tree back, so that any process can claim it. The claim must not be used any more; an outdated one changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn release(&self, claim: Claim) -> Reading<()>;
+
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
     /// That may be before this returns, on any thread, and before the `done` of an earlier batch of the tree, but
     /// never under a lock: `done` may read the journal and append to it. It must not block.
@@ -101,6 +117,8 @@ pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     pub tree: TreeId,
+    /// Of the writer's claim; [`Epoch::FIRST`] for the first batch of a tree.
+    pub epoch: Epoch,
     /// The last event before it.
     pub after: Seq,
     /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree
@@ -242,6 +260,9 @@ pub enum JournalFault {
         expected: u64,
         found: u64,
     },
+    /// Another owner claimed the tree, or owns it and is alive.
+    #[error("another owner has tree {tree}: it continues there")]
+    Owned { tree: TreeId },
     #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
     KeyTaken { kind: CatalogKind, key: String, tree: TreeId },
     /// Branches read what would be removed.
@@ -309,6 +330,7 @@ impl JournalFault {
         match self {
             Self::Unavailable { .. } | Self::Overloaded { .. } => true,
             Self::Stale { .. }
+            | Self::Owned { .. }
             | Self::KeyTaken { .. }
             | Self::InUse { .. }
             | Self::NotABoundary { .. }

@@ -23,7 +23,9 @@ use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
 use crate::names::Names;
 use crate::output_schema;
-use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Stopped, Tree, apply, begin, branch};
+use crate::tree::{
+    ApplyError, Begin, BranchError, BranchOff, Seed, Stopped, Tree, apply, begin, branch, claimed, release,
+};
 
 /// A home of trees.
 pub struct Home {
@@ -42,8 +44,8 @@ pub struct Home {
     stop: CancellationToken,
     /// Before that: nobody waits any longer for drivers of trees that would not run.
     closing: CancellationToken,
-    /// Locks for trees that are being resumed, changed or removed.
-    claims: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Locks for trees that are being resumed, changed or removed here.
+    turns: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
     /// Shared by everything that changes a tree; exclusive for shutdown.
     door: tokio::sync::RwLock<()>,
     /// Held while checkpoints are cleaned.
@@ -210,7 +212,7 @@ impl Home {
             trees: Mutex::default(),
             stop: CancellationToken::new(),
             closing: CancellationToken::new(),
-            claims: Mutex::default(),
+            turns: Mutex::default(),
             door: tokio::sync::RwLock::default(),
             cleaning: tokio::sync::Mutex::default(),
         }
@@ -294,7 +296,7 @@ impl Home {
             SourceFiles::enclose(sources).map_err(|error| StartError::Refused(error.into()))?;
         let id = id.unwrap_or_else(|| self.draw_id());
         let door = self.door.read().await;
-        let claim = self.claim(id).await;
+        let turn = self.turn(id).await;
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
@@ -311,7 +313,7 @@ impl Home {
         tracing::info!(tree = %id, "tree started");
         let (tree, task) = seedling.grow();
         let tree = self.keep(tree, stop, task);
-        drop((claim, door));
+        drop((turn, door));
         match tree.begun().await {
             Ok(()) => Ok(tree),
             Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
@@ -339,7 +341,7 @@ impl Home {
     /// If it has ended, already runs, does not exist, or a driver is missing.
     pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
         let _door = self.door.read().await;
-        let _claim = self.claim(tree).await;
+        let _turn = self.turn(tree).await;
         if self.stop.is_cancelled() {
             return Err(ResumeError::Shutdown);
         }
@@ -347,7 +349,23 @@ impl Home {
             return Err(ResumeError::Running { tree });
         }
         let stop = self.stop.child_token();
-        let seed = begin(self.begin(tree, &stop)).await.map_err(ResumeError::Journal)?;
+        let seed = claimed(self.begin(tree, &stop)).await.map_err(ResumeError::Journal)?;
+        let (head, drivers) = match self.resumable(tree, &seed).await {
+            Ok(resumable) => resumable,
+            Err(error) => {
+                seed.release().await;
+                return Err(error);
+            }
+        };
+        tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
+        let mut seedling = seed.with(drivers);
+        seedling.resume(&head);
+        let (tree, task) = seedling.grow();
+        Ok(self.keep(tree, stop, task))
+    }
+
+    /// What a tree is resumed with.
+    async fn resumable(&self, tree: TreeId, seed: &Seed) -> Result<(Head, Drivers), ResumeError> {
         let head = seed.head().ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
         if let TreeState::Ended(state) = seed.world().state() {
             return Err(ResumeError::Ended { tree, state });
@@ -356,11 +374,7 @@ impl Home {
         let drivers = self.drivers(tree, definition).await.ok_or(ResumeError::Shutdown)?;
         let drivers = drivers.map_err(ResumeError::NoDriver)?;
         drivers.check(definition).map_err(ResumeError::NoDriver)?;
-        tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
-        let mut seedling = seed.with(drivers);
-        seedling.resume(&head);
-        let (tree, task) = seedling.grow();
-        Ok(self.keep(tree, stop, task))
+        Ok((head, drivers))
     }
 
     /// Applies one request of its actor to a tree that is not running. No model and no tool is called; what the
@@ -394,7 +408,7 @@ impl Home {
         bytes: Vec<Vec<u8>>,
     ) -> Result<Reply, ApplyError> {
         let _door = self.door.read().await;
-        let _claim = self.claim(tree).await;
+        let _turn = self.turn(tree).await;
         if self.tree(tree).is_some() {
             return Err(ApplyError::Running { tree });
         }
@@ -409,7 +423,7 @@ impl Home {
     pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
         let _door = self.door.read().await;
         // Prevents the shared batches from being removed meanwhile.
-        let _origin = self.claim(off.from).await;
+        let _origin = self.turn(off.from).await;
         branch(self.begin(tree, &self.stop), off).await
     }
 
@@ -419,13 +433,17 @@ impl Home {
     /// If it runs, branches use it, or the journal failed. Nothing is removed then.
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
         let door = self.door.read().await;
-        let claim = self.claim(tree).await;
+        let turn = self.turn(tree).await;
         if self.tree(tree).is_some() {
             return Err(RemoveError::Running { tree });
         }
         let branches = self.branches(tree).await.map_err(RemoveError::Journal)?;
-        self.journal.remove(tree, shared).await.map_err(RemoveError::Journal)?;
-        drop((claim, door));
+        let owned = self.journal.claim(tree).await.map_err(RemoveError::Journal)?;
+        if let Err(fault) = self.journal.remove(tree, shared).await {
+            release(self.journal.as_ref(), owned).await;
+            return Err(RemoveError::Journal(fault));
+        }
+        drop((turn, door));
         let mut orphans = Vec::new();
         for (head, at) in branches {
             let text = format!(
@@ -526,15 +544,15 @@ impl Home {
         self.trees().retain(|_, running| !running.task.is_finished());
     }
 
-    /// Waits for exclusive access to a tree.
-    async fn claim(&self, tree: TreeId) -> tokio::sync::OwnedMutexGuard<()> {
-        let claim = {
-            let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits until nothing else in this home resumes, changes or removes a tree.
+    async fn turn(&self, tree: TreeId) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
             // Drop locks that nothing else holds or waits for.
-            claims.retain(|_, claim| Arc::strong_count(claim) > 1);
-            Arc::clone(claims.entry(tree).or_default())
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(turns.entry(tree).or_default())
         };
-        claim.lock_owned().await
+        turn.lock_owned().await
     }
 
     /// The drivers of a tree, with all their tools. `None` if the home is shut down meanwhile.

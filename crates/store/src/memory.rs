@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
-    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, EncodedBatch, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Shared,
+    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Claim, EncodedBatch, Entry, Epoch, Fact,
+    Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
@@ -30,6 +30,8 @@ struct Stored {
     /// Its position in that order.
     number: u64,
     head: Head,
+    /// Of the last claim.
+    epoch: Epoch,
     /// The hash before its first batch.
     before: ChainHash,
     batches: Vec<(Seq, ChainHash, EncodedBatch)>,
@@ -65,6 +67,12 @@ struct Fork {
 }
 
 impl Shelf {
+    fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
+        let stored = self.trees.get_mut(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        stored.epoch = Epoch(stored.epoch.0 + 1);
+        Ok(Claim { tree, epoch: stored.epoch })
+    }
+
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
         let (stored, end) = self.owner(tree, after)?;
         let from = stored.batches.partition_point(|(seq, ..)| *seq <= after).saturating_sub(1);
@@ -112,7 +120,10 @@ impl Shelf {
 
     fn append(&mut self, append: Append) -> Result<ChainHash, JournalFault> {
         let (now, end) = (append.batch.now(), append.end());
-        let Append { tree, after, base, batch, blobs, catalog, state, .. } = append;
+        let Append { tree, epoch, after, base, batch, blobs, catalog, state, .. } = append;
+        if self.trees.get(&tree).is_some_and(|stored| stored.epoch != epoch) {
+            return Err(JournalFault::Owned { tree });
+        }
         let (found, fork) = match (self.trees.get(&tree), base) {
             (Some(stored), _) => {
                 let Head { seq, hash: before, base, seed, .. } = stored.head;
@@ -125,6 +136,9 @@ impl Shelf {
         if found != after || (base.is_some() && self.trees.contains_key(&tree)) {
             return Err(JournalFault::Stale { tree, expected: after.0, found: found.0 });
         }
+        if epoch != Epoch::FIRST && !self.trees.contains_key(&tree) {
+            return Err(JournalFault::UnknownTree { tree });
+        }
         self.check_keys(tree, &catalog)?;
         let hash = before.then(after, batch.bytes());
         let stored = self.trees.entry(tree).or_insert_with(|| {
@@ -132,7 +146,7 @@ impl Shelf {
             self.order.insert(number, tree);
             let head = Head { tree, seq: after, hash, state, started: now, changed: now, base: prefix, seed };
             let (batches, blobs, keys) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-            Stored { number, head, before, batches, blobs, keys }
+            Stored { number, head, epoch, before, batches, blobs, keys }
         });
         stored.batches.push((after, hash, batch));
         (stored.head.seq, stored.head.hash) = (end, hash);
@@ -284,6 +298,15 @@ impl Shelf {
 }
 
 impl Journal for MemoryJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        answer(self.shelf().claim(tree))
+    }
+
+    /// No other process can claim it, and this one may at any time.
+    fn release(&self, _claim: Claim) -> Reading<()> {
+        answer(Ok(()))
+    }
+
     fn append(&self, append: Append, done: Appended) {
         let appended = bound::check(&append).and_then(|()| self.shelf().append(append));
         done(appended);

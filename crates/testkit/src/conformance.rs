@@ -2,6 +2,7 @@
 
 mod branches;
 mod listing;
+mod owners;
 
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use spinney_journal::{
-    Append, Batch, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Journal, JournalFault, Shared,
+    Append, Batch, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Epoch, Journal, JournalFault, Shared,
     catalog_of, pages, rebuild, verify_chain,
 };
 use spinney_kernel::words::{BlobHash, BlobRef, Durability, Seq, TreeId, limit};
@@ -42,7 +43,7 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         a_tree_with_many_blobs_is_removed,
         the_catalog_is_computed_again_from_the_journal,
     ];
-    for check in checks.into_iter().chain(branches::CHECKS).chain(listing::CHECKS) {
+    for check in checks.into_iter().chain(branches::CHECKS).chain(listing::CHECKS).chain(owners::CHECKS) {
         check(open().as_ref());
     }
 }
@@ -88,13 +89,25 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
     batches.iter().map(entry).collect()
 }
 
-/// One batch, with its changes to the catalog.
+/// One batch of a tree that was never claimed again, with its changes to the catalog.
 #[must_use]
 pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
     let catalog = catalog_of(tree, after, batch);
     let batch = batch.clone().encode().unwrap_or_else(|fault| panic!("{fault}"));
     let (state, durability) = (TreeState::Running, Durability::Normal);
-    Append { tree, after, base: None, before: None, batch, blobs: Arc::default(), catalog, state, durability }
+    let epoch = Epoch::FIRST;
+    Append {
+        tree,
+        epoch,
+        after,
+        base: None,
+        before: None,
+        batch,
+        blobs: Arc::default(),
+        catalog,
+        state,
+        durability,
+    }
 }
 
 /// An append that changes only these rows of the catalog.

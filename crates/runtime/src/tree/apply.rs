@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
+use spinney_journal::{Append, Batch, Claim, Journal, JournalFault, catalog_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Report, Suspended, Timer};
 use spinney_kernel::rules::request::{OtherReply, Reply, Request};
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::enclosed::enclosed;
 use super::live_state::{Decided, LiveState};
 use super::rollback::Back;
-use super::run::Begin;
+use super::run::{Begin, release};
 use crate::drivers::DriverSource;
 use crate::names::Names;
 
@@ -43,6 +43,20 @@ pub enum ApplyError {
 /// good.
 pub(crate) async fn apply(
     begin: Begin,
+    source: &dyn DriverSource,
+    request: Request,
+    bytes: Vec<Vec<u8>>,
+) -> Result<Reply, ApplyError> {
+    let journal = Arc::clone(&begin.journal);
+    let claim = journal.claim(begin.tree).await.map_err(ApplyError::Journal)?;
+    let applied = apply_as_owner(begin, claim, source, request, bytes).await;
+    release(journal.as_ref(), claim).await;
+    applied
+}
+
+async fn apply_as_owner(
+    begin: Begin,
+    claim: Claim,
     source: &dyn DriverSource,
     mut request: Request,
     bytes: Vec<Vec<u8>>,
@@ -99,7 +113,8 @@ pub(crate) async fn apply(
         let blobs = if Some(at) == place { std::mem::take(&mut blobs).into() } else { Arc::default() };
         let catalog = catalog_of(tree, after, &batch);
         let batch = batch.encode()?;
-        Ok(Append { tree, after, base: None, before: None, batch, blobs, catalog, state, durability })
+        let epoch = claim.epoch;
+        Ok(Append { tree, epoch, after, base: None, before: None, batch, blobs, catalog, state, durability })
     };
     let appends = written.into_iter().enumerate().map(append).collect::<Result<Vec<Append>, _>>();
     write(&journal, appends.map_err(ApplyError::Journal)?).await.map_err(ApplyError::Journal)?;

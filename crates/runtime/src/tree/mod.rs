@@ -48,7 +48,7 @@ pub use gather::{Gathered, Need, Waited};
 pub use look::{Look, OpenQuestion};
 pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
-pub(crate) use run::{Begin, begin};
+pub(crate) use run::{Begin, Seed, begin, claimed, release};
 pub use shared::{shared_json, shared_values};
 pub use stored::{Stored, stored};
 

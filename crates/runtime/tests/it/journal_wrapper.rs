@@ -3,6 +3,19 @@
 /// Methods of a journal that pass the call on to `self.inner`.
 macro_rules! pass_on {
     ($($method:ident),+) => { $($crate::journal_wrapper::pass_on!(@$method);)+ };
+    (@claim) => {
+        fn claim(
+            &self,
+            tree: spinney_kernel::words::TreeId,
+        ) -> spinney_journal::Reading<spinney_journal::Claim> {
+            self.inner.claim(tree)
+        }
+    };
+    (@release) => {
+        fn release(&self, claim: spinney_journal::Claim) -> spinney_journal::Reading<()> {
+            self.inner.release(claim)
+        }
+    };
     (@append) => {
         fn append(&self, append: spinney_journal::Append, done: spinney_journal::Appended) {
             self.inner.append(append, done);

@@ -51,6 +51,7 @@ mod misbehaving;
 mod money;
 mod outage;
 mod output_schema;
+mod owners;
 mod parallel;
 mod pausing;
 mod pipeline_bounds;

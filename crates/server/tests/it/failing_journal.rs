@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney::{Journal, MemoryJournal};
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
+    Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
     Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
@@ -28,6 +28,14 @@ impl FailingJournal {
 }
 
 impl Journal for FailingJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        self.inner.claim(tree)
+    }
+
+    fn release(&self, claim: Claim) -> Reading<()> {
+        self.inner.release(claim)
+    }
+
     fn append(&self, append: Append, done: Appended) {
         if self.is_full.load(Ordering::SeqCst) {
             done(Err(JournalFault::Full));

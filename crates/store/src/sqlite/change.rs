@@ -2,10 +2,11 @@
 //! failed one may have, and its transaction must not be committed.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spinney_journal::{Append, CatalogRow, ChainHash, JournalFault, Shared};
+use spinney_journal::{Append, CatalogRow, ChainHash, Epoch, JournalFault, Shared};
 use spinney_kernel::words::{Seq, TreeId};
 
 use super::branch::{self, Fork};
+use super::claims::Claims;
 use super::fault::from_sqlite;
 use super::heads::{Heads, KnownHead, Unwritten};
 use super::schema::MARK_EVERY;
@@ -43,6 +44,7 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
     matches!(
         fault,
         JournalFault::Stale { .. }
+            | JournalFault::Owned { .. }
             | JournalFault::KeyTaken { .. }
             | JournalFault::InUse { .. }
             | JournalFault::NotABoundary { .. }
@@ -56,12 +58,16 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
 pub(super) fn append(
     connection: &Connection,
     heads: &mut Heads,
+    claims: &Claims,
     hashed: &Hashed,
 ) -> Result<ChainHash, JournalFault> {
     let append = &hashed.append;
-    let Append { tree, after, .. } = append;
+    let Append { tree, epoch, after, .. } = append;
     let sqlite = |error| from_sqlite(connection, &error);
     let head = find_whole(connection, heads, *tree)?;
+    if head.is_some_and(|head| claims.current(*tree, head.epoch) != *epoch) {
+        return Err(JournalFault::Owned { tree: *tree });
+    }
     let fork = match (head, append.base) {
         (None, Some(origin)) => Some(branch::fork(connection, heads, origin, *after)?),
         (Some(_), _) | (None, None) => None,
@@ -69,6 +75,9 @@ pub(super) fn append(
     let found = head.map_or(if fork.is_some() { *after } else { Seq(0) }, |head| head.seq);
     if found != *after || (head.is_some() && append.base.is_some()) {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
+    }
+    if head.is_none() && *epoch != Epoch::FIRST {
+        return Err(JournalFault::UnknownTree { tree: *tree });
     }
     check_keys(connection, head.map(|head| head.id), &append.catalog)?;
     let before = match (head, &fork) {
@@ -97,6 +106,7 @@ pub(super) fn append(
     keep_rows(connection, id, &append.catalog).map_err(sqlite)?;
     let head = KnownHead {
         id,
+        epoch: *epoch,
         seq: append.end(),
         hash,
         changed: append.batch.now(),
@@ -109,12 +119,18 @@ pub(super) fn append(
     Ok(hash)
 }
 
-pub(super) fn change(connection: &Connection, heads: &mut Heads, change: Change) -> Result<(), JournalFault> {
+pub(super) fn change(
+    connection: &Connection,
+    heads: &mut Heads,
+    claims: &mut Claims,
+    change: Change,
+) -> Result<(), JournalFault> {
     match change {
         Change::Remove(tree, shared) => {
             let head = heads.find(connection, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
             branch::release(connection, tree, head.id, shared)?;
             heads.forget(tree);
+            claims.forget(tree);
             remove(connection, head.id).map_err(|error| from_sqlite(connection, &error))
         }
         Change::Replace(tree, at, rows) => {

@@ -2,6 +2,7 @@
 
 mod branch;
 mod change;
+mod claims;
 mod commit_count;
 mod connection;
 mod fault;
@@ -30,7 +31,7 @@ use std::path::Path;
 use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
+    Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
     JournalFault, Reading, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
@@ -148,11 +149,19 @@ impl SqliteJournal {
     }
 
     fn change(&self, change: Change) -> Reading<()> {
+        self.ask(|answer| Job::Change(change, answer))
+    }
+
+    /// Queues a job for the writer; its answer is what is awaited.
+    fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, JournalFault>>) -> Job,
+    ) -> Reading<T> {
         let Some(writer) = &self.writer else {
             return Box::pin(std::future::ready(Err(JournalFault::ReadOnly)));
         };
         let (answer, answered) = oneshot::channel();
-        writer.send(Job::Change(change, answer));
+        writer.send(job(answer));
         Box::pin(async move { answered.await.unwrap_or(Err(JournalFault::Closed)) })
     }
 }
@@ -199,6 +208,15 @@ fn not_cut(file: &Path) -> Result<(), OpenHomeError> {
 }
 
 impl Journal for SqliteJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        self.ask(|answer| Job::Claim(tree, answer))
+    }
+
+    /// The lock of the file is the lease, and a claim in this process needs no release.
+    fn release(&self, _claim: Claim) -> Reading<()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     fn append(&self, append: Append, done: Appended) {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
         match bound::check(&append) {

@@ -8,10 +8,11 @@ use std::thread::JoinHandle;
 
 use futures::channel::oneshot;
 use rusqlite::Connection;
-use spinney_journal::{Appended, ChainHash, JournalFault};
-use spinney_kernel::words::Durability;
+use spinney_journal::{Appended, ChainHash, Claim, Epoch, JournalFault};
+use spinney_kernel::words::{Durability, TreeId};
 
 use super::change::{self, Change, Hashed};
+use super::claims::Claims;
 use super::commit_count::{self, CommitCount};
 use super::fault::from_sqlite;
 use super::heads::Heads;
@@ -24,12 +25,15 @@ const GROUP_MAX: usize = 1_024;
 pub(super) enum Job {
     Append(Box<Hashed>, Appended),
     Change(Change, oneshot::Sender<Result<(), JournalFault>>),
+    /// Writes nothing.
+    Claim(TreeId, oneshot::Sender<Result<Claim, JournalFault>>),
 }
 
 /// A job's result and its recipient.
 enum Answer {
     Append(Appended, Result<ChainHash, JournalFault>),
     Change(oneshot::Sender<Result<(), JournalFault>>, Result<(), JournalFault>),
+    Claim(oneshot::Sender<Result<Claim, JournalFault>>, Result<Claim, JournalFault>),
 }
 
 pub(super) struct Writer {
@@ -87,13 +91,14 @@ impl Job {
         match self {
             Self::Append(_, done) => Answer::Append(done, Err(fault)),
             Self::Change(_, done) => Answer::Change(done, Err(fault)),
+            Self::Claim(_, done) => Answer::Claim(done, Err(fault)),
         }
     }
 
     fn durability(&self) -> Option<Durability> {
         match self {
             Self::Append(hashed, _) => Some(hashed.append.durability),
-            Self::Change(..) => None,
+            Self::Change(..) | Self::Claim(..) => None,
         }
     }
 }
@@ -106,6 +111,7 @@ impl Answer {
             Self::Append(done, end) => done(end),
             // The receiver may be gone.
             Self::Change(done, end) => drop(done.send(end)),
+            Self::Claim(done, end) => drop(done.send(end)),
         }));
     }
 
@@ -113,6 +119,7 @@ impl Answer {
         match self {
             Self::Append(_, end) => end.as_ref().err(),
             Self::Change(_, end) => end.as_ref().err(),
+            Self::Claim(_, end) => end.as_ref().err(),
         }
     }
 
@@ -121,6 +128,8 @@ impl Answer {
         match self {
             Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault.clone()))),
             Self::Change(done, end) => Self::Change(done, end.and_then(|()| Err(fault.clone()))),
+            // A claim is no part of it.
+            claim @ Self::Claim(..) => claim,
         }
     }
 }
@@ -129,6 +138,7 @@ impl Answer {
 pub(super) struct WriteConnection {
     connection: Connection,
     heads: Heads,
+    claims: Claims,
     synced: Durability,
     /// The database's commit count; unknown after a failed commit.
     counted: Option<u64>,
@@ -138,12 +148,15 @@ pub(super) struct WriteConnection {
 
 impl WriteConnection {
     pub(super) fn new(connection: Connection, confirmed: CommitCount, files: FilesInPlace) -> Self {
-        let (heads, synced) = (Heads::default(), Durability::Normal);
-        Self { connection, heads, synced, counted: None, confirmed, files }
+        let (heads, claims, synced) = (Heads::default(), Claims::default(), Durability::Normal);
+        Self { connection, heads, claims, synced, counted: None, confirmed, files }
     }
 
     /// Writes a group in one transaction. Nothing is answered yet.
     fn write(&mut self, group: Vec<Job>) -> Vec<Answer> {
+        if group.iter().all(|job| matches!(job, Job::Claim(..))) {
+            return self.claim_all(group);
+        }
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
         let commit = match self.begin(durability) {
             Ok(commit) => commit,
@@ -156,8 +169,9 @@ impl WriteConnection {
         tracing::trace!(target: "spinney::journal", batches = group.len(), "group commit started");
         let mut answers = Vec::with_capacity(group.len());
         let carried_out = self.carry_out(commit, group, &mut answers);
-        match carried_out.and_then(|()| self.commit(commit)) {
-            Ok(()) => {
+        match carried_out.and_then(|written| self.commit(commit).map(|()| written)) {
+            Ok(written) => {
+                written.into_iter().for_each(|(tree, epoch)| self.claims.written(tree, epoch));
                 tracing::debug!(target: "spinney::journal", batches = answers.len(), "group commit done");
                 answers
             }
@@ -168,41 +182,65 @@ impl WriteConnection {
         }
     }
 
-    /// Executes a group inside a transaction. Stops at a fault that is not a single job's.
+    /// Claims need no transaction.
+    fn claim_all(&mut self, group: Vec<Job>) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(group.len());
+        for job in group {
+            answers.push(match job {
+                Job::Claim(tree, done) => {
+                    Answer::Claim(done, self.files.check().and_then(|()| self.claim(tree)))
+                }
+                other => other.refused(JournalFault::Closed),
+            });
+        }
+        answers
+    }
+
+    fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
+        let head = self.heads.find(&self.connection, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+        Ok(self.claims.claim(tree, head.epoch))
+    }
+
+    /// Executes a group inside a transaction, and returns the epochs of the heads that it wrote. Stops at a fault that is
+    /// not a single job's.
     fn carry_out(
         &mut self,
         commit: u64,
         group: Vec<Job>,
         answers: &mut Vec<Answer>,
-    ) -> Result<(), JournalFault> {
-        let (connection, heads) = (&self.connection, &mut self.heads);
+    ) -> Result<Vec<(TreeId, Epoch)>, JournalFault> {
         let mut failed = None;
         // A head stores the number of its commit. Without one, or if it may be removed again, the number is stored by
         // itself.
-        let is_only_appends = group.iter().all(|job| matches!(job, Job::Append(..)));
+        let is_only_appends = group.iter().all(|job| matches!(job, Job::Append(..) | Job::Claim(..)));
         let mut is_numbered = false;
         for job in group {
             let answer = match (&failed, job) {
                 (Some(fault), job) => job.refused(JournalFault::clone(fault)),
                 (None, Job::Append(hashed, done)) => {
-                    let appended = change::append(connection, heads, &hashed);
+                    let appended = change::append(&self.connection, &mut self.heads, &self.claims, &hashed);
                     is_numbered |= appended.is_ok();
                     Answer::Append(done, appended)
                 }
                 (None, Job::Change(change, done)) => {
-                    Answer::Change(done, change::change(connection, heads, change))
+                    let (heads, claims) = (&mut self.heads, &mut self.claims);
+                    Answer::Change(done, change::change(&self.connection, heads, claims, change))
                 }
+                (None, Job::Claim(tree, done)) => Answer::Claim(done, self.claim(tree)),
             };
             if failed.is_none() {
                 failed = answer.fault().filter(|fault| !change::is_refusal(fault)).cloned();
             }
             answers.push(answer);
         }
-        match failed {
+        let written = match failed {
             Some(fault) => return Err(fault),
             None => self.heads.write(&self.connection, commit)?,
+        };
+        if !(is_only_appends && is_numbered) {
+            commit_count::set(&self.connection, commit)?;
         }
-        if is_only_appends && is_numbered { Ok(()) } else { commit_count::set(&self.connection, commit) }
+        Ok(written)
     }
 
     /// Begins a transaction and returns the number of its commit.

@@ -15,6 +15,7 @@ mod homes;
 mod loss;
 mod mutated;
 mod older;
+mod owners;
 mod process;
 
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{
-    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
-    Journal, JournalFault, Reading, Shared,
+    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
+    HeadPage, Journal, JournalFault, Reading, Shared,
 };
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::What;
@@ -53,6 +53,14 @@ impl<F> Changed<F> {
 }
 
 impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        self.inner.claim(tree)
+    }
+
+    fn release(&self, claim: Claim) -> Reading<()> {
+        self.inner.release(claim)
+    }
+
     fn append(&self, append: Append, done: Appended) {
         self.inner.append(append, done);
     }
