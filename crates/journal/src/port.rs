@@ -51,6 +51,13 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read.
     fn head(&self, tree: TreeId) -> Reading<Option<Head>>;
 
+    /// Waits until a tree has an event after this one, whichever process writes it, and returns its head. Costs nothing while
+    /// it waits, or a bounded poll in one place of the store.
+    ///
+    /// # Errors
+    /// If the tree does not exist or is removed meanwhile, the journal is closed, or the store cannot be read.
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head>;
+
     /// A page of trees in one of these states, oldest first; without a state, of all trees. `after` is where the
     /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended
     /// trees cost nothing if only running ones are requested. A tree that is there from the first page to the last,

@@ -9,6 +9,7 @@ mod cursor;
 pub mod layout;
 mod memory;
 mod sqlite;
+mod waiting;
 
 pub use memory::MemoryJournal;
 pub use sqlite::{Access, HomeRefusal, Loss, OpenHomeError, SqliteJournal};

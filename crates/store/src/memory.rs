@@ -1,7 +1,7 @@
 //! A journal in memory: for tests, and for trees that need not outlive their process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
     Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Claim, EncodedBatch, Entry, Epoch, Fact,
@@ -13,9 +13,13 @@ use spinney_kernel::world::TreeState;
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
 use crate::cursor;
+use crate::waiting::Waiting;
 
 #[derive(Default)]
-pub struct MemoryJournal(Mutex<Shelf>);
+pub struct MemoryJournal {
+    shelf: Arc<Mutex<Shelf>>,
+    waiting: Arc<Waiting>,
+}
 
 #[derive(Default)]
 struct Shelf {
@@ -53,10 +57,20 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// A poisoned lock is fine: it is held only for whole steps.
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        open(&self.shelf)
     }
+}
+
+impl Drop for MemoryJournal {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
+}
+
+/// A poisoned lock is fine: it is held only for whole steps.
+fn open(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What comes before a tree's next batch.
@@ -308,7 +322,11 @@ impl Journal for MemoryJournal {
     }
 
     fn append(&self, append: Append, done: Appended) {
+        let tree = append.tree;
         let appended = bound::check(&append).and_then(|()| self.shelf().append(append));
+        if appended.is_ok() {
+            self.waiting.wake(tree);
+        }
         done(appended);
     }
 
@@ -318,6 +336,15 @@ impl Journal for MemoryJournal {
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
         answer(Ok(self.shelf().trees.get(&tree).map(|stored| stored.head.clone())))
+    }
+
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        let shelf = Arc::downgrade(&self.shelf);
+        self.waiting.until(tree, after, move || {
+            let head =
+                |shelf: Arc<Mutex<Shelf>>| open(&shelf).trees.get(&tree).map(|stored| stored.head.clone());
+            answer(shelf.upgrade().map(head).ok_or(JournalFault::Closed))
+        })
     }
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
@@ -338,7 +365,9 @@ impl Journal for MemoryJournal {
     }
 
     fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
-        answer(self.shelf().remove(tree, shared))
+        let removed = self.shelf().remove(tree, shared);
+        self.waiting.wake(tree);
+        answer(removed)
     }
 }
 

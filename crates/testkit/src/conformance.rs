@@ -3,6 +3,7 @@
 mod branches;
 mod listing;
 mod owners;
+mod waking;
 
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
@@ -43,7 +44,13 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         a_tree_with_many_blobs_is_removed,
         the_catalog_is_computed_again_from_the_journal,
     ];
-    for check in checks.into_iter().chain(branches::CHECKS).chain(listing::CHECKS).chain(owners::CHECKS) {
+    for check in checks
+        .into_iter()
+        .chain(branches::CHECKS)
+        .chain(listing::CHECKS)
+        .chain(owners::CHECKS)
+        .chain(waking::CHECKS)
+    {
         check(open().as_ref());
     }
 }

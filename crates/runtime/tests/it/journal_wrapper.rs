@@ -16,6 +16,15 @@ macro_rules! pass_on {
             self.inner.release(claim)
         }
     };
+    (@changed) => {
+        fn changed(
+            &self,
+            tree: spinney_kernel::words::TreeId,
+            after: spinney_kernel::words::Seq,
+        ) -> spinney_journal::Reading<spinney_journal::Head> {
+            self.inner.changed(tree, after)
+        }
+    };
     (@append) => {
         fn append(&self, append: spinney_journal::Append, done: spinney_journal::Appended) {
             self.inner.append(append, done);

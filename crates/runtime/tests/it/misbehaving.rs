@@ -235,7 +235,7 @@ impl Journal for Swapped {
             d(r);
         }
     }
-    pass_on!(claim, release, read, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(claim, release, changed, read, head, head_page, catalog, replace_catalog, blob, remove);
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,6 +52,10 @@ impl Journal for FailingJournal {
         self.inner.head(tree)
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        self.inner.changed(tree, after)
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         self.inner.head_page(states, after, heads_max)
     }

@@ -15,6 +15,7 @@ mod look;
 mod loss;
 mod open_home_error;
 mod places;
+mod poll;
 mod queue;
 mod read;
 mod readers;
@@ -27,6 +28,7 @@ mod writer;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures::channel::oneshot;
 use rusqlite::Connection;
@@ -38,6 +40,7 @@ use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
+use crate::waiting::Waiting;
 use change::{Change, Hashed};
 use commit_count::CommitCount;
 use connection::{READS, WRITES};
@@ -47,6 +50,7 @@ use in_place::FilesInPlace;
 use lock::Lock;
 pub use loss::Loss;
 pub use open_home_error::OpenHomeError;
+use poll::Poll;
 use readers::Readers;
 use writer::{Job, WriteConnection, Writer};
 
@@ -60,8 +64,16 @@ pub enum Access {
 }
 
 pub struct SqliteJournal {
-    readers: Readers,
+    readers: Arc<Readers>,
+    waiting: Arc<Waiting>,
+    poll: Poll,
     writer: Option<Writer>,
+}
+
+impl Drop for SqliteJournal {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
 }
 
 impl SqliteJournal {
@@ -71,7 +83,7 @@ impl SqliteJournal {
     /// If another process writes there, a newer version wrote it, confirmed commits are missing, or the disk fails.
     pub fn open(home: &Path, access: Access) -> Result<Self, OpenHomeError> {
         match access {
-            Access::Look => Ok(Self { readers: Readers::open(home)?, writer: None }),
+            Access::Look => Ok(Self::new(Readers::open(home)?, Arc::default(), None)),
             Access::Write => Self::open_bounded(home, u64::MAX),
         }
     }
@@ -121,8 +133,13 @@ impl SqliteJournal {
         confirmed.write_through(commit_count::counted(&connection)?)?;
         let readers = Readers::open(home)?;
         let files = FilesInPlace::new(folder.path(), &connection)?;
-        let connection = WriteConnection::new(connection, confirmed, files);
-        Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
+        let waiting = Arc::<Waiting>::default();
+        let connection = WriteConnection::new(connection, confirmed, files, Arc::clone(&waiting));
+        Ok((Self::new(readers, waiting, Some(Writer::start(connection, lock))), folder))
+    }
+
+    fn new(readers: Readers, waiting: Arc<Waiting>, writer: Option<Writer>) -> Self {
+        Self { readers: Arc::new(readers), waiting, poll: Poll::default(), writer }
     }
 
     /// Checks that a folder is a home or may become one, and creates it if it does not exist. Opens no journal, so it
@@ -231,6 +248,20 @@ impl Journal for SqliteJournal {
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
         self.readers.read(move |connection| read::head(connection, tree))
+    }
+
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        let readers = Arc::downgrade(&self.readers);
+        let changed = self.waiting.until(tree, after, move || match readers.upgrade() {
+            Some(readers) => readers.read(move |connection| read::head(connection, tree)),
+            None => Box::pin(std::future::ready(Err(JournalFault::Closed))),
+        });
+        if self.writer.is_some() {
+            return changed;
+        }
+        let (poll, readers, waiting) =
+            (self.poll.clone(), Arc::downgrade(&self.readers), Arc::clone(&self.waiting));
+        Box::pin(poll.during(changed, readers, waiting))
     }
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {

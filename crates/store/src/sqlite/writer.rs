@@ -19,6 +19,7 @@ use super::heads::Heads;
 use super::in_place::FilesInPlace;
 use super::lock::Lock;
 use super::queue::Queue;
+use crate::waiting::Waiting;
 
 const GROUP_MAX: usize = 1_024;
 
@@ -95,6 +96,13 @@ impl Job {
         }
     }
 
+    fn removes(&self) -> Option<TreeId> {
+        match self {
+            Self::Change(Change::Remove(tree, _), _) => Some(*tree),
+            Self::Change(..) | Self::Append(..) | Self::Claim(..) => None,
+        }
+    }
+
     fn durability(&self) -> Option<Durability> {
         match self {
             Self::Append(hashed, _) => Some(hashed.append.durability),
@@ -144,12 +152,19 @@ pub(super) struct WriteConnection {
     counted: Option<u64>,
     confirmed: CommitCount,
     files: FilesInPlace,
+    /// Woken after each commit.
+    waiting: Arc<Waiting>,
 }
 
 impl WriteConnection {
-    pub(super) fn new(connection: Connection, confirmed: CommitCount, files: FilesInPlace) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        confirmed: CommitCount,
+        files: FilesInPlace,
+        waiting: Arc<Waiting>,
+    ) -> Self {
         let (heads, claims, synced) = (Heads::default(), Claims::default(), Durability::Normal);
-        Self { connection, heads, claims, synced, counted: None, confirmed, files }
+        Self { connection, heads, claims, synced, counted: None, confirmed, files, waiting }
     }
 
     /// Writes a group in one transaction. Nothing is answered yet.
@@ -167,11 +182,16 @@ impl WriteConnection {
         };
         // The time between the two log lines is the commit's duration; nothing here reads a clock.
         tracing::trace!(target: "spinney::journal", batches = group.len(), "group commit started");
+        let removed: Vec<TreeId> = group.iter().filter_map(Job::removes).collect();
         let mut answers = Vec::with_capacity(group.len());
         let carried_out = self.carry_out(commit, group, &mut answers);
         match carried_out.and_then(|written| self.commit(commit).map(|()| written)) {
             Ok(written) => {
-                written.into_iter().for_each(|(tree, epoch)| self.claims.written(tree, epoch));
+                for (tree, epoch) in written {
+                    self.claims.written(tree, epoch);
+                    self.waiting.wake(tree);
+                }
+                removed.into_iter().for_each(|tree| self.waiting.wake(tree));
                 tracing::debug!(target: "spinney::journal", batches = answers.len(), "group commit done");
                 answers
             }

@@ -17,6 +17,7 @@ mod mutated;
 mod older;
 mod owners;
 mod process;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 

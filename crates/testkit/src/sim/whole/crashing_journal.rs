@@ -241,6 +241,10 @@ impl Journal for CrashingJournal {
         Box::pin(std::future::ready(head))
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        self.inner.changed(tree, after)
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         at_once(self.inner.head_page(states, after, heads_max))
     }
