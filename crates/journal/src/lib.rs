@@ -27,7 +27,8 @@ pub use cursor::{CursorError, HeadCursor};
 pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{
-    Append, Appended, Base, ChainHash, Entry, Head, HeadPage, Journal, JournalFault, Reading, Shared,
+    Append, Appended, Base, ChainHash, Entry, Head, HeadPage, Journal, JournalFault, Reading, Reservation,
+    Shared,
 };
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};

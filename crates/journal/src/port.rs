@@ -18,8 +18,8 @@ use crate::{Batch, CatalogKind, CatalogRow, Claim, EncodedBatch, Epoch, Fact, He
 pub trait Journal: Send + Sync {
     /// Claims a tree: from now on, appends of earlier owners are refused with [`JournalFault::Owned`], for this tree alone.
     /// What was appended before is in the journal when this ends, so a new owner claims first and reads then. An owner in
-    /// the same process loses the tree, and so does one whose process is gone. A new tree needs no claim: its first
-    /// append is one.
+    /// the same process loses the tree, and so does one whose process is gone. Keys that are reserved for the tree are free
+    /// again. A new tree needs no claim: its first append is one.
     ///
     /// # Errors
     /// If the tree does not exist, another process that is alive owns it, or the store cannot be written.
@@ -91,6 +91,22 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// If the store cannot be read.
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>>;
+
+    /// Reserves a key for a tree before the event that takes it is decided: the key is free in the catalog, and nobody else
+    /// has reserved it. From then on it belongs to the tree: an append of the tree turns it into a row, and one of another
+    /// tree is refused. A reservation that no append took ends with [`free`](Self::free), with the tree's next claim, and
+    /// with the tree. A key that is reserved for the tree already is taken as well.
+    ///
+    /// # Errors
+    /// If the claim is outdated, the tree does not exist, the key is too long, or the store cannot be written.
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation>;
+
+    /// Gives up a reserved key. One that is not reserved under this claim stays as it is. It is queued when this returns,
+    /// before anything that the same process asks for later; waiting only brings the answer.
+    ///
+    /// # Errors
+    /// If the store cannot be written. The key is free after the tree's next claim then.
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()>;
 
     /// Replaces all rows of a tree in the catalog, if its last event is still `at`. Only [`rebuild`](crate::rebuild)
     /// and [`clean`](crate::clean) use it; everything else writes the catalog with a batch.
@@ -192,6 +208,16 @@ pub struct HeadPage {
     pub heads: Vec<Head>,
     /// The start of the next page; `None` on the last one.
     pub next: Option<HeadCursor>,
+}
+
+/// Whether a key was reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reservation {
+    Reserved,
+    /// This tree has it, or has reserved it.
+    Taken {
+        tree: TreeId,
+    },
 }
 
 /// The part of another tree that a branch begins with.

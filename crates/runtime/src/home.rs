@@ -21,7 +21,6 @@ use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
-use crate::names::Names;
 use crate::output_schema;
 use crate::tree::{
     ApplyError, Begin, BranchError, BranchOff, Seed, Stopped, Tree, apply, begin, branch, claimed, release,
@@ -39,7 +38,6 @@ pub struct Home {
     limits: Arc<CallLimits>,
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
-    names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Before that: nobody waits any longer for drivers of trees that would not run.
@@ -201,7 +199,6 @@ impl Home {
         draws: Draws,
     ) -> Self {
         Self {
-            names: Arc::new(Names::new(Arc::clone(&journal))),
             journal,
             source: Arc::new(source),
             actor: Actor::PROGRAM,
@@ -574,7 +571,6 @@ impl Home {
             journal: Arc::clone(&self.journal),
             clock: Arc::clone(&self.clock),
             draws,
-            names: Arc::clone(&self.names),
             hooks: self.hooks.clone(),
             limits: Arc::clone(&self.limits),
             stop: self.stop.clone(),

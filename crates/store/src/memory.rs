@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
     Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Claim, EncodedBatch, Entry, Epoch, Fact,
-    Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Shared,
+    Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
@@ -27,7 +27,8 @@ struct Shelf {
     /// In the order of creation.
     order: BTreeMap<u64, TreeId>,
     blobs: BTreeMap<BlobName, Kept>,
-    catalog: BTreeMap<(CatalogKind, String), (TreeId, String)>,
+    /// A key without a value is reserved.
+    catalog: BTreeMap<(CatalogKind, String), (TreeId, Option<String>)>,
 }
 
 struct Stored {
@@ -84,7 +85,40 @@ impl Shelf {
     fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
         let stored = self.trees.get_mut(&tree).ok_or(JournalFault::UnknownTree { tree })?;
         stored.epoch = Epoch(stored.epoch.0 + 1);
+        let catalog = &mut self.catalog;
+        stored.keys.retain(|key| {
+            let is_reserved = catalog.get(key) == Some(&(tree, None));
+            if is_reserved {
+                catalog.remove(key);
+            }
+            !is_reserved
+        });
         Ok(Claim { tree, epoch: stored.epoch })
+    }
+
+    fn reserve(&mut self, claim: Claim, key: (CatalogKind, String)) -> Result<Reservation, JournalFault> {
+        let Claim { tree, epoch } = claim;
+        let stored = self.trees.get_mut(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        if stored.epoch != epoch {
+            return Err(JournalFault::Owned { tree });
+        }
+        if let Some((tree, _)) = self.catalog.get(&key) {
+            return Ok(Reservation::Taken { tree: *tree });
+        }
+        stored.keys.insert(key.clone());
+        self.catalog.insert(key, (tree, None));
+        Ok(Reservation::Reserved)
+    }
+
+    fn free(&mut self, claim: Claim, key: &(CatalogKind, String)) {
+        let Some(stored) = self.trees.get_mut(&claim.tree).filter(|stored| stored.epoch == claim.epoch)
+        else {
+            return;
+        };
+        if self.catalog.get(key) == Some(&(claim.tree, None)) {
+            stored.keys.remove(key);
+            self.catalog.remove(key);
+        }
     }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
@@ -124,12 +158,10 @@ impl Shelf {
     fn facts(&self, kind: CatalogKind, prefix: &str) -> Vec<Fact> {
         let from = self.catalog.range((kind, prefix.to_owned())..);
         let of_prefix = from.take_while(|((other, key), _)| *other == kind && key.starts_with(prefix));
-        let fact = |((_, key), (tree, value)): (&(CatalogKind, String), &(TreeId, String))| Fact {
-            key: key.clone(),
-            tree: *tree,
-            value: value.clone(),
+        let fact = |((_, key), (tree, value)): (&(CatalogKind, String), &(TreeId, Option<String>))| {
+            Some(Fact { key: key.clone(), tree: *tree, value: value.clone()? })
         };
-        of_prefix.map(fact).collect()
+        of_prefix.filter_map(fact).collect()
     }
 
     fn append(&mut self, append: Append) -> Result<ChainHash, JournalFault> {
@@ -256,7 +288,7 @@ impl Shelf {
             match value {
                 Some(value) => {
                     stored.keys.insert(key.clone());
-                    self.catalog.insert(key, (tree, value));
+                    self.catalog.insert(key, (tree, Some(value)));
                 }
                 None => {
                     stored.keys.remove(&key);
@@ -277,9 +309,12 @@ impl Shelf {
             return Err(JournalFault::Stale { tree, expected: at.0, found: stored.head.seq.0 });
         }
         self.check_keys(tree, &rows)?;
+        let is_row =
+            |key: &&(CatalogKind, String)| self.catalog.get(*key).is_some_and(|(_, value)| value.is_some());
         let old: Vec<CatalogRow> = stored
             .keys
             .iter()
+            .filter(is_row)
             .map(|(kind, key)| CatalogRow { kind: *kind, key: key.clone(), value: None })
             .collect();
         self.catalog(tree, old);
@@ -353,6 +388,16 @@ impl Journal for MemoryJournal {
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         answer(Ok(self.shelf().facts(kind, prefix)))
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        let checked = bound::check_key(key);
+        answer(checked.and_then(|()| self.shelf().reserve(claim, (kind, key.to_owned()))))
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.shelf().free(claim, &(kind, key.to_owned()));
+        answer(Ok(()))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

@@ -3,6 +3,7 @@
 mod branches;
 mod listing;
 mod owners;
+mod reserving;
 mod waking;
 
 use spinney_kernel::record::ExitKind;
@@ -50,6 +51,7 @@ pub fn journal(open: &dyn Fn() -> Box<dyn Journal>) {
         .chain(listing::CHECKS)
         .chain(owners::CHECKS)
         .chain(waking::CHECKS)
+        .chain(reserving::CHECKS)
     {
         check(open().as_ref());
     }

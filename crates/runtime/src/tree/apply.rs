@@ -16,7 +16,7 @@ use super::live_state::{Decided, LiveState};
 use super::rollback::Back;
 use super::run::{Begin, release};
 use crate::drivers::DriverSource;
-use crate::names::Names;
+use crate::names::ReservedName;
 
 /// Why a request to a tree that is not running was not done. Nothing of it was written; due timers may have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ async fn apply_as_owner(
     mut request: Request,
     bytes: Vec<Vec<u8>>,
 ) -> Result<Reply, ApplyError> {
-    let Begin { tree, actor, journal, clock, draws, names, .. } = begin;
+    let Begin { tree, actor, journal, clock, draws, .. } = begin;
     let head = journal.head(tree).await.map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut live = LiveState::new(tree, clock, draws);
@@ -86,7 +86,7 @@ async fn apply_as_owner(
     let kept = written.len();
     let decided = match late {
         Some(refusal) => Err(refusal),
-        None => requested(&mut live, &actor, request, &journal, &names, &mut written).await,
+        None => requested(&mut live, &actor, request, &journal, claim, &mut written).await,
     };
     // The request's own batch is the last so far, if it decided anything.
     let place = written.len().checked_sub(1).filter(|last| *last >= kept);
@@ -127,7 +127,7 @@ async fn requested(
     by: &Actor,
     mut request: Request,
     journal: &Arc<dyn Journal>,
-    names: &Arc<Names>,
+    claim: Claim,
     written: &mut Vec<Written>,
 ) -> Result<Reply, Refusal> {
     let tree = live.world.tree();
@@ -137,10 +137,9 @@ async fn requested(
         let prior = decide(live, by, prior, written)?;
         request = back.request(prior, &mut live.contexts).0;
     }
-    let at = Seq(live.world.seq().0 + 1);
-    let reservation = names.reserve(&request, tree).await?;
+    let name = ReservedName::new(journal, claim, &request).await?;
     let reply = decide(live, by, request, written)?;
-    reservation.give(tree, at);
+    name.give();
     Ok(reply)
 }
 

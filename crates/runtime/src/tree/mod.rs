@@ -22,7 +22,7 @@ mod shared;
 mod stored;
 mod timers;
 
-use spinney_journal::{ChainHash, Journal, JournalFault};
+use spinney_journal::{ChainHash, Claim, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{
     Answer, Cancel, Checkpoint, OtherReply, Pause, Raise, Redirect, Reply, Request, Send, Unpause, Verb,
@@ -36,7 +36,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bus::{Hub, Watch, Watcher};
 use crate::drivers::Drivers;
-use crate::names::Names;
 use crate::output_schema;
 
 pub use apply::ApplyError;
@@ -67,7 +66,8 @@ pub struct Tree {
     journal: Arc<dyn Journal>,
     /// To count tokens in the caller's task.
     drivers: Drivers,
-    names: Arc<Names>,
+    /// Of the process that runs it.
+    claim: Claim,
 }
 
 /// A tree's durable progress.

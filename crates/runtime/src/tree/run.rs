@@ -31,7 +31,6 @@ use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
 use crate::hooks::TreeHooks;
-use crate::names::Names;
 
 /// What a tree gets from its home.
 pub(crate) struct Begin {
@@ -41,7 +40,6 @@ pub(crate) struct Begin {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Draws,
-    pub(crate) names: Arc<Names>,
     pub(crate) hooks: Option<Arc<dyn TreeHooks>>,
     pub(crate) limits: Arc<CallLimits>,
     pub(crate) stop: CancellationToken,
@@ -55,7 +53,6 @@ pub(crate) struct Seed {
     head: Option<Head>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    names: Arc<Names>,
     hooks: Option<Arc<dyn TreeHooks>>,
     limits: Arc<CallLimits>,
     stop: CancellationToken,
@@ -126,13 +123,13 @@ pub(crate) async fn release(journal: &dyn Journal, claim: Claim) {
 }
 
 async fn read(begin: Begin, claim: Claim) -> Result<Seed, JournalFault> {
-    let Begin { tree, actor, journal, clock, draws, names, hooks, limits, stop } = begin;
+    let Begin { tree, actor, journal, clock, draws, hooks, limits, stop } = begin;
     let head = journal.head(tree).await?;
     let mut live = LiveState::new(tree, Arc::clone(&clock), draws);
     if let Some(head) = &head {
         live.recover(journal.as_ref(), head).await?;
     }
-    Ok(Seed { live, actor, claim, head, journal, clock, names, hooks, limits, stop })
+    Ok(Seed { live, actor, claim, head, journal, clock, hooks, limits, stop })
 }
 
 impl Seed {
@@ -152,7 +149,7 @@ impl Seed {
 
     /// Prepares the tree to run with its drivers.
     pub(crate) fn with(self, drivers: Drivers) -> Seedling {
-        let Self { live, actor, claim, head, journal, clock, names, hooks, limits, stop } = self;
+        let Self { live, actor, claim, head, journal, clock, hooks, limits, stop } = self;
         let id = live.world.tree();
         let durable = live.world.seq();
         let hash = head.map(|head| head.hash);
@@ -190,7 +187,7 @@ impl Seed {
             streaming: Vec::new(),
             mode: Mode::Running,
         };
-        let tree = Tree { id, actor, requests, status: watched, hub, journal, drivers, names };
+        let tree = Tree { id, actor, requests, status: watched, hub, journal, claim, drivers };
         Seedling { run, inlets, tree }
     }
 }
@@ -315,11 +312,11 @@ impl Run {
     fn confirmed(&mut self, Confirmed { seq, hash, fault }: Confirmed) -> Result<(), JournalFault> {
         let events = seq.0.saturating_sub(self.durable.0);
         tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
+        self.durable = seq;
+        self.tell(hash);
         if let Some(fault) = fault {
             self.wait(fault)?;
         }
-        self.durable = seq;
-        self.tell(hash);
         self.let_go();
         Ok(())
     }
@@ -394,13 +391,12 @@ impl Run {
 
     /// Decides a request. The name that it requests is already reserved.
     fn requested(&mut self, by: Actor, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
-        let (request, reservation) = match request {
-            Requested::Plain(request, reservation) => (request, reservation),
+        let (request, name) = match request {
+            Requested::Plain(request, name) => (request, name),
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
         };
-        let (tree, at) = (self.live.world.tree(), Seq(self.live.world.seq().0 + 1));
         let reply = self.decide(by, *request, blobs)?;
-        reservation.give(tree, at);
+        name.give();
         Ok(reply)
     }
 

@@ -25,6 +25,26 @@ macro_rules! pass_on {
             self.inner.changed(tree, after)
         }
     };
+    (@reserve) => {
+        fn reserve(
+            &self,
+            claim: spinney_journal::Claim,
+            kind: spinney_journal::CatalogKind,
+            key: &str,
+        ) -> spinney_journal::Reading<spinney_journal::Reservation> {
+            self.inner.reserve(claim, kind, key)
+        }
+    };
+    (@free) => {
+        fn free(
+            &self,
+            claim: spinney_journal::Claim,
+            kind: spinney_journal::CatalogKind,
+            key: &str,
+        ) -> spinney_journal::Reading<()> {
+            self.inner.free(claim, kind, key)
+        }
+    };
     (@append) => {
         fn append(&self, append: spinney_journal::Append, done: spinney_journal::Appended) {
             self.inner.append(append, done);

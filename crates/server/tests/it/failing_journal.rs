@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use spinney::{Journal, MemoryJournal};
 use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
-    Reading, Shared,
+    Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use spinney_kernel::world::TreeState;
@@ -62,6 +62,14 @@ impl Journal for FailingJournal {
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         self.inner.catalog(kind, prefix)
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        self.inner.reserve(claim, kind, key)
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.inner.free(claim, kind, key)
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

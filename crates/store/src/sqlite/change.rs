@@ -2,13 +2,14 @@
 //! failed one may have, and its transaction must not be committed.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spinney_journal::{Append, CatalogRow, ChainHash, Epoch, JournalFault, Shared};
+use spinney_journal::{Append, CatalogKind, CatalogRow, ChainHash, Claim, Epoch, JournalFault, Shared};
 use spinney_kernel::words::{Seq, TreeId};
 
 use super::branch::{self, Fork};
 use super::claims::Claims;
 use super::fault::from_sqlite;
 use super::heads::{Heads, KnownHead, Unwritten};
+use super::reserved_keys;
 use super::schema::MARK_EVERY;
 
 /// A batch to append, hashed on the sender's thread.
@@ -37,6 +38,8 @@ pub(super) enum Change {
     Remove(TreeId, Shared),
     /// Replaces all catalog rows of the tree, if this is its last event.
     Replace(TreeId, Seq, Vec<CatalogRow>),
+    Reserve(Claim, (CatalogKind, String)),
+    Free(Claim, (CatalogKind, String)),
 }
 
 /// Whether a fault concerns only its own job. Any other fault is the store's, and ends the transaction.
@@ -140,11 +143,13 @@ pub(super) fn change(
             }
             check_keys(connection, Some(head.id), &rows)?;
             connection
-                .prepare_cached("DELETE FROM catalog WHERE tree = ?1")
+                .prepare_cached("DELETE FROM catalog WHERE tree = ?1 AND reserved = 0")
                 .and_then(|mut old| old.execute([head.id]))
                 .and_then(|_| keep_rows(connection, head.id, &rows))
                 .map_err(|error| from_sqlite(connection, &error))
         }
+        Change::Reserve(claim, key) => reserved_keys::reserve(connection, heads, claims, claim, key),
+        Change::Free(claim, key) => reserved_keys::free(connection, heads, claims, claim, key),
     }
 }
 
@@ -168,20 +173,12 @@ fn find_whole(
     Err(JournalFault::Damaged { tree, after: seq.0, reason })
 }
 
-/// Refuses rows whose keys belong to another tree.
+/// Refuses rows whose keys belong to another tree, or are reserved for one.
 fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -> Result<(), JournalFault> {
     for CatalogRow { kind, key, .. } in rows {
-        let owner: Option<i64> = connection
-            .prepare_cached("SELECT tree FROM catalog WHERE kind = ?1 AND key = ?2")
-            .and_then(|mut found| found.query_row([kind.word(), key], |row| row.get(0)).optional())
-            .map_err(|error| from_sqlite(connection, &error))?;
-        match owner {
-            Some(id) if tree != Some(id) => {
-                let owner = connection
-                    .query_row("SELECT tree FROM trees WHERE id = ?1", [id], |row| row.get(0))
-                    .map_err(|error| from_sqlite(connection, &error))?;
-                let (key, tree) = (key.clone(), TreeId::new(owner));
-                return Err(JournalFault::KeyTaken { kind: *kind, key, tree });
+        match reserved_keys::holder(connection, *kind, key)? {
+            Some((id, holder)) if tree != Some(id) => {
+                return Err(JournalFault::KeyTaken { kind: *kind, key: key.clone(), tree: holder });
             }
             Some(_) | None => {}
         }

@@ -21,6 +21,7 @@ mod read;
 mod readers;
 mod recent_heads;
 mod reserve;
+mod reserved_keys;
 mod schema;
 mod schema_check;
 mod wal;
@@ -34,7 +35,7 @@ use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
-    JournalFault, Reading, Shared,
+    JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
@@ -274,6 +275,24 @@ impl Journal for SqliteJournal {
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         let prefix = prefix.to_owned();
         self.readers.read(move |connection| read::catalog(connection, kind, &prefix))
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        if let Err(fault) = bound::check_key(key) {
+            return Box::pin(std::future::ready(Err(fault)));
+        }
+        let reserved = self.change(Change::Reserve(claim, (kind, key.to_owned())));
+        Box::pin(async move {
+            match reserved.await {
+                Ok(()) => Ok(Reservation::Reserved),
+                Err(JournalFault::KeyTaken { tree, .. }) => Ok(Reservation::Taken { tree }),
+                Err(fault) => Err(fault),
+            }
+        })
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.change(Change::Free(claim, (kind, key.to_owned())))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

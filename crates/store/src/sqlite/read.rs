@@ -131,7 +131,7 @@ pub(super) fn catalog(
 ) -> Result<Vec<Fact>, JournalFault> {
     const FACTS: &str = "SELECT catalog.key, trees.tree, catalog.value
         FROM catalog JOIN trees ON trees.id = catalog.tree
-        WHERE catalog.kind = ?1 AND catalog.key >= ?2 ORDER BY catalog.key";
+        WHERE catalog.kind = ?1 AND catalog.key >= ?2 AND catalog.reserved = 0 ORDER BY catalog.key";
     let to_fact =
         |row: &Row<'_>| Ok(Fact { key: row.get(0)?, tree: TreeId::new(row.get(1)?), value: row.get(2)? });
     let of_prefix = |fact: &rusqlite::Result<Fact>| match fact {

@@ -19,6 +19,7 @@ use super::heads::Heads;
 use super::in_place::FilesInPlace;
 use super::lock::Lock;
 use super::queue::Queue;
+use super::reserved_keys;
 use crate::waiting::Waiting;
 
 const GROUP_MAX: usize = 1_024;
@@ -26,7 +27,7 @@ const GROUP_MAX: usize = 1_024;
 pub(super) enum Job {
     Append(Box<Hashed>, Appended),
     Change(Change, oneshot::Sender<Result<(), JournalFault>>),
-    /// Writes nothing.
+    /// Writes nothing, unless keys are reserved for the tree.
     Claim(TreeId, oneshot::Sender<Result<Claim, JournalFault>>),
 }
 
@@ -136,8 +137,7 @@ impl Answer {
         match self {
             Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault.clone()))),
             Self::Change(done, end) => Self::Change(done, end.and_then(|()| Err(fault.clone()))),
-            // A claim is no part of it.
-            claim @ Self::Claim(..) => claim,
+            Self::Claim(done, end) => Self::Claim(done, end.and_then(|_| Err(fault.clone()))),
         }
     }
 }
@@ -169,7 +169,7 @@ impl WriteConnection {
 
     /// Writes a group in one transaction. Nothing is answered yet.
     fn write(&mut self, group: Vec<Job>) -> Vec<Answer> {
-        if group.iter().all(|job| matches!(job, Job::Claim(..))) {
+        if group.iter().all(|job| self.writes_nothing(job)) {
             return self.claim_all(group);
         }
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
@@ -202,7 +202,17 @@ impl WriteConnection {
         }
     }
 
-    /// Claims need no transaction.
+    /// Whether a job needs no transaction. If that is unknown, it does, and gets the fault there.
+    fn writes_nothing(&self, job: &Job) -> bool {
+        let Job::Claim(tree, _) = job else { return false };
+        match self.heads.find(&self.connection, *tree) {
+            Ok(Some(head)) => matches!(reserved_keys::has_any(&self.connection, head.id), Ok(false)),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Claims without a transaction.
     fn claim_all(&mut self, group: Vec<Job>) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(group.len());
         for job in group {
@@ -218,6 +228,9 @@ impl WriteConnection {
 
     fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
         let head = self.heads.find(&self.connection, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+        if reserved_keys::has_any(&self.connection, head.id)? {
+            reserved_keys::free_all(&self.connection, head.id)?;
+        }
         Ok(self.claims.claim(tree, head.epoch))
     }
 
@@ -232,7 +245,8 @@ impl WriteConnection {
         let mut failed = None;
         // A head stores the number of its commit. Without one, or if it may be removed again, the number is stored by
         // itself.
-        let is_only_appends = group.iter().all(|job| matches!(job, Job::Append(..) | Job::Claim(..)));
+        let is_only_appends =
+            group.iter().all(|job| matches!(job, Job::Append(..)) || self.writes_nothing(job));
         let mut is_numbered = false;
         for job in group {
             let answer = match (&failed, job) {

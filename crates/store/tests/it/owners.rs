@@ -1,8 +1,8 @@
 //! Claims in a home that is closed and opened again.
 
 use rusqlite::Connection;
-use spinney_journal::{Append, Blocking, Claim, Epoch, Journal, JournalFault};
-use spinney_kernel::words::{Durability, Seq};
+use spinney_journal::{Append, Blocking, CatalogKind, Claim, Epoch, Journal, JournalFault, Reservation};
+use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 
@@ -56,6 +56,28 @@ fn a_claim_writes_nothing_until_the_next_append() {
     assert_eq!(stored(), 1);
     conformance::append(&journal, next(&journal, claims[4].epoch)).unwrap();
     assert_eq!((stored(), claims[4].epoch), (6, Epoch(6)));
+}
+
+/// A process dies between a reservation and its event: the name is taken until the tree has an owner again, and not for ever.
+#[test]
+fn a_key_that_a_dead_process_reserved_is_free_when_its_tree_is_claimed() {
+    let home = tempfile::tempdir().unwrap();
+    let other = TreeId::new([9; 16]);
+    filled(home.path(), Durability::Normal);
+    let journal = open(home.path());
+    conformance::append(&journal, conformance::of(other, Seq(0), &conformance::batches()[0])).unwrap();
+    let dead = journal.claim(TREE).wait().unwrap();
+    let reserve =
+        |journal: &SqliteJournal, claim| journal.reserve(claim, CatalogKind::Checkpoint, "x").wait();
+    assert_eq!(reserve(&journal, dead), Ok(Reservation::Reserved));
+    drop(journal);
+    let journal = open(home.path());
+    assert_eq!(reserve(&journal, Claim::first(other)), Ok(Reservation::Taken { tree: TREE }));
+    journal.claim(TREE).wait().unwrap();
+    assert_eq!(reserve(&journal, Claim::first(other)), Ok(Reservation::Reserved));
+    // What the claim freed was counted as a commit: nothing is missing.
+    drop(journal);
+    assert!(open(home.path()).head(TREE).wait().unwrap().is_some());
 }
 
 #[test]

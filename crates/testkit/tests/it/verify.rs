@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Shared,
+    HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::What;
@@ -87,6 +87,14 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         self.inner.catalog(kind, prefix)
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        self.inner.reserve(claim, kind, key)
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.inner.free(claim, kind, key)
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Shared,
+    HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 use tokio::sync::Notify;
@@ -251,6 +251,14 @@ impl Journal for CrashingJournal {
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         at_once(self.inner.catalog(kind, prefix))
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        at_once(self.inner.reserve(claim, kind, key))
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        at_once(self.inner.free(claim, kind, key))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
