@@ -106,9 +106,10 @@ impl Exit {
             return Self::of_unopened(unopened);
         }
         match fault_in(error) {
-            Some(JournalFault::Unavailable { .. }) => Self::Busy,
+            Some(JournalFault::Unavailable { .. } | JournalFault::Owned { .. }) => Self::Busy,
             Some(
                 JournalFault::UnknownTree { .. }
+                | JournalFault::UnknownCursor
                 | JournalFault::InUse { .. }
                 | JournalFault::NotABoundary { .. }
                 | JournalFault::ReadOnly,

@@ -9,7 +9,7 @@ use spinney_kernel::world::{AgentStatus, AgentView, TreeState};
 #[must_use]
 pub const fn rests(state: TreeState) -> bool {
     match state {
-        TreeState::Waiting | TreeState::Halted => true,
+        TreeState::Waiting | TreeState::Halted | TreeState::Moved | TreeState::Copied => true,
         TreeState::New
         | TreeState::Running
         | TreeState::Paused

@@ -7,6 +7,8 @@ mod blocking;
 mod catalog;
 mod chain;
 mod checkpoints;
+mod claim;
+mod cursor;
 mod hash_text;
 mod json;
 mod page;
@@ -21,11 +23,13 @@ pub use blocking::{Blocking, park_on};
 pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
+pub use claim::{Claim, Epoch};
+pub use cursor::{CursorError, HeadCursor};
 pub use hash_text::NotAChainHash;
 pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{
-    Append, Appended, Base, ChainHash, Entry, Head, HeadCursor, HeadPage, Journal, JournalFault, Reading,
+    Append, Appended, Base, ChainHash, Entry, Head, HeadPage, Journal, JournalFault, Reading, Reservation,
     Shared,
 };
 pub use recall::{damaged, mended, places, recall};

@@ -1,7 +1,7 @@
 //! The journal port: batches become durable here.
 //!
-//! An append names its predecessor. If another writer wrote the next event, this one is stale and must stop; that
-//! single check makes many writers safe. Each batch has a hash over everything before it, so that accidental changes,
+//! An append names its predecessor and the claim of its writer. If another writer wrote the next event, or claimed the
+//! tree, this one must stop; these two checks make many writers safe. Reading needs no claim. Each batch has a hash over everything before it, so that accidental changes,
 //! losses and reordering are detected. The hashes contain no secret: anyone who can write the journal can recompute
 //! them. Only a hash that was kept elsewhere detects that.
 
@@ -13,9 +13,25 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
-use crate::{Batch, CatalogKind, CatalogRow, EncodedBatch, Fact};
+use crate::{Batch, CatalogKind, CatalogRow, Claim, EncodedBatch, Epoch, Fact, HeadCursor};
 
 pub trait Journal: Send + Sync {
+    /// Claims a tree: from now on, appends of earlier owners are refused with [`JournalFault::Owned`], for this tree alone.
+    /// What was appended before is in the journal when this ends, so a new owner claims first and reads then. An owner in
+    /// the same process loses the tree, and so does one whose process is gone. Keys that are reserved for the tree are free
+    /// again. A new tree needs no claim: its first append is one.
+    ///
+    /// # Errors
+    /// If the tree does not exist, another process that is alive owns it, or the store cannot be written.
+    fn claim(&self, tree: TreeId) -> Reading<Claim>;
+
+    /// Gives a tree back, so that any process can claim it. The claim must not be used any more; an outdated one changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn release(&self, claim: Claim) -> Reading<()>;
+
     /// Appends a batch. `done` is called exactly once: when the batch is durable, or with the reason why it is not.
     /// That may be before this returns, on any thread, and before the `done` of an earlier batch of the tree, but
     /// never under a lock: `done` may read the journal and append to it. It must not block.
@@ -35,12 +51,20 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read.
     fn head(&self, tree: TreeId) -> Reading<Option<Head>>;
 
-    /// A page of trees in one of these states, oldest first; without a state, of all trees. `after` is where the
-    /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended
-    /// trees cost nothing if only running ones are requested.
+    /// Waits until a tree has an event after this one, whichever process writes it, and returns its head. Costs nothing while
+    /// it waits, or a bounded poll in one place of the store.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// If the tree does not exist or is removed meanwhile, the journal is closed, or the store cannot be read.
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head>;
+
+    /// A page of trees in one of these states, oldest first; without a state, of all trees. `after` is where the
+    /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended
+    /// trees cost nothing if only running ones are requested. A tree that is there from the first page to the last,
+    /// in one of these states, is on exactly one of them, whatever is added or removed meanwhile.
+    ///
+    /// # Errors
+    /// If the cursor is not from this store, or the store cannot be read.
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage>;
 
     /// All heads, read page by page.
@@ -67,6 +91,22 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// If the store cannot be read.
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>>;
+
+    /// Reserves a key for a tree before the event that takes it is decided: the key is free in the catalog, and nobody else
+    /// has reserved it. From then on it belongs to the tree: an append of the tree turns it into a row, and one of another
+    /// tree is refused. A reservation that no append took ends with [`free`](Self::free), with the tree's next claim, and
+    /// with the tree. A key that is reserved for the tree already is taken as well.
+    ///
+    /// # Errors
+    /// If the claim is outdated, the tree does not exist, the key is too long, or the store cannot be written.
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation>;
+
+    /// Gives up a reserved key. One that is not reserved under this claim stays as it is. It is queued when this returns,
+    /// before anything that the same process asks for later; waiting only brings the answer.
+    ///
+    /// # Errors
+    /// If the store cannot be written. The key is free after the tree's next claim then.
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()>;
 
     /// Replaces all rows of a tree in the catalog, if its last event is still `at`. Only [`rebuild`](crate::rebuild)
     /// and [`clean`](crate::clean) use it; everything else writes the catalog with a batch.
@@ -100,6 +140,8 @@ pub type Appended = Box<dyn FnOnce(Result<ChainHash, JournalFault>) + Send>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     pub tree: TreeId,
+    /// Of the writer's claim; [`Epoch::FIRST`] for the first batch of a tree.
+    pub epoch: Epoch,
     /// The last event before it.
     pub after: Seq,
     /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree
@@ -168,12 +210,14 @@ pub struct HeadPage {
     pub next: Option<HeadCursor>,
 }
 
-/// A position in the list of trees. Only the store interprets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HeadCursor(pub u64);
-
-impl HeadCursor {
-    pub const START: Self = Self(0);
+/// Whether a key was reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reservation {
+    Reserved,
+    /// This tree has it, or has reserved it.
+    Taken {
+        tree: TreeId,
+    },
 }
 
 /// The part of another tree that a branch begins with.
@@ -249,6 +293,9 @@ pub enum JournalFault {
         expected: u64,
         found: u64,
     },
+    /// Another owner claimed the tree, or owns it and is alive.
+    #[error("another owner has tree {tree}: it continues there")]
+    Owned { tree: TreeId },
     #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
     KeyTaken { kind: CatalogKind, key: String, tree: TreeId },
     /// Branches read what would be removed.
@@ -268,6 +315,9 @@ pub enum JournalFault {
     /// There is no such tree.
     #[error("no tree {tree} in this home: choose one from the list of trees")]
     UnknownTree { tree: TreeId },
+    /// The cursor is not one that this store gave out.
+    #[error("this is not a position in the list of trees: list them from the start")]
+    UnknownCursor,
     /// The stored data is not what was written.
     #[error("the journal of tree {tree} is damaged after event {after}: {reason}")]
     Damaged {
@@ -313,11 +363,13 @@ impl JournalFault {
         match self {
             Self::Unavailable { .. } | Self::Overloaded { .. } => true,
             Self::Stale { .. }
+            | Self::Owned { .. }
             | Self::KeyTaken { .. }
             | Self::InUse { .. }
             | Self::NotABoundary { .. }
             | Self::TooLarge { .. }
             | Self::UnknownTree { .. }
+            | Self::UnknownCursor
             | Self::Damaged { .. }
             | Self::DamagedRow { .. }
             | Self::DamagedBlob { .. }

@@ -49,14 +49,16 @@ pub async fn clean(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalF
 }
 
 async fn pass(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
-    // Heads are read before rows: if a tree is written in between, its rows are not replaced.
-    let heads: BTreeMap<TreeId, Seq> =
-        journal.heads(&[]).await?.into_iter().map(|head| (head.tree, head.seq)).collect();
     let listed = checkpoints(journal, None).await?;
     let automatic = listed.iter().filter(|listed| listed.known.kind == CheckpointKind::Automatic).count();
     let mut gone: BTreeMap<TreeId, BTreeSet<&str>> = BTreeMap::new();
     for ListedCheckpoint { name, tree, .. } in expired(&listed, now) {
         gone.entry(*tree).or_default().insert(name.as_str());
+    }
+    // Heads are read before the rows that stay: if a tree is written in between, its rows are not replaced.
+    let mut heads: BTreeMap<TreeId, Seq> = BTreeMap::new();
+    for tree in gone.keys() {
+        heads.extend(journal.head(*tree).await?.map(|head| (*tree, head.seq)));
     }
     let mut kept = kept_rows(journal, &gone).await?;
     let mut cleaned = Cleaned { left: automatic, ..Cleaned::default() };

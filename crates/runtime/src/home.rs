@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
 use spinney_journal::{
-    Cleaned, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean, newest_sources, source_bytes,
+    Cleaned, Head, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean, newest_sources, source_bytes,
 };
 use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Reply, Request, Send, Start, Verb};
-use spinney_kernel::words::{Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId};
+use spinney_kernel::words::{Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId, limit};
 use spinney_kernel::world::TreeState;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -21,10 +21,10 @@ use crate::clock::{Clock, SystemClock};
 use crate::draw::Draws;
 use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
-use crate::names::Names;
 use crate::output_schema;
 use crate::tree::{
-    ApplyError, Begin, BranchError, BranchOff, NotFilled, Stopped, Tree, apply, begin, branch,
+    ApplyError, Begin, BranchError, BranchOff, NotFilled, Seed, Stopped, Tree, apply, begin, branch, claimed,
+    release,
 };
 
 /// A home of trees.
@@ -39,13 +39,12 @@ pub struct Home {
     limits: Arc<CallLimits>,
     clock: Arc<dyn Clock>,
     draws: Mutex<Draws>,
-    names: Arc<Names>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Before that: nobody waits any longer for drivers of trees that would not run.
     closing: CancellationToken,
-    /// Locks for trees that are being resumed, changed or removed.
-    claims: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Locks for trees that are being resumed, changed or removed here.
+    turns: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
     /// Shared by everything that changes a tree; exclusive for shutdown.
     door: tokio::sync::RwLock<()>,
     /// Held while checkpoints are cleaned.
@@ -212,7 +211,6 @@ impl Home {
         draws: Draws,
     ) -> Self {
         Self {
-            names: Arc::new(Names::new(Arc::clone(&journal))),
             journal,
             source: Arc::new(source),
             actor: Actor::PROGRAM,
@@ -223,7 +221,7 @@ impl Home {
             trees: Mutex::default(),
             stop: CancellationToken::new(),
             closing: CancellationToken::new(),
-            claims: Mutex::default(),
+            turns: Mutex::default(),
             door: tokio::sync::RwLock::default(),
             cleaning: tokio::sync::Mutex::default(),
         }
@@ -307,7 +305,7 @@ impl Home {
             SourceFiles::enclose(sources).map_err(|error| StartError::Refused(error.into()))?;
         let id = id.unwrap_or_else(|| self.draw_id());
         let door = self.door.read().await;
-        let claim = self.claim(id).await;
+        let turn = self.turn(id).await;
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
@@ -324,7 +322,7 @@ impl Home {
         tracing::info!(tree = %id, "tree started");
         let (tree, task) = seedling.grow();
         let tree = self.keep(tree, stop, task);
-        drop((claim, door));
+        drop((turn, door));
         match tree.begun().await {
             Ok(()) => Ok(tree),
             Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
@@ -352,7 +350,7 @@ impl Home {
     /// If it has ended, already runs, does not exist, or a driver is missing.
     pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
         let _door = self.door.read().await;
-        let _claim = self.claim(tree).await;
+        let _turn = self.turn(tree).await;
         if self.stop.is_cancelled() {
             return Err(ResumeError::Shutdown);
         }
@@ -360,7 +358,23 @@ impl Home {
             return Err(ResumeError::Running { tree });
         }
         let stop = self.stop.child_token();
-        let seed = begin(self.begin(tree, &stop)).await.map_err(ResumeError::Journal)?;
+        let seed = claimed(self.begin(tree, &stop)).await.map_err(ResumeError::Journal)?;
+        let (head, drivers) = match self.resumable(tree, &seed).await {
+            Ok(resumable) => resumable,
+            Err(error) => {
+                seed.release().await;
+                return Err(error);
+            }
+        };
+        tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
+        let mut seedling = seed.with(drivers);
+        seedling.resume(&head);
+        let (tree, task) = seedling.grow();
+        Ok(self.keep(tree, stop, task))
+    }
+
+    /// What a tree is resumed with.
+    async fn resumable(&self, tree: TreeId, seed: &Seed) -> Result<(Head, Drivers), ResumeError> {
         let head = seed.head().ok_or(ResumeError::Journal(JournalFault::UnknownTree { tree }))?;
         if let TreeState::Ended(state) = seed.world().state() {
             return Err(ResumeError::Ended { tree, state });
@@ -376,11 +390,7 @@ impl Home {
             NotFilled::Journal(fault) => ResumeError::Journal(fault),
             NotFilled::Folder(reason) => ResumeError::Files { tree, reason },
         })?;
-        tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
-        let mut seedling = seed.with(drivers);
-        seedling.resume(&head);
-        let (tree, task) = seedling.grow();
-        Ok(self.keep(tree, stop, task))
+        Ok((head, drivers))
     }
 
     /// Applies one request of its actor to a tree that is not running. No model and no tool is called; what the
@@ -414,7 +424,7 @@ impl Home {
         bytes: Vec<Vec<u8>>,
     ) -> Result<Reply, ApplyError> {
         let _door = self.door.read().await;
-        let _claim = self.claim(tree).await;
+        let _turn = self.turn(tree).await;
         if self.tree(tree).is_some() {
             return Err(ApplyError::Running { tree });
         }
@@ -429,7 +439,7 @@ impl Home {
     pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
         let _door = self.door.read().await;
         // Prevents the shared batches from being removed meanwhile.
-        let _origin = self.claim(off.from).await;
+        let _origin = self.turn(off.from).await;
         branch(self.begin(tree, &self.stop), off).await
     }
 
@@ -439,25 +449,41 @@ impl Home {
     /// If it runs, branches use it, or the journal failed. Nothing is removed then.
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
         let door = self.door.read().await;
-        let claim = self.claim(tree).await;
+        let turn = self.turn(tree).await;
         if self.tree(tree).is_some() {
             return Err(RemoveError::Running { tree });
         }
-        let heads = self.journal.heads(&[]).await.map_err(RemoveError::Journal)?;
-        self.journal.remove(tree, shared).await.map_err(RemoveError::Journal)?;
-        drop((claim, door));
+        let branches = self.branches(tree).await.map_err(RemoveError::Journal)?;
+        let owned = self.journal.claim(tree).await.map_err(RemoveError::Journal)?;
+        if let Err(fault) = self.journal.remove(tree, shared).await {
+            release(self.journal.as_ref(), owned).await;
+            return Err(RemoveError::Journal(fault));
+        }
+        drop((turn, door));
         let mut orphans = Vec::new();
-        for (head, base) in heads.iter().filter_map(|head| Some((head, head.base?))) {
-            if base.tree == tree {
-                let text = format!(
-                    "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
-                    base.at.0
-                );
-                let notified = !head.state.is_over() && self.tell_root(head.tree, text).await;
-                orphans.push(Orphan { tree: head.tree, notified });
-            }
+        for (head, at) in branches {
+            let text = format!(
+                "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
+                at.0
+            );
+            let notified = !head.state.is_over() && self.tell_root(head.tree, text).await;
+            orphans.push(Orphan { tree: head.tree, notified });
         }
         Ok(orphans)
+    }
+
+    /// The trees that read batches of this one, and up to which event.
+    async fn branches(&self, tree: TreeId) -> Result<Vec<(Head, Seq)>, JournalFault> {
+        let mut branches = Vec::new();
+        let mut next = Some(HeadCursor::START);
+        while let Some(after) = next {
+            let page = self.journal.head_page(&[], after, limit::HEADS_MAX).await?;
+            let based = page.heads.into_iter().filter_map(|head| Some((head.base?, head)));
+            let of_tree = based.filter(|(base, _)| base.tree == tree);
+            branches.extend(of_tree.map(|(base, head)| (head, base.at)));
+            next = page.next;
+        }
+        Ok(branches)
     }
 
     /// Removes expired automatic checkpoints from the catalog, and returns their number. Journals do not change, and
@@ -485,16 +511,20 @@ impl Home {
         }
     }
 
-    /// Resumes every tree that has not ended.
+    /// Resumes every tree that has not ended, page by page: trees run while the next ones are listed.
     ///
     /// # Errors
-    /// If the journal cannot be listed. A tree that cannot be resumed does not affect the others.
+    /// If the journal cannot be listed; trees that were listed before run then. A tree that cannot be resumed does not
+    /// affect the others.
     pub async fn recover(&self) -> Result<Vec<(TreeId, Result<Tree, ResumeError>)>, JournalFault> {
         let mut resumed = Vec::new();
-        for head in self.journal.heads(&[]).await? {
-            if !head.state.is_over() {
+        let mut next = Some(HeadCursor::START);
+        while let Some(after) = next {
+            let page = self.journal.head_page(&TreeState::LIVING, after, limit::HEADS_MAX).await?;
+            for head in page.heads {
                 resumed.push((head.tree, self.resume(head.tree).await));
             }
+            next = page.next;
         }
         Ok(resumed)
     }
@@ -530,15 +560,15 @@ impl Home {
         self.trees().retain(|_, running| !running.task.is_finished());
     }
 
-    /// Waits for exclusive access to a tree.
-    async fn claim(&self, tree: TreeId) -> tokio::sync::OwnedMutexGuard<()> {
-        let claim = {
-            let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits until nothing else in this home resumes, changes or removes a tree.
+    async fn turn(&self, tree: TreeId) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
             // Drop locks that nothing else holds or waits for.
-            claims.retain(|_, claim| Arc::strong_count(claim) > 1);
-            Arc::clone(claims.entry(tree).or_default())
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(turns.entry(tree).or_default())
         };
-        claim.lock_owned().await
+        turn.lock_owned().await
     }
 
     /// The drivers of a tree, with all their tools. `None` if the home is shut down meanwhile.
@@ -560,7 +590,6 @@ impl Home {
             journal: Arc::clone(&self.journal),
             clock: Arc::clone(&self.clock),
             draws,
-            names: Arc::clone(&self.names),
             hooks: self.hooks.clone(),
             limits: Arc::clone(&self.limits),
             stop: self.stop.clone(),

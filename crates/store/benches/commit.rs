@@ -10,7 +10,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use rusqlite::{Connection, params};
-use spinney_journal::{Append, Batch, Journal};
+use spinney_journal::{Append, Batch, Epoch, Journal};
 use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
@@ -169,6 +169,7 @@ impl Ours {
         let (durability, batch) = (self.durability, self.batch.clone().encode().unwrap());
         Append {
             tree,
+            epoch: Epoch::FIRST,
             after: Seq(after),
             base: None,
             before: None,

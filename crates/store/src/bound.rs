@@ -16,11 +16,15 @@ pub(crate) fn check(append: &Append) -> Result<(), JournalFault> {
 
 pub(crate) fn check_rows(rows: &[CatalogRow]) -> Result<(), JournalFault> {
     for CatalogRow { key, value, .. } in rows {
-        at_most("a catalog key in bytes", key.len(), limit::CATALOG_KEY_BYTES_MAX)?;
+        check_key(key)?;
         let bytes = value.as_ref().map_or(0, String::len);
         at_most("a catalog value in bytes", bytes, limit::CATALOG_VALUE_BYTES_MAX)?;
     }
     Ok(())
+}
+
+pub(crate) fn check_key(key: &str) -> Result<(), JournalFault> {
+    at_most("a catalog key in bytes", key.len(), limit::CATALOG_KEY_BYTES_MAX)
 }
 
 pub(crate) fn at_most(what: &'static str, size: usize, max: usize) -> Result<(), JournalFault> {

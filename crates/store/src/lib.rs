@@ -5,9 +5,11 @@
 
 mod bound;
 mod codec;
+mod cursor;
 pub mod layout;
 mod memory;
 mod sqlite;
+mod waiting;
 
 pub use memory::MemoryJournal;
 pub use sqlite::{Access, HomeRefusal, Loss, OpenHomeError, SqliteJournal};

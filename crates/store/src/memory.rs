@@ -1,20 +1,25 @@
 //! A journal in memory: for tests, and for trees that need not outlive their process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
-    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, EncodedBatch, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Shared,
+    Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Claim, EncodedBatch, Entry, Epoch, Fact,
+    Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
 use crate::codec::{self, Found, Link, Page};
+use crate::cursor;
+use crate::waiting::Waiting;
 
 #[derive(Default)]
-pub struct MemoryJournal(Mutex<Shelf>);
+pub struct MemoryJournal {
+    shelf: Arc<Mutex<Shelf>>,
+    waiting: Arc<Waiting>,
+}
 
 #[derive(Default)]
 struct Shelf {
@@ -22,13 +27,16 @@ struct Shelf {
     /// In the order of creation.
     order: BTreeMap<u64, TreeId>,
     blobs: BTreeMap<BlobName, Kept>,
-    catalog: BTreeMap<(CatalogKind, String), (TreeId, String)>,
+    /// A key without a value is reserved.
+    catalog: BTreeMap<(CatalogKind, String), (TreeId, Option<String>)>,
 }
 
 struct Stored {
     /// Its position in that order.
     number: u64,
     head: Head,
+    /// Of the last claim.
+    epoch: Epoch,
     /// The hash before its first batch.
     before: ChainHash,
     batches: Vec<(Seq, ChainHash, EncodedBatch)>,
@@ -50,10 +58,20 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// A poisoned lock is fine: it is held only for whole steps.
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        open(&self.shelf)
     }
+}
+
+impl Drop for MemoryJournal {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
+}
+
+/// A poisoned lock is fine: it is held only for whole steps.
+fn open(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What comes before a tree's next batch.
@@ -64,6 +82,45 @@ struct Fork {
 }
 
 impl Shelf {
+    fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
+        let stored = self.trees.get_mut(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        stored.epoch = Epoch(stored.epoch.0 + 1);
+        let catalog = &mut self.catalog;
+        stored.keys.retain(|key| {
+            let is_reserved = catalog.get(key) == Some(&(tree, None));
+            if is_reserved {
+                catalog.remove(key);
+            }
+            !is_reserved
+        });
+        Ok(Claim { tree, epoch: stored.epoch })
+    }
+
+    fn reserve(&mut self, claim: Claim, key: (CatalogKind, String)) -> Result<Reservation, JournalFault> {
+        let Claim { tree, epoch } = claim;
+        let stored = self.trees.get_mut(&tree).ok_or(JournalFault::UnknownTree { tree })?;
+        if stored.epoch != epoch {
+            return Err(JournalFault::Owned { tree });
+        }
+        if let Some((tree, _)) = self.catalog.get(&key) {
+            return Ok(Reservation::Taken { tree: *tree });
+        }
+        stored.keys.insert(key.clone());
+        self.catalog.insert(key, (tree, None));
+        Ok(Reservation::Reserved)
+    }
+
+    fn free(&mut self, claim: Claim, key: &(CatalogKind, String)) {
+        let Some(stored) = self.trees.get_mut(&claim.tree).filter(|stored| stored.epoch == claim.epoch)
+        else {
+            return;
+        };
+        if self.catalog.get(key) == Some(&(claim.tree, None)) {
+            stored.keys.remove(key);
+            self.catalog.remove(key);
+        }
+    }
+
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
         let (stored, end) = self.owner(tree, after)?;
         let from = stored.batches.partition_point(|(seq, ..)| *seq <= after).saturating_sub(1);
@@ -83,29 +140,36 @@ impl Shelf {
         Ok(page.after(after))
     }
 
-    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> HeadPage {
+    fn head_page(
+        &self,
+        states: &[TreeState],
+        after: &HeadCursor,
+        heads_max: usize,
+    ) -> Result<HeadPage, JournalFault> {
+        let from = cursor::number(after)?;
         let asked = |head: &Head| states.is_empty() || states.contains(&head.state);
         let trees =
-            self.order.range(after.0..).filter_map(|(number, tree)| Some((number, self.trees.get(tree)?)));
+            self.order.range(from..).filter_map(|(number, tree)| Some((number, self.trees.get(tree)?)));
         let mut found = trees.filter(|(_, stored)| asked(&stored.head));
         let heads = found.by_ref().take(heads_max).map(|(_, stored)| stored.head.clone()).collect();
-        HeadPage { heads, next: found.next().map(|(number, _)| HeadCursor(*number)) }
+        Ok(HeadPage { heads, next: found.next().map(|(number, _)| cursor::to(*number)) })
     }
 
     fn facts(&self, kind: CatalogKind, prefix: &str) -> Vec<Fact> {
         let from = self.catalog.range((kind, prefix.to_owned())..);
         let of_prefix = from.take_while(|((other, key), _)| *other == kind && key.starts_with(prefix));
-        let fact = |((_, key), (tree, value)): (&(CatalogKind, String), &(TreeId, String))| Fact {
-            key: key.clone(),
-            tree: *tree,
-            value: value.clone(),
+        let fact = |((_, key), (tree, value)): (&(CatalogKind, String), &(TreeId, Option<String>))| {
+            Some(Fact { key: key.clone(), tree: *tree, value: value.clone()? })
         };
-        of_prefix.map(fact).collect()
+        of_prefix.filter_map(fact).collect()
     }
 
     fn append(&mut self, append: Append) -> Result<ChainHash, JournalFault> {
         let (now, end) = (append.batch.now(), append.end());
-        let Append { tree, after, base, batch, blobs, catalog, state, .. } = append;
+        let Append { tree, epoch, after, base, batch, blobs, catalog, state, .. } = append;
+        if self.trees.get(&tree).is_some_and(|stored| stored.epoch != epoch) {
+            return Err(JournalFault::Owned { tree });
+        }
         let (found, fork) = match (self.trees.get(&tree), base) {
             (Some(stored), _) => {
                 let Head { seq, hash: before, base, seed, .. } = stored.head;
@@ -118,6 +182,9 @@ impl Shelf {
         if found != after || (base.is_some() && self.trees.contains_key(&tree)) {
             return Err(JournalFault::Stale { tree, expected: after.0, found: found.0 });
         }
+        if epoch != Epoch::FIRST && !self.trees.contains_key(&tree) {
+            return Err(JournalFault::UnknownTree { tree });
+        }
         self.check_keys(tree, &catalog)?;
         let hash = before.then(after, batch.bytes());
         let stored = self.trees.entry(tree).or_insert_with(|| {
@@ -125,7 +192,7 @@ impl Shelf {
             self.order.insert(number, tree);
             let head = Head { tree, seq: after, hash, state, started: now, changed: now, base: prefix, seed };
             let (batches, blobs, keys) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-            Stored { number, head, before, batches, blobs, keys }
+            Stored { number, head, epoch, before, batches, blobs, keys }
         });
         stored.batches.push((after, hash, batch));
         (stored.head.seq, stored.head.hash) = (end, hash);
@@ -221,7 +288,7 @@ impl Shelf {
             match value {
                 Some(value) => {
                     stored.keys.insert(key.clone());
-                    self.catalog.insert(key, (tree, value));
+                    self.catalog.insert(key, (tree, Some(value)));
                 }
                 None => {
                     stored.keys.remove(&key);
@@ -242,9 +309,12 @@ impl Shelf {
             return Err(JournalFault::Stale { tree, expected: at.0, found: stored.head.seq.0 });
         }
         self.check_keys(tree, &rows)?;
+        let is_row =
+            |key: &&(CatalogKind, String)| self.catalog.get(*key).is_some_and(|(_, value)| value.is_some());
         let old: Vec<CatalogRow> = stored
             .keys
             .iter()
+            .filter(is_row)
             .map(|(kind, key)| CatalogRow { kind: *kind, key: key.clone(), value: None })
             .collect();
         self.catalog(tree, old);
@@ -277,8 +347,21 @@ impl Shelf {
 }
 
 impl Journal for MemoryJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        answer(self.shelf().claim(tree))
+    }
+
+    /// No other process can claim it, and this one may at any time.
+    fn release(&self, _claim: Claim) -> Reading<()> {
+        answer(Ok(()))
+    }
+
     fn append(&self, append: Append, done: Appended) {
+        let tree = append.tree;
         let appended = bound::check(&append).and_then(|()| self.shelf().append(append));
+        if appended.is_ok() {
+            self.waiting.wake(tree);
+        }
         done(appended);
     }
 
@@ -290,12 +373,31 @@ impl Journal for MemoryJournal {
         answer(Ok(self.shelf().trees.get(&tree).map(|stored| stored.head.clone())))
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        let shelf = Arc::downgrade(&self.shelf);
+        self.waiting.until(tree, after, move || {
+            let head =
+                |shelf: Arc<Mutex<Shelf>>| open(&shelf).trees.get(&tree).map(|stored| stored.head.clone());
+            answer(shelf.upgrade().map(head).ok_or(JournalFault::Closed))
+        })
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
-        answer(Ok(self.shelf().head_page(states, after, heads_max.min(limit::HEADS_MAX))))
+        answer(self.shelf().head_page(states, &after, heads_max.min(limit::HEADS_MAX)))
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         answer(Ok(self.shelf().facts(kind, prefix)))
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        let checked = bound::check_key(key);
+        answer(checked.and_then(|()| self.shelf().reserve(claim, (kind, key.to_owned()))))
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.shelf().free(claim, &(kind, key.to_owned()));
+        answer(Ok(()))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
@@ -308,7 +410,9 @@ impl Journal for MemoryJournal {
     }
 
     fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
-        answer(self.shelf().remove(tree, shared))
+        let removed = self.shelf().remove(tree, shared);
+        self.waiting.wake(tree);
+        answer(removed)
     }
 }
 

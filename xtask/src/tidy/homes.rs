@@ -64,6 +64,7 @@ const TABOOS: [Taboo; 14] = [
             Home::Path("crates/cli/"),
             Home::Path("crates/host/"),
             Home::Path("crates/server/"),
+            Home::Path("crates/store/src/sqlite/poll.rs"),
             Home::Path("crates/store/src/sqlite/readers.rs"),
             Home::Path("crates/store/src/sqlite/writer.rs"),
             Home::Path("crates/drivers/src/off_worker.rs"),

@@ -304,7 +304,7 @@ fn the_home_is_looked_at_and_not_changed() {
     assert_eq!(playing.end().code, Some(0));
     let journal = stage.home().join("journal.sqlite3");
     rusqlite::Connection::open(&journal).unwrap().pragma_update(None, "user_version", 999).unwrap();
-    insta::assert_snapshot!(format!("{:?}", home(&stage)), @r#"(Some(1), false, "this home has schema 999 and this version knows 9: use a newer spinney")"#);
+    insta::assert_snapshot!(format!("{:?}", home(&stage)), @r#"(Some(1), false, "this home has schema 999 and this version knows 10: use a newer spinney")"#);
     let stage = Stage::new().at("file/home");
     stage.file("file", "no folder");
     insta::assert_snapshot!(format!("{:?}", home(&stage)), @r#"(Some(1), false, "…/file/home is not a folder: choose another home")"#);

@@ -60,6 +60,10 @@ pub enum TreeState {
 }
 
 impl TreeState {
+    /// Those of trees that can be resumed.
+    pub const LIVING: [Self; 6] =
+        [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted];
+
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -78,17 +82,8 @@ impl TreeState {
 
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        let living = [
-            Self::New,
-            Self::Running,
-            Self::Waiting,
-            Self::Paused,
-            Self::Suspended,
-            Self::Halted,
-            Self::Moved,
-            Self::Copied,
-        ];
-        living.into_iter().chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
+        let all = Self::LIVING.into_iter().chain([Self::Moved, Self::Copied]);
+        all.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
     }
 
     #[must_use]

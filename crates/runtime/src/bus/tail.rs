@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::time::Duration;
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::context::Trace;
@@ -11,9 +10,6 @@ use spinney_kernel::words::{Seq, TreeId, limit};
 
 use super::TracedEvent;
 use super::{RecordedEvent, recorded_events};
-
-/// Pause between reads: fast for people, cheap for the machine.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The events of a tree that another process runs, or none. They look like those of a [`Watcher`](super::Watcher). The
 /// journal is borrowed or shared: a reference or an `Arc`.
@@ -64,7 +60,7 @@ impl<J: Deref<Target: Journal>> Tail<J> {
             if head.state.is_over() && head.seq == self.seen {
                 return Ok(None);
             }
-            tokio::time::sleep(POLL_INTERVAL).await;
+            self.journal.changed(self.tree, self.seen).await?;
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use spinney_journal::{Append, Batch, Journal, JournalFault, catalog_of};
+use spinney_journal::{Append, Batch, Claim, Journal, JournalFault, catalog_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Report, Suspended, Timer};
 use spinney_kernel::rules::request::{OtherReply, Reply, Request};
@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 use super::enclosed::enclosed;
 use super::live_state::{Decided, LiveState};
 use super::rollback::Back;
-use super::run::Begin;
+use super::run::{Begin, release};
 use crate::drivers::DriverSource;
-use crate::names::Names;
+use crate::names::ReservedName;
 
 /// Why a request to a tree that is not running was not done. Nothing of it was written; due timers may have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,10 +44,24 @@ pub enum ApplyError {
 pub(crate) async fn apply(
     begin: Begin,
     source: &dyn DriverSource,
+    request: Request,
+    bytes: Vec<Vec<u8>>,
+) -> Result<Reply, ApplyError> {
+    let journal = Arc::clone(&begin.journal);
+    let claim = journal.claim(begin.tree).await.map_err(ApplyError::Journal)?;
+    let applied = apply_as_owner(begin, claim, source, request, bytes).await;
+    release(journal.as_ref(), claim).await;
+    applied
+}
+
+async fn apply_as_owner(
+    begin: Begin,
+    claim: Claim,
+    source: &dyn DriverSource,
     mut request: Request,
     bytes: Vec<Vec<u8>>,
 ) -> Result<Reply, ApplyError> {
-    let Begin { tree, actor, journal, clock, draws, names, .. } = begin;
+    let Begin { tree, actor, journal, clock, draws, .. } = begin;
     let head = journal.head(tree).await.map_err(ApplyError::Journal)?;
     let head = head.ok_or(ApplyError::Journal(JournalFault::UnknownTree { tree }))?;
     let mut live = LiveState::new(tree, clock, draws);
@@ -76,7 +90,7 @@ pub(crate) async fn apply(
     let kept = written.len();
     let decided = match late {
         Some(refusal) => Err(refusal),
-        None => requested(&mut live, &actor, request, &journal, &names, &mut written).await,
+        None => requested(&mut live, &actor, request, &journal, claim, &mut written).await,
     };
     // The request's own batch is the last so far, if it decided anything.
     let place = written.len().checked_sub(1).filter(|last| *last >= kept);
@@ -103,7 +117,8 @@ pub(crate) async fn apply(
         let blobs = if Some(at) == place { std::mem::take(&mut blobs).into() } else { Arc::default() };
         let catalog = catalog_of(tree, after, &batch);
         let batch = batch.encode()?;
-        Ok(Append { tree, after, base: None, before: None, batch, blobs, catalog, state, durability })
+        let epoch = claim.epoch;
+        Ok(Append { tree, epoch, after, base: None, before: None, batch, blobs, catalog, state, durability })
     };
     let appends = written.into_iter().enumerate().map(append).collect::<Result<Vec<Append>, _>>();
     write(&journal, appends.map_err(ApplyError::Journal)?).await.map_err(ApplyError::Journal)?;
@@ -116,7 +131,7 @@ async fn requested(
     by: &Actor,
     mut request: Request,
     journal: &Arc<dyn Journal>,
-    names: &Arc<Names>,
+    claim: Claim,
     written: &mut Vec<Written>,
 ) -> Result<Reply, Refusal> {
     let tree = live.world.tree();
@@ -126,10 +141,9 @@ async fn requested(
         let prior = decide(live, by, prior, written)?;
         request = back.request(prior, &mut live.contexts).0;
     }
-    let at = Seq(live.world.seq().0 + 1);
-    let reservation = names.reserve(&request, tree).await?;
+    let name = ReservedName::new(journal, claim, &request).await?;
     let reply = decide(live, by, request, written)?;
-    reservation.give(tree, at);
+    name.give();
     Ok(reply)
 }
 

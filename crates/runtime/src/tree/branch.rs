@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use spinney_journal::{Append, JournalFault, catalog_of};
+use spinney_journal::{Append, Claim, JournalFault, catalog_of};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Branch, Request};
@@ -12,7 +12,7 @@ use spinney_kernel::world::TreeState;
 
 use super::apply::write;
 use super::live_state::{Decided, LiveState};
-use super::run::Begin;
+use super::run::{Begin, release};
 
 /// Where a branch begins, and its budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub enum BranchError {
     Journal(JournalFault),
 }
 
-/// Decides and writes the first batch of a branch. A crash leaves either the complete branch or nothing.
+/// Decides and writes the first batch of a branch, which claims it, and gives it back. A crash leaves either the complete
+/// branch or nothing.
 pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchError> {
     let Begin { tree, actor, journal, clock, draws, .. } = begin;
     let BranchOff { from, at, agent, budget } = off;
@@ -54,8 +55,10 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
     let durability = live.world.definition().durability;
     let catalog = catalog_of(tree, after, &batch);
     let batch = batch.encode().map_err(BranchError::Journal)?;
+    let claim = Claim::first(tree);
     let append = [Append {
         tree,
+        epoch: claim.epoch,
         after,
         base: Some(from),
         before: None,
@@ -65,5 +68,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
         state,
         durability,
     }];
-    write(&journal, append).await.map_err(BranchError::Journal)
+    write(&journal, append).await.map_err(BranchError::Journal)?;
+    release(journal.as_ref(), claim).await;
+    Ok(())
 }

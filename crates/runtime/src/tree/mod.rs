@@ -23,7 +23,7 @@ mod shared;
 mod stored;
 mod timers;
 
-use spinney_journal::{ChainHash, Journal, JournalFault};
+use spinney_journal::{ChainHash, Claim, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{
     Answer, Cancel, Checkpoint, OtherReply, Pause, Raise, Redirect, Reply, Request, Send, Unpause, Verb,
@@ -37,7 +37,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::bus::{Hub, Watch, Watcher};
 use crate::drivers::Drivers;
-use crate::names::Names;
 use crate::output_schema;
 
 pub use apply::ApplyError;
@@ -50,7 +49,7 @@ pub use gather::{Gathered, Need, Waited};
 pub use look::{Look, OpenQuestion};
 pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
-pub(crate) use run::{Begin, begin};
+pub(crate) use run::{Begin, Seed, begin, claimed, release};
 pub use shared::{shared_json, shared_values};
 pub use stored::{Stored, stored};
 
@@ -69,7 +68,8 @@ pub struct Tree {
     journal: Arc<dyn Journal>,
     /// To count tokens in the caller's task.
     drivers: Drivers,
-    names: Arc<Names>,
+    /// Of the process that runs it.
+    claim: Claim,
 }
 
 /// A tree's durable progress.

@@ -12,12 +12,12 @@ use spinney_kernel::words::{Actor, AgentId, CheckpointKind, CheckpointName, Seq,
 use spinney_kernel::world::World;
 
 use super::{RequestError, Tree};
-use crate::names::Reservation;
+use crate::names::ReservedName;
 
 /// A request as the tree's task takes it.
 pub(crate) enum Requested {
     /// With the name that it requests.
-    Plain(Box<Request>, Reservation),
+    Plain(Box<Request>, ReservedName),
     Rollback(Box<Back>),
 }
 
@@ -97,8 +97,8 @@ impl Tree {
     /// A request with what had to be read for it.
     pub(super) async fn prepared(&self, request: Request) -> Result<Requested, Refusal> {
         let Request::Rollback(rollback) = request else {
-            let reservation = self.names.reserve(&request, self.id()).await?;
-            return Ok(Requested::Plain(Box::new(request), reservation));
+            let name = ReservedName::new(self.journal(), self.claim, &request).await?;
+            return Ok(Requested::Plain(Box::new(request), name));
         };
         let back = Back::read(self.journal().as_ref(), self.id(), rollback).await;
         Ok(Requested::Rollback(Box::new(back)))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use spinney_journal::{Append, Batch, Head, Journal, JournalFault, catalog_of};
+use spinney_journal::{Append, Batch, Claim, Head, Journal, JournalFault, catalog_of};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Alarm, Event};
@@ -32,7 +32,6 @@ use crate::clock::Clock;
 use crate::draw::Draws;
 use crate::drivers::Drivers;
 use crate::hooks::TreeHooks;
-use crate::names::Names;
 
 /// What a tree gets from its home.
 pub(crate) struct Begin {
@@ -42,7 +41,6 @@ pub(crate) struct Begin {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Draws,
-    pub(crate) names: Arc<Names>,
     pub(crate) hooks: Option<Arc<dyn TreeHooks>>,
     pub(crate) limits: Arc<CallLimits>,
     pub(crate) stop: CancellationToken,
@@ -52,10 +50,10 @@ pub(crate) struct Begin {
 pub(crate) struct Seed {
     live: LiveState,
     actor: Actor,
+    claim: Claim,
     head: Option<Head>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    names: Arc<Names>,
     hooks: Option<Arc<dyn TreeHooks>>,
     limits: Arc<CallLimits>,
     stop: CancellationToken,
@@ -77,6 +75,9 @@ enum Mode {
 
 struct Run {
     live: LiveState,
+    journal: Arc<dyn Journal>,
+    /// Under which everything is appended.
+    claim: Claim,
     gate: Gate,
     effects: Effects,
     timers: Timers,
@@ -98,15 +99,38 @@ struct Inlets {
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// Reads a tree from its journal; a new one is empty.
+/// Reads a tree that is to be started. A new one is empty, and its first batch claims it.
 pub(crate) async fn begin(begin: Begin) -> Result<Seed, JournalFault> {
-    let Begin { tree, actor, journal, clock, draws, names, hooks, limits, stop } = begin;
+    let claim = Claim::first(begin.tree);
+    read(begin, claim).await
+}
+
+/// Claims a tree and then reads it: nothing is written in between.
+pub(crate) async fn claimed(begin: Begin) -> Result<Seed, JournalFault> {
+    let claim = begin.journal.claim(begin.tree).await?;
+    let journal = Arc::clone(&begin.journal);
+    let seed = read(begin, claim).await;
+    if seed.is_err() {
+        release(journal.as_ref(), claim).await;
+    }
+    seed
+}
+
+/// Gives a tree back. If that fails, it is this process's for as long as it lives, and any claim here takes it.
+pub(crate) async fn release(journal: &dyn Journal, claim: Claim) {
+    if let Err(fault) = journal.release(claim).await {
+        tracing::debug!(target: "spinney::journal", tree = %claim.tree, "not released: {fault}");
+    }
+}
+
+async fn read(begin: Begin, claim: Claim) -> Result<Seed, JournalFault> {
+    let Begin { tree, actor, journal, clock, draws, hooks, limits, stop } = begin;
     let head = journal.head(tree).await?;
     let mut live = LiveState::new(tree, Arc::clone(&clock), draws);
     if let Some(head) = &head {
         live.recover(journal.as_ref(), head).await?;
     }
-    Ok(Seed { live, actor, head, journal, clock, names, hooks, limits, stop })
+    Ok(Seed { live, actor, claim, head, journal, clock, hooks, limits, stop })
 }
 
 impl Seed {
@@ -124,9 +148,14 @@ impl Seed {
         fill(self.journal.as_ref(), &self.live.world, &self.live.contexts, drivers).await
     }
 
+    /// Gives it back: it is not resumed.
+    pub(crate) async fn release(self) {
+        release(self.journal.as_ref(), self.claim).await;
+    }
+
     /// Prepares the tree to run with its drivers.
     pub(crate) fn with(self, drivers: Drivers) -> Seedling {
-        let Self { live, actor, head, journal, clock, names, hooks, limits, stop } = self;
+        let Self { live, actor, claim, head, journal, clock, hooks, limits, stop } = self;
         let id = live.world.tree();
         let durable = live.world.seq();
         let hash = head.map(|head| head.hash);
@@ -152,6 +181,8 @@ impl Seed {
         };
         let run = Run {
             live,
+            journal: Arc::clone(&journal),
+            claim,
             gate,
             effects,
             timers: Timers::new(),
@@ -162,7 +193,7 @@ impl Seed {
             streaming: Vec::new(),
             mode: Mode::Running,
         };
-        let tree = Tree { id, actor, requests, status: watched, hub, journal, drivers, names };
+        let tree = Tree { id, actor, requests, status: watched, hub, journal, claim, drivers };
         Seedling { run, inlets, tree }
     }
 }
@@ -220,19 +251,33 @@ enum NextInput {
 
 impl Run {
     async fn run(mut self, mut inlets: Inlets) {
+        let stopped = self.until_done(&mut inlets).await;
+        // A journal that failed is not asked for anything more.
+        let is_owner = !matches!(stopped, Some(Stopped::Journal(_))) && self.gate.outage().is_none();
+        self.put_away(stopped);
+        let (journal, claim) = (Arc::clone(&self.journal), self.claim);
+        // What still runs ends before the tree can be another owner's.
+        drop((self, inlets));
+        if is_owner {
+            release(journal.as_ref(), claim).await;
+        }
+    }
+
+    /// Returns why it stopped, unless it ended.
+    async fn until_done(&mut self, inlets: &mut Inlets) -> Option<Stopped> {
         self.let_go();
         while !self.is_done() {
-            let input = self.next_input(&mut inlets).await;
+            let input = self.next_input(inlets).await;
             if matches!(input, NextInput::Stop) && self.gate.outage().is_some() {
                 // What is not written never left, and the next process does it again.
-                return self.put_away(Some(Stopped::Shutdown));
+                return Some(Stopped::Shutdown);
             }
             if let Err(fault) = self.handle(input) {
-                return self.put_away(Some(Stopped::Journal(fault)));
+                return Some(Stopped::Journal(fault));
             }
         }
         let shut = self.mode != Mode::Running && !self.live.world.is_over();
-        self.put_away(shut.then_some(Stopped::Shutdown));
+        shut.then_some(Stopped::Shutdown)
     }
 
     /// Waits for the next input. Confirmations come first; while the journal or a watcher is behind, nothing else is
@@ -273,11 +318,11 @@ impl Run {
     fn confirmed(&mut self, Confirmed { seq, hash, fault }: Confirmed) -> Result<(), JournalFault> {
         let events = seq.0.saturating_sub(self.durable.0);
         tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
+        self.durable = seq;
+        self.tell(hash);
         if let Some(fault) = fault {
             self.wait(fault)?;
         }
-        self.durable = seq;
-        self.tell(hash);
         self.let_go();
         Ok(())
     }
@@ -352,17 +397,16 @@ impl Run {
 
     /// Decides a request. The name that it requests is already reserved.
     fn requested(&mut self, by: Actor, Enclosing { request, blobs }: Enclosing) -> Result<Reply, Refusal> {
-        let (request, reservation) = match request {
-            Requested::Plain(request, reservation) => (request, reservation),
+        let (request, name) = match request {
+            Requested::Plain(request, name) => (request, name),
             Requested::Rollback(rollback) => return self.roll_back(by, *rollback),
         };
         // Also while it stops: calls that still run report to it.
         if let Request::Seal(_) = *request {
             return Err(Refusal::SealRunning);
         }
-        let (tree, at) = (self.live.world.tree(), Seq(self.live.world.seq().0 + 1));
         let reply = self.decide(by, *request, blobs)?;
-        reservation.give(tree, at);
+        name.give();
         Ok(reply)
     }
 
@@ -504,7 +548,19 @@ impl Run {
         };
         // The gate knows the predecessor.
         let (base, before, blobs) = (None, None, blobs.into());
-        self.gate.append(Append { tree, after, base, before, batch, blobs, catalog, state, durability });
+        let epoch = self.claim.epoch;
+        self.gate.append(Append {
+            tree,
+            epoch,
+            after,
+            base,
+            before,
+            batch,
+            blobs,
+            catalog,
+            state,
+            durability,
+        });
     }
 
     /// Publishes the durable progress.

@@ -2,7 +2,9 @@
 
 use spinney::Shutdown;
 use spinney::tree::{ApplyError, RequestError};
-use spinney_journal::{Blocking, Journal, ListedCheckpoint, checkpoints, rebuild};
+use spinney_journal::{
+    Blocking, CatalogKind, Claim, Journal, ListedCheckpoint, Reservation, checkpoints, rebuild,
+};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply};
@@ -70,6 +72,50 @@ async fn a_name_is_given_once_in_a_home() {
     assert_eq!(one.checkpoint("nobody".parse().unwrap(), Some(name("y"))).await, Err(unknown));
     // A name whose request failed can be used again.
     assert_eq!(two.checkpoint(root(), Some(name("y"))).await, Ok(name("y")));
+    assert!(one.status().stopped.is_none() && two.status().stopped.is_none());
+}
+
+/// P22 (names after a kill): a process dies after it reserved a name and before the event. Resuming the tree frees the
+/// name, for requests to running trees and to others.
+#[tokio::test(start_paused = true)]
+async fn a_name_that_a_dead_process_reserved_is_free_when_its_tree_is_resumed() {
+    let stage = Stage::new(ASKS);
+    let home = stage.home();
+    let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
+    one.settled().await;
+    two.settled().await;
+    let journal = stage.journal();
+    for key in ["x", "y"] {
+        let reserved = journal.reserve(Claim::first(one.id()), CatalogKind::Checkpoint, key).await;
+        assert_eq!(reserved, Ok(Reservation::Reserved));
+    }
+    home.shutdown(Shutdown::Kill).await;
+    let home = stage.home();
+    let two = home.resume(two.id()).await.unwrap();
+    let taken = RequestError::Refused(Refusal::NameTaken { name: name("x"), tree: one.id() });
+    assert_eq!(two.checkpoint(root(), Some(name("x"))).await, Err(taken));
+    let made = home.apply(one.id(), Checkpoint::manual(root(), Some(name("y")))).await;
+    assert_eq!(made, Ok(CheckpointReply { name: name("y") }));
+    assert_eq!(two.checkpoint(root(), Some(name("x"))).await, Ok(name("x")));
+}
+
+/// Two homes over one journal, as two processes over one store: a name is given once, and no append fails for it.
+#[tokio::test(start_paused = true)]
+async fn a_name_is_given_once_over_all_homes_of_a_journal() {
+    let stage = Stage::new(ASKS);
+    let (first, second) = (stage.home(), stage.home());
+    let (one, two) = (stage.start(&first, "root turns=5").await, stage.start(&first, "root turns=5").await);
+    one.settled().await;
+    two.settled().await;
+    let two = second.resume(two.id()).await.unwrap();
+    for number in 0..50 {
+        let name: CheckpointName = name(&format!("n{number}"));
+        let (a, b) = tokio::join!(
+            one.checkpoint(root(), Some(name.clone())),
+            two.checkpoint(root(), Some(name.clone()))
+        );
+        assert_eq!([&a, &b].into_iter().filter(|made| **made == Ok(name.clone())).count(), 1, "{a:?} {b:?}");
+    }
     assert!(one.status().stopped.is_none() && two.status().stopped.is_none());
 }
 

@@ -23,7 +23,20 @@ impl Full {
 }
 
 impl Journal for Full {
-    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        read,
+        head,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn append(&self, append: Append, done: Appended) {
         if self.room.fetch_sub(1, Ordering::Relaxed) > 0 {

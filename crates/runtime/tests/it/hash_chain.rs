@@ -16,7 +16,20 @@ struct Noting {
 }
 
 impl Journal for Noting {
-    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        read,
+        head,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn append(&self, append: Append, done: Appended) {
         self.said.lock().unwrap().push(append.before);

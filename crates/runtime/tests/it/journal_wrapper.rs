@@ -3,6 +3,48 @@
 /// Methods of a journal that pass the call on to `self.inner`.
 macro_rules! pass_on {
     ($($method:ident),+) => { $($crate::journal_wrapper::pass_on!(@$method);)+ };
+    (@claim) => {
+        fn claim(
+            &self,
+            tree: spinney_kernel::words::TreeId,
+        ) -> spinney_journal::Reading<spinney_journal::Claim> {
+            self.inner.claim(tree)
+        }
+    };
+    (@release) => {
+        fn release(&self, claim: spinney_journal::Claim) -> spinney_journal::Reading<()> {
+            self.inner.release(claim)
+        }
+    };
+    (@changed) => {
+        fn changed(
+            &self,
+            tree: spinney_kernel::words::TreeId,
+            after: spinney_kernel::words::Seq,
+        ) -> spinney_journal::Reading<spinney_journal::Head> {
+            self.inner.changed(tree, after)
+        }
+    };
+    (@reserve) => {
+        fn reserve(
+            &self,
+            claim: spinney_journal::Claim,
+            kind: spinney_journal::CatalogKind,
+            key: &str,
+        ) -> spinney_journal::Reading<spinney_journal::Reservation> {
+            self.inner.reserve(claim, kind, key)
+        }
+    };
+    (@free) => {
+        fn free(
+            &self,
+            claim: spinney_journal::Claim,
+            kind: spinney_journal::CatalogKind,
+            key: &str,
+        ) -> spinney_journal::Reading<()> {
+            self.inner.free(claim, kind, key)
+        }
+    };
     (@append) => {
         fn append(&self, append: spinney_journal::Append, done: spinney_journal::Appended) {
             self.inner.append(append, done);

@@ -235,7 +235,20 @@ impl Journal for Swapped {
             d(r);
         }
     }
-    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        read,
+        head,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 }
 
 #[tokio::test(start_paused = true)]

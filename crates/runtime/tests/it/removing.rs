@@ -26,7 +26,20 @@ struct Blind {
 }
 
 impl Journal for Blind {
-    pass_on!(append, read, head, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        append,
+        read,
+        head,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         if self.blind.load(Ordering::Relaxed) {

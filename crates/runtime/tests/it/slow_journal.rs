@@ -37,7 +37,20 @@ impl Slow {
 }
 
 impl Journal for Slow {
-    pass_on!(read, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        read,
+        head,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn append(&self, append: Append, done: Appended) {
         match self.kept.lock().unwrap().as_mut() {
@@ -87,7 +100,20 @@ struct Stuck {
 }
 
 impl Journal for Stuck {
-    pass_on!(append, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        append,
+        head,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         let (read, mut free) = (self.inner.read(tree, after, batches_max), self.free.subscribe());

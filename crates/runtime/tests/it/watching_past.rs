@@ -49,7 +49,20 @@ impl Gate {
 }
 
 impl Journal for Gate {
-    pass_on!(append, head, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        append,
+        head,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         self.reads.fetch_add(1, Ordering::SeqCst);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney::{Journal, MemoryJournal};
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
-    Reading, Shared,
+    Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
+    Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use spinney_kernel::world::TreeState;
@@ -28,6 +28,14 @@ impl FailingJournal {
 }
 
 impl Journal for FailingJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        self.inner.claim(tree)
+    }
+
+    fn release(&self, claim: Claim) -> Reading<()> {
+        self.inner.release(claim)
+    }
+
     fn append(&self, append: Append, done: Appended) {
         if self.is_full.load(Ordering::SeqCst) {
             done(Err(JournalFault::Full));
@@ -44,12 +52,24 @@ impl Journal for FailingJournal {
         self.inner.head(tree)
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        self.inner.changed(tree, after)
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         self.inner.head_page(states, after, heads_max)
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         self.inner.catalog(kind, prefix)
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        self.inner.reserve(claim, kind, key)
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.inner.free(claim, kind, key)
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

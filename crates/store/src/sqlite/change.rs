@@ -2,12 +2,14 @@
 //! failed one may have, and its transaction must not be committed.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spinney_journal::{Append, CatalogRow, ChainHash, JournalFault, Shared};
+use spinney_journal::{Append, CatalogKind, CatalogRow, ChainHash, Claim, Epoch, JournalFault, Shared};
 use spinney_kernel::words::{Seq, TreeId};
 
 use super::branch::{self, Fork};
+use super::claims::Claims;
 use super::fault::from_sqlite;
 use super::heads::{Heads, KnownHead, Unwritten};
+use super::reserved_keys;
 use super::schema::MARK_EVERY;
 
 /// A batch to append, hashed on the sender's thread.
@@ -36,6 +38,8 @@ pub(super) enum Change {
     Remove(TreeId, Shared),
     /// Replaces all catalog rows of the tree, if this is its last event.
     Replace(TreeId, Seq, Vec<CatalogRow>),
+    Reserve(Claim, (CatalogKind, String)),
+    Free(Claim, (CatalogKind, String)),
 }
 
 /// Whether a fault concerns only its own job. Any other fault is the store's, and ends the transaction.
@@ -43,6 +47,7 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
     matches!(
         fault,
         JournalFault::Stale { .. }
+            | JournalFault::Owned { .. }
             | JournalFault::KeyTaken { .. }
             | JournalFault::InUse { .. }
             | JournalFault::NotABoundary { .. }
@@ -56,12 +61,16 @@ pub(super) fn is_refusal(fault: &JournalFault) -> bool {
 pub(super) fn append(
     connection: &Connection,
     heads: &mut Heads,
+    claims: &Claims,
     hashed: &Hashed,
 ) -> Result<ChainHash, JournalFault> {
     let append = &hashed.append;
-    let Append { tree, after, .. } = append;
+    let Append { tree, epoch, after, .. } = append;
     let sqlite = |error| from_sqlite(connection, &error);
     let head = find_whole(connection, heads, *tree)?;
+    if head.is_some_and(|head| claims.current(*tree, head.epoch) != *epoch) {
+        return Err(JournalFault::Owned { tree: *tree });
+    }
     let fork = match (head, append.base) {
         (None, Some(origin)) => Some(branch::fork(connection, heads, origin, *after)?),
         (Some(_), _) | (None, None) => None,
@@ -69,6 +78,9 @@ pub(super) fn append(
     let found = head.map_or(if fork.is_some() { *after } else { Seq(0) }, |head| head.seq);
     if found != *after || (head.is_some() && append.base.is_some()) {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
+    }
+    if head.is_none() && *epoch != Epoch::FIRST {
+        return Err(JournalFault::UnknownTree { tree: *tree });
     }
     check_keys(connection, head.map(|head| head.id), &append.catalog)?;
     let before = match (head, &fork) {
@@ -97,6 +109,7 @@ pub(super) fn append(
     keep_rows(connection, id, &append.catalog).map_err(sqlite)?;
     let head = KnownHead {
         id,
+        epoch: *epoch,
         seq: append.end(),
         hash,
         changed: append.batch.now(),
@@ -109,12 +122,18 @@ pub(super) fn append(
     Ok(hash)
 }
 
-pub(super) fn change(connection: &Connection, heads: &mut Heads, change: Change) -> Result<(), JournalFault> {
+pub(super) fn change(
+    connection: &Connection,
+    heads: &mut Heads,
+    claims: &mut Claims,
+    change: Change,
+) -> Result<(), JournalFault> {
     match change {
         Change::Remove(tree, shared) => {
             let head = heads.find(connection, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
             branch::release(connection, tree, head.id, shared)?;
             heads.forget(tree);
+            claims.forget(tree);
             remove(connection, head.id).map_err(|error| from_sqlite(connection, &error))
         }
         Change::Replace(tree, at, rows) => {
@@ -124,11 +143,13 @@ pub(super) fn change(connection: &Connection, heads: &mut Heads, change: Change)
             }
             check_keys(connection, Some(head.id), &rows)?;
             connection
-                .prepare_cached("DELETE FROM catalog WHERE tree = ?1")
+                .prepare_cached("DELETE FROM catalog WHERE tree = ?1 AND reserved = 0")
                 .and_then(|mut old| old.execute([head.id]))
                 .and_then(|_| keep_rows(connection, head.id, &rows))
                 .map_err(|error| from_sqlite(connection, &error))
         }
+        Change::Reserve(claim, key) => reserved_keys::reserve(connection, heads, claims, claim, key),
+        Change::Free(claim, key) => reserved_keys::free(connection, heads, claims, claim, key),
     }
 }
 
@@ -152,20 +173,12 @@ fn find_whole(
     Err(JournalFault::Damaged { tree, after: seq.0, reason })
 }
 
-/// Refuses rows whose keys belong to another tree.
+/// Refuses rows whose keys belong to another tree, or are reserved for one.
 fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -> Result<(), JournalFault> {
     for CatalogRow { kind, key, .. } in rows {
-        let owner: Option<i64> = connection
-            .prepare_cached("SELECT tree FROM catalog WHERE kind = ?1 AND key = ?2")
-            .and_then(|mut found| found.query_row([kind.word(), key], |row| row.get(0)).optional())
-            .map_err(|error| from_sqlite(connection, &error))?;
-        match owner {
-            Some(id) if tree != Some(id) => {
-                let owner = connection
-                    .query_row("SELECT tree FROM trees WHERE id = ?1", [id], |row| row.get(0))
-                    .map_err(|error| from_sqlite(connection, &error))?;
-                let (key, tree) = (key.clone(), TreeId::new(owner));
-                return Err(JournalFault::KeyTaken { kind: *kind, key, tree });
+        match reserved_keys::holder(connection, *kind, key)? {
+            Some((id, holder)) if tree != Some(id) => {
+                return Err(JournalFault::KeyTaken { kind: *kind, key: key.clone(), tree: holder });
             }
             Some(_) | None => {}
         }

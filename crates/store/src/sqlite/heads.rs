@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use spinney_journal::{ChainHash, JournalFault};
+use spinney_journal::{ChainHash, Epoch, JournalFault};
 use spinney_kernel::words::{Seq, Time, TreeId};
 use spinney_kernel::world::TreeState;
 
@@ -26,6 +26,8 @@ pub(super) struct Heads {
 pub(super) struct KnownHead {
     /// The tree's row id.
     pub(super) id: i64,
+    /// Of the claim that it was last written under.
+    pub(super) epoch: Epoch,
     pub(super) seq: Seq,
     pub(super) hash: ChainHash,
     pub(super) changed: Time,
@@ -59,13 +61,14 @@ impl Heads {
         }
         connection
             .prepare_cached(
-                "SELECT heads.tree, seq, hash, last FROM trees JOIN heads ON heads.tree = trees.id
+                "SELECT heads.tree, seq, hash, last, epoch FROM trees JOIN heads ON heads.tree = trees.id
                  WHERE trees.tree = ?1",
             )
             .and_then(|mut found| {
                 let head = found.query_row([tree.bytes().as_slice()], |row| {
                     Ok(KnownHead {
                         id: row.get(0)?,
+                        epoch: Epoch(row.get::<_, i64>(4)? as u64),
                         seq: Seq(row.get::<_, i64>(1)? as u64),
                         hash: ChainHash::from_bytes(row.get(2)?),
                         changed: Time(0),
@@ -93,30 +96,37 @@ impl Heads {
         self.known.remove(&tree);
     }
 
-    /// Writes all changed heads in the commit with this number.
-    pub(super) fn write(&mut self, connection: &Connection, commit: u64) -> Result<(), JournalFault> {
+    /// Writes all changed heads in the commit with this number. Returns their epochs.
+    pub(super) fn write(
+        &mut self,
+        connection: &Connection,
+        commit: u64,
+    ) -> Result<Vec<(TreeId, Epoch)>, JournalFault> {
+        let mut written = Vec::with_capacity(self.changed.len());
         for tree in self.changed.drain(..) {
             // It may have been removed after it changed.
             let Some(head) = self.known.get_mut(&tree) else { continue };
             head.write(connection, commit).map_err(|error| from_sqlite(connection, &error))?;
             head.unwritten = Unwritten::Nothing;
+            written.push((tree, head.epoch));
         }
         if self.known.len() > HEADS_MAX {
             self.known.clear();
         }
-        Ok(())
+        Ok(written)
     }
 }
 
 impl KnownHead {
     fn write(&self, connection: &Connection, commit: u64) -> rusqlite::Result<()> {
         const PLACE: &str =
-            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, number = ?6 WHERE tree = ?1";
+            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, number = ?6, epoch = ?7
+             WHERE tree = ?1";
         const ALL: &str =
-            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, number = ?6, state = ?7
+            "UPDATE heads SET seq = ?2, hash = ?3, changed = ?4, last = ?5, number = ?6, epoch = ?7, state = ?8
              WHERE tree = ?1";
         let (seq, hash, changed) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
-        let number = commit as i64;
+        let (number, epoch) = (commit as i64, self.epoch.0 as i64);
         // An unchanged state is omitted, so that its index is not written.
         let updated = match (self.unwritten, self.state) {
             (Unwritten::All, Some(state)) => connection.prepare_cached(ALL)?.execute(params![
@@ -126,11 +136,12 @@ impl KnownHead {
                 changed,
                 self.last,
                 number,
+                epoch,
                 state.word()
             ])?,
             _ => connection
                 .prepare_cached(PLACE)?
-                .execute(params![self.id, seq, hash, changed, self.last, number])?,
+                .execute(params![self.id, seq, hash, changed, self.last, number, epoch])?,
         };
         if updated == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(updated)) }
     }

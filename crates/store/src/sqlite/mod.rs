@@ -2,6 +2,7 @@
 
 mod branch;
 mod change;
+mod claims;
 mod commit_count;
 mod connection;
 mod fault;
@@ -14,11 +15,13 @@ mod look;
 mod loss;
 mod open_home_error;
 mod places;
+mod poll;
 mod queue;
 mod read;
 mod readers;
 mod recent_heads;
 mod reserve;
+mod reserved_keys;
 mod schema;
 mod schema_check;
 mod wal;
@@ -26,17 +29,19 @@ mod writer;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{
-    Append, Appended, CatalogKind, CatalogRow, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
-    JournalFault, Reading, Shared,
+    Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
+    JournalFault, Reading, Reservation, Shared,
 };
-use spinney_kernel::words::{BlobRef, Seq, TreeId};
+use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
+use crate::waiting::Waiting;
 use change::{Change, Hashed};
 use commit_count::CommitCount;
 use connection::{READS, WRITES};
@@ -46,6 +51,7 @@ use in_place::FilesInPlace;
 use lock::Lock;
 pub use loss::Loss;
 pub use open_home_error::OpenHomeError;
+use poll::Poll;
 use readers::Readers;
 use writer::{Job, WriteConnection, Writer};
 
@@ -59,8 +65,16 @@ pub enum Access {
 }
 
 pub struct SqliteJournal {
-    readers: Readers,
+    readers: Arc<Readers>,
+    waiting: Arc<Waiting>,
+    poll: Poll,
     writer: Option<Writer>,
+}
+
+impl Drop for SqliteJournal {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
 }
 
 impl SqliteJournal {
@@ -70,7 +84,7 @@ impl SqliteJournal {
     /// If another process writes there, a newer version wrote it, confirmed commits are missing, or the disk fails.
     pub fn open(home: &Path, access: Access) -> Result<Self, OpenHomeError> {
         match access {
-            Access::Look => Ok(Self { readers: Readers::open(home)?, writer: None }),
+            Access::Look => Ok(Self::new(Readers::open(home)?, Arc::default(), None)),
             Access::Write => Self::open_bounded(home, u64::MAX),
         }
     }
@@ -120,8 +134,13 @@ impl SqliteJournal {
         confirmed.write_through(commit_count::counted(&connection)?)?;
         let readers = Readers::open(home)?;
         let files = FilesInPlace::new(folder.path(), &connection)?;
-        let connection = WriteConnection::new(connection, confirmed, files);
-        Ok((Self { readers, writer: Some(Writer::start(connection, lock)) }, folder))
+        let waiting = Arc::<Waiting>::default();
+        let connection = WriteConnection::new(connection, confirmed, files, Arc::clone(&waiting));
+        Ok((Self::new(readers, waiting, Some(Writer::start(connection, lock))), folder))
+    }
+
+    fn new(readers: Readers, waiting: Arc<Waiting>, writer: Option<Writer>) -> Self {
+        Self { readers: Arc::new(readers), waiting, poll: Poll::default(), writer }
     }
 
     /// Checks that a folder is a home or may become one, and creates it if it does not exist. Opens no journal, so it
@@ -148,11 +167,19 @@ impl SqliteJournal {
     }
 
     fn change(&self, change: Change) -> Reading<()> {
+        self.ask(|answer| Job::Change(change, answer))
+    }
+
+    /// Queues a job for the writer; its answer is what is awaited.
+    fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, JournalFault>>) -> Job,
+    ) -> Reading<T> {
         let Some(writer) = &self.writer else {
             return Box::pin(std::future::ready(Err(JournalFault::ReadOnly)));
         };
         let (answer, answered) = oneshot::channel();
-        writer.send(Job::Change(change, answer));
+        writer.send(job(answer));
         Box::pin(async move { answered.await.unwrap_or(Err(JournalFault::Closed)) })
     }
 }
@@ -199,6 +226,15 @@ fn not_cut(file: &Path) -> Result<(), OpenHomeError> {
 }
 
 impl Journal for SqliteJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        self.ask(|answer| Job::Claim(tree, answer))
+    }
+
+    /// The lock of the file is the lease, and a claim in this process needs no release.
+    fn release(&self, _claim: Claim) -> Reading<()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     fn append(&self, append: Append, done: Appended) {
         let Some(writer) = &self.writer else { return done(Err(JournalFault::ReadOnly)) };
         match bound::check(&append) {
@@ -215,14 +251,48 @@ impl Journal for SqliteJournal {
         self.readers.read(move |connection| read::head(connection, tree))
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        let readers = Arc::downgrade(&self.readers);
+        let changed = self.waiting.until(tree, after, move || match readers.upgrade() {
+            Some(readers) => readers.read(move |connection| read::head(connection, tree)),
+            None => Box::pin(std::future::ready(Err(JournalFault::Closed))),
+        });
+        if self.writer.is_some() {
+            return changed;
+        }
+        let (poll, readers, waiting) =
+            (self.poll.clone(), Arc::downgrade(&self.readers), Arc::clone(&self.waiting));
+        Box::pin(poll.during(changed, readers, waiting))
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         let states = states.to_vec();
-        self.readers.read(move |connection| read::head_page(connection, &states, after, heads_max))
+        self.readers.read(move |connection| {
+            read::head_page(connection, &states, &after, heads_max.min(limit::HEADS_MAX))
+        })
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         let prefix = prefix.to_owned();
         self.readers.read(move |connection| read::catalog(connection, kind, &prefix))
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        if let Err(fault) = bound::check_key(key) {
+            return Box::pin(std::future::ready(Err(fault)));
+        }
+        let reserved = self.change(Change::Reserve(claim, (kind, key.to_owned())));
+        Box::pin(async move {
+            match reserved.await {
+                Ok(()) => Ok(Reservation::Reserved),
+                Err(JournalFault::KeyTaken { tree, .. }) => Ok(Reservation::Taken { tree }),
+                Err(fault) => Err(fault),
+            }
+        })
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.change(Change::Free(claim, (kind, key.to_owned())))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

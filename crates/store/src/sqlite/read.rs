@@ -10,6 +10,7 @@ use super::branch::{self, Owner};
 use super::fault::from_sqlite;
 use super::places::{self, Place};
 use crate::codec::{self, Found, Link, Page};
+use crate::cursor;
 
 const HEAD: &str = "SELECT trees.tree, seq, hash, state, started, changed, id, seed, base_seq,
     (SELECT origin.tree FROM trees AS origin WHERE origin.id = trees.base)
@@ -95,11 +96,11 @@ pub(super) fn head(connection: &Connection, tree: TreeId) -> Result<Option<Head>
 pub(super) fn head_page(
     connection: &Connection,
     states: &[TreeState],
-    after: HeadCursor,
+    after: &HeadCursor,
     heads_max: usize,
 ) -> Result<HeadPage, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
-    let from = i64::try_from(after.0).unwrap_or(i64::MAX);
+    let from = i64::try_from(cursor::number(after)?).unwrap_or(i64::MAX);
     // One more shows whether another page follows.
     let limit = i64::try_from(heads_max.saturating_add(1)).unwrap_or(i64::MAX);
     let of_states = match states.len() {
@@ -117,7 +118,7 @@ pub(super) fn head_page(
         .prepare_cached(&sql)
         .and_then(|mut found| found.query_map(values.as_slice(), to_head)?.collect())
         .map_err(sqlite)?;
-    let next = found.get(heads_max).map(|(id, _)| HeadCursor(*id as u64));
+    let next = found.get(heads_max).map(|(id, _)| cursor::to(*id as u64));
     found.truncate(heads_max);
     Ok(HeadPage { heads: found.into_iter().map(|(_, head)| head).collect(), next })
 }
@@ -130,7 +131,7 @@ pub(super) fn catalog(
 ) -> Result<Vec<Fact>, JournalFault> {
     const FACTS: &str = "SELECT catalog.key, trees.tree, catalog.value
         FROM catalog JOIN trees ON trees.id = catalog.tree
-        WHERE catalog.kind = ?1 AND catalog.key >= ?2 ORDER BY catalog.key";
+        WHERE catalog.kind = ?1 AND catalog.key >= ?2 AND catalog.reserved = 0 ORDER BY catalog.key";
     let to_fact =
         |row: &Row<'_>| Ok(Fact { key: row.get(0)?, tree: TreeId::new(row.get(1)?), value: row.get(2)? });
     let of_prefix = |fact: &rusqlite::Result<Fact>| match fact {

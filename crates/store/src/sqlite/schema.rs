@@ -26,10 +26,10 @@ const STATEMENTS_MAX: usize = 64;
 /// SQLite's maximum number of pages.
 const PAGES_MAX: u32 = u32::MAX - 1;
 
-pub(super) const STEPS: [&str; 9] =
-    [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS, NUMBERED];
+pub(super) const STEPS: [&str; 10] =
+    [FIRST, CATALOG, ARRIVAL, BRANCHES, RECENT, LAST, COMMITS, HEADS, NUMBERED, OWNED];
 /// The hash of the schema that all of them make, for [`schema_check`].
-pub(super) const NEWEST: &str = "4620c1479bf80a9492151ee17e2f519e0da6fbcdabc48b159b8a931d0802205e";
+pub(super) const NEWEST: &str = "98d5d873286756aad0ead8c9573b63adf88a53b9a3333022b5224387cfa53ae3";
 /// Before this step, recent heads are read from their single row.
 const HEADS_STEP: u32 = 8;
 /// From these versions on, commits are counted: in a table, and with the heads.
@@ -172,6 +172,14 @@ ALTER TABLE trees DROP COLUMN last;
 /// Each head stores the number of the commit that wrote it, so that an append writes no page only to count.
 const NUMBERED: &str = "
 ALTER TABLE heads ADD COLUMN number INTEGER;
+";
+
+/// Each head stores the epoch of the claim that it was last written under. A key of the catalog may be reserved for a tree
+/// before the event that takes it; the index has only those.
+const OWNED: &str = "
+ALTER TABLE heads ADD COLUMN epoch INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE catalog ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX catalog_reserved ON catalog (tree) WHERE reserved = 1;
 ";
 
 /// Creates or migrates the tables.

@@ -8,28 +8,34 @@ use std::thread::JoinHandle;
 
 use futures::channel::oneshot;
 use rusqlite::Connection;
-use spinney_journal::{Appended, ChainHash, JournalFault};
-use spinney_kernel::words::Durability;
+use spinney_journal::{Appended, ChainHash, Claim, Epoch, JournalFault};
+use spinney_kernel::words::{Durability, TreeId};
 
 use super::change::{self, Change, Hashed};
+use super::claims::Claims;
 use super::commit_count::{self, CommitCount};
 use super::fault::from_sqlite;
 use super::heads::Heads;
 use super::in_place::FilesInPlace;
 use super::lock::Lock;
 use super::queue::Queue;
+use super::reserved_keys;
+use crate::waiting::Waiting;
 
 const GROUP_MAX: usize = 1_024;
 
 pub(super) enum Job {
     Append(Box<Hashed>, Appended),
     Change(Change, oneshot::Sender<Result<(), JournalFault>>),
+    /// Writes nothing, unless keys are reserved for the tree.
+    Claim(TreeId, oneshot::Sender<Result<Claim, JournalFault>>),
 }
 
 /// A job's result and its recipient.
 enum Answer {
     Append(Appended, Result<ChainHash, JournalFault>),
     Change(oneshot::Sender<Result<(), JournalFault>>, Result<(), JournalFault>),
+    Claim(oneshot::Sender<Result<Claim, JournalFault>>, Result<Claim, JournalFault>),
 }
 
 pub(super) struct Writer {
@@ -87,13 +93,21 @@ impl Job {
         match self {
             Self::Append(_, done) => Answer::Append(done, Err(fault)),
             Self::Change(_, done) => Answer::Change(done, Err(fault)),
+            Self::Claim(_, done) => Answer::Claim(done, Err(fault)),
+        }
+    }
+
+    fn removes(&self) -> Option<TreeId> {
+        match self {
+            Self::Change(Change::Remove(tree, _), _) => Some(*tree),
+            Self::Change(..) | Self::Append(..) | Self::Claim(..) => None,
         }
     }
 
     fn durability(&self) -> Option<Durability> {
         match self {
             Self::Append(hashed, _) => Some(hashed.append.durability),
-            Self::Change(..) => None,
+            Self::Change(..) | Self::Claim(..) => None,
         }
     }
 }
@@ -106,6 +120,7 @@ impl Answer {
             Self::Append(done, end) => done(end),
             // The receiver may be gone.
             Self::Change(done, end) => drop(done.send(end)),
+            Self::Claim(done, end) => drop(done.send(end)),
         }));
     }
 
@@ -113,6 +128,7 @@ impl Answer {
         match self {
             Self::Append(_, end) => end.as_ref().err(),
             Self::Change(_, end) => end.as_ref().err(),
+            Self::Claim(_, end) => end.as_ref().err(),
         }
     }
 
@@ -121,6 +137,7 @@ impl Answer {
         match self {
             Self::Append(done, end) => Self::Append(done, end.and_then(|_| Err(fault.clone()))),
             Self::Change(done, end) => Self::Change(done, end.and_then(|()| Err(fault.clone()))),
+            Self::Claim(done, end) => Self::Claim(done, end.and_then(|_| Err(fault.clone()))),
         }
     }
 }
@@ -129,21 +146,32 @@ impl Answer {
 pub(super) struct WriteConnection {
     connection: Connection,
     heads: Heads,
+    claims: Claims,
     synced: Durability,
     /// The database's commit count; unknown after a failed commit.
     counted: Option<u64>,
     confirmed: CommitCount,
     files: FilesInPlace,
+    /// Woken after each commit.
+    waiting: Arc<Waiting>,
 }
 
 impl WriteConnection {
-    pub(super) fn new(connection: Connection, confirmed: CommitCount, files: FilesInPlace) -> Self {
-        let (heads, synced) = (Heads::default(), Durability::Normal);
-        Self { connection, heads, synced, counted: None, confirmed, files }
+    pub(super) fn new(
+        connection: Connection,
+        confirmed: CommitCount,
+        files: FilesInPlace,
+        waiting: Arc<Waiting>,
+    ) -> Self {
+        let (heads, claims, synced) = (Heads::default(), Claims::default(), Durability::Normal);
+        Self { connection, heads, claims, synced, counted: None, confirmed, files, waiting }
     }
 
     /// Writes a group in one transaction. Nothing is answered yet.
     fn write(&mut self, group: Vec<Job>) -> Vec<Answer> {
+        if group.iter().all(|job| self.writes_nothing(job)) {
+            return self.claim_all(group);
+        }
         let durability = group.iter().filter_map(Job::durability).max().unwrap_or_default();
         let commit = match self.begin(durability) {
             Ok(commit) => commit,
@@ -154,10 +182,16 @@ impl WriteConnection {
         };
         // The time between the two log lines is the commit's duration; nothing here reads a clock.
         tracing::trace!(target: "spinney::journal", batches = group.len(), "group commit started");
+        let removed: Vec<TreeId> = group.iter().filter_map(Job::removes).collect();
         let mut answers = Vec::with_capacity(group.len());
         let carried_out = self.carry_out(commit, group, &mut answers);
-        match carried_out.and_then(|()| self.commit(commit)) {
-            Ok(()) => {
+        match carried_out.and_then(|written| self.commit(commit).map(|()| written)) {
+            Ok(written) => {
+                for (tree, epoch) in written {
+                    self.claims.written(tree, epoch);
+                    self.waiting.wake(tree);
+                }
+                removed.into_iter().for_each(|tree| self.waiting.wake(tree));
                 tracing::debug!(target: "spinney::journal", batches = answers.len(), "group commit done");
                 answers
             }
@@ -168,41 +202,79 @@ impl WriteConnection {
         }
     }
 
-    /// Executes a group inside a transaction. Stops at a fault that is not a single job's.
+    /// Whether a job needs no transaction. If that is unknown, it does, and gets the fault there.
+    fn writes_nothing(&self, job: &Job) -> bool {
+        let Job::Claim(tree, _) = job else { return false };
+        match self.heads.find(&self.connection, *tree) {
+            Ok(Some(head)) => matches!(reserved_keys::has_any(&self.connection, head.id), Ok(false)),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Claims without a transaction.
+    fn claim_all(&mut self, group: Vec<Job>) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(group.len());
+        for job in group {
+            answers.push(match job {
+                Job::Claim(tree, done) => {
+                    Answer::Claim(done, self.files.check().and_then(|()| self.claim(tree)))
+                }
+                other => other.refused(JournalFault::Closed),
+            });
+        }
+        answers
+    }
+
+    fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
+        let head = self.heads.find(&self.connection, tree)?.ok_or(JournalFault::UnknownTree { tree })?;
+        if reserved_keys::has_any(&self.connection, head.id)? {
+            reserved_keys::free_all(&self.connection, head.id)?;
+        }
+        Ok(self.claims.claim(tree, head.epoch))
+    }
+
+    /// Executes a group inside a transaction, and returns the epochs of the heads that it wrote. Stops at a fault that is
+    /// not a single job's.
     fn carry_out(
         &mut self,
         commit: u64,
         group: Vec<Job>,
         answers: &mut Vec<Answer>,
-    ) -> Result<(), JournalFault> {
-        let (connection, heads) = (&self.connection, &mut self.heads);
+    ) -> Result<Vec<(TreeId, Epoch)>, JournalFault> {
         let mut failed = None;
         // A head stores the number of its commit. Without one, or if it may be removed again, the number is stored by
         // itself.
-        let is_only_appends = group.iter().all(|job| matches!(job, Job::Append(..)));
+        let is_only_appends =
+            group.iter().all(|job| matches!(job, Job::Append(..)) || self.writes_nothing(job));
         let mut is_numbered = false;
         for job in group {
             let answer = match (&failed, job) {
                 (Some(fault), job) => job.refused(JournalFault::clone(fault)),
                 (None, Job::Append(hashed, done)) => {
-                    let appended = change::append(connection, heads, &hashed);
+                    let appended = change::append(&self.connection, &mut self.heads, &self.claims, &hashed);
                     is_numbered |= appended.is_ok();
                     Answer::Append(done, appended)
                 }
                 (None, Job::Change(change, done)) => {
-                    Answer::Change(done, change::change(connection, heads, change))
+                    let (heads, claims) = (&mut self.heads, &mut self.claims);
+                    Answer::Change(done, change::change(&self.connection, heads, claims, change))
                 }
+                (None, Job::Claim(tree, done)) => Answer::Claim(done, self.claim(tree)),
             };
             if failed.is_none() {
                 failed = answer.fault().filter(|fault| !change::is_refusal(fault)).cloned();
             }
             answers.push(answer);
         }
-        match failed {
+        let written = match failed {
             Some(fault) => return Err(fault),
             None => self.heads.write(&self.connection, commit)?,
+        };
+        if !(is_only_appends && is_numbered) {
+            commit_count::set(&self.connection, commit)?;
         }
-        if is_only_appends && is_numbered { Ok(()) } else { commit_count::set(&self.connection, commit) }
+        Ok(written)
     }
 
     /// Begins a transaction and returns the number of its commit.

@@ -159,7 +159,7 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
     let before = fs::read(file(home.path())).unwrap();
     for access in [Access::Write, Access::Look] {
         let refused = SqliteJournal::open(home.path(), access).err();
-        assert_eq!(refused, Some(OpenHomeError::Newer { found: 99, known: 9 }));
+        assert_eq!(refused, Some(OpenHomeError::Newer { found: 99, known: 10 }));
     }
     assert_eq!(fs::read(file(home.path())).unwrap(), before);
 }

@@ -15,7 +15,9 @@ mod homes;
 mod loss;
 mod mutated;
 mod older;
+mod owners;
 mod process;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 

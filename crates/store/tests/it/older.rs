@@ -97,6 +97,8 @@ fn back_to_version_7(connection: &Connection, recent: &[u8]) -> rusqlite::Result
         CREATE INDEX trees_by_state ON trees (state);
         UPDATE commits SET count = max(count, coalesce((SELECT max(number) FROM heads), 0));
         DROP TABLE heads;
+        DROP INDEX catalog_reserved;
+        ALTER TABLE catalog DROP COLUMN reserved;
         {VIEW}
         PRAGMA user_version = 7;"
     );
@@ -122,7 +124,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(OpenHomeError::Older { found: 1, known: 9 }));
+    assert_eq!(looked, Some(OpenHomeError::Older { found: 1, known: 10 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).wait().unwrap();
     assert_eq!(read.into_iter().map(|entry| entry.batch).collect::<Vec<_>>(), conformance::batches());
@@ -149,7 +151,7 @@ fn a_file_of_version_4_is_brought_up_to_date() {
     drop(connection);
     std::fs::remove_file(home.path().join("journal.head")).unwrap();
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(OpenHomeError::Older { found: 4, known: 9 }));
+    assert_eq!(looked, Some(OpenHomeError::Older { found: 4, known: 10 }));
     let journal = open(home.path());
     assert_eq!((journal.heads(&[]).wait(), journal.read(TREE, Seq(0), usize::MAX).wait()), before);
 }
@@ -186,7 +188,7 @@ fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     let (head, entries) = never_closed(home.path(), b"");
     let looked = SqliteJournal::open(home.path(), Access::Look).err();
-    assert_eq!(looked, Some(OpenHomeError::Older { found: 7, known: 9 }));
+    assert_eq!(looked, Some(OpenHomeError::Older { found: 7, known: 10 }));
     let journal = open(home.path());
     assert_eq!(journal.head(TREE).wait().unwrap(), head);
     assert_eq!(journal.read(TREE, Seq(0), usize::MAX).wait().unwrap(), entries);

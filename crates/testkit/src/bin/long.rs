@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use spinney::Shutdown;
 use spinney::tree::verify;
-use spinney_journal::{Append, Batch, Blocking, Journal};
+use spinney_journal::{Append, Batch, Blocking, Epoch, Journal};
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::rules::decide;
@@ -104,6 +104,7 @@ impl Builder {
         let decision = decide(&mut self.world, &input).map_err(|refusal| refusal.to_string())?;
         let append = Append {
             tree: self.world.tree(),
+            epoch: Epoch::FIRST,
             after,
             base: None,
             before: None,

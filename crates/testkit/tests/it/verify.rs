@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{
-    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
-    Journal, JournalFault, Reading, Shared,
+    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
+    HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::What;
@@ -53,6 +53,14 @@ impl<F> Changed<F> {
 }
 
 impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        self.inner.claim(tree)
+    }
+
+    fn release(&self, claim: Claim) -> Reading<()> {
+        self.inner.release(claim)
+    }
+
     fn append(&self, append: Append, done: Appended) {
         self.inner.append(append, done);
     }
@@ -69,12 +77,24 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
         Box::pin(std::future::ready(head))
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        self.inner.changed(tree, after)
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         self.inner.head_page(states, after, heads_max)
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         self.inner.catalog(kind, prefix)
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        self.inner.reserve(claim, kind, key)
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        self.inner.free(claim, kind, key)
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

@@ -36,6 +36,18 @@ fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
     assert!(tally.positions > 2_000 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
 }
 
+/// G20, X2 (another owner): at every position of the journal another owner claims the tree. The old one writes nothing more
+/// and stops that tree by itself, nothing leaves once it knows, and the new one finishes what was begun: nothing is lost,
+/// repeated or paid twice.
+#[test]
+fn x2_another_owner_at_every_journal_position_loses_and_repeats_nothing() {
+    let tally = run(1..31, &Place::Memory, Try::Takeover);
+    assert!(tally.positions > 700 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let tally = run(1..4, &Place::Sqlite(folder.path().to_path_buf()), Try::Takeover);
+    assert!(tally.positions > 50 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
+}
+
 /// O7, O8, O10, S9, X4: random graphs of every kind on the real runtime, with failures, cancels, ceilings and a crash at
 /// every position of the journal. Each step, group and graph ends as a second computation of its policy says, whatever
 /// crashed, and every step read the values that it asked for.

@@ -29,6 +29,8 @@ pub enum Place {
 pub enum Try {
     /// One crash at every position of the journal, before and after the batch is written.
     Every,
+    /// Another owner claims the tree at every position of the journal but the first.
+    Takeover,
     /// This many runs with several crashes each, anywhere.
     Random(u64),
 }
@@ -62,14 +64,13 @@ impl Case {
             Try::Every => {
                 for at in 1..=whole.batches {
                     for blow in [Blow::Before, Blow::After] {
-                        let crash = Crash { at, blow };
-                        let before = tally.crashes;
-                        self.again(&whole, &[crash], &mut tally)?;
-                        if tally.crashes != before + 1 {
-                            return Err(self.broken(&[crash], "it did not crash".to_owned()));
-                        }
-                        tally.positions += 1;
+                        self.at(&whole, Crash { at, blow }, &mut tally)?;
                     }
+                }
+            }
+            Try::Takeover => {
+                for at in 2..=whole.batches {
+                    self.at(&whole, Crash { at, blow: Blow::TakenOver }, &mut tally)?;
                 }
             }
             Try::Random(lives) => {
@@ -82,6 +83,17 @@ impl Case {
             }
         }
         Ok(tally)
+    }
+
+    /// One crash at one position, which must happen.
+    fn at(&self, whole: &Life, crash: Crash, tally: &mut RunTally) -> Result<(), BrokenRun> {
+        let before = tally.crashes;
+        self.again(whole, &[crash], tally)?;
+        if tally.crashes != before + 1 {
+            return Err(self.broken(&[crash], "it did not crash".to_owned()));
+        }
+        tally.positions += 1;
+        Ok(())
     }
 
     fn again(&self, whole: &Life, crashes: &[Crash], tally: &mut RunTally) -> Result<(), BrokenRun> {
@@ -143,11 +155,12 @@ fn crashes(dice: &mut Dice, batches: u64, plot: &Plot) -> Vec<Crash> {
         .map(|_| {
             let far = if dice.once_in(2) { 3 } else { batches.div_ceil(count).max(1) };
             at += dice.between(1, far);
-            let blow = match dice.below(7) {
+            let blow = match dice.below(8) {
                 0 if put_away => Blow::Stop,
                 1 | 2 => Blow::After,
                 3 if away => Blow::Away,
                 4 if away => Blow::AwayWritten,
+                5 => Blow::TakenOver,
                 _ => Blow::Before,
             };
             Crash { at, blow }

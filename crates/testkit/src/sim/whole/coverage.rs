@@ -4,7 +4,8 @@ use spinney_kernel::record::{ClockKind, Event, Exit, HeldBy, NodeEnd, Outcome, S
 use spinney_kernel::words::Running;
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 55] = [
+pub const TELLING: [&str; 56] = [
+    "another owner claimed the tree",
     "a child was spawned",
     "a detached child was spawned",
     "an agent was paused",

@@ -1,5 +1,5 @@
 //! A journal that crashes on purpose: before a batch is written, or after it is written and before it is confirmed. It may
-//! also be away at a batch, until it is asked where the tree ends.
+//! also be away at a batch, until it is asked where the tree ends, or the tree may have another owner from then on.
 
 use spinney_kernel::world::TreeState;
 use std::collections::VecDeque;
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use spinney_journal::{
-    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage,
-    Journal, JournalFault, Reading, Shared,
+    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
+    HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
 };
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 use tokio::sync::Notify;
@@ -45,6 +45,8 @@ pub enum Blow {
     Away,
     /// The batch is written, and the answer is lost: the journal is away.
     AwayWritten,
+    /// Another owner claims the tree before the batch is written. The first batch of a tree comes before any claim.
+    TakenOver,
 }
 
 /// When the process crashes. Shared by everything that must notice.
@@ -52,6 +54,8 @@ pub enum Blow {
 pub(super) struct Fate {
     pub(super) crashed: CancellationToken,
     pub(super) stop: CancellationToken,
+    /// The tree has another owner, and this process knows it.
+    pub(super) taken: CancellationToken,
 }
 
 /// The crashes that are still to come.
@@ -66,6 +70,7 @@ pub(super) struct CrashingJournal {
     clock: Arc<dyn Clock>,
     disk: Option<Disk>,
     is_away: AtomicBool,
+    is_taken: AtomicBool,
 }
 
 /// A slow disk that confirms in groups.
@@ -89,7 +94,8 @@ impl CrashingJournal {
         fate: Fate,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { inner, record, crashes, fate, clock, disk: None, is_away: AtomicBool::new(false) }
+        let (is_away, is_taken) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { inner, record, crashes, fate, clock, disk: None, is_away, is_taken }
     }
 
     /// The same on a slow disk.
@@ -141,6 +147,10 @@ impl CrashingJournal {
             self.is_away.store(true, Ordering::SeqCst);
             return Some(Err(away()));
         }
+        if blow == Some(Blow::TakenOver) && self.inner.claim(append.tree).wait().is_ok() {
+            self.is_taken.store(true, Ordering::SeqCst);
+            self.record.saw("another owner claimed the tree");
+        }
         let (tree, after, batch) = (append.tree, append.after, append.batch.decode());
         if let Some(before) = append.before
             && !self.inner.head(tree).wait().is_ok_and(|head| head.is_some_and(|head| head.hash == before))
@@ -152,6 +162,10 @@ impl CrashingJournal {
         self.inner.append(append, Box::new(move |result| drop(recorded.send(result))));
         let result = hears.recv().unwrap_or(Err(JournalFault::Closed));
         match &result {
+            Ok(_) if self.is_taken() => {
+                self.record.broken(format!("{tree} after {after:?} is written by an owner that lost it"));
+            }
+            Err(JournalFault::Owned { .. }) if self.is_taken() => {}
             Ok(_) => match &batch {
                 Ok(batch) => self.record.written(tree, after, batch),
                 Err(error) => self.record.broken(format!("a batch cannot be read: {error}")),
@@ -168,7 +182,7 @@ impl CrashingJournal {
                 self.is_away.store(true, Ordering::SeqCst);
                 return Some(Err(away()));
             }
-            Some(Blow::Before | Blow::Away) | None => {}
+            Some(Blow::Before | Blow::Away | Blow::TakenOver) | None => {}
         }
         if self.record.verdict().is_err() {
             // This process has ended.
@@ -183,12 +197,26 @@ impl CrashingJournal {
             done(result);
             if is_written {
                 self.record.confirmed(seq);
+            } else if self.is_taken() {
+                self.fate.taken.cancel();
             }
         }
+    }
+
+    fn is_taken(&self) -> bool {
+        self.is_taken.load(Ordering::SeqCst)
     }
 }
 
 impl Journal for CrashingJournal {
+    fn claim(&self, tree: TreeId) -> Reading<Claim> {
+        at_once(self.inner.claim(tree))
+    }
+
+    fn release(&self, claim: Claim) -> Reading<()> {
+        at_once(self.inner.release(claim))
+    }
+
     fn append(&self, append: Append, done: Appended) {
         if let Some(disk) = &self.disk {
             lock(&disk.queue).push_back((append, done));
@@ -213,12 +241,24 @@ impl Journal for CrashingJournal {
         Box::pin(std::future::ready(head))
     }
 
+    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
+        self.inner.changed(tree, after)
+    }
+
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         at_once(self.inner.head_page(states, after, heads_max))
     }
 
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
         at_once(self.inner.catalog(kind, prefix))
+    }
+
+    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
+        at_once(self.inner.reserve(claim, kind, key))
+    }
+
+    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
+        at_once(self.inner.free(claim, kind, key))
     }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use spinney::clock::Clock;
 use spinney::draw::Draws;
-use spinney::tree::{TreeStatus, verify};
+use spinney::tree::{Stopped, TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
-use spinney_journal::{Blocking, Journal};
+use spinney_journal::{Blocking, Journal, JournalFault};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::words::{AgentId, Seq, Time};
+use spinney_kernel::words::{AgentId, CallId, Seq, Time};
 use spinney_kernel::world::AgentStatus;
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 
@@ -25,6 +25,9 @@ use super::player::Process;
 use super::plot::{Mode, Plot};
 use super::record::Record;
 use crate::SteadyClock;
+
+/// How often the other tasks of a process get their turn after it lost its tree.
+const LINGERING: u32 = 100;
 
 /// Where a tree is kept.
 #[derive(Clone)]
@@ -135,7 +138,7 @@ impl Stage {
     }
 
     async fn run(&self, home: &Home, fate: &Fate) -> Result<Left, String> {
-        let (questions, opened) = (self.record.questions(), Time(self.clock.now_ms()));
+        let before = (self.record.questions(), Time(self.clock.now_ms()));
         let tree = match self.record.tree() {
             None => {
                 let tree = home.start(self.plot.definition()).await.map_err(|error| error.to_string())?;
@@ -150,6 +153,36 @@ impl Stage {
                 Err(error) => return Err(format!("the tree cannot be resumed: {error}")),
             },
         };
+        let left = self.follow(home, fate, &tree, before).await;
+        if fate.taken.is_cancelled() {
+            self.give_up(&tree).await?;
+            return Ok(Left::Crashed);
+        }
+        left
+    }
+
+    /// The tree has another owner: it stops here by itself, and nothing more leaves.
+    async fn give_up(&self, tree: &Tree) -> Law {
+        let status = tree.ended().await;
+        let is_owned = matches!(&status.stopped, Some(Stopped::Journal(JournalFault::Owned { .. })));
+        hold(is_owned, || format!("another owner has the tree, and it stopped for {:?}", status.stopped))?;
+        self.record.lost();
+        if self.plot.mode == Mode::Wild {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        for _ in 0..LINGERING {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    async fn follow(
+        &self,
+        home: &Home,
+        fate: &Fate,
+        tree: &Tree,
+        (questions, opened): (Vec<(CallId, AgentId, Time)>, Time),
+    ) -> Result<Left, String> {
         let look = tree.look().await.map_err(|error| format!("nobody can look: {error}"))?;
         self.record.judge_look(&look)?;
         let looked = Time(self.clock.now_ms());
@@ -173,8 +206,8 @@ impl Stage {
                 home.shutdown(Shutdown::Stop).await;
                 Ok(Left::Crashed)
             }
-            () = people.attend(&tree, &self.record) => Ok(Left::Crashed),
-            status = tree.ended() => self.ended(&tree, &status).await,
+            () = people.attend(tree, &self.record) => Ok(Left::Crashed),
+            status = tree.ended() => self.ended(tree, &status).await,
         }
     }
 

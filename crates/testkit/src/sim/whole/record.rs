@@ -41,6 +41,8 @@ struct Kept {
     seen: BTreeSet<&'static str>,
     /// When the home that runs the tree now was opened.
     opened: Time,
+    /// Whether its owner lost it, and the next one did not open it yet.
+    is_lost: bool,
     broken: Option<String>,
 }
 
@@ -82,8 +84,13 @@ impl Record {
     /// A new home runs the tree from here on; everything written counts as confirmed.
     pub(super) fn opened(&self, now: Time) {
         let mut kept = self.kept();
-        kept.opened = now;
+        (kept.opened, kept.is_lost) = (now, false);
         self.durable.send_replace(Seq(kept.events.len() as u64));
+    }
+
+    /// Its owner knows that it has another one: from now on nothing may start until that one opens it.
+    pub(super) fn lost(&self) {
+        self.kept().is_lost = true;
     }
 
     /// The tree, once there is one.
@@ -147,6 +154,10 @@ impl Record {
         if !runs {
             kept.broken
                 .get_or_insert(format!("effect {key} attempt {attempt} was made and is not durably running"));
+        }
+        if kept.is_lost {
+            kept.broken
+                .get_or_insert(format!("effect {key} was made by an owner that knew it had lost the tree"));
         }
     }
 
