@@ -98,7 +98,9 @@ fn mark(stage: &Stage, tree: TreeId, source: &BlobHash) {
     let homes = stage.folder().join("user/state/spinney/homes");
     for known in fs::read_dir(homes).into_iter().flatten() {
         for path in files_below(&known.unwrap().path()) {
-            if path.file_name().unwrap().to_str().unwrap().starts_with(&tree.to_string()) {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            // A process that was killed may have left the beginning of a new mark.
+            if name.starts_with(&tree.to_string()) && !name.contains(".new-") {
                 let mut mark: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
                 mark["events"] = json!(0);
                 mark["hash"] = json!("");
