@@ -33,7 +33,7 @@ const TABOOS: [Taboo; 14] = [
         does: "blocks its thread until a journal answers",
         within: EVERYWHERE,
         homes: &[
-            Home::Path("crates/host/src/home/workspaces.rs"),
+            Home::Path("crates/store/src/sqlite/poll.rs"),
             Home::Path("crates/testkit/"),
             Home::Path("fuzz/"),
             Home::Tests,

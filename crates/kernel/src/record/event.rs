@@ -598,6 +598,12 @@ impl Event {
         }
     }
 
+    /// Why it seals its tree, if it does.
+    #[must_use]
+    pub const fn seal(&self) -> Option<&SealKind> {
+        if let Self::TreeSealed { kind } = self { Some(kind) } else { None }
+    }
+
     /// The files in it that an agent wrote.
     #[must_use]
     pub fn files(&self) -> &[StoredFile] {

@@ -26,8 +26,7 @@ impl World {
         self.seq = Seq(self.seq.0 + 1);
         match event {
             Event::TreeStarted { rules, definition, trace: _, sources: _ } => {
-                self.rules = *rules;
-                self.definition = Some(Arc::clone(definition));
+                (self.rules, self.definition) = (*rules, Some(Arc::clone(definition)));
             }
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
@@ -114,8 +113,7 @@ impl World {
             Event::TreeUnhalted => self.halted = None,
             Event::TreeSuspended => self.suspended = true,
             Event::TreeContinued => self.suspended = false,
-            Event::TreeSealed { kind } => self.sealed = Some(kind.clone()),
-            Event::TreeUnsealed => self.sealed = None,
+            Event::TreeSealed { .. } | Event::TreeUnsealed => self.sealed = event.seal().cloned(),
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::TreeAdjusted(adjusted) => self.adjusted(adjusted),

@@ -5,8 +5,8 @@ use spinney_kernel::context::Aim;
 use spinney_kernel::definition::{Graph, ModelSpec, OnLow, Refusal};
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
-    ModelCall, NodeEnd, NodeStart, Outcome, Restored, Skip, Span, Spawned, StartOf, StopReason, Summary,
-    ToolCall, WaitFor, WaitNeed, Why, Work,
+    ModelCall, NodeEnd, NodeStart, Outcome, Question, Restored, Skip, Span, Spawned, StartOf, StopReason,
+    Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
 };
 use spinney_kernel::words::{
     Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
@@ -78,16 +78,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             main_line(format!("{}; spent {spent}", one_line(&exit.to_string(), 2 * LINE_CHARS_MAX)))
         }
         Event::WaitStarted { wait, .. } => main_line(waits(wait)),
-        Event::QuestionAsked { call, question, .. } => {
-            let text = match &question.approves {
-                Some(ask) => {
-                    let tool = short(&ask.tool);
-                    format!("may it call `{tool}`? {}", short(&ShownApproval::in_short(ask)))
-                }
-                None => short(&question.text),
-            };
-            main_line(format!("asks a person (question {}): {text}", call.0))
-        }
+        Event::QuestionAsked { call, question, .. } => asks_a_person(*call, question),
         Event::ToolAnswered { agent, ask, body, is_error, .. } => {
             let verb = if *is_error { "is refused" } else { "gets from" };
             answered(names, agent, *ask, verb, &body.text)
@@ -109,12 +100,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         )),
         Event::TreeUnhalted | Event::TreeContinued => main_line("the tree continues".to_owned()),
         Event::TreeSuspended => main_line("the tree is stopped until it is resumed".to_owned()),
-        Event::TreeSealed { kind: SealKind::Moved { to } } => {
-            main_line(format!("the tree moves to `{to}`, and does nothing more here"))
-        }
-        Event::TreeSealed { kind: SealKind::Copy } => {
-            main_line("this is a copy, which can only be read and branched".to_owned())
-        }
+        Event::TreeSealed { kind } => main_line(sealed(kind)),
         Event::TreeUnsealed => main_line("the tree can be resumed here".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::TreeAdjusted(changed) => main_line(adjusted(changed)),
@@ -157,6 +143,17 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             line
         }
     }
+}
+
+fn asks_a_person(call: CallId, question: &Question) -> EventText {
+    let text = match &question.approves {
+        Some(ask) => {
+            let tool = short(&ask.tool);
+            format!("may it call `{tool}`? {}", short(&ShownApproval::in_short(ask)))
+        }
+        None => short(&question.text),
+    };
+    main_line(format!("asks a person (question {}): {text}", call.0))
 }
 
 fn tree_started(name: &str, rules: u32, trace: Option<TraceParent>) -> EventText {
@@ -482,6 +479,13 @@ fn cut_text(stop: StopReason) -> &'static str {
 
 fn priced(spec: &ModelSpec) -> &'static str {
     if spec.price.is_some() { "and its price is known" } else { "and has no price" }
+}
+
+fn sealed(kind: &SealKind) -> String {
+    match kind {
+        SealKind::Moved { to } => format!("the tree moves to `{to}`, and does nothing more here"),
+        SealKind::Copy => "this is a copy, which can only be read and branched".to_owned(),
+    }
 }
 
 fn why(fault: &Fault) -> String {
