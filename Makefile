@@ -4,10 +4,11 @@ CARGO ?= cargo
 SEED ?= 1
 STEPS ?= 1000000
 EVENTS ?= 1000000
+SECONDS ?= 600
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 export RUSTDOCFLAGS = -D warnings
 
-.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim golden picture long
+.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim soak golden picture long
 
 test: fmt lint tidy unit interleave doctest docs ## everything that must hold before a merge
 
@@ -61,6 +62,10 @@ bench-peers: ## parallel calls at a ceiling, through `spinney exec` and through 
 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
+
+soak: ## SEED=… SECONDS=…: every campaign in turn until the time is up: decisions, whole trees that crash, processes that are killed
+	$(CARGO) build --quiet --release --locked -p spinney-testkit --features whole --bin campaign --bin soak
+	$${CARGO_TARGET_DIR:-target}/release/soak --seed $(SEED) --seconds $(SECONDS)
 
 golden: ## journals of this version, for every later one to read
 	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/event.rs)

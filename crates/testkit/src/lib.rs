@@ -10,6 +10,8 @@ pub mod conformance;
 mod contexts;
 pub mod fixture;
 pub mod golden;
+#[cfg(feature = "whole")]
+pub mod kill_campaign;
 pub mod play;
 mod recorder;
 mod render;

@@ -209,7 +209,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!("{agent} raised by {} and {add_ms}ms", amounts(add))
         }
         Event::TreeAdjusted(changed) => adjusted(changed),
-        Event::TreeSealed { kind } => format!("sealed {kind:?}"),
+        Event::TreeSealed { kind, .. } => format!("sealed {kind:?}"),
         Event::TreeUnsealed => "unsealed".to_owned(),
         Event::ClockSet { agent, clock, left_ms, alarm, .. } => {
             let (clock, runs) = (clock_word(*clock), if alarm.is_some() { "runs" } else { "stands" });

@@ -10,7 +10,7 @@ use spinney_kernel::words::{Topic, TreeId};
 use crate::{TreeFold, fold};
 
 /// The topics of a tree's own events. Messages may have others.
-const TOPICS: [&str; 40] = [
+const TOPICS: [&str; 42] = [
     "agent.checkpoint",
     "agent.clock",
     "agent.ending",
@@ -48,9 +48,11 @@ const TOPICS: [&str; 40] = [
     "tree.halt",
     "tree.node_end",
     "tree.node_start",
+    "tree.seal",
     "tree.start",
     "tree.suspend",
     "tree.unhalt",
+    "tree.unseal",
 ];
 
 /// Why nothing is about a topic.

@@ -364,6 +364,8 @@ pub enum Event {
     /// From here on, nothing but this can be done with it: read it, and branch it.
     TreeSealed {
         kind: SealKind,
+        /// From when on no time passes for its agents.
+        at: Time,
     },
     /// It arrived where it continues, or was taken back.
     TreeUnsealed,
@@ -600,8 +602,8 @@ impl Event {
 
     /// Why it seals its tree, if it does.
     #[must_use]
-    pub const fn seal(&self) -> Option<&SealKind> {
-        if let Self::TreeSealed { kind } = self { Some(kind) } else { None }
+    pub const fn seal(&self) -> Option<(&SealKind, Time)> {
+        if let Self::TreeSealed { kind, at } = self { Some((kind, *at)) } else { None }
     }
 
     /// The files in it that an agent wrote.

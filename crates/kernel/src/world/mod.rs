@@ -59,7 +59,7 @@ pub struct World {
     /// Whether no process runs the tree, or the process is stopping. A crash does not set it.
     suspended: bool,
     /// Why nothing more is done with it, if that is so.
-    sealed: Option<SealKind>,
+    sealed: Option<(SealKind, Time)>,
     /// Messages for agents that do not exist yet.
     unborn: BTreeMap<AgentId, Vec<Letter>>,
     threads: Threads,
@@ -189,7 +189,16 @@ impl World {
     /// Why nothing more is done with it, if that is so.
     #[must_use]
     pub const fn sealed(&self) -> Option<&SealKind> {
-        self.sealed.as_ref()
+        match &self.sealed {
+            Some((kind, _)) => Some(kind),
+            None => None,
+        }
+    }
+
+    /// Since when it is sealed. No time passes for its agents meanwhile.
+    #[must_use]
+    pub fn sealed_at(&self) -> Option<Time> {
+        self.sealed.as_ref().map(|(_, at)| *at)
     }
 
     /// The files of its living agents.

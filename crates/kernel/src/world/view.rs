@@ -157,8 +157,8 @@ impl World {
             return TreeState::Ended(ended.exit);
         }
         match &self.sealed {
-            Some(SealKind::Moved { .. }) => return TreeState::Moved,
-            Some(SealKind::Copy) => return TreeState::Copied,
+            Some((SealKind::Moved { .. }, _)) => return TreeState::Moved,
+            Some((SealKind::Copy, _)) => return TreeState::Copied,
             None => {}
         }
         // A person's pause takes precedence over a suspension.

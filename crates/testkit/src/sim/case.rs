@@ -383,7 +383,11 @@ impl Case {
             };
             clocks.filter_map(left).collect()
         };
-        let before = left(&self.world, since);
+        // Whoever resumes a sealed tree takes it back first, which gives back the time since it was sealed.
+        let sealed = self.world.sealed_at();
+        let before = left(&self.world, sealed.unwrap_or(since));
+        let since = if sealed.is_some() { now } else { since };
+        self.unseal()?;
         self.input(What::Report(Report::Resumed(Resumed { since })))?;
         let (mut before, mut after) = (before, left(&self.world, now));
         // One whose deadline passed meanwhile has ended; what waited for that may have begun.

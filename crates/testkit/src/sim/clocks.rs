@@ -165,8 +165,9 @@ impl Alarms {
 /// Whether the tree waits only for a person.
 fn stands(world: &World) -> bool {
     let is_paused = world.agents().root().and_then(|root| world.agents().living(root));
-    world.calls().running() == 0
-        && (is_paused.is_some_and(|root| root.paused)
-            || world.is_suspended()
-            || matches!(world.state(), TreeState::Waiting | TreeState::Paused | TreeState::Halted))
+    world.sealed().is_some()
+        || world.calls().running() == 0
+            && (is_paused.is_some_and(|root| root.paused)
+                || world.is_suspended()
+                || matches!(world.state(), TreeState::Waiting | TreeState::Paused | TreeState::Halted))
 }

@@ -59,9 +59,13 @@ impl Witness {
         if self.over {
             return Err(format!("an event followed the root's end: {event:?}"));
         }
+        // Clocks stop, and calls wait for another reason than before: nothing starts and nothing is spent.
         let may_follow = matches!(
             event,
-            Event::TreeUnsealed | Event::TreeBranched(_) | Event::ClockSet { alarm: None, .. }
+            Event::TreeUnsealed
+                | Event::TreeBranched(_)
+                | Event::ClockSet { alarm: None, .. }
+                | Event::CallWaiting { why: Why::Suspended, .. }
         );
         hold(!self.sealed || may_follow, || format!("an event in a sealed tree: {event:?}"))?;
         match event {

@@ -100,7 +100,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         )),
         Event::TreeUnhalted | Event::TreeContinued => main_line("the tree continues".to_owned()),
         Event::TreeSuspended => main_line("the tree is stopped until it is resumed".to_owned()),
-        Event::TreeSealed { kind } => main_line(sealed(kind)),
+        Event::TreeSealed { kind, .. } => main_line(sealed(kind)),
         Event::TreeUnsealed => main_line("the tree can be resumed here".to_owned()),
         Event::LimitRaised { add, add_ms, .. } => main_line(format!("may {}", more(add, *add_ms))),
         Event::TreeAdjusted(changed) => main_line(adjusted(changed)),

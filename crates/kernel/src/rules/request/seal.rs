@@ -30,7 +30,8 @@ impl Seal {
         if !draft.is_suspended() {
             return Err(Refusal::SealRunning);
         }
-        draft.record(Event::TreeSealed { kind: self.kind.clone() });
+        let at = draft.now();
+        draft.record(Event::TreeSealed { kind: self.kind.clone(), at });
         Ok(Accepted {})
     }
 }

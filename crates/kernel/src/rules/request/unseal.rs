@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::record::Event;
-use crate::rules::Draft;
+use crate::rules::{Draft, clock};
 use crate::words::{Actor, SealKind};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,10 @@ impl Unseal {
             // Its budget is spent where it continues.
             Some(kind @ SealKind::Copy) => Err(Refusal::Sealed { kind: kind.clone() }),
             Some(SealKind::Moved { .. }) => {
+                let since = draft.sealed_at();
                 draft.record(Event::TreeUnsealed);
+                // Nothing ran meanwhile, so no time passed.
+                since.into_iter().for_each(|since| clock::recount(draft, since));
                 Ok(Accepted {})
             }
         }
