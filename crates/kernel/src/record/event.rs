@@ -600,10 +600,10 @@ impl Event {
         }
     }
 
-    /// Why it seals its tree, if it does.
+    /// Why and since when its tree is sealed, if it seals it.
     #[must_use]
-    pub const fn seal(&self) -> Option<(&SealKind, Time)> {
-        if let Self::TreeSealed { kind, at } = self { Some((kind, *at)) } else { None }
+    pub fn seal(&self) -> Option<(SealKind, Time)> {
+        if let Self::TreeSealed { kind, at } = self { Some((kind.clone(), *at)) } else { None }
     }
 
     /// The files in it that an agent wrote.

@@ -113,9 +113,7 @@ impl World {
             Event::TreeUnhalted => self.halted = None,
             Event::TreeSuspended => self.suspended = true,
             Event::TreeContinued => self.suspended = false,
-            Event::TreeSealed { .. } | Event::TreeUnsealed => {
-                self.sealed = event.seal().map(|(kind, at)| (kind.clone(), at));
-            }
+            Event::TreeSealed { .. } | Event::TreeUnsealed => self.sealed = event.seal(),
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::TreeAdjusted(adjusted) => self.adjusted(adjusted),
