@@ -185,7 +185,7 @@ impl<'a> Ground<'a> {
             fs::read_to_string(self.path("outside").join("starts")).map_err(|error| error.to_string())?;
         let mut starts = BTreeMap::new();
         for line in text.lines() {
-            let (tool, key) = line.split_once(' ').ok_or_else(|| format!("`{line}` is no start"))?;
+            let (tool, key) = line.split_once(' ').ok_or_else(|| format!("`{line}` is not a start"))?;
             *starts.entry((tool.to_owned(), key.to_owned())).or_insert(0) += 1;
         }
         Ok(starts)

@@ -194,17 +194,7 @@ fn said(play: &Play, line: &str, stop: StopReason) -> Report {
     let text = words.get(2..).unwrap_or_default().join(" ");
     let used = Used::Tokens(Usage { output: text.len() as u64, ..Usage::default() });
     let body = Body::text(text);
-    Report::Done(Done {
-        call,
-        attempt,
-        used,
-        body,
-        asks,
-        is_error: false,
-        mismatch: None,
-        stop,
-        files: Vec::new(),
-    })
+    Report::Done(Done { asks, stop, ..Done::new(call, attempt, used, body) })
 }
 
 /// A model call reports tokens, a tool its own cost; `?` means unknown.

@@ -600,12 +600,6 @@ impl Event {
         }
     }
 
-    /// Why and since when its tree is sealed, if it seals it.
-    #[must_use]
-    pub fn seal(&self) -> Option<(SealKind, Time)> {
-        if let Self::TreeSealed { kind, at } = self { Some((kind.clone(), *at)) } else { None }
-    }
-
     /// The files in it that an agent wrote.
     #[must_use]
     pub fn files(&self) -> &[StoredFile] {

@@ -26,7 +26,8 @@ impl World {
         self.seq = Seq(self.seq.0 + 1);
         match event {
             Event::TreeStarted { rules, definition, trace: _, sources: _ } => {
-                (self.rules, self.definition) = (*rules, Some(Arc::clone(definition)));
+                self.rules = *rules;
+                self.definition = Some(Arc::clone(definition));
             }
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
@@ -113,16 +114,19 @@ impl World {
             Event::TreeUnhalted => self.halted = None,
             Event::TreeSuspended => self.suspended = true,
             Event::TreeContinued => self.suspended = false,
-            Event::TreeSealed { .. } | Event::TreeUnsealed => self.sealed = event.seal(),
+            Event::TreeSealed { kind, at } => self.sealed = Some((kind.clone(), *at)),
+            Event::TreeUnsealed => self.sealed = None,
             Event::TreeBranched(branched) => self.branched(branched),
             Event::LimitRaised { agent, add, add_ms } => self.raised(agent, add, *add_ms),
             Event::TreeAdjusted(adjusted) => self.adjusted(adjusted),
             Event::ModelAdded { model, spec } => self.model_added(model, spec),
             Event::BreakerChanged { model, breaker } => self.set_breaker(model, *breaker, None),
-            Event::RateLimited { model, until } => {
-                self.gates.entry(model.clone()).or_default().limited_until = Some(*until);
-            }
+            Event::RateLimited { model, until } => self.rate_limited(model, *until),
         }
+    }
+
+    fn rate_limited(&mut self, model: &ModelName, until: Time) {
+        self.gates.entry(model.clone()).or_default().limited_until = Some(until);
     }
 
     pub(super) fn place(&self, id: &AgentId) -> AgentIx {

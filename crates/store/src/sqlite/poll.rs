@@ -1,5 +1,5 @@
 //! Notices what another process writes: the only place that polls. A thread looks at the heads that somebody waits for, and
-//! ends when nobody does. A process that writes needs none, because all writes are its own.
+//! ends when no caller waits. A process that writes needs none, because all writes are its own.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -383,7 +383,7 @@ impl Case {
             };
             clocks.filter_map(left).collect()
         };
-        // Whoever resumes a sealed tree takes it back first, which gives back the time since it was sealed.
+        // A sealed tree is taken back before it is resumed, which gives back the time since it was sealed.
         let sealed = self.world.sealed_at();
         let before = left(&self.world, sealed.unwrap_or(since));
         let since = if sealed.is_some() { now } else { since };

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::definition::{Definition, TokenCounter, WindowSpec};
-use spinney_kernel::record::{Event, ModelCall, StopReason, ToolAsk, Work};
+use spinney_kernel::record::{Event, ModelCall, ToolAsk, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Send;
 use spinney_kernel::words::{Body, CallId, TokenCount};
@@ -63,18 +63,7 @@ fn turn(play: &mut Play, input: u64) {
 
 fn report(play: &mut Play, call: CallId, used: Used, asks: Vec<ToolAsk>) {
     let attempt = play.world().call(call).unwrap().attempt;
-    let (body, stop) = (text(), StopReason::End);
-    play.report(Report::Done(Done {
-        call,
-        attempt,
-        used,
-        body,
-        asks,
-        is_error: false,
-        mismatch: None,
-        stop,
-        files: Vec::new(),
-    }));
+    play.report(Report::Done(Done { asks, ..Done::new(call, attempt, used, text()) }));
 }
 
 fn held(play: &Play) -> u64 {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Compact, GivenMessage, Preset, WindowSpec};
-use spinney_kernel::record::{Header, OnTimeout, Outcome, Question, StopReason, Tie, ToolAsk};
+use spinney_kernel::record::{Header, OnTimeout, Outcome, Question, Tie, ToolAsk};
 use spinney_kernel::rules::report::Done;
 use spinney_kernel::rules::request::{Answer, Ask, Broadcast, Collect, Finish, Publish, Send, Spawn};
 use spinney_kernel::window::trim;
@@ -182,19 +182,8 @@ fn parts_where_only_text_belongs_are_refused() {
 fn reports_are_cut_to_what_a_message_may_have() {
     let mut play = Play::grow("root $9.00 turns=9");
     let many = Body::text("x").with_parts(vec![part("a.png"); 20]);
-    let done = |call, asks| {
-        Report::Done(Done {
-            call: CallId(call),
-            attempt: 1,
-            used: Used::Unknown,
-            body: many.clone(),
-            asks,
-            is_error: false,
-            mismatch: None,
-            stop: StopReason::End,
-            files: Vec::new(),
-        })
-    };
+    let done =
+        |call, asks| Report::Done(Done { asks, ..Done::new(CallId(call), 1, Used::Unknown, many.clone()) });
     let ask = ToolAsk {
         id: "1".to_owned(),
         tool: "read".to_owned(),

@@ -7,7 +7,7 @@ use spinney_kernel::context::{Contexts, Frame};
 use spinney_kernel::definition::{
     Allow, Definition, Mismatch, MismatchKind, OutputSchema, Refusal, WindowSpec, Wrong,
 };
-use spinney_kernel::record::{Event, Exit, StopReason, Work};
+use spinney_kernel::record::{Event, Exit, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Collect, Redirect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, TokenCount, limit};
@@ -46,17 +46,7 @@ fn answer_of(play: &mut Play, call: CallId, text: &str, mismatch: Option<Mismatc
     let attempt = play.world().call(call).unwrap().attempt;
     let used = Used::Tokens(Usage { output: 10, ..Usage::default() });
     let (body, mismatch) = (Body::text(text), mismatch.map(Box::new));
-    play.report(Report::Done(Done {
-        call,
-        attempt,
-        used,
-        body,
-        asks: Vec::new(),
-        is_error: false,
-        mismatch,
-        stop: StopReason::End,
-        files: Vec::new(),
-    }));
+    play.report(Report::Done(Done { mismatch, ..Done::new(call, attempt, used, body) }));
 }
 
 fn contexts(play: &Play) -> Contexts {

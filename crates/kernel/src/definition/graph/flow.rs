@@ -96,7 +96,7 @@ impl<'a> Flow<'a, '_> {
                         ("a parallel group has no value of its own", "write `output_to` at its members")
                     }
                     _ => (
-                        "its value would be that of a parallel group, which has none of its own",
+                        "its value would be that of a parallel group, which has none",
                         "write `output_to` at the members of that group",
                     ),
                 };
