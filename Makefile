@@ -63,8 +63,9 @@ bench-peers: ## parallel calls at a ceiling, through `spinney exec` and through 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
 
-soak: ## SEED=… SECONDS=…: every campaign in turn until the time is up: decisions, whole trees that crash, processes that are killed
+soak: ## SEED=… SECONDS=…: every campaign in turn until the time is up: decisions, whole trees that crash, processes that are killed, trees that move
 	$(CARGO) build --quiet --release --locked -p spinney-testkit --features whole --bin campaign --bin soak
+	$(CARGO) build --quiet --release --locked -p spinney-cli
 	$${CARGO_TARGET_DIR:-target}/release/soak --seed $(SEED) --seconds $(SECONDS)
 
 golden: ## journals of this version, for every later one to read

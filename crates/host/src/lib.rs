@@ -35,6 +35,7 @@ pub mod secrets;
 pub mod shell_word;
 mod side_folders;
 pub mod text_file;
+pub mod transfer;
 pub mod tree_file;
 pub mod tree_list;
 pub mod trust;

@@ -51,6 +51,20 @@ impl EncodedBatch {
         self.now
     }
 
+    /// A batch that another journal has stored in these bytes.
+    ///
+    /// # Errors
+    /// If it is not a batch, or larger than one may be.
+    pub fn from_stored(bytes: Vec<u8>) -> Result<Self, JournalFault> {
+        if bytes.len() > BATCH_BYTES_MAX {
+            let (what, size, max) = ("a batch in bytes", bytes.len(), BATCH_BYTES_MAX);
+            return Err(JournalFault::TooLarge { what, size, max });
+        }
+        let batch = Batch::decode(&bytes)
+            .map_err(|error| JournalFault::Failed { reason: format!("this is not a batch: {error}") })?;
+        Ok(Self { events: batch.events.len() as u64, now: batch.input.now, bytes: Arc::new(bytes) })
+    }
+
     /// # Errors
     /// Never for what [`Batch::encode`] made.
     pub fn decode(&self) -> serde_json::Result<Batch> {

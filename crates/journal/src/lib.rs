@@ -30,7 +30,7 @@ pub use json::Unwritable;
 pub use page::{Pages, pages};
 pub use port::{
     Append, Appended, Base, ChainHash, Entry, Head, HeadPage, Journal, JournalFault, Reading, Reservation,
-    Shared,
+    Shared, StoredEntry,
 };
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};

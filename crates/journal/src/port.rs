@@ -45,6 +45,13 @@ pub trait Journal: Send + Sync {
     /// If the tree does not exist, or its data cannot be read.
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>>;
 
+    /// The same with the bytes of each batch as they are stored, which the hashes are over: what is written elsewhere in
+    /// these bytes has the same hashes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>>;
+
     /// A tree's head, without reading its journal.
     ///
     /// # Errors
@@ -147,6 +154,9 @@ pub struct Append {
     /// For the first batch of a branch: the tree whose batches up to `after` come before it. A batch of that tree
     /// must end there. Nothing is copied.
     pub base: Option<TreeId>,
+    /// For the first batch of a tree from elsewhere that is a branch there, and comes with all batches: the tree whose start
+    /// seeds its hash chain. Only without a base; later batches must not have one.
+    pub seed: Option<TreeId>,
     /// The hash over everything before it, if the writer knows it: then a store can compute the next one outside its
     /// lock. A wrong one is ignored.
     pub before: Option<ChainHash>,
@@ -182,6 +192,13 @@ impl Entry {
     pub fn end(&self) -> Seq {
         Seq(self.after.0.saturating_add(self.batch.events.len() as u64))
     }
+}
+
+/// A batch with its stored form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    pub entry: Entry,
+    pub bytes: Vec<u8>,
 }
 
 /// What is known of a tree without reading its journal.

@@ -172,6 +172,7 @@ impl Ours {
             epoch: Epoch::FIRST,
             after: Seq(after),
             base: None,
+            seed: None,
             before: None,
             batch,
             blobs,

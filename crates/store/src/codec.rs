@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use spinney_journal::{Batch, ChainHash, Entry, JournalFault};
+use spinney_journal::{Batch, ChainHash, Entry, JournalFault, StoredEntry};
 use spinney_kernel::words::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
 
@@ -57,35 +57,62 @@ pub(crate) struct Found<'s> {
     pub(crate) bytes: &'s [u8],
 }
 
+/// What a page keeps of each batch.
+pub(crate) trait PageItem {
+    fn new(entry: Entry, bytes: &[u8]) -> Self;
+    /// Its last event.
+    fn end(&self) -> Seq;
+}
+
+impl PageItem for Entry {
+    fn new(entry: Entry, _bytes: &[u8]) -> Self {
+        entry
+    }
+
+    fn end(&self) -> Seq {
+        Self::end(self)
+    }
+}
+
+impl PageItem for StoredEntry {
+    fn new(entry: Entry, bytes: &[u8]) -> Self {
+        Self { entry, bytes: bytes.to_vec() }
+    }
+
+    fn end(&self) -> Seq {
+        self.entry.end()
+    }
+}
+
 /// A page that is being read: consecutive batches, up to the limits.
-pub(crate) struct Page {
+pub(crate) struct Page<T> {
     link: Link,
-    entries: Vec<Entry>,
+    items: Vec<T>,
     bytes: usize,
 }
 
-impl Page {
+impl<T: PageItem> Page<T> {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link, entries: Vec::new(), bytes: 0 }
+        Self { link, items: Vec::new(), bytes: 0 }
     }
 
     /// Adds a batch, or breaks if it does not fit. The first one always fits.
     pub(crate) fn take(&mut self, found: &Found<'_>) -> Result<ControlFlow<()>, JournalFault> {
         self.bytes = self.bytes.saturating_add(found.bytes.len());
-        if self.bytes > PAGE_BYTES_MAX && !self.entries.is_empty() {
+        if self.bytes > PAGE_BYTES_MAX && !self.items.is_empty() {
             return Ok(ControlFlow::Break(()));
         }
         let entry = decode(&self.link, found)?;
         (self.link.end, self.link.before) = (entry.end(), entry.hash);
-        self.entries.push(entry);
+        self.items.push(T::new(entry, found.bytes));
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The entries, without a first one that has no events after `seen`.
-    pub(crate) fn after(mut self, seen: Seq) -> Vec<Entry> {
-        if self.entries.first().is_some_and(|entry| entry.end() <= seen) {
-            self.entries.remove(0);
+    /// The batches, without a first one that has no events after `seen`.
+    pub(crate) fn after(mut self, seen: Seq) -> Vec<T> {
+        if self.items.first().is_some_and(|item| item.end() <= seen) {
+            self.items.remove(0);
         }
-        self.entries
+        self.items
     }
 }

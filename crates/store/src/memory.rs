@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{
     Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Claim, EncodedBatch, Entry, Epoch, Fact,
-    Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
+    Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
-use crate::codec::{self, Found, Link, Page};
+use crate::codec::{self, Found, Link, Page, PageItem};
 use crate::cursor;
 use crate::waiting::Waiting;
 
@@ -121,7 +121,12 @@ impl Shelf {
         }
     }
 
-    fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Result<Vec<Entry>, JournalFault> {
+    fn read<T: PageItem>(
+        &self,
+        tree: TreeId,
+        after: Seq,
+        batches_max: usize,
+    ) -> Result<Vec<T>, JournalFault> {
         let (stored, end) = self.owner(tree, after)?;
         let from = stored.batches.partition_point(|(seq, ..)| *seq <= after).saturating_sub(1);
         let begin = stored.batches.get(from).map_or(after, |(seq, ..)| *seq);
@@ -166,7 +171,8 @@ impl Shelf {
 
     fn append(&mut self, append: Append) -> Result<ChainHash, JournalFault> {
         let (now, end) = (append.batch.now(), append.end());
-        let Append { tree, epoch, after, base, batch, blobs, catalog, state, .. } = append;
+        let Append { tree, epoch, after, base, seed, batch, blobs, catalog, state, .. } = append;
+        let append_begins = base.is_some() || seed.is_some();
         if self.trees.get(&tree).is_some_and(|stored| stored.epoch != epoch) {
             return Err(JournalFault::Owned { tree });
         }
@@ -176,10 +182,14 @@ impl Shelf {
                 (seq, Fork { base, before, seed })
             }
             (None, Some(origin)) => (after, self.fork(origin, after)?),
-            (None, None) => (Seq(0), Fork { base: None, before: ChainHash::start(tree), seed: tree }),
+            (None, None) => {
+                let seed = seed.unwrap_or(tree);
+                (Seq(0), Fork { base: None, before: ChainHash::start(seed), seed })
+            }
         };
+        let is_misplaced = append_begins && self.trees.contains_key(&tree);
         let Fork { base: prefix, before, seed } = fork;
-        if found != after || (base.is_some() && self.trees.contains_key(&tree)) {
+        if found != after || is_misplaced {
             return Err(JournalFault::Stale { tree, expected: after.0, found: found.0 });
         }
         if epoch != Epoch::FIRST && !self.trees.contains_key(&tree) {
@@ -366,6 +376,10 @@ impl Journal for MemoryJournal {
     }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
+        answer(self.shelf().read(tree, after, batches_max))
+    }
+
+    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>> {
         answer(self.shelf().read(tree, after, batches_max))
     }
 

@@ -110,6 +110,7 @@ pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
         epoch,
         after,
         base: None,
+        seed: None,
         before: None,
         batch,
         blobs: Arc::default(),

@@ -18,6 +18,7 @@ mod render;
 mod script;
 pub mod sim;
 mod stage;
+pub mod transfer_campaign;
 
 pub use spinney;
 pub use spinney_drivers::scripted;

@@ -91,7 +91,7 @@ const TABLES: [Table; 6] = [
             &["home"],
             &["trust"],
             &["control", "notify", "prepared", "removal", "verification"],
-            &["check", "doctor", "explain", "host", "tree_list"],
+            &["check", "doctor", "explain", "host", "transfer", "tree_list"],
             &["followed_list", "open_home"],
             &["checkpoints", "prelude"],
         ],

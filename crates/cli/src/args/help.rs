@@ -187,6 +187,20 @@ Examples:
 pub(super) const RM: &str = "\
 Examples:
   spinney rm last --force";
+pub(super) const EXPORT: &str = "\
+The file holds prompts, answers and the files that agents wrote: keep it as private as the home. It holds no keys.
+
+Examples:
+  spinney export -o run.trees
+  spinney export --take-back --yes
+  spinney export last --copy -o copy.trees
+  spinney export --all --copy -o home.trees";
+pub(super) const IMPORT: &str = "\
+Every tree is checked as `replay --verify` does before it is here. Before an imported tree sends your keys anywhere, \
+`resume` asks.
+
+Examples:
+  spinney --home other import copy.trees";
 pub(super) const REPLAY: &str = "\
 Examples:
   spinney replay

@@ -7,6 +7,7 @@ mod help;
 mod looking;
 mod running;
 mod steering;
+mod transfer;
 mod values;
 
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ pub(crate) use self::running::{
 pub(crate) use self::steering::{
     Answer, AnswerWords, Broadcast, Budget, Cancel, Knowledge, Refresh, Rm, Send, Whom, question_number,
 };
+pub(crate) use self::transfer::{Export, Import};
 use crate::hint;
 use crate::terminal::ColorChoice;
 use spinney_host::defaults::OptionSource;
@@ -212,6 +214,15 @@ pub(crate) enum Command {
     /// Remove a tree, its workspaces and its checkpoints
     #[command(after_help = help::RM)]
     Rm(Rm),
+    /// Write a tree to one file, to continue it on another machine or to copy it.
+    ///
+    /// An unfinished tree moves: from then on it continues only where the file is imported, so that no budget is spent
+    /// twice. One that has ended is copied.
+    #[command(after_help = help::EXPORT)]
+    Export(Export),
+    /// Import the trees of a file that `spinney export` wrote; prints their ids
+    #[command(after_help = help::IMPORT)]
+    Import(Import),
     /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
     #[command(after_help = help::REPLAY)]
     Replay(Replay),
@@ -243,6 +254,7 @@ impl Command {
             | Self::Budget(Budget { tree, .. })
             | Self::Checkpoint(Checkpoint::Make(CheckpointMake { tree, .. }))
             | Self::Rm(Rm { tree, .. })
+            | Self::Export(Export { tree, all: false, .. })
             | Self::Replay(Replay { tree, .. }) => Some(tree.text()),
             Self::Show(Show { whom, .. }) | Self::Window(whom) => Some(whom.tree()),
             Self::Shared(shared) => Some(shared.tree()),
@@ -255,6 +267,8 @@ impl Command {
             | Self::Init(_)
             | Self::Ps(_)
             | Self::Top(_)
+            | Self::Export(_)
+            | Self::Import(_)
             | Self::Checkpoint(_)
             | Self::Models(_)
             | Self::Completions(_)

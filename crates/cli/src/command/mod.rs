@@ -9,7 +9,9 @@ pub(crate) mod costs;
 mod doctor;
 mod events;
 mod exec;
+mod export;
 mod files;
+mod import;
 mod init;
 mod man;
 mod models;
@@ -96,6 +98,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,
         Command::Rm(args) => rm::rm(home, &args).await,
+        Command::Export(args) => export::export(home, &args).await,
+        Command::Import(args) => import::import(home, &args).await,
         Command::Checkpoint(args) => checkpoint::checkpoint(home, args, terminal).await,
     }
 }

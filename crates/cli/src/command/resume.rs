@@ -14,13 +14,15 @@ use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::CalledFile;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
+use spinney_host::transfer::seal_of;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::egress::{self, Egress, InputValues};
 use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
 use spinney_journal::Journal;
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::words::{SealKind, Seq, TreeId};
 use spinney_view::wording::{counted, one_line, short_id};
 
 use super::resume_elsewhere::{Elsewhere, Followed};
@@ -31,7 +33,7 @@ use crate::error_words::in_words_of;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
-use crate::hint::{ContinuedBy, about};
+use crate::hint::{ContinuedBy, about, command};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_egress, trust_home};
 use crate::result::{Outcome, failed_unseen};
@@ -104,6 +106,15 @@ async fn take_up(
     if let by @ ContinuedBy::Exec = ContinuedBy::of(path).await {
         let resume = by.command(path, known.tree, known.state);
         bail!("this tree was started by `exec`: continue it with `{resume}`");
+    }
+    if let Some(kind) = seal_of(&journal, &known).await? {
+        let helps = match kind {
+            SealKind::Moved { .. } => {
+                format!("take it back with: {}", about(path, "export", known.tree, &["--take-back"]))
+            }
+            SealKind::Copy => format!("see where: {}", command(path, &["checkpoint", "ls"])),
+        };
+        bail!("{}; {helps}", Refusal::Sealed { kind });
     }
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;

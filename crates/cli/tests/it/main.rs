@@ -86,6 +86,7 @@ mod teams;
 mod tls;
 mod tls_upstream;
 mod top;
+mod transferring;
 mod untrusted_input;
 mod upstream;
 mod workspace;

@@ -4,11 +4,12 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_store::layout::{EXEC, RUNS};
-use spinney_store::{OpenHomeError, SqliteJournal};
+use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_view::TreeBeginning;
 
 use super::ids::{LAST, LISTED_MAX, TreeNameError};
@@ -23,6 +24,8 @@ use crate::text_file::{FileAction, FileFault};
 
 /// Prefix of a side journal that is being removed.
 const REMOVING: &str = ".removing-";
+/// Prefix of one whose tree is being imported. Its process has it open.
+const IMPORTING: &str = ".importing-";
 
 /// Why a side journal cannot be made or removed.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +63,14 @@ pub async fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, 
 
 /// Makes the side journal of a new tree: for its owner only, and in a home of ours.
 pub async fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
+    make_runs(home)?;
+    let folder = new_folder(home, tree);
+    let journal = write_to_start(&folder).await?;
+    Ok(JournalToStart { folder, journal })
+}
+
+/// The folder of side journals.
+fn make_runs(home: &Path) -> Result<PathBuf, SideJournalError> {
     check(home)?;
     let runs = home.join(RUNS);
     match private_files::folder(&runs) {
@@ -69,9 +80,30 @@ pub async fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJourn
         made => made.map_err(FileFault::when(FileAction::Make, &runs))?,
     }
     clean_up(home);
+    Ok(runs)
+}
+
+/// A folder for a tree that is being imported. No command finds it there.
+pub fn importing(home: &Path, tree: TreeId) -> Result<PathBuf, SideJournalError> {
+    static IMPORTS: AtomicU64 = AtomicU64::new(0);
+    let (process, number) = (std::process::id(), IMPORTS.fetch_add(1, Ordering::Relaxed));
+    Ok(make_runs(home)?.join(format!("{IMPORTING}{tree}.{process}.{number}")))
+}
+
+/// Puts an imported tree where commands find it, whole or not at all. Its journal must be closed.
+pub fn place_imported(home: &Path, importing: &Path, tree: TreeId) -> Result<(), FileFault> {
     let folder = new_folder(home, tree);
-    let journal = write_to_start(&folder).await?;
-    Ok(JournalToStart { folder, journal })
+    private_files::flush_all(importing)
+        .and_then(|()| fs::rename(importing, &folder))
+        .and_then(|()| private_files::flush(&home.join(RUNS)))
+        .map_err(FileFault::when(FileAction::Make, &folder))
+}
+
+/// Removes what was imported of a tree that cannot be used.
+pub fn give_up_import(importing: &Path) {
+    if let Err(error) = remove_folder(importing) {
+        tracing::warn!("could not remove {}: {error}", importing.display());
+    }
 }
 
 /// Whether a home is the side journal of a program: then its tree is continued with that.
@@ -215,13 +247,19 @@ pub fn clean_up(home: &Path) {
     for above in [RUNS, EXEC].map(|folder| home.join(folder)) {
         let Ok(entries) = fs::read_dir(&above) else { continue };
         for entry in entries.filter_map(Result::ok) {
-            if entry.file_name().to_string_lossy().starts_with(REMOVING)
-                && let Err(error) = remove_folder(&entry.path())
-            {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_left =
+                name.starts_with(REMOVING) || (name.starts_with(IMPORTING) && !is_open(&entry.path()));
+            if is_left && let Err(error) = remove_folder(&entry.path()) {
                 tracing::warn!("could not remove {}: {error}", entry.path().display());
             }
         }
     }
+}
+
+/// Whether a process imports a tree there. One that has not opened its journal yet fails, and imports again.
+fn is_open(importing: &Path) -> bool {
+    matches!(SqliteJournal::open(importing, Access::Write), Err(OpenHomeError::Locked { .. }))
 }
 
 /// Another process may be removing it as well.

@@ -81,9 +81,9 @@ async fn apply_as_owner(
     let root = live.world.agents().root().map(|root| live.world.agents().id(root).clone());
     let aim = aim(&request, root.as_ref());
     let late = late_answer(&live, &request);
-    let due = if aim == Aim::Nothing { Vec::new() } else { due(&live) };
+    let due = if matches!(aim, Aim::Nothing | Aim::Seal) { Vec::new() } else { due(&live) };
     // What timers and the request release waits until the tree is resumed.
-    if aim == Aim::Other || !due.is_empty() {
+    if matches!(aim, Aim::Seal | Aim::Other) || !due.is_empty() {
         report(&mut live, Report::Suspended(Suspended::default()), &mut written);
     }
     let fired = fire(&mut live, due, &mut written);
@@ -118,7 +118,19 @@ async fn apply_as_owner(
         let catalog = catalog_of(tree, after, &batch);
         let batch = batch.encode()?;
         let epoch = claim.epoch;
-        Ok(Append { tree, epoch, after, base: None, before: None, batch, blobs, catalog, state, durability })
+        Ok(Append {
+            tree,
+            epoch,
+            after,
+            base: None,
+            seed: None,
+            before: None,
+            batch,
+            blobs,
+            catalog,
+            state,
+            durability,
+        })
     };
     let appends = written.into_iter().enumerate().map(append).collect::<Result<Vec<Append>, _>>();
     write(&journal, appends.map_err(ApplyError::Journal)?).await.map_err(ApplyError::Journal)?;
@@ -177,6 +189,8 @@ fn fire(live: &mut LiveState, due: Vec<TimerId>, written: &mut Vec<Written>) -> 
 enum Aim {
     RootEnd,
     Nothing,
+    /// Not even what is due.
+    Seal,
     Other,
 }
 
@@ -184,6 +198,7 @@ fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
     match request {
         Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
         Request::Checkpoint(_) | Request::Branch(_) | Request::Unseal(_) => Aim::Nothing,
+        Request::Seal(_) => Aim::Seal,
         _ => Aim::Other,
     }
 }

@@ -61,6 +61,7 @@ pub(crate) async fn branch(begin: Begin, off: BranchOff) -> Result<(), BranchErr
         epoch: claim.epoch,
         after,
         base: Some(from),
+        seed: None,
         before: None,
         batch,
         blobs: Arc::default(),

@@ -547,13 +547,14 @@ impl Run {
             Err(fault) => return self.gate.fail(world.seq(), fault),
         };
         // The gate knows the predecessor.
-        let (base, before, blobs) = (None, None, blobs.into());
+        let (base, seed, before, blobs) = (None, None, None, blobs.into());
         let epoch = self.claim.epoch;
         self.gate.append(Append {
             tree,
             epoch,
             after,
             base,
+            seed,
             before,
             batch,
             blobs,

@@ -36,7 +36,21 @@ struct Stubborn {
 }
 
 impl Journal for Stubborn {
-    pass_on!(claim, release, changed, reserve, free, append, read, head, head_page, catalog, blob, remove);
+    pass_on!(
+        read_stored,
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        append,
+        read,
+        head,
+        head_page,
+        catalog,
+        blob,
+        remove
+    );
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
         let about = self.about.lock().unwrap().clone().filter(|(about, _)| *about == tree);

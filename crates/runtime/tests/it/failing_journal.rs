@@ -24,6 +24,7 @@ impl Full {
 
 impl Journal for Full {
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,

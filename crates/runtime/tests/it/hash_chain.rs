@@ -17,6 +17,7 @@ struct Noting {
 
 impl Journal for Noting {
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,

@@ -60,6 +60,16 @@ macro_rules! pass_on {
             self.inner.read(tree, after, batches_max)
         }
     };
+    (@read_stored) => {
+        fn read_stored(
+            &self,
+            tree: spinney_kernel::words::TreeId,
+            after: spinney_kernel::words::Seq,
+            batches_max: usize,
+        ) -> spinney_journal::Reading<Vec<spinney_journal::StoredEntry>> {
+            self.inner.read_stored(tree, after, batches_max)
+        }
+    };
     (@head) => {
         fn head(
             &self,

@@ -236,6 +236,7 @@ impl Journal for Swapped {
         }
     }
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,

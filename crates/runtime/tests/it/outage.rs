@@ -73,7 +73,20 @@ impl Remote {
 }
 
 impl Journal for Remote {
-    pass_on!(claim, release, changed, reserve, free, read, head_page, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        read_stored,
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        read,
+        head_page,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn append(&self, append: Append, done: Appended) {
         self.appends.fetch_add(1, Ordering::SeqCst);

@@ -25,7 +25,20 @@ struct Paged {
 }
 
 impl Journal for Paged {
-    pass_on!(claim, release, changed, reserve, free, append, head, catalog, replace_catalog, blob, remove);
+    pass_on!(
+        read_stored,
+        claim,
+        release,
+        changed,
+        reserve,
+        free,
+        append,
+        head,
+        catalog,
+        replace_catalog,
+        blob,
+        remove
+    );
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<spinney_journal::Entry>> {
         self.reads.fetch_add(usize::from(after == Seq(0)), Ordering::SeqCst);

@@ -27,6 +27,7 @@ struct Blind {
 
 impl Journal for Blind {
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,

@@ -38,6 +38,7 @@ impl Slow {
 
 impl Journal for Slow {
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,
@@ -101,6 +102,7 @@ struct Stuck {
 
 impl Journal for Stuck {
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,

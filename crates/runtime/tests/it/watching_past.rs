@@ -50,6 +50,7 @@ impl Gate {
 
 impl Journal for Gate {
     pass_on!(
+        read_stored,
         claim,
         release,
         changed,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use spinney::{Journal, MemoryJournal};
 use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
-    Reading, Reservation, Shared,
+    Reading, Reservation, Shared, StoredEntry,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId};
 use spinney_kernel::world::TreeState;
@@ -46,6 +46,10 @@ impl Journal for FailingJournal {
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         self.inner.read(tree, after, batches_max)
+    }
+
+    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>> {
+        self.inner.read_stored(tree, after, batches_max)
     }
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {

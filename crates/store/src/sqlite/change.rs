@@ -76,7 +76,8 @@ pub(super) fn append(
         (Some(_), _) | (None, None) => None,
     };
     let found = head.map_or(if fork.is_some() { *after } else { Seq(0) }, |head| head.seq);
-    if found != *after || (head.is_some() && append.base.is_some()) {
+    let begins = append.base.is_some() || append.seed.is_some();
+    if found != *after || (head.is_some() && begins) {
         return Err(JournalFault::Stale { tree: *tree, expected: after.0, found: found.0 });
     }
     if head.is_none() && *epoch != Epoch::FIRST {
@@ -86,7 +87,7 @@ pub(super) fn append(
     let before = match (head, &fork) {
         (Some(head), _) => head.hash,
         (None, Some(fork)) => fork.hash,
-        (None, None) => ChainHash::start(*tree),
+        (None, None) => ChainHash::start(append.seed.unwrap_or(*tree)),
     };
     let hash = hashed.hash_after(&before);
     let (id, unwritten) = match head {
@@ -189,7 +190,8 @@ fn check_keys(connection: &Connection, tree: Option<i64>, rows: &[CatalogRow]) -
 /// Inserts a tree and returns its row id. Its head is written at the end of the transaction.
 fn insert_tree(connection: &Connection, append: &Append, fork: Option<&Fork>) -> rusqlite::Result<i64> {
     let (base, batch) = (fork.map(|fork| fork.base), fork.map(|fork| fork.batch));
-    let (at, seed) = (fork.map(|_| append.after.0 as i64), fork.map(|fork| *fork.seed.bytes()));
+    let at = fork.map(|_| append.after.0 as i64);
+    let seed = fork.map(|fork| fork.seed).or(append.seed).map(|seed| *seed.bytes());
     let now = append.batch.now().0 as i64;
     connection
         .prepare_cached(

@@ -35,7 +35,7 @@ use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
-    JournalFault, Reading, Reservation, Shared,
+    JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
 use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
@@ -244,7 +244,11 @@ impl Journal for SqliteJournal {
     }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
-        self.readers.read(move |connection| read::entries(connection, tree, after, batches_max))
+        self.readers.read(move |connection| read::batches(connection, tree, after, batches_max))
+    }
+
+    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>> {
+        self.readers.read(move |connection| read::batches(connection, tree, after, batches_max))
     }
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {

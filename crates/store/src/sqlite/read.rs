@@ -2,14 +2,14 @@
 
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
-use spinney_journal::{Base, CatalogKind, ChainHash, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault};
+use spinney_journal::{Base, CatalogKind, ChainHash, Fact, Head, HeadCursor, HeadPage, JournalFault};
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 use spinney_kernel::world::TreeState;
 
 use super::branch::{self, Owner};
 use super::fault::from_sqlite;
 use super::places::{self, Place};
-use crate::codec::{self, Found, Link, Page};
+use crate::codec::{self, Found, Link, Page, PageItem};
 use crate::cursor;
 
 const HEAD: &str = "SELECT trees.tree, seq, hash, state, started, changed, id, seed, base_seq,
@@ -17,12 +17,12 @@ const HEAD: &str = "SELECT trees.tree, seq, hash, state, started, changed, id, s
     FROM trees JOIN heads ON heads.tree = id";
 
 /// Batches with events after `after`, each checked against the chain.
-pub(super) fn entries(
+pub(super) fn batches<T: PageItem>(
     connection: &Connection,
     tree: TreeId,
     after: Seq,
     batches_max: usize,
-) -> Result<Vec<Entry>, JournalFault> {
+) -> Result<Vec<T>, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     // One snapshot for all reads.
     let _moment = connection.unchecked_transaction().map_err(sqlite)?;
@@ -47,13 +47,13 @@ pub(super) fn entries(
 }
 
 /// The batches at these positions, in order, as far as they fit a page.
-fn at(
+fn at<T: PageItem>(
     connection: &Connection,
     tree: TreeId,
     seed: TreeId,
     after: Seq,
     places: &[Place],
-) -> Result<Vec<Entry>, JournalFault> {
+) -> Result<Vec<T>, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let Some(first) = places.first() else { return Ok(Vec::new()) };
     let before: Option<[u8; 32]> = connection

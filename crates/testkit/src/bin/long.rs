@@ -107,6 +107,7 @@ impl Builder {
             epoch: Epoch::FIRST,
             after,
             base: None,
+            seed: None,
             before: None,
             batch: Batch { input, events: decision.events }.encode().map_err(|fault| fault.to_string())?,
             blobs: Arc::default(),

@@ -10,6 +10,7 @@ use spinney::draw::Draws;
 use spinney_testkit::kill_campaign::{KillTally, kill_one_tree};
 use spinney_testkit::sim;
 use spinney_testkit::sim::whole::{self, Place};
+use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
 
 /// Decisions of a round, and batches of whole trees in memory and in SQLite: a few seconds each.
 const STEPS: u64 = 50_000;
@@ -43,10 +44,11 @@ fn main() -> ExitCode {
 }
 
 fn soak(first: u64, seconds: u64, folder: &Path) -> Result<(), String> {
-    let program = beside("campaign")?;
+    let (program, command_line) = (beside("campaign")?, beside("spinney")?);
     let clock = SystemClock::new();
     let until = clock.now_ms() + 1_000 * seconds;
-    let (mut rounds, mut operations, mut batches, mut kills) = (0, 0, 0, KillTally::default());
+    let (mut rounds, mut operations, mut batches) = (0, 0, 0);
+    let (mut kills, mut transfers) = (KillTally::default(), TransferTally::default());
     while rounds == 0 || clock.now_ms() < until {
         let seed = first.wrapping_add(rounds);
         let at = |broken: String| format!("round {}: {broken}; again with SEED={seed}", rounds + 1);
@@ -59,11 +61,20 @@ fn soak(first: u64, seconds: u64, folder: &Path) -> Result<(), String> {
         let round = folder.join(format!("kills-{rounds}"));
         kills.add(&kill_one_tree(&program, &round, seed, &mut Draws::seeded(seed)).map_err(at)?);
         std::fs::remove_dir_all(&round).map_err(|error| error.to_string())?;
+        std::fs::create_dir_all(&round).map_err(|error| error.to_string())?;
+        transfers.add(&transfer_one_tree(&command_line, &round, &mut Draws::seeded(seed)).map_err(at)?);
+        std::fs::remove_dir_all(&round).map_err(|error| error.to_string())?;
         rounds += 1;
     }
     println!(
-        "{rounds} rounds from seed {first}: {operations} decisions, {batches} batches of whole trees that crash, {} kills of {} trees ({} calls resumed, {} lost): every law held",
-        kills.kills, kills.trees, kills.resumed, kills.lost
+        "{rounds} rounds from seed {first}: {operations} decisions, {batches} batches of whole trees that crash, {} kills of {} trees ({} calls resumed, {} lost), {} kills of {} trees that moved {} times: every law held",
+        kills.kills,
+        kills.trees,
+        kills.resumed,
+        kills.lost,
+        transfers.kills,
+        transfers.trees,
+        transfers.moves,
     );
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! Branches: a tree that begins with another's batches reads like any other tree, and neither sees the other's changes.
 
 use spinney_journal::{
-    Append, Base, Batch, Blocking, Entry, Journal, JournalFault, Shared, pages, verify_chain,
+    Append, Base, Batch, Blocking, EncodedBatch, Entry, Journal, JournalFault, Shared, StoredEntry, pages,
+    verify_chain,
 };
 use spinney_kernel::words::{Seq, TreeId, limit};
 
 use super::{append, batches, last, of, reference, tree, write};
 
-pub(super) const CHECKS: [fn(&dyn Journal); 6] = [
+pub(super) const CHECKS: [fn(&dyn Journal); 7] = [
     a_branch_reads_what_it_shares_and_what_is_its_own,
     a_branch_of_a_branch_reads_all_the_way_down,
     a_branch_begins_where_a_batch_ends,
     a_tree_with_branches_is_removed_only_by_force,
     a_lineage_has_an_end,
     blobs_are_handed_over_with_what_refers_to_them,
+    a_branch_from_elsewhere_keeps_its_hashes,
 ];
 
 /// The first batch of a branch.
@@ -181,4 +183,40 @@ fn blobs_are_handed_over_with_what_refers_to_them(journal: &dyn Journal) {
     assert_eq!(journal.blob(&reference(&bytes)).wait(), Ok(Some(bytes.clone())));
     assert_eq!(journal.remove(tree(2), Shared::HandOver).wait(), Ok(()));
     assert_eq!(journal.blob(&reference(&bytes)).wait(), Ok(None));
+}
+
+/// G31: what another journal has stored is written in the same bytes, with the shared part of a branch.
+fn a_branch_from_elsewhere_keeps_its_hashes(journal: &dyn Journal) {
+    let origin = write(journal, tree(1), &batches());
+    let at = origin[1].end();
+    must(journal, branch(tree(1), tree(2), at, &batches()[2]));
+    let read = |after| {
+        journal.read_stored(tree(2), after, usize::MAX).wait().unwrap_or_else(|fault| panic!("{fault}"))
+    };
+    let mut stored: Vec<StoredEntry> = Vec::new();
+    loop {
+        let page = read(stored.last().map_or(Seq(0), |last| last.entry.end()));
+        if page.is_empty() {
+            break;
+        }
+        stored.extend(page);
+    }
+    let entries: Vec<Entry> = stored.iter().map(|stored| stored.entry.clone()).collect();
+    assert_eq!(entries, all(journal, tree(2)));
+    journal.remove(tree(2), Shared::Refuse).wait().unwrap_or_else(|fault| panic!("{fault}"));
+    for (place, StoredEntry { entry, bytes }) in stored.into_iter().enumerate() {
+        let batch = EncodedBatch::from_stored(bytes).unwrap_or_else(|fault| panic!("{fault}"));
+        let seed = (place == 0).then(|| tree(1));
+        let copy = Append { seed, batch, ..own(tree(2), entry.after, &entry.batch) };
+        if place > 0 {
+            let wrong = append(journal, Append { seed: Some(tree(1)), ..copy.clone() });
+            assert!(matches!(wrong, Err(JournalFault::Stale { .. })), "a seed in the middle: {wrong:?}");
+        }
+        assert_eq!(append(journal, copy), Ok(entry.hash), "batch {place}");
+    }
+    assert_eq!(all(journal, tree(2)), entries);
+    let head = journal.head(tree(2)).wait().unwrap_or_else(|fault| panic!("{fault}"));
+    let head = head.unwrap_or_else(|| panic!("it has a head"));
+    assert_eq!((head.seed, head.base), (tree(1), None));
+    verify_chain(journal, tree(2), None).wait().unwrap_or_else(|fault| panic!("{fault}"));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
+    HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::What;
@@ -69,6 +69,10 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
         let mut read = self.inner.read(tree, after, batches_max).wait();
         read.iter_mut().for_each(&self.change);
         Box::pin(std::future::ready(read))
+    }
+
+    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>> {
+        self.inner.read_stored(tree, after, batches_max)
     }
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {

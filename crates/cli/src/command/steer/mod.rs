@@ -11,7 +11,7 @@ use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
-use spinney_kernel::words::{AgentId, ValueName};
+use spinney_kernel::words::{AgentId, SealKind, ValueName};
 use spinney_kernel::world::TreeState;
 use spinney_view::agents::AgentPath;
 use spinney_view::wording::{counted, short_id};
@@ -204,6 +204,9 @@ async fn way_out(refusal: &Refusal, place: TreeInHome<'_>) -> Result<Option<Stri
         }
         Refusal::UnknownQuestion { open, .. } if !open.is_empty() => {
             Some(format!("list open questions: {}", about(home, "questions", tree, &[])))
+        }
+        Refusal::Sealed { kind: SealKind::Moved { .. } } => {
+            Some(format!("take it back with: {}", about(home, "export", tree, &["--take-back"])))
         }
         Refusal::TreeEnded => Some(format!("see how it ended: {}", about(home, "resume", tree, &[]))),
         _ => None,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Reservation, Shared,
+    HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
 use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
 use tokio::sync::Notify;
@@ -231,6 +231,10 @@ impl Journal for CrashingJournal {
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         at_once(self.inner.read(tree, after, batches_max))
+    }
+
+    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>> {
+        at_once(self.inner.read_stored(tree, after, batches_max))
     }
 
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {

@@ -1,0 +1,115 @@
+//! `spinney export`: writes trees to one file, to continue them on another machine or to copy them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use spinney_host::home::ids::{NamedTree, TreeInHome};
+use spinney_host::shell_word;
+use spinney_host::transfer::{
+    ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, take_back,
+};
+use spinney_host::tree_list::TreeList;
+use spinney_kernel::words::TreeId;
+use spinney_kernel::world::TreeState;
+use spinney_view::wording::{counted, short_id};
+
+use crate::args;
+use crate::exit::Exit;
+use crate::hint::{about, go_on};
+use crate::terminal::out;
+use crate::terminal::question::{self, Reply};
+
+pub(super) async fn export(home: &Path, args: &args::Export) -> Result<Exit> {
+    let Some(file) = &args.output else { return back(home, args).await };
+    let trees: Vec<(PathBuf, TreeId)> = match args.all {
+        true => all(home).await?,
+        false => {
+            let NamedTree { home, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
+            vec![(home, tree)]
+        }
+    };
+    let kind = if args.copy { ExportKind::Copy } else { ExportKind::Move };
+    let places: Vec<TreeInHome<'_>> =
+        trees.iter().map(|(home, tree)| TreeInHome { home, tree: *tree }).collect();
+    match export_trees(&places, file, kind).await {
+        Ok(exported) => {
+            for (place, exported) in places.iter().zip(&exported) {
+                note(place.home, exported);
+            }
+            out::note(&format!("import it with: spinney import {}", shell_word::of_path(file)));
+            Ok(Exit::Completed)
+        }
+        Err(ExportError::MovedElsewhere { tree, to }) => {
+            let again = about(home, "export", tree, &["-o", to.as_str()]);
+            let back = about(home, "export", tree, &["--take-back"]);
+            bail!(
+                "tree {tree} was moved to `{to}`: write that file again with `{again}`, or take the tree back with `{back}`"
+            )
+        }
+        Err(error @ ExportError::Running { tree }) => {
+            let copy = about(home, "export", tree, &["--copy", "-o", &file.to_string_lossy()]);
+            bail!("{error}, with `{copy}`")
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Every tree of the home, newest first.
+async fn all(home: &Path) -> Result<Vec<(PathBuf, TreeId)>> {
+    let listing = TreeList::new(home).look().await?;
+    if let Some(why) = listing.unreadable.first() {
+        bail!("{why}");
+    }
+    if listing.trees.is_empty() {
+        bail!("this home has no trees yet");
+    }
+    Ok(listing.trees.iter().map(|listed| (listed.home.to_path_buf(), listed.head.tree)).collect())
+}
+
+fn note(home: &Path, ExportedTree { tree, state, events, needs }: &ExportedTree) {
+    let (id, events) = (short_id(*tree), counted(*events, "event"));
+    out::note(&match state {
+        TreeState::Moved => {
+            let back = about(home, "export", *tree, &["--take-back"]);
+            format!(
+                "moved tree {id}, {events}; it continues where the file is imported, not here (undo: {back})"
+            )
+        }
+        TreeState::Ended(_) => format!("copied tree {id}, {events}; it has ended"),
+        _ => format!("copied tree {id}, {events}; the copy can be read and branched, not resumed"),
+    });
+    if *state == TreeState::Moved {
+        note_needs(needs);
+    }
+}
+
+/// What cannot move with a tree.
+pub(super) fn note_needs(needs: &[TreeNeed]) {
+    if needs.is_empty() {
+        return;
+    }
+    let lines: String = needs.iter().map(|need| format!("\n  {need}")).collect();
+    out::note(&format!("to continue, it needs what a file cannot hold:{lines}"));
+}
+
+/// Continues a tree here that moved to a file.
+async fn back(home: &Path, args: &args::Export) -> Result<Exit> {
+    let NamedTree { home, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
+    let place = TreeInHome { home: &home, tree };
+    let what = format!("if tree {} was imported anywhere, it runs and spends twice", short_id(tree));
+    if !args.yes {
+        match question::ask(&format!("{what}. Take it back?")) {
+            Reply::Yes => {}
+            Reply::No => return Ok(Exit::Usage),
+            Reply::Nobody => {
+                let yes = about(&home, "export", tree, &["--take-back", "--yes"]);
+                out::complain(&format!("{what}; `{yes}` takes it back anyway"));
+                return Ok(Exit::Usage);
+            }
+        }
+    }
+    take_back(place).await?;
+    let resume = go_on(&home, tree, TreeState::Suspended).await;
+    out::note(&format!("tree {} continues here: {resume}", short_id(tree)));
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,63 @@
+//! `spinney import`: reads the trees of a file that `spinney export` wrote.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use spinney_host::home::side_journals;
+use spinney_host::transfer::{Arrival, ImportError, ImportedTree, import as import_trees};
+use spinney_kernel::world::TreeState;
+use spinney_view::wording::{one_line, short_id};
+
+use super::export::note_needs;
+use crate::args;
+use crate::exit::Exit;
+use crate::hint::{about, command, go_on};
+use crate::terminal::out;
+
+/// Prints the id of each tree.
+pub(super) async fn import(home: &Path, args: &args::Import) -> Result<Exit> {
+    let imported = import_trees(home, &args.file).await.map_err(|error| match error {
+        ImportError::OtherHead { tree, .. } => {
+            let rm = about(home, "rm", tree, &[]);
+            anyhow!("{error}; `{rm}` removes the one here")
+        }
+        error => error.into(),
+    })?;
+    for tree in &imported {
+        out::line(&tree.tree.to_string())?;
+        note(home, tree).await;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn note(home: &Path, imported: &ImportedTree) {
+    let ImportedTree { tree, name, state, arrival, needs, checkpoint } = imported;
+    let (id, name) = (short_id(*tree), one_line(name, 60));
+    let came = match arrival {
+        Arrival::New => format!("imported {name}, tree {id}"),
+        Arrival::Back => format!("imported {name}, tree {id}, which had moved away from here"),
+        Arrival::Known => format!("{name}, tree {id}, is already here"),
+    };
+    let folder = side_journals::find(home, &tree.to_string()).await;
+    let folder = folder.as_deref().unwrap_or(home);
+    out::note(&match (state, checkpoint) {
+        (TreeState::Ended(_), _) => {
+            format!("{came}; see how it ended: {}", about(home, "resume", *tree, &[]))
+        }
+        (TreeState::Copied, Some(checkpoint)) => {
+            let branch = command(home, &["checkpoint", "branch", checkpoint.as_str(), "--budget-usd", "1"]);
+            format!("{came}; it is a copy, to be read or branched: {branch}")
+        }
+        (TreeState::Copied, None) => format!("{came}; it is a copy, to be read or branched"),
+        (TreeState::Moved, _) => {
+            format!(
+                "{came}, and was moved away: take it back with: {}",
+                about(home, "export", *tree, &["--take-back"])
+            )
+        }
+        (state, _) => format!("{came}; continue with: {}", go_on(folder, *tree, *state).await),
+    });
+    if !state.is_over() && !state.is_sealed() {
+        note_needs(needs);
+    }
+}

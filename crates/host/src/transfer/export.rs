@@ -1,0 +1,296 @@
+//! Writes trees of a home to one file.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use spinney_journal::{Head, Journal, JournalFault, StoredEntry, blobs_of, started_sources};
+use spinney_kernel::definition::Refusal;
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::{Seal, Unseal};
+use spinney_kernel::words::{BlobHash, IdError, PartName, SealKind, Seq, TreeId, limit};
+use spinney_kernel::world::TreeState;
+
+use super::needs::{self, TreeNeed};
+use super::trees_file::{TransferredTree, TreesFileWriter};
+use crate::control::{Asked, steering};
+use crate::control::{SteerError, ask_with};
+use crate::home::ids::TreeInHome;
+use crate::home::{HomeError, look};
+use crate::off_workers::off_workers;
+use crate::private_files;
+use crate::text_file::{FileAction, FileFault};
+
+/// Whether unfinished trees continue where the file is imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportKind {
+    /// They do, and not here.
+    Move,
+    /// They continue here. What is imported can be read and branched.
+    Copy,
+}
+
+/// A tree in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportedTree {
+    /// Which tree.
+    pub tree: TreeId,
+    /// Its state here.
+    pub state: TreeState,
+    /// Its events in the file.
+    pub events: u64,
+    /// What the other machine must have.
+    pub needs: Vec<TreeNeed>,
+}
+
+/// Why trees were not exported. There is no file then.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The name of the file cannot be recorded.
+    #[error("`{}` cannot be the name of an export", name.escape_debug())]
+    FileName {
+        /// The name.
+        name: String,
+        /// Why not.
+        #[source]
+        why: IdError,
+    },
+    /// There is a file of that name.
+    #[error("{} exists: choose another name, or remove it", .0.display())]
+    FileExists(PathBuf),
+    /// A process runs the tree.
+    #[error("tree {tree} is running: stop it first, or export a copy")]
+    Running {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// It was exported to another file.
+    #[error("tree {tree} moved to `{to}`: export it to that name again, or take it back first")]
+    MovedElsewhere {
+        /// Which tree.
+        tree: TreeId,
+        /// The name of the file.
+        to: PartName,
+    },
+    /// What it is resumed from is not in its journal.
+    #[error(
+        "tree {tree} was started by an older release, and the files that it is resumed from are not in its journal: finish it here, or export a copy"
+    )]
+    OldFiles {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// The tree refused it.
+    #[error("tree {tree} cannot be exported: {message}")]
+    Refused {
+        /// Which tree.
+        tree: TreeId,
+        /// What it said.
+        message: String,
+    },
+    /// It did not move, or cannot come back.
+    #[error("tree {tree} cannot be taken back: {message}")]
+    NotTakenBack {
+        /// Which tree.
+        tree: TreeId,
+        /// What it said.
+        message: String,
+    },
+    /// The home's process cannot be reached.
+    #[error(transparent)]
+    Steer(#[from] SteerError),
+    /// The home cannot be opened.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalFault),
+    /// The file cannot be written.
+    #[error(transparent)]
+    File(#[from] FileFault),
+}
+
+/// Writes trees to a new file. Unfinished ones are sealed first if they move; after a kill they are sealed and there is no file,
+/// and exporting them again to the same name writes it.
+///
+/// # Errors
+/// If a tree cannot be exported: then none is sealed. If the file cannot be written: then trees may be sealed.
+pub async fn export(
+    trees: &[TreeInHome<'_>],
+    file: &Path,
+    kind: ExportKind,
+) -> Result<Vec<ExportedTree>, ExportError> {
+    let name = file_name(file)?;
+    if file.symlink_metadata().is_ok() {
+        return Err(ExportError::FileExists(file.to_owned()));
+    }
+    let mut to_seal = Vec::new();
+    for place in trees {
+        if kind == ExportKind::Move && must_be_sealed(*place, &name).await? {
+            to_seal.push(*place);
+        }
+    }
+    // Before anything is sealed: the folder may not exist, or not be the user's.
+    let new = NewFile::make(file)?;
+    for place in to_seal {
+        seal(place, SealKind::Moved { to: name.clone() }).await?;
+    }
+    let places: Vec<(PathBuf, TreeId)> =
+        trees.iter().map(|place| (place.home.to_owned(), place.tree)).collect();
+    off_workers(async move || write_file(&places, new).await).await
+}
+
+/// Continues a tree here that moved to a file. It must not continue anywhere else.
+///
+/// # Errors
+/// If it did not move, or its home cannot be reached.
+pub async fn take_back(TreeInHome { home, tree }: TreeInHome<'_>) -> Result<(), ExportError> {
+    match ask_with(home, tree, Unseal {}, Vec::new()).await? {
+        Asked::Done { .. } => Ok(()),
+        Asked::Refused { message, .. } | Asked::Failed { message } => {
+            Err(ExportError::NotTakenBack { tree, message })
+        }
+    }
+}
+
+fn file_name(file: &Path) -> Result<PartName, ExportError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.parse().map_err(|why| ExportError::FileName { name, why })
+}
+
+/// Checks that a tree can move to a file, and whether it must be sealed for that.
+async fn must_be_sealed(place: TreeInHome<'_>, name: &PartName) -> Result<bool, ExportError> {
+    let TreeInHome { home, tree } = place;
+    let journal = look(home)?;
+    let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
+    match head.state {
+        TreeState::Ended(_) | TreeState::Copied => Ok(false),
+        TreeState::Moved => match seal_of(&journal, &head).await? {
+            Some(SealKind::Moved { to }) if to != *name => Err(ExportError::MovedElsewhere { tree, to }),
+            Some(_) | None => Ok(false),
+        },
+        _ if steering::does_run(place).await => Err(ExportError::Running { tree }),
+        _ if started_sources(&journal, tree).await?.is_empty() => Err(ExportError::OldFiles { tree }),
+        _ => Ok(true),
+    }
+}
+
+/// Why a tree can only be read and branched, if it can.
+///
+/// # Errors
+/// If the journal cannot be read.
+pub async fn seal_of(journal: &dyn Journal, head: &Head) -> Result<Option<SealKind>, JournalFault> {
+    if !head.state.is_sealed() {
+        return Ok(None);
+    }
+    let last = journal.read(head.tree, Seq(head.seq.0.saturating_sub(1)), limit::PAGE_BATCHES_MAX).await?;
+    let sealed = |event: Event| match event {
+        Event::TreeSealed { kind, .. } => Some(kind),
+        _ => None,
+    };
+    Ok(last.into_iter().flat_map(|entry| entry.batch.events).filter_map(sealed).last())
+}
+
+async fn seal(TreeInHome { home, tree }: TreeInHome<'_>, kind: SealKind) -> Result<(), ExportError> {
+    match ask_with(home, tree, Seal { kind }, Vec::new()).await? {
+        Asked::Done { .. } => Ok(()),
+        Asked::Refused { refusal: Some(refusal), .. } if *refusal == Refusal::SealRunning => {
+            Err(ExportError::Running { tree })
+        }
+        Asked::Refused { message, .. } | Asked::Failed { message } => {
+            Err(ExportError::Refused { tree, message })
+        }
+    }
+}
+
+/// A file that gets its name when it is whole. Without that, nothing of it stays.
+struct NewFile {
+    file: PathBuf,
+    new: PathBuf,
+    opened: File,
+}
+
+impl NewFile {
+    fn make(file: &Path) -> Result<Self, ExportError> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let new = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
+        let opened = opened.map_err(FileFault::when(FileAction::Write, file))?;
+        Ok(Self { file: file.to_owned(), new, opened })
+    }
+
+    fn fault(&self, why: io::Error) -> ExportError {
+        FileFault::when(FileAction::Write, &self.file)(why).into()
+    }
+
+    fn finish(self) -> Result<(), ExportError> {
+        self.opened.sync_all().map_err(|error| self.fault(error))?;
+        let named = renameat_with(CWD, &self.new, CWD, &self.file, RenameFlags::NOREPLACE);
+        named.map_err(|error| match io::Error::from(error) {
+            error if error.kind() == ErrorKind::AlreadyExists => ExportError::FileExists(self.file.clone()),
+            error => self.fault(error),
+        })?;
+        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        private_files::flush(folder.unwrap_or(Path::new("."))).map_err(|error| self.fault(error))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // It has another name if it is whole.
+        let _ = fs::remove_file(&self.new);
+    }
+}
+
+/// Writes the file whole or not at all.
+async fn write_file(trees: &[(PathBuf, TreeId)], file: NewFile) -> Result<Vec<ExportedTree>, ExportError> {
+    let fault = |error| file.fault(error);
+    let mut to = TreesFileWriter::begin(BufWriter::new(&file.opened)).map_err(fault)?;
+    let mut exported = Vec::new();
+    for (home, tree) in trees {
+        exported.push(write_tree(home, *tree, &mut to, fault).await?);
+    }
+    drop(to.end().map_err(fault)?);
+    file.finish()?;
+    Ok(exported)
+}
+
+/// Writes a tree up to its present end.
+async fn write_tree(
+    home: &Path,
+    tree: TreeId,
+    to: &mut TreesFileWriter<impl Write>,
+    fault: impl Fn(io::Error) -> ExportError,
+) -> Result<ExportedTree, ExportError> {
+    let journal = look(home)?;
+    let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
+    to.tree(&TransferredTree::new(&head)).map_err(&fault)?;
+    let (mut blobs, mut end) = (BTreeSet::<BlobHash>::new(), Seq(0));
+    loop {
+        let page = journal.read_stored(tree, end, limit::PAGE_BATCHES_MAX).await?;
+        let is_last = page.is_empty();
+        for StoredEntry { entry, bytes } in page {
+            end = entry.end();
+            for blob in entry.batch.events.iter().flat_map(blobs_of) {
+                if !blobs.insert(blob.hash.clone()) {
+                    continue;
+                }
+                let missing = || format!("it refers to blob {}, which is missing", blob.hash);
+                let damaged = || JournalFault::Damaged { tree, after: entry.after.0, reason: missing() };
+                to.blob(&journal.blob(blob).await?.ok_or_else(damaged)?).map_err(&fault)?;
+            }
+            to.batch(entry.after, &bytes).map_err(&fault)?;
+            if entry.hash == head.hash {
+                let needs = needs::needs(home, &journal, tree).await;
+                return Ok(ExportedTree { tree, state: head.state, events: head.seq.0, needs });
+            }
+        }
+        if is_last {
+            let reason = "its head names another end".to_owned();
+            return Err(JournalFault::Damaged { tree, after: end.0, reason }.into());
+        }
+    }
+}
