@@ -43,6 +43,11 @@ pub(crate) fn config(words: &[&str]) -> String {
     written(None, &[&["config"], before, dashes, values].concat())
 }
 
+/// A command for another machine, whose home we do not know.
+pub(crate) fn on_another_machine(words: &[&str]) -> String {
+    written(None, words)
+}
+
 /// A command about a tree: a verb, the tree's id, and further words.
 pub(crate) fn about(home: &Path, verb: &str, tree: TreeId, more: &[&str]) -> String {
     command(home, &[&[verb, short_id(tree).as_str()], more].concat())

@@ -218,7 +218,7 @@ impl Machines<'_> {
         let Process { code, out, err, .. } = self.process(home, &["ps", "--json"], None)?;
         if code != Some(0) {
             // A process was killed before it had made a journal.
-            return if err.contains("no home") {
+            return if err.contains("no home") || err.contains("no trees yet") {
                 Ok(Vec::new())
             } else {
                 Err(format!("ps in {home}: {err}"))

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use spinney_host::home::ids::{NamedTree, TreeInHome};
-use spinney_host::shell_word;
 use spinney_host::transfer::{
     ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, take_back,
 };
@@ -15,7 +14,7 @@ use spinney_view::wording::{counted, short_id};
 
 use crate::args;
 use crate::exit::Exit;
-use crate::hint::{about, go_on};
+use crate::hint::{about, go_on, on_another_machine};
 use crate::terminal::out;
 use crate::terminal::question::{self, Reply};
 
@@ -36,7 +35,8 @@ pub(super) async fn export(home: &Path, args: &args::Export) -> Result<Exit> {
             for (place, exported) in places.iter().zip(&exported) {
                 note(place.home, exported);
             }
-            out::note(&format!("import it with: spinney import {}", shell_word::of_path(file)));
+            let import = on_another_machine(&["import", &file.to_string_lossy()]);
+            out::note(&format!("import it with: {import}"));
             Ok(Exit::Completed)
         }
         Err(ExportError::MovedElsewhere { tree, to }) => {

@@ -2,7 +2,7 @@
 //! that of each record has.
 //!
 //! ```text
-//! spinney trees 1\n
+//! spinney-trees 1\n
 //! record: kind (1 byte), length (8 bytes, little endian), content
 //!   T  JSON: a tree, its last event and the hash there; what follows belongs to it
 //!   L  a blob that the next batch is the first to refer to
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use spinney_journal::{ChainHash, Head};
 use spinney_kernel::words::{Seq, TreeId, limit};
 
-const FORMAT: &[u8] = b"spinney trees 1\n";
+const FORMAT: &[u8] = b"spinney-trees 1\n";
 const TREE: u8 = b'T';
 const BLOB: u8 = b'L';
 const BATCH: u8 = b'B';
