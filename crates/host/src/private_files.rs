@@ -21,6 +21,15 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
+/// Opens a file for reading and writing, and makes it if it does not exist.
+pub fn open_or_make(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    checked(opened.map_err(|error| explained(error, Links::Refuse))?)
+}
+
 /// Replaces a file by another with this content, whole or not at all.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

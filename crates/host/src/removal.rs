@@ -37,8 +37,9 @@ pub async fn remove(home: &Path, tree: TreeId, shared: Shared) -> Result<Vec<Orp
     let journal = write_to_remove(home).await?;
     let is_last = journal.heads(&[]).await?.iter().all(|head| head.tree == tree);
     if side_journals::side_tree(home).is_some() && is_last {
-        side_journals::remove(home, journal)?;
+        // First: what is remembered of a tree that is not there would vouch for another one in its place.
         tree_marks::forget(home, tree);
+        side_journals::remove(home, journal)?;
         return Ok(Vec::new());
     }
     let opened = Home::open(Arc::new(journal), Drivers::new());

@@ -5,7 +5,8 @@
 //! <home>/runs/<tree>            a home with the journal of this tree
 //! <home>/runs/<branch>          a file: the branch lies in the folder that it names
 //! <home>/runs/.removing-<tree>  such a home that is being removed
-//! <home>/runs/.importing-<tree>…  such a home whose tree is being imported
+//! <home>/runs/.importing-<tree> such a home whose tree is being imported
+//! <home>/runs/.imports          the lock of the process that imports
 //! <home>/exec/<tree>            a home of a program, as older releases made them
 //! ```
 

@@ -132,10 +132,6 @@ impl TreeList {
             self.own = Some(Arc::new(look(&self.home)?));
         }
         let mut listing = Listing::default();
-        if let Some(journal) = &self.own {
-            let trees = read(journal.as_ref()).await?;
-            listing.add(&self.home, trees).await;
-        }
         let found = side_journals::folders(&self.home);
         self.runs.retain(|tree, _| found.binary_search_by_key(tree, |side| side.tree).is_ok());
         for SideTree { tree, folder } in found {
@@ -145,6 +141,12 @@ impl TreeList {
                 Ok(trees) => listing.add(&run.home, trees.clone()).await,
                 Err(why) => listing.unreadable.push(Arc::clone(why)),
             }
+        }
+        if let Some(journal) = &self.own {
+            let mut trees = read(journal.as_ref()).await?;
+            // One that had moved away and came back continues in its side journal.
+            trees.retain(|own| !listing.trees.iter().any(|side| side.head.tree == own.head.tree));
+            listing.add(&self.home, trees).await;
         }
         listing.trees.sort_by_key(|listed| Reverse((listed.head.started, listed.head.tree)));
         Ok(listing)

@@ -90,6 +90,14 @@ pub fn transfer_one_tree(program: &Path, folder: &Path, draws: &mut Draws) -> Re
         machines.until_done(there, &["import", &file], |code| code == Some(0))?;
         machines.tally.moves += 1;
         home = there;
+        // Files of earlier moves bring nothing back.
+        for earlier in 0..=step {
+            let file = folder.join(format!("step-{earlier}.trees")).display().to_string();
+            for name in ["a", "b"] {
+                machines.tried(name, &["import", &file])?;
+                machines.alone()?;
+            }
+        }
         machines.tried(home, &["resume"])?;
         machines.alone()?;
     }
@@ -231,13 +239,16 @@ impl Machines<'_> {
         states.collect()
     }
 
-    /// Fails if the tree can continue in two homes, or one home has it twice.
+    /// Fails if the tree can continue in two homes, one home has it twice, or none has it.
     fn alone(&self) -> Result<(), String> {
         let (a, b) = (self.states("a")?, self.states("b")?);
         let can_continue = |state: &&String| {
             !matches!(state.as_str(), "moved" | "copy" | "completed" | "failed" | "cancelled")
         };
         let living = a.iter().chain(&b).filter(can_continue).count();
+        if a.is_empty() && b.is_empty() {
+            return Err("it is in no home".to_owned());
+        }
         if living > 1 || a.len() > 1 || b.len() > 1 {
             return Err(format!("it is {a:?} in one home and {b:?} in the other"));
         }

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::transfer::{
-    ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, take_back,
+    ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, seal_of, take_back,
 };
 use spinney_host::tree_list::TreeList;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::words::{SealKind, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_view::wording::{counted, short_id};
 
 use crate::args;
 use crate::exit::Exit;
-use crate::hint::{about, go_on, on_another_machine};
+use crate::hint::{about, command, go_on, on_another_machine};
 use crate::terminal::out;
 use crate::terminal::question::{self, Reply};
 
 pub(super) async fn export(home: &Path, args: &args::Export) -> Result<Exit> {
     let Some(file) = &args.output else { return back(home, args).await };
     let trees: Vec<(PathBuf, TreeId)> = match args.all {
-        true => all(home).await?,
+        true => all(home, file, args.copy).await?,
         false => {
             let NamedTree { home, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
             vec![(home, tree)]
@@ -33,7 +33,7 @@ pub(super) async fn export(home: &Path, args: &args::Export) -> Result<Exit> {
     match export_trees(&places, file, kind).await {
         Ok(exported) => {
             for (place, exported) in places.iter().zip(&exported) {
-                note(place.home, exported);
+                note(place.home, kind, exported);
             }
             let import = on_another_machine(&["import", &file.to_string_lossy()]);
             out::note(&format!("import it with: {import}"));
@@ -47,29 +47,54 @@ pub(super) async fn export(home: &Path, args: &args::Export) -> Result<Exit> {
             )
         }
         Err(error @ ExportError::Running { tree }) => {
-            let copy = about(home, "export", tree, &["--copy", "-o", &file.to_string_lossy()]);
+            let file = file.to_string_lossy();
+            let copy = match args.all {
+                true => command(home, &["export", "--all", "--copy", "-o", &file]),
+                false => about(home, "export", tree, &["--copy", "-o", &file]),
+            };
             bail!("{error}, with `{copy}`")
+        }
+        Err(ExportError::Sealed(error)) => {
+            let back = |tree: &TreeId| format!("\n  {}", about(home, "export", *tree, &["--take-back"]));
+            let backs: String = error.trees.iter().map(back).collect();
+            let what = counted(error.trees.len() as u64, "tree");
+            let sealed = format!(
+                "{what} moved to a file that does not exist: export again to the same name, or undo it with:{backs}"
+            );
+            Err(anyhow::Error::new(error).context(sealed))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Every tree of the home, newest first.
-async fn all(home: &Path) -> Result<Vec<(PathBuf, TreeId)>> {
-    let listing = TreeList::new(home).look().await?;
+/// Every tree of the home, newest first, but those that moved to another file.
+async fn all(home: &Path, file: &Path, copies: bool) -> Result<Vec<(PathBuf, TreeId)>> {
+    let mut list = TreeList::new(home);
+    let listing = list.look().await?;
     if let Some(why) = listing.unreadable.first() {
         bail!("{why}");
     }
     if listing.trees.is_empty() {
         bail!("this home has no trees yet");
     }
-    Ok(listing.trees.iter().map(|listed| (listed.home.to_path_buf(), listed.head.tree)).collect())
+    let mut trees = Vec::new();
+    for listed in &listing.trees {
+        let (tree, journal) = (listed.head.tree, list.journal(listed)?);
+        match seal_of(journal.as_ref(), &listed.head).await? {
+            Some(SealKind::Moved { to }) if !copies && file.file_name() != Some(to.as_str().as_ref()) => {
+                out::note(&format!("left out tree {}, which moved to `{to}`", short_id(tree)));
+            }
+            Some(_) | None => trees.push((listed.home.to_path_buf(), tree)),
+        }
+    }
+    Ok(trees)
 }
 
-fn note(home: &Path, ExportedTree { tree, state, events, needs }: &ExportedTree) {
+fn note(home: &Path, kind: ExportKind, ExportedTree { tree, state, events, needs }: &ExportedTree) {
     let (id, events) = (short_id(*tree), counted(*events, "event"));
+    let moves = kind == ExportKind::Move && *state == TreeState::Moved;
     out::note(&match state {
-        TreeState::Moved => {
+        TreeState::Moved if moves => {
             let back = about(home, "export", *tree, &["--take-back"]);
             format!(
                 "moved tree {id}, {events}; it continues where the file is imported, not here (undo: {back})"
@@ -78,7 +103,7 @@ fn note(home: &Path, ExportedTree { tree, state, events, needs }: &ExportedTree)
         TreeState::Ended(_) => format!("copied tree {id}, {events}; it has ended"),
         _ => format!("copied tree {id}, {events}; the copy can be read and branched, not resumed"),
     });
-    if *state == TreeState::Moved {
+    if moves {
         note_needs(needs);
     }
 }

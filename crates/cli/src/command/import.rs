@@ -17,9 +17,9 @@ use crate::terminal::out;
 /// Prints the id of each tree.
 pub(super) async fn import(home: &Path, args: &args::Import) -> Result<Exit> {
     let imported = import_trees(home, &args.file).await.map_err(|error| match error {
-        ImportError::OtherHead { tree, .. } => {
+        ImportError::OtherHead { tree, state: TreeState::Copied, .. } => {
             let rm = about(home, "rm", tree, &[]);
-            anyhow!("{error}; `{rm}` removes the one here")
+            anyhow!("{error}; the one here is a copy, which `{rm}` removes")
         }
         error => error.into(),
     })?;

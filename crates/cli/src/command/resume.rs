@@ -103,10 +103,6 @@ async fn take_up(
         }
         return tell_end(path, &journal, known.tree, style).await.map(Resumed::HadEnded);
     }
-    if let by @ ContinuedBy::Exec = ContinuedBy::of(path).await {
-        let resume = by.command(path, known.tree, known.state);
-        bail!("this tree was started by `exec`: continue it with `{resume}`");
-    }
     if let Some(kind) = seal_of(&journal, &known).await? {
         let helps = match kind {
             SealKind::Moved { .. } => {
@@ -115,6 +111,10 @@ async fn take_up(
             SealKind::Copy => format!("see where: {}", command(path, &["checkpoint", "ls"])),
         };
         bail!("{}; {helps}", Refusal::Sealed { kind });
+    }
+    if let by @ ContinuedBy::Exec = ContinuedBy::of(path).await {
+        let resume = by.command(path, known.tree, known.state);
+        bail!("this tree was started by `exec`: continue it with `{resume}`");
     }
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use serde_json::Value;
 use spinney::draw::Draws;
+use spinney_journal::ChainHash;
+use spinney_kernel::words::Seq;
 use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
 use tempfile::TempDir;
 
@@ -281,7 +283,181 @@ fn a_whole_home_moves_with_its_branches() {
 /// What is left in the folder of side journals.
 fn left(stage: &Stage) -> Vec<PathBuf> {
     let entries = fs::read_dir(stage.home().join("runs")).into_iter().flatten();
-    entries.map(|entry| entry.unwrap().path()).collect()
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| !path.ends_with(".imports")).collect()
+}
+
+/// A copy of a tree that moved is a copy: only the file that it moved to continues it.
+#[test]
+fn a_copy_of_a_moved_tree_does_not_continue() {
+    let (here, there) = (Stage::new(), Stage::new());
+    let tree = writes(&here);
+    succeeds(&here, &["export", "-o", &beside(&there, "oak.trees")]);
+    let copied = succeeds(&here, &["export", "--copy", "-o", &beside(&there, "copy.trees")]);
+    assert!(copied.err.contains("the copy can be read and branched"), "{}", copied.err);
+    succeeds(&here, &["export", "--all", "--copy", "-o", &beside(&there, "all.trees")]);
+    for copy in ["copy.trees", "all.trees"] {
+        succeeds(&there, &["import", &beside(&there, copy)]);
+        assert_eq!(state(&there), "copy");
+        let name = succeeds(&there, &["checkpoint", "ls", "--json"]).json()[0]["checkpoint"].clone();
+        succeeds(&there, &["checkpoint", "branch", name.as_str().unwrap(), "--budget-usd", "1"]);
+        succeeds(&there, &["rm", "--force"]);
+        succeeds(&there, &["rm", &tree, "--force"]);
+    }
+}
+
+/// A copy does not take the place of a tree that moved away, so that the tree itself can come back.
+#[test]
+fn a_copy_does_not_bring_a_tree_back() {
+    let (here, there) = (Stage::new(), Stage::new());
+    writes(&here);
+    succeeds(&here, &["export", "-o", &beside(&here, "away.trees")]);
+    succeeds(&there, &["import", &beside(&here, "away.trees")]);
+    succeeds(&there, &["answer", "blue"]);
+    succeeds(&there, &["export", "--copy", "-o", &beside(&here, "copy.trees")]);
+    refused(&here, &["import", &beside(&here, "copy.trees")]);
+    assert_eq!(state(&here), "moved");
+    succeeds(&there, &["export", "-o", &beside(&here, "back.trees")]);
+    succeeds(&here, &["import", &beside(&here, "back.trees")]);
+    succeeds(&here, &["resume"]);
+}
+
+/// A tree that has branches here comes back beside what they share with it.
+#[test]
+fn a_tree_with_branches_comes_back() {
+    let (here, there) = (Stage::new(), Stage::new());
+    let tree = writes(&here);
+    let name = succeeds(&here, &["checkpoint", "make", "lead"]).out;
+    let branch = succeeds(&here, &["checkpoint", "branch", name.trim(), "--budget-usd", "1"]).out;
+    succeeds(&here, &["export", &tree, "-o", &beside(&here, "away.trees")]);
+    succeeds(&there, &["import", &beside(&here, "away.trees")]);
+    answer(&there, &tree);
+    succeeds(&there, &["export", &tree, "-o", &beside(&here, "back.trees")]);
+    succeeds(&here, &["import", &beside(&here, "back.trees")]);
+    assert_eq!(listed(&here).len(), 2);
+    for tree in [tree.as_str(), branch.trim()] {
+        if tree == branch.trim() {
+            answer(&here, tree);
+        }
+        succeeds(&here, &["resume", tree]);
+        succeeds(&here, &["replay", tree, "--verify"]);
+    }
+    assert!(listed(&here).iter().all(|(_, state)| state == "completed"), "{:?}", listed(&here));
+}
+
+/// Where branches of a removed tree are left, it is not imported over them.
+#[test]
+fn an_import_replaces_no_other_tree() {
+    let (here, there) = (Stage::new(), Stage::new());
+    let tree = writes(&here);
+    let file = beside(&there, "copy.trees");
+    succeeds(&here, &["export", "--copy", "-o", &file]);
+    succeeds(&there, &["import", &file]);
+    let name = succeeds(&there, &["checkpoint", "ls", "--json"]).json()[0]["checkpoint"].clone();
+    let branch = succeeds(&there, &["checkpoint", "branch", name.as_str().unwrap(), "--budget-usd", "1"]).out;
+    succeeds(&there, &["rm", &tree, "--force"]);
+    let why = refused(&there, &["import", &file]);
+    assert!(why.contains("has other trees"), "{why}");
+    answer(&there, branch.trim());
+    succeeds(&there, &["resume", branch.trim()]);
+}
+
+/// What this user allowed a tree is forgotten when it comes from elsewhere, even if nothing of it was left here.
+#[test]
+fn an_imported_tree_is_a_strangers() {
+    let (here, there) = (Stage::new(), Stage::new());
+    let server = Upstream::new(vec![Reply::held()]);
+    let tree = here.tree_on(&server);
+    let text = fs::read_to_string(&tree).unwrap().replace("model: tiny,", "model: tiny, key_env: TEAM_KEY,");
+    fs::write(&tree, text).unwrap();
+    let key = [("TEAM_KEY", "a-key-of-the-team")];
+    let run = here.play_in(&["run", &tree], &key);
+    server.was_asked(1);
+    run.kill();
+    let id = id(&here);
+    succeeds(&here, &["export", "-o", &beside(&here, "away.trees")]);
+    succeeds(&there, &["import", &beside(&here, "away.trees")]);
+    succeeds(&there, &["send", "lead", "Do something else."]);
+    succeeds(&there, &["export", "-o", &beside(&here, "back.trees")]);
+    // As after a kill that left nothing of it here.
+    for left in ["journal.sqlite3", "journal.sqlite3-wal", "journal.sqlite3-shm", "journal.head"] {
+        let _ = fs::remove_file(here.home().join(left));
+    }
+    succeeds(&here, &["import", &beside(&here, "back.trees")]);
+    let asked = here.play_in(&["resume", &id], &key).end();
+    assert_eq!(asked.code, Some(2), "{}", asked.err);
+    assert!(asked.err.contains("was not started by you on this machine"), "{}", asked.err);
+    assert_eq!(server.asked().len(), 1);
+}
+
+/// A file with another version of the rules cannot be checked, so it is refused.
+#[test]
+fn a_tree_of_other_rules_is_refused() {
+    let (here, there) = (Stage::new(), Stage::new());
+    writes(&here);
+    let file = beside(&there, "oak.trees");
+    succeeds(&here, &["export", "-o", &file]);
+    let whole = fs::read(&file).unwrap();
+    for rules in ["0", "99"] {
+        let forged = rewritten(&whole, |batch| {
+            let text = String::from_utf8(batch.to_vec()).unwrap();
+            text.replace("\"rules\":6", &format!("\"rules\":{rules}")).into_bytes()
+        });
+        assert_ne!(forged, whole);
+        fs::write(&file, forged).unwrap();
+        let why = refused(&there, &["import", &file]);
+        assert!(why.contains("which this version cannot check"), "{why}");
+        assert_eq!(left(&there), [] as [PathBuf; 0]);
+    }
+}
+
+/// A file of one tree with other batches and the hashes that they have.
+fn rewritten(file: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let (format, mut rest) = file.split_at(16);
+    let (mut records, mut head, mut hash) = (Vec::new(), Value::Null, None);
+    while let [kind, tail @ ..] = rest {
+        let (length, tail) = tail.split_at(8);
+        let (content, tail) = tail.split_at(u64::from_le_bytes(length.try_into().unwrap()) as usize);
+        rest = tail;
+        match kind {
+            b'T' => {
+                head = serde_json::from_slice(content).unwrap();
+                hash = Some(ChainHash::start(head["seed"].as_str().unwrap().parse().unwrap()));
+            }
+            b'B' => {
+                let (after, batch) = content.split_at(8);
+                let batch = change(batch);
+                let seq = Seq(u64::from_le_bytes(after.try_into().unwrap()));
+                hash = hash.map(|hash| hash.then(seq, &batch));
+                records.push((*kind, [after, &batch].concat()));
+            }
+            _ => records.push((*kind, content.to_vec())),
+        }
+    }
+    head["hash"] = hash.unwrap().to_string().into();
+    let first = (b'T', serde_json::to_vec(&head).unwrap());
+    let mut written = format.to_vec();
+    for (kind, content) in [first].into_iter().chain(records) {
+        written.push(kind);
+        written.extend((content.len() as u64).to_le_bytes());
+        written.extend(content);
+    }
+    written
+}
+
+#[test]
+fn a_home_moves_without_what_moved_before() {
+    let (here, there) = (Stage::new(), Stage::new());
+    let first = writes(&here);
+    succeeds(&here, &["export", "-o", &beside(&there, "first.trees")]);
+    writes(&here);
+    let exported = succeeds(&here, &["export", "--all", "-o", &beside(&there, "rest.trees")]);
+    assert!(
+        exported.err.contains("left out tree") && exported.err.contains("first.trees"),
+        "{}",
+        exported.err
+    );
+    assert!(!succeeds(&there, &["import", &beside(&there, "rest.trees")]).out.contains(&first));
 }
 
 /// A file that was cut or changed anywhere is refused, and nothing of it stays.
@@ -302,8 +478,18 @@ fn a_damaged_file_is_refused_and_leaves_nothing() {
         })
         .collect();
     damaged.extend((0..8).map(|_| whole[..draws.next() as usize % whole.len()].to_vec()));
+    // No trees, batches of no tree, and a tree with more batches than it says.
+    let end = [b"E".as_slice(), &0u64.to_le_bytes()].concat();
+    damaged.push([&whole[..16], &end].concat());
+    damaged.push([&whole[..16], b"B", &8u64.to_le_bytes(), &0u64.to_le_bytes(), &end].concat());
+    let without_end = &whole[..whole.len() - end.len()];
     // A record that says that it is longer than anything.
     damaged.push([&whole[..16], b"B", &u64::MAX.to_le_bytes()].concat());
+    let longer = [without_end, b"L", &1u64.to_le_bytes(), b"x", &end].concat();
+    let path = there.folder().join("longer.trees");
+    fs::write(&path, longer).unwrap();
+    assert!(refused(&there, &["import", &path.display().to_string()]).contains("a batch without a tree"));
+    succeeds(&there, &["rm", "--force"]);
     for (number, bytes) in damaged.iter().enumerate() {
         let file = there.folder().join("damaged.trees");
         fs::write(&file, bytes).unwrap();
@@ -334,6 +520,7 @@ fn what_is_not_an_export_is_refused() {
         refused(&stage, &["export", "-o", &folder]),
         refused(&stage, &["export", "-o", &beside(&stage, "missing/oak.trees")]),
         refused(&stage, &["export", "-o", "\u{1b}[31m"]),
+        refused(&stage, &["export", "-o", ".."]),
     ];
     assert_eq!(fs::read_to_string(stage.folder().join("there")).unwrap(), "mine");
     assert_eq!(state(&stage), "waiting", "nothing was sealed");

@@ -1,21 +1,22 @@
 //! Side journals: a run that finds the home's own journal in use gets a journal of its tree alone, and so does every
 //! program, so that several run side by side in one folder. Every command that names a tree finds it here.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_store::layout::{EXEC, RUNS};
-use spinney_store::{Access, OpenHomeError, SqliteJournal};
+use spinney_store::{OpenHomeError, SqliteJournal};
 use spinney_view::TreeBeginning;
 
 use super::ids::{LAST, LISTED_MAX, TreeNameError};
 use super::open::{HomeError, check, look, write_to_start};
 use crate::exec::run_definition;
-use crate::private_files;
+use crate::private_files::{self, Links};
 use crate::side_folders::branch_file;
 pub use crate::side_folders::{
     SideTree, above, branches, folders, has_any, has_journal, is_in_exec, new_folder, side_tree, trees,
@@ -24,8 +25,10 @@ use crate::text_file::{FileAction, FileFault};
 
 /// Prefix of a side journal that is being removed.
 const REMOVING: &str = ".removing-";
-/// Prefix of one whose tree is being imported. Its process has it open.
+/// Prefix of one whose tree is being imported.
 const IMPORTING: &str = ".importing-";
+/// The lock of the process that imports.
+const IMPORTS: &str = ".imports";
 
 /// Why a side journal cannot be made or removed.
 #[derive(Debug, thiserror::Error)]
@@ -83,26 +86,76 @@ fn make_runs(home: &Path) -> Result<PathBuf, SideJournalError> {
     Ok(runs)
 }
 
-/// A folder for a tree that is being imported. No command finds it there.
-pub fn importing(home: &Path, tree: TreeId) -> Result<PathBuf, SideJournalError> {
-    static IMPORTS: AtomicU64 = AtomicU64::new(0);
-    let (process, number) = (std::process::id(), IMPORTS.fetch_add(1, Ordering::Relaxed));
-    Ok(make_runs(home)?.join(format!("{IMPORTING}{tree}.{process}.{number}")))
+/// The import of trees into a home. One process imports at a time: others wait for it.
+pub struct Imports {
+    home: PathBuf,
+    runs: PathBuf,
+    /// Held until the last tree is in its place: what lies in the folder of an import is not left over.
+    _lock: File,
 }
 
-/// Puts an imported tree where commands find it, whole or not at all. Its journal must be closed.
-pub fn place_imported(home: &Path, importing: &Path, tree: TreeId) -> Result<(), FileFault> {
-    let folder = new_folder(home, tree);
-    private_files::flush_all(importing)
-        .and_then(|()| fs::rename(importing, &folder))
-        .and_then(|()| private_files::flush(&home.join(RUNS)))
-        .map_err(FileFault::when(FileAction::Make, &folder))
+impl Imports {
+    /// Waits until no other process imports into a home.
+    pub fn begin(home: &Path) -> Result<Self, SideJournalError> {
+        let runs = make_runs(home)?;
+        let path = runs.join(IMPORTS);
+        let lock = private_files::open_or_make(&path).and_then(|lock| lock.lock().map(|()| lock));
+        let lock = lock.map_err(FileFault::when(FileAction::Lock, &path))?;
+        remove_imports(&runs);
+        Ok(Self { home: home.to_owned(), runs, _lock: lock })
+    }
+
+    /// The folder for a tree while it is being imported. No command finds it there.
+    pub fn folder(&self, tree: TreeId) -> PathBuf {
+        self.runs.join(format!("{IMPORTING}{tree}"))
+    }
+
+    /// Puts an imported tree where commands find it, whole or not at all. What was there is removed: the same tree, or the file
+    /// of a branch. The journals of both must be closed.
+    pub fn place(&self, tree: TreeId) -> Result<(), FileFault> {
+        let (importing, folder) = (self.folder(tree), new_folder(&self.home, tree));
+        let placed = private_files::flush_all(&importing).and_then(|()| {
+            if folder.symlink_metadata().is_err() {
+                return fs::rename(&importing, &folder);
+            }
+            match renameat_with(CWD, &importing, CWD, &folder, RenameFlags::EXCHANGE) {
+                // Not every file system can do that.
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    let removing = self.runs.join(format!("{REMOVING}{tree}"));
+                    fs::rename(&folder, &removing).and_then(|()| fs::rename(&importing, &folder))
+                }
+                exchanged => exchanged.map_err(io::Error::from),
+            }
+        });
+        placed
+            .and_then(|()| private_files::flush(&self.runs))
+            .map_err(FileFault::when(FileAction::Make, &folder))?;
+        self.give_up(tree);
+        Ok(())
+    }
+
+    /// Removes what lies in the folder of an import.
+    pub fn give_up(&self, tree: TreeId) {
+        let importing = self.folder(tree);
+        if let Err(error) = remove_folder(&importing) {
+            tracing::warn!("could not remove {}: {error}", importing.display());
+        }
+    }
 }
 
-/// Removes what was imported of a tree that cannot be used.
-pub fn give_up_import(importing: &Path) {
-    if let Err(error) = remove_folder(importing) {
-        tracing::warn!("could not remove {}: {error}", importing.display());
+fn remove_imports(runs: &Path) {
+    remove_left(runs, |name| name.starts_with(IMPORTING));
+}
+
+/// Removes what is left in a folder. What cannot be removed is tried again by the next process.
+fn remove_left(folder: &Path, is_left: impl Fn(&str) -> bool) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        if is_left(&entry.file_name().to_string_lossy())
+            && let Err(error) = remove_folder(&entry.path())
+        {
+            tracing::warn!("could not remove {}: {error}", entry.path().display());
+        }
     }
 }
 
@@ -152,11 +205,17 @@ pub async fn find_with(home: &Path, id: &str, open: OpenJournal) -> Result<PathB
     if sides.is_empty() {
         return Ok(home.to_owned());
     }
-    let own: Vec<TreeId> = match open(home) {
+    let mut own: Vec<TreeId> = match open(home) {
         Ok(journal) => journal.heads(&[]).await?.into_iter().map(|head| head.tree).collect(),
         // A home without a journal of its own has only these.
         Err(_) => Vec::new(),
     };
+    for side in &sides {
+        // It had moved away from the home's own journal, and came back into this one.
+        if own.binary_search(&side.tree).is_ok() && exists(side, open).await {
+            own.retain(|tree| *tree != side.tree);
+        }
+    }
     let wanted = id.to_ascii_lowercase();
     if wanted == LAST {
         // Ids begin with the time of their start.
@@ -242,29 +301,26 @@ pub fn remove(folder: &Path, journal: SqliteJournal) -> Result<(), FileFault> {
     remove_folder(&removing).map_err(FileFault::when(FileAction::Remove, &removing))
 }
 
-/// Removes what processes left of side journals. What cannot be removed is tried again by the next process.
+/// Removes what processes left of side journals.
 pub fn clean_up(home: &Path) {
     for above in [RUNS, EXEC].map(|folder| home.join(folder)) {
-        let Ok(entries) = fs::read_dir(&above) else { continue };
-        for entry in entries.filter_map(Result::ok) {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_left =
-                name.starts_with(REMOVING) || (name.starts_with(IMPORTING) && !is_open(&entry.path()));
-            if is_left && let Err(error) = remove_folder(&entry.path()) {
-                tracing::warn!("could not remove {}: {error}", entry.path().display());
-            }
+        remove_left(&above, |name| name.starts_with(REMOVING));
+        // A process that imports has the lock.
+        let lock = private_files::plain(&above.join(IMPORTS), Links::Refuse);
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            remove_imports(&above);
         }
     }
 }
 
-/// Whether a process imports a tree there. One that has not opened its journal yet fails, and imports again.
-fn is_open(importing: &Path) -> bool {
-    matches!(SqliteJournal::open(importing, Access::Write), Err(OpenHomeError::Locked { .. }))
-}
-
 /// Another process may be removing it as well.
 fn remove_folder(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
+    let removed = match folder.symlink_metadata() {
+        Ok(about) if !about.is_dir() => fs::remove_file(folder),
+        Ok(_) => fs::remove_dir_all(folder),
+        Err(error) => Err(error),
+    };
+    match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,
     }

@@ -7,6 +7,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use spinney_journal::{Head, Journal, JournalFault, StoredEntry, blobs_of, started_sources};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
@@ -25,7 +27,8 @@ use crate::private_files;
 use crate::text_file::{FileAction, FileFault};
 
 /// Whether unfinished trees continue where the file is imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExportKind {
     /// They do, and not here.
     Move,
@@ -49,6 +52,9 @@ pub struct ExportedTree {
 /// Why trees were not exported. There is no file then.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
+    /// The path ends in no name.
+    #[error("{} does not name a file", .0.display())]
+    NoFileName(PathBuf),
     /// The name of the file cannot be recorded.
     #[error("`{}` cannot be the name of an export", name.escape_debug())]
     FileName {
@@ -99,6 +105,9 @@ pub enum ExportError {
         /// What it said.
         message: String,
     },
+    /// Trees were sealed, and then it failed.
+    #[error(transparent)]
+    Sealed(SealedExport),
     /// The home's process cannot be reached.
     #[error(transparent)]
     Steer(#[from] SteerError),
@@ -113,11 +122,22 @@ pub enum ExportError {
     File(#[from] FileFault),
 }
 
+/// An export that failed after it had sealed trees. The same export again writes the file, and taking them back undoes it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct SealedExport {
+    /// The trees that are sealed.
+    pub trees: Vec<TreeId>,
+    /// Why it failed.
+    #[source]
+    why: Box<ExportError>,
+}
+
 /// Writes trees to a new file. Unfinished ones are sealed first if they move; after a kill they are sealed and there is no file,
 /// and exporting them again to the same name writes it.
 ///
 /// # Errors
-/// If a tree cannot be exported: then none is sealed. If the file cannot be written: then trees may be sealed.
+/// If a tree cannot be exported: then none is sealed. [`ExportError::Sealed`] if some are.
 pub async fn export(
     trees: &[TreeInHome<'_>],
     file: &Path,
@@ -135,12 +155,22 @@ pub async fn export(
     }
     // Before anything is sealed: the folder may not exist, or not be the user's.
     let new = NewFile::make(file)?;
-    for place in to_seal {
-        seal(place, SealKind::Moved { to: name.clone() }).await?;
+    let mut sealed = Vec::new();
+    let written = async {
+        for place in to_seal {
+            seal(place, SealKind::Moved { to: name.clone() }).await?;
+            sealed.push(place.tree);
+        }
+        let places: Vec<(PathBuf, TreeId)> =
+            trees.iter().map(|place| (place.home.to_owned(), place.tree)).collect();
+        off_workers(async move || write_file(&places, kind, new).await).await
+    };
+    match written.await {
+        Err(why) if !sealed.is_empty() => {
+            Err(ExportError::Sealed(SealedExport { trees: sealed, why: Box::new(why) }))
+        }
+        written => written,
     }
-    let places: Vec<(PathBuf, TreeId)> =
-        trees.iter().map(|place| (place.home.to_owned(), place.tree)).collect();
-    off_workers(async move || write_file(&places, new).await).await
 }
 
 /// Continues a tree here that moved to a file. It must not continue anywhere else.
@@ -157,7 +187,8 @@ pub async fn take_back(TreeInHome { home, tree }: TreeInHome<'_>) -> Result<(), 
 }
 
 fn file_name(file: &Path) -> Result<PartName, ExportError> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = file.file_name().ok_or_else(|| ExportError::NoFileName(file.to_owned()))?;
+    let name = name.to_string_lossy().into_owned();
     name.parse().map_err(|why| ExportError::FileName { name, why })
 }
 
@@ -228,8 +259,12 @@ impl NewFile {
 
     fn finish(self) -> Result<(), ExportError> {
         self.opened.sync_all().map_err(|error| self.fault(error))?;
-        let named = renameat_with(CWD, &self.new, CWD, &self.file, RenameFlags::NOREPLACE);
-        named.map_err(|error| match io::Error::from(error) {
+        let named = match renameat_with(CWD, &self.new, CWD, &self.file, RenameFlags::NOREPLACE) {
+            // Not every file system can do that.
+            Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(&self.new, &self.file),
+            named => named.map_err(io::Error::from),
+        };
+        named.map_err(|error| match error {
             error if error.kind() == ErrorKind::AlreadyExists => ExportError::FileExists(self.file.clone()),
             error => self.fault(error),
         })?;
@@ -246,12 +281,16 @@ impl Drop for NewFile {
 }
 
 /// Writes the file whole or not at all.
-async fn write_file(trees: &[(PathBuf, TreeId)], file: NewFile) -> Result<Vec<ExportedTree>, ExportError> {
+async fn write_file(
+    trees: &[(PathBuf, TreeId)],
+    kind: ExportKind,
+    file: NewFile,
+) -> Result<Vec<ExportedTree>, ExportError> {
     let fault = |error| file.fault(error);
     let mut to = TreesFileWriter::begin(BufWriter::new(&file.opened)).map_err(fault)?;
     let mut exported = Vec::new();
     for (home, tree) in trees {
-        exported.push(write_tree(home, *tree, &mut to, fault).await?);
+        exported.push(write_tree(TreeInHome { home, tree: *tree }, kind, &mut to, fault).await?);
     }
     drop(to.end().map_err(fault)?);
     file.finish()?;
@@ -260,14 +299,14 @@ async fn write_file(trees: &[(PathBuf, TreeId)], file: NewFile) -> Result<Vec<Ex
 
 /// Writes a tree up to its present end.
 async fn write_tree(
-    home: &Path,
-    tree: TreeId,
+    TreeInHome { home, tree }: TreeInHome<'_>,
+    kind: ExportKind,
     to: &mut TreesFileWriter<impl Write>,
     fault: impl Fn(io::Error) -> ExportError,
 ) -> Result<ExportedTree, ExportError> {
     let journal = look(home)?;
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
-    to.tree(&TransferredTree::new(&head)).map_err(&fault)?;
+    to.tree(&TransferredTree::new(&head, kind)).map_err(&fault)?;
     let (mut blobs, mut end) = (BTreeSet::<BlobHash>::new(), Seq(0));
     loop {
         let page = journal.read_stored(tree, end, limit::PAGE_BATCHES_MAX).await?;

@@ -14,16 +14,18 @@ use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
 use spinney_view::TreeBeginning;
 
+use super::export::ExportKind;
 use super::needs::{self, TreeNeed};
 use super::trees_file::{Record, TransferredTree, TreesFileReader, UnreadTreesFile};
 use crate::home::ids::{self, TreeNameError};
-use crate::home::side_journals::{self, SideJournalError};
-use crate::home::{HomeError, look, workspaces, write_to_start};
+use crate::home::side_journals::{self, Imports, SideJournalError};
+use crate::home::{HomeError, look, workspaces, write_to_remove, write_to_start};
 use crate::inside;
 use crate::off_workers::off_workers;
 use crate::private_files::{self, Links};
-use crate::removal::{UnremovedTree, remove};
+use crate::removal::remove;
 use crate::text_file::{FileAction, FileFault};
+use crate::trust::{TrustError, foreign_home, tree_marks};
 
 /// A tree of a file, and what became of it here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +86,8 @@ pub enum ImportError {
     OtherHead {
         /// Which tree.
         tree: TreeId,
+        /// Its state here.
+        state: TreeState,
         /// Events here.
         here: u64,
         /// The hash here.
@@ -93,15 +97,35 @@ pub enum ImportError {
         /// The hash in the file.
         there_hash: String,
     },
-    /// The old tree cannot make room for the one that comes back.
-    #[error("tree {tree} cannot be replaced by the one in the file")]
-    NotReplaced {
+    /// Branches of the tree that had moved away lie in the same journal.
+    #[error("tree {tree} cannot come back while its branches are here: export or remove {}", names(.branches))]
+    HasBranches {
         /// Which tree.
         tree: TreeId,
-        /// Why not.
-        #[source]
-        why: Box<UnremovedTree>,
+        /// Its branches.
+        branches: Vec<TreeId>,
     },
+    /// Other trees lie where it belongs.
+    #[error("{} has other trees: remove them first, or import into another home", folder.display())]
+    PlaceTaken {
+        /// Which tree.
+        tree: TreeId,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Its rules are not those of this version, so nothing of it can be checked.
+    #[error(
+        "tree {tree} has rules {rules}, which this version cannot check: import it with the version that exported it"
+    )]
+    OtherRules {
+        /// Which tree.
+        tree: TreeId,
+        /// Its rules.
+        rules: u32,
+    },
+    /// What this user allowed cannot be read or changed.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// What follows an import was refused.
     #[error(transparent)]
     Apply(#[from] ApplyError),
@@ -128,33 +152,45 @@ impl From<FileFault> for ImportError {
     }
 }
 
+fn names(trees: &[TreeId]) -> String {
+    trees.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
+}
+
 /// Imports every tree of a file. One that was imported before is left as it is, so an import that was interrupted can be done
 /// again.
 ///
 /// # Errors
 /// If the file or a tree in it is not what an export wrote, or the home has one of its trees with other events.
 pub async fn import(home: &Path, file: &Path) -> Result<Vec<ImportedTree>, ImportError> {
-    inside::check_self(home).map_err(HomeError::from)?;
-    let (home, file) = (home.to_owned(), file.to_owned());
+    let home = side_journals::above(home).to_owned();
+    inside::check_self(&home).map_err(HomeError::from)?;
+    let file = file.to_owned();
     off_workers(async move || {
         let opened = private_files::plain(&file, Links::Follow);
         let opened =
             opened.map_err(FileFault::when(FileAction::Read, &file)).map_err(ImportError::Unopened)?;
         let unread = |why| ImportError::File { file: file.clone(), why };
+        let damaged = |what: &str| Err(unread(UnreadTreesFile::Damaged(what.to_owned())));
         let mut reader = TreesFileReader::begin(BufReader::new(opened)).map_err(unread)?;
-        let mut imported = Vec::new();
         let mut record = reader.next().map_err(unread)?;
+        // A home that does not exist yet is made, and listed as the user's.
+        foreign_home::for_new_tree(&home, &[]).await?;
+        let imports = Imports::begin(&home)?;
+        let mut imported = Vec::new();
         loop {
             let incoming = match record {
                 Record::Tree(incoming) => incoming,
+                Record::End if imported.is_empty() => return damaged("it has no trees"),
                 Record::End => return Ok(imported),
-                Record::Blob(_) | Record::Batch { .. } => {
-                    return Err(unread(UnreadTreesFile::Damaged("a batch without a tree".to_owned())));
-                }
+                Record::Blob(_) | Record::Batch { .. } => return damaged("a batch without a tree"),
             };
             let mut from = Incoming { reader: &mut reader, file: &file };
-            imported.push(import_tree(&home, &incoming, &mut from).await?);
-            record = from.skip_tree()?;
+            let tree = import_tree(&home, &imports, &incoming, &mut from).await?;
+            record = match tree.arrival {
+                Arrival::Known => from.skip_tree()?,
+                Arrival::New | Arrival::Back => reader.next().map_err(unread)?,
+            };
+            imported.push(tree);
         }
     })
     .await
@@ -220,6 +256,7 @@ struct OldTree {
 
 async fn import_tree(
     home: &Path,
+    imports: &Imports,
     incoming: &TransferredTree,
     from: &mut Incoming<'_>,
 ) -> Result<ImportedTree, ImportError> {
@@ -231,28 +268,81 @@ async fn import_tree(
             let (state, arrival) = (old.head.state, Arrival::Known);
             return Ok(ImportedTree { tree, name, state, arrival, needs, checkpoint: None });
         }
-        Some((old, _)) if old.head.state != TreeState::Moved => return Err(other_head(&old.head, incoming)),
+        // A copy does not bring a tree back.
+        Some((old, _)) if old.head.state != TreeState::Moved || incoming.kind == ExportKind::Copy => {
+            return Err(other_head(&old.head, incoming));
+        }
         found => found.map(|(old, _)| old),
     };
-    let folder = side_journals::importing(home, tree)?;
-    let written = write(&folder, incoming, old.as_ref(), from).await;
-    let imported = match (written, old) {
-        (Ok(imported), None) => Ok(imported),
-        (Ok(imported), Some(old)) => match remove(&old.home, tree, Shared::Refuse).await {
-            Ok(_) => Ok(ImportedTree { arrival: Arrival::Back, ..imported }),
-            Err(why) => Err(ImportError::NotReplaced { tree, why: Box::new(why) }),
-        },
-        (Err(error), _) => Err(error),
-    };
-    let placed = imported.and_then(|imported| {
-        side_journals::place_imported(home, &folder, tree)?;
-        Ok(imported)
-    });
-    match &placed {
-        Ok(_) => fill_folders(home, tree).await,
-        Err(_) => side_journals::give_up_import(&folder),
+    let mut placed = write(&imports.folder(tree), incoming, old.as_ref(), from).await;
+    if placed.is_ok()
+        && let Err(error) = place(home, imports, tree, old.as_ref(), incoming).await
+    {
+        placed = Err(error);
     }
-    placed
+    match placed {
+        Ok(imported) => {
+            fill_folders(home, tree).await;
+            let arrival = if old.is_some() { Arrival::Back } else { Arrival::New };
+            Ok(ImportedTree { arrival, ..imported })
+        }
+        Err(error) => {
+            imports.give_up(tree);
+            Err(error)
+        }
+    }
+}
+
+/// Puts a tree in its place, and removes the one that had moved away.
+async fn place(
+    home: &Path,
+    imports: &Imports,
+    tree: TreeId,
+    old: Option<&OldTree>,
+    incoming: &TransferredTree,
+) -> Result<(), ImportError> {
+    let folder = side_journals::new_folder(home, tree);
+    let is_in_place = old.is_some_and(|old| old.home == folder);
+    if !is_in_place && folder.is_dir() {
+        return Err(ImportError::PlaceTaken { tree, folder });
+    }
+    // Whoever continues the old one needs its journal, which is open here until the new one is in its place.
+    let locked = match old {
+        Some(old) => Some(lock(old, is_in_place, incoming).await?),
+        None => None,
+    };
+    // What this user had allowed it was for a tree that others may have changed since.
+    tree_marks::try_forget(home, tree)?;
+    imports.place(tree)?;
+    drop(locked);
+    // One that others read is left behind. Commands find the one that came back.
+    if let Some(old) = old.filter(|_| !is_in_place)
+        && let Err(error) = remove(&old.home, tree, Shared::Refuse).await
+    {
+        tracing::debug!("what is left of tree {tree} here was not removed: {error}");
+    }
+    Ok(())
+}
+
+/// Opens the journal of a tree that had moved away, which must be as it was found.
+async fn lock(
+    old: &OldTree,
+    is_in_place: bool,
+    incoming: &TransferredTree,
+) -> Result<SqliteJournal, ImportError> {
+    let (tree, journal) = (old.head.tree, write_to_remove(&old.home).await?);
+    let heads = journal.heads(&[]).await?;
+    match heads.iter().find(|head| head.tree == tree) {
+        Some(head)
+            if (head.seq, head.hash, head.state) == (old.head.seq, old.head.hash, TreeState::Moved) => {}
+        Some(head) => return Err(other_head(head, incoming)),
+        None => return Err(JournalFault::UnknownTree { tree }.into()),
+    }
+    let branches: Vec<TreeId> = heads.iter().map(|head| head.tree).filter(|other| *other != tree).collect();
+    if is_in_place && !branches.is_empty() {
+        return Err(ImportError::HasBranches { tree, branches });
+    }
+    Ok(journal)
 }
 
 /// Writes the files of its agents. After a kill, resuming the tree does.
@@ -294,10 +384,11 @@ async fn has(journal: &dyn Journal, head: &Head, incoming: &TransferredTree) -> 
 fn other_head(here: &Head, there: &TransferredTree) -> ImportError {
     ImportError::OtherHead {
         tree: here.tree,
+        state: here.state,
         here: here.seq.0,
         here_hash: here.hash.to_string(),
         there: there.events.0,
-        there_hash: there.hash.clone(),
+        there_hash: there.hash.to_string(),
     }
 }
 
@@ -329,15 +420,22 @@ async fn write(
     if let (false, Some(old)) = (continues, old) {
         return Err(other_head(&old.head, incoming));
     }
-    writing.finish().await.map_err(diverged)?;
+    let verified = writing.finish().await.map_err(diverged)?;
+    if !verified.decided {
+        return Err(ImportError::OtherRules { tree, rules: verified.rules });
+    }
     let opened = Home::open(Arc::clone(&journal), Drivers::new()).with_actor(Actor::PERSON);
     let mut checkpoint = None;
-    match state(journal.as_ref(), tree).await? {
-        TreeState::Ended(_) | TreeState::Copied => {}
-        TreeState::Moved => {
+    match (state(journal.as_ref(), tree).await?, incoming.kind) {
+        (TreeState::Ended(_) | TreeState::Copied, _) => {}
+        (TreeState::Moved, ExportKind::Move) => {
             opened.apply(tree, Unseal {}).await?;
         }
-        _ => {
+        (_, ExportKind::Move) => return Err(from.damaged("a tree that moves is not sealed")),
+        (state, ExportKind::Copy) => {
+            if state == TreeState::Moved {
+                opened.apply(tree, Unseal {}).await?;
+            }
             checkpoint = branch_point(&opened, tree).await?;
             opened.apply(tree, Seal { kind: SealKind::Copy }).await?;
         }

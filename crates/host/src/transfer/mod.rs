@@ -9,7 +9,7 @@ mod import;
 mod needs;
 mod trees_file;
 
-pub use export::{ExportError, ExportKind, ExportedTree, export, seal_of, take_back};
+pub use export::{ExportError, ExportKind, ExportedTree, SealedExport, export, seal_of, take_back};
 pub use import::{Arrival, ImportError, ImportedTree, import};
 pub use needs::TreeNeed;
 pub use trees_file::UnreadTreesFile;

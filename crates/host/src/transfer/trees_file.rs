@@ -4,7 +4,7 @@
 //! ```text
 //! spinney-trees 1\n
 //! record: kind (1 byte), length (8 bytes, little endian), content
-//!   T  JSON: a tree, its last event and the hash there; what follows belongs to it
+//!   T  JSON: a tree, whether it moves, its last event and the hash there; what follows belongs to it
 //!   L  a blob that the next batch is the first to refer to
 //!   B  the event before it (8 bytes, little endian), and a batch as it is stored
 //!   E  the end, without content
@@ -12,9 +12,12 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use spinney_journal::{ChainHash, Head};
 use spinney_kernel::words::{Seq, TreeId, limit};
+
+use super::export::ExportKind;
 
 const FORMAT: &[u8] = b"spinney-trees 1\n";
 const TREE: u8 = b'T';
@@ -48,22 +51,33 @@ pub enum UnreadTreesFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct TransferredTree {
     pub(super) tree: TreeId,
+    #[serde(rename = "as")]
+    pub(super) kind: ExportKind,
     /// The tree whose start seeds its hash chain.
     pub(super) seed: TreeId,
     /// Its last event.
     pub(super) events: Seq,
-    /// The hash over all of it, in hex.
-    pub(super) hash: String,
+    /// The hash over all of it.
+    #[serde(serialize_with = "write_hash", deserialize_with = "read_hash")]
+    pub(super) hash: ChainHash,
+}
+
+fn write_hash<S: Serializer>(hash: &ChainHash, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(hash)
+}
+
+fn read_hash<'de, D: Deserializer<'de>>(from: D) -> Result<ChainHash, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
 impl TransferredTree {
-    pub(super) fn new(head: &Head) -> Self {
-        Self { tree: head.tree, seed: head.seed, events: head.seq, hash: head.hash.to_string() }
+    pub(super) fn new(head: &Head, kind: ExportKind) -> Self {
+        Self { tree: head.tree, kind, seed: head.seed, events: head.seq, hash: head.hash }
     }
 
     /// Whether a batch is its last one.
     pub(super) fn ends_at(&self, end: Seq, hash: &ChainHash) -> bool {
-        end == self.events && hash.to_string() == self.hash
+        (end, hash) == (self.events, &self.hash)
     }
 }
 

@@ -174,11 +174,15 @@ pub async fn branched(home: &Path, journal: &dyn Journal, from: TreeId, to: Tree
 
 /// Forgets a tree that was removed.
 pub fn forget(home: &Path, tree: TreeId) {
-    let forget = || match KnownHome::find(side_journals::above(home))? {
+    noted(try_forget(home, tree), tree);
+}
+
+/// Forgets a tree that a stranger may have changed since.
+pub fn try_forget(home: &Path, tree: TreeId) -> Result<(), TrustError> {
+    match KnownHome::find(side_journals::above(home))? {
         Some(known) => Ok(known.remove_mark(tree)?),
         None => Ok(()),
-    };
-    noted(forget(), tree);
+    }
 }
 
 /// Accepts that marked trees of a home have lost their last events.
