@@ -5,6 +5,7 @@
 //! WORKSPACE` keeps boxes busy until it is killed.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod acts;
 mod calls;
 mod rows;
 mod runner;
@@ -30,7 +31,9 @@ fn main() -> ExitCode {
         }
         ["table", tier, scene] => runner::table(choice(tier), scene.as_ref(), 1),
         ["table", tier, scene, step] => runner::table(choice(tier), scene.as_ref(), step.parse().unwrap()),
-        ["hold", count, tier, workspace] => runner::hold(count.parse().unwrap(), choice(tier), workspace.as_ref()),
+        ["hold", count, tier, workspace] => {
+            runner::hold(count.parse().unwrap(), choice(tier), workspace.as_ref())
+        }
         ["try", row, scene @ ..] => rows::attempt(row, &Scene::from_words(scene)),
         ["bomb", kind] => rows::bomb(kind),
         _ => ExitCode::from(2),

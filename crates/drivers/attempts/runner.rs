@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use spinney_drivers::sandbox::{
-    BoxLauncher, BoxLimits, BoxTier, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedExit, Confinement, OutputStream,
+    BoxLauncher, BoxLimits, BoxTier, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedExit, Confinement,
+    OutputStream,
 };
 
 use crate::rows::{Row, STOPPED, all};
@@ -31,7 +32,8 @@ pub(crate) fn run(tier: BoxTierChoice, workspace: &Path, command: &[OsString]) -
     on_tokio(async {
         let launcher = launcher().await;
         println!("{:?}", launcher.machine());
-        let command = BoxedCommand { timeout: Duration::from_secs(20), ..BoxedCommand::new(command.iter().cloned()) };
+        let command =
+            BoxedCommand { timeout: Duration::from_secs(20), ..BoxedCommand::new(command.iter().cloned()) };
         let mut run = launcher.start(&confinement(tier, workspace), &command).unwrap();
         let mut print = |stream, bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);
@@ -58,7 +60,8 @@ pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize) -> ExitCode 
             let damage = outside.damage();
             let said = String::from_utf8_lossy(end.stdout.head()).trim().to_owned();
             let expected = row.stop(end.tier == BoxTier::Namespaces);
-            let is_stopped = end.exit == BoxedExit::Exited(STOPPED) && expected.explains(&said) && damage.is_empty();
+            let is_stopped =
+                end.exit == BoxedExit::Exited(STOPPED) && expected.explains(&said) && damage.is_empty();
             made += 1;
             wrong += usize::from(!is_stopped);
             let mark = if is_stopped { "stopped" } else { "NOT STOPPED AS EXPECTED" };
@@ -72,7 +75,12 @@ pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize) -> ExitCode 
     ExitCode::from(u8::from(wrong > 0))
 }
 
-async fn attempt(launcher: &BoxLauncher, confinement: &Confinement, row: &Row, outside: &Outside) -> BoxedEnd {
+async fn attempt(
+    launcher: &BoxLauncher,
+    confinement: &Confinement,
+    row: &Row,
+    outside: &Outside,
+) -> BoxedEnd {
     let own = std::env::current_exe().unwrap().display().to_string();
     let words = [vec![own, "try".to_owned(), row.name.clone()], outside.scene.to_words()].concat();
     let command = BoxedCommand { timeout: Duration::from_secs(20), ..BoxedCommand::new(words) };

@@ -35,7 +35,13 @@ impl Scene {
 
     pub(crate) fn to_words(&self) -> Vec<String> {
         let Self { root, tcp, udp, abstract_name, victim } = self;
-        vec![root.display().to_string(), tcp.to_string(), udp.to_string(), abstract_name.clone(), victim.to_string()]
+        vec![
+            root.display().to_string(),
+            tcp.to_string(),
+            udp.to_string(),
+            abstract_name.clone(),
+            victim.to_string(),
+        ]
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -65,8 +71,13 @@ impl Outside {
         for folder in ["workspace", "sibling/outputs", "home", "readable", "outside"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
-        let secrets =
-            ["sibling/outputs/secret.txt", "home/journal.db", "home/keys.env", "outside/plain.txt", "secret.txt"];
+        let secrets = [
+            "sibling/outputs/secret.txt",
+            "home/journal.db",
+            "home/keys.env",
+            "outside/plain.txt",
+            "secret.txt",
+        ];
         for file in secrets {
             fs::write(root.join(file), SECRET).unwrap();
         }
@@ -76,7 +87,8 @@ impl Outside {
         symlink(root.join("home"), root.join("workspace/planted-folder")).unwrap();
         let (tcp, udp) = (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         let abstract_name = format!("spinney-scene-{}", std::process::id());
-        let named = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&abstract_name).unwrap()).unwrap();
+        let named =
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(&abstract_name).unwrap()).unwrap();
         let victim = Command::new("sleep").arg("86400").env("VICTIMS_SECRET", SECRET).spawn().unwrap();
         let scene = Scene {
             root: root.to_owned(),
@@ -107,8 +119,15 @@ impl Outside {
             ("log socket", self.log.recv(&mut buffer).is_ok()),
             ("victim ended", self.victim.try_wait().unwrap().is_some()),
         ];
-        damage.extend(reached.iter().filter(|(_, is_reached)| *is_reached).map(|(name, _)| (*name).to_owned()));
-        for file in ["sibling/outputs/secret.txt", "home/journal.db", "home/keys.env", "outside/plain.txt", "secret.txt"] {
+        damage
+            .extend(reached.iter().filter(|(_, is_reached)| *is_reached).map(|(name, _)| (*name).to_owned()));
+        for file in [
+            "sibling/outputs/secret.txt",
+            "home/journal.db",
+            "home/keys.env",
+            "outside/plain.txt",
+            "secret.txt",
+        ] {
             if fs::read_to_string(self.scene.path(file)).ok().as_deref() != Some(SECRET) {
                 damage.push(file.to_owned());
             }
@@ -120,8 +139,20 @@ impl Outside {
             .collect();
         names.sort();
         let expected = [
-            "control.sock", "file.txt", "home", "journal.db", "keys.env", "log.sock", "outputs", "outside",
-            "plain.txt", "readable", "script.sh", "secret.txt", "sibling", "workspace",
+            "control.sock",
+            "file.txt",
+            "home",
+            "journal.db",
+            "keys.env",
+            "log.sock",
+            "outputs",
+            "outside",
+            "plain.txt",
+            "readable",
+            "script.sh",
+            "secret.txt",
+            "sibling",
+            "workspace",
         ];
         if names != expected {
             damage.push(format!("files: {names:?}"));

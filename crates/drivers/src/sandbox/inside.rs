@@ -9,7 +9,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Gid, Pid, Resource, Rlimit, Uid, WaitOptions, getpid, getrlimit, set_child_subreaper, wait,
+    Gid, Pid, Resource, Rlimit, Signal, Uid, WaitOptions, getpid, getrlimit, kill_process_group,
+    set_child_subreaper, wait,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -32,7 +33,7 @@ const FILES_MAX: u64 = 4_096;
 pub(super) struct Inside<'a> {
     pub(super) order: &'a BoxOrder,
     /// Closes when the guard is gone.
-    pub(super) gone: OwnedFd,
+    pub(super) guard: OwnedFd,
     pub(super) reports: OwnedFd,
     pub(super) nothing: OwnedFd,
     /// Who the guard is.
@@ -68,7 +69,7 @@ pub(super) fn inside(given: &Inside<'_>) -> ! {
 }
 
 fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
-    let Inside { order, gone, reports, nothing, user } = given;
+    let Inside { order, guard, reports, nothing, user } = given;
     if order.walls == Walls::Namespaces {
         mounts::map_user(*user).during(BoxStep::UserMap)?;
         mounts::enter(order)?;
@@ -93,6 +94,7 @@ fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
         Forked::Child => become_command(&plan),
         Forked::Parent(command) => command,
     };
+    BoxReport::Started { group: command.as_raw_nonzero().get() }.say(reports);
     let release = || -> io::Result<()> {
         dup2_stdin(nothing)?;
         dup2_stdout(nothing)?;
@@ -100,27 +102,37 @@ fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
         Ok(())
     };
     release().during(BoxStep::Session)?;
-    let status = follow(command, gone, &children).during(BoxStep::Session)?;
+    let status = follow(command, guard, &children).during(BoxStep::Session)?;
     Ok(BoxReport::Ended { status, reason: Reason::Command, usage: BoxUsage::default() })
 }
 
-/// Waits for the end of the command, or of the guard.
-fn follow(command: Pid, gone: &OwnedFd, children: &OwnedFd) -> io::Result<i32> {
-    loop {
-        let [is_alone, has_ended] = ready([gone.as_fd(), children.as_fd()])?;
+/// Waits for the end of the command, or of the guard, and kills the command's group at once. While the group has a member,
+/// its number is given to no other; without one it is given again only after all others.
+fn follow(command: Pid, guard: &OwnedFd, children: &OwnedFd) -> io::Result<i32> {
+    let status = loop {
+        let [is_alone, has_ended] = ready([guard.as_fd(), children.as_fd()])?;
         if is_alone {
-            return Ok(libc::SIGKILL);
+            break libc::SIGKILL;
         }
         if has_ended {
             drain(children);
-            loop {
-                match wait(WaitOptions::NOHANG) {
-                    Ok(Some((pid, status))) if pid == command => return Ok(status.as_raw()),
-                    Ok(Some(_)) | Err(Errno::INTR) => {}
-                    Ok(None) => break,
-                    Err(error) => return Err(error.into()),
-                }
+            if let Some(status) = reap(command)? {
+                break status;
             }
+        }
+    };
+    let _ = kill_process_group(command, Signal::KILL);
+    Ok(status)
+}
+
+/// Takes the exits of the command and of what it left behind.
+fn reap(command: Pid) -> io::Result<Option<i32>> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == command => return Ok(Some(status.as_raw())),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
     }
 }

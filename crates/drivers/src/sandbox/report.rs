@@ -37,6 +37,10 @@ pub struct BoxUsage {
 pub(super) enum BoxReport {
     /// Everything is as it would be for a command.
     Ready,
+    /// The command's process, which leads a group.
+    Started {
+        group: i32,
+    },
     NotStarted {
         step: BoxStep,
         errno: i32,
@@ -60,6 +64,7 @@ impl BoxReport {
             Self::Ready => (0, 0, 0, BoxUsage::default()),
             Self::NotStarted { step, errno } => (1, step.number(), errno, BoxUsage::default()),
             Self::Ended { status, reason, usage } => (2, reason as u32, status, usage),
+            Self::Started { group } => (3, 0, group, BoxUsage::default()),
         };
         let mut bytes = [0; REPORT_BYTES];
         let fields = [
@@ -88,6 +93,7 @@ impl BoxReport {
                 let usage = BoxUsage { processes, memory_bytes, disk_bytes };
                 Some(Self::Ended { status: second, reason, usage })
             }
+            3 => Some(Self::Started { group: second }),
             _ => None,
         }
     }

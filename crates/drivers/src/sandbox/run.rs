@@ -158,7 +158,7 @@ impl BoxedRun {
 
     fn ended(&self) -> BoxedEnd {
         let (exit, peak) = match self.report {
-            None => (BoxedExit::GuardLost, BoxUsage::default()),
+            None | Some(BoxReport::Started { .. }) => (BoxedExit::GuardLost, BoxUsage::default()),
             Some(BoxReport::Ready) => (BoxedExit::Ready, BoxUsage::default()),
             Some(BoxReport::NotStarted { step, errno }) => {
                 (BoxedExit::NotStarted { step, errno }, BoxUsage::default())

@@ -53,12 +53,14 @@ const FILE_SETATTR: c_long = 469;
 const LISTMOUNT: c_long = 458;
 const LSM_SET_SELF_ATTR: c_long = 460;
 
-const MISSING: [c_long; 6] = [
+const MISSING: [c_long; 7] = [
     // Its flags lie in memory, where a filter cannot see them. The C library falls back to `clone`.
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
+    // The mode of a new file lies in memory as well.
+    libc::SYS_openat2,
     // Memory without a path, which no limit of a folder or a process counts.
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
@@ -155,7 +157,7 @@ const REFUSED_HERE: [c_long; 7] = [
 const REFUSED_HERE: [c_long; 0] = [];
 
 /// What would reach processes and sockets of the machine.
-const REFUSED_ON_MACHINE: [c_long; 11] = [
+const REFUSED_ON_MACHINE: [c_long; 13] = [
     libc::SYS_socket,
     libc::SYS_connect,
     libc::SYS_bind,
@@ -169,6 +171,9 @@ const REFUSED_ON_MACHINE: [c_long; 11] = [
     libc::SYS_semctl,
     // It tells the names of files in any folder.
     libc::SYS_inotify_add_watch,
+    // The box is one group of processes, which is stopped and killed at once.
+    libc::SYS_setsid,
+    libc::SYS_setpgid,
 ];
 
 const MODES_BY_PATH: [c_long; 10] = [
@@ -194,6 +199,20 @@ const MODES_BY_PATH_HERE: [c_long; 6] = [
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const MODES_BY_PATH_HERE: [c_long; 0] = [];
+
+/// Calls that set the mode of a file, and which argument it is. No box makes a program that runs as its owner.
+const WITH_MODE: [(c_long, u32); 5] = [
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_openat, 3),
+    (libc::SYS_mknodat, 2),
+];
+#[cfg(target_arch = "x86_64")]
+const WITH_MODE_HERE: [(c_long, u32); 4] =
+    [(libc::SYS_chmod, 1), (libc::SYS_open, 2), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const WITH_MODE_HERE: [(c_long, u32); 0] = [];
 
 const MODES_OF_OPEN_FILES: [c_long; 4] =
     [libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_fsetxattr, libc::SYS_fremovexattr];
@@ -225,6 +244,9 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
         program.when(call, &[answer(EPERM)]);
     }
     program.when(libc::SYS_clone, &[load(0), jump(BPF_JSET, NEW_NAMESPACES, 0, 1), answer(EPERM), allow()]);
+    for (call, mode) in WITH_MODE.into_iter().chain(WITH_MODE_HERE) {
+        program.when_also(call, &[load(mode), jump(BPF_JSET, SET_ID_BITS, 0, 1), answer(EPERM)]);
+    }
     // Text that seems to be typed by the person at a terminal.
     let injected =
         [load(1), jump(BPF_JEQ, TIOCSTI, 1, 0), jump(BPF_JEQ, TIOCLINUX, 0, 1), answer(EPERM), allow()];
@@ -277,9 +299,6 @@ fn refuse_modes(program: &mut Program, modes: ModeChanges) {
             ModeChanges::OfOpenFiles | ModeChanges::Allowed => {}
         }
     }
-    if modes == ModeChanges::OfOpenFiles {
-        program.when(libc::SYS_fchmod, &[load(1), jump(BPF_JSET, SET_ID_BITS, 0, 1), answer(EPERM), allow()]);
-    }
 }
 
 /// Allows the call if all of an argument is zero.
@@ -314,11 +333,16 @@ impl Program {
         Self(lines)
     }
 
-    /// `block` must end with an answer on every way through it.
+    /// `block` ends with an answer on every way through it.
     fn when(&mut self, call: c_long, block: &[sock_filter]) {
         let (Ok(call), Ok(length)) = (u32::try_from(call), u8::try_from(block.len())) else { return };
         self.0.push(jump(BPF_JEQ, call, 0, length));
         self.0.extend_from_slice(block);
+    }
+
+    /// The same for a block that may fall through: the lines after it look at the call again.
+    fn when_also(&mut self, call: c_long, block: &[sock_filter]) {
+        self.when(call, &[block, &[load_word(NUMBER)]].concat());
     }
 
     fn end(mut self) -> Vec<sock_filter> {

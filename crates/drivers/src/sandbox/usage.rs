@@ -34,7 +34,9 @@ pub(super) struct Sampler {
     folders: Vec<Folder>,
     /// What was in the folders before the command.
     disk_before: u64,
-    seen_threads: u16,
+    /// Processes of the machine and of the box at the last sample.
+    seen_on_machine: u64,
+    seen_in_box: u64,
     seen_free_memory: u64,
     ticks: u64,
     /// Folders are measured again after this many ticks: large ones less often.
@@ -76,15 +78,15 @@ impl Sampler {
             folder.free_at_start = folder.free();
             folder.free_when_measured = folder.free_at_start;
         }
-        let machine = sysinfo();
         let mut sampler = Self {
             processes_max: order.processes_max,
             memory_bytes_max: order.memory_bytes_max,
             disk_bytes_max: order.disk_bytes_max,
             folders,
             disk_before: 0,
-            seen_threads: machine.procs,
-            seen_free_memory: machine.freeram as u64 * u64::from(machine.mem_unit),
+            seen_on_machine: processes_on_machine(),
+            seen_in_box: 0,
+            seen_free_memory: free_memory(),
             ticks: 0,
             disk_ticks_left: FULL_SAMPLE_TICKS,
             peak: BoxUsage::default(),
@@ -97,26 +99,49 @@ impl Sampler {
         self.peak
     }
 
+    /// Whether the box has more processes than it may, if every new process of the machine is in it.
+    pub(super) fn is_suspicious(&self) -> bool {
+        let new = processes_on_machine().saturating_sub(self.seen_on_machine);
+        self.seen_in_box + new > self.processes_max
+    }
+
+    /// Counts the processes of a namespace by the `/proc` in it, which has no others. This takes a few system calls.
+    pub(super) fn count_namespace(&mut self, first: Pid) -> Option<Reason> {
+        let on_machine = processes_on_machine();
+        // While the box is being made it has the machine's.
+        let own = fs::read_dir(format!("/proc/{}/root/proc", first.as_raw_nonzero())).ok()?;
+        let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        let numbers = own.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_process));
+        let processes = (numbers.count() as u64).saturating_sub(1);
+        if processes >= on_machine {
+            return None;
+        }
+        (self.seen_on_machine, self.seen_in_box) = (on_machine, processes);
+        self.peak.processes = self.peak.processes.max(processes);
+        (processes > self.processes_max).then_some(Reason::Processes)
+    }
+
     /// Samples if it is time or something grew. The limit that was passed, if one was.
     pub(super) fn tick(&mut self, first: Pid, passed: u64) -> Option<Reason> {
         self.ticks += passed;
-        let machine = sysinfo();
-        let free_memory = machine.freeram as u64 * u64::from(machine.mem_unit);
-        let threads = machine.procs.wrapping_sub(self.seen_threads);
-        // Fewer threads than before wrap around to very many.
-        let has_more_threads = threads < u16::MAX / 2 && u64::from(threads) * PART >= self.processes_max;
+        let free_memory = free_memory();
         let has_less_memory =
             self.seen_free_memory.saturating_sub(free_memory) >= self.memory_bytes_max / PART;
-        if has_more_threads || has_less_memory || self.ticks >= FULL_SAMPLE_TICKS {
-            (self.seen_threads, self.seen_free_memory, self.ticks) = (machine.procs, free_memory, 0);
-            if let Some(limit) = self.sample_processes(first) {
-                return Some(limit);
-            }
-        } else {
-            self.seen_threads = if threads < u16::MAX / 2 { self.seen_threads } else { machine.procs };
-            self.seen_free_memory = self.seen_free_memory.max(free_memory);
+        if has_less_memory || self.ticks >= FULL_SAMPLE_TICKS {
+            return self.sample_now(first, passed);
         }
+        self.seen_free_memory = self.seen_free_memory.max(free_memory);
+        self.seen_on_machine = self.seen_on_machine.min(processes_on_machine());
         self.tick_disk(first, passed)
+    }
+
+    pub(super) fn sample_now(&mut self, first: Pid, passed: u64) -> Option<Reason> {
+        self.ticks = 0;
+        self.seen_free_memory = free_memory();
+        let on_machine = processes_on_machine();
+        let limit = self.sample_processes(first);
+        self.seen_on_machine = on_machine;
+        limit.or_else(|| self.tick_disk(first, passed))
     }
 
     fn sample_processes(&mut self, first: Pid) -> Option<Reason> {
@@ -129,6 +154,7 @@ impl Sampler {
                 fs::metadata(format!("{folder}/task")).map_or(1, |tasks| tasks.nlink().saturating_sub(2));
             resident += resident_bytes(&folder);
         }
+        self.seen_in_box = processes;
         self.peak.processes = self.peak.processes.max(processes);
         if processes > self.processes_max || threads > self.processes_max.saturating_mul(THREADS_PER_PROCESS)
         {
@@ -212,6 +238,16 @@ impl Sampler {
         }
         Some(bytes)
     }
+}
+
+/// How many processes there are, without their threads: what the kernel says as the number of links to `/proc`.
+fn processes_on_machine() -> u64 {
+    fs::metadata("/proc").map_or(0, |processes| processes.nlink())
+}
+
+fn free_memory() -> u64 {
+    let machine = sysinfo();
+    machine.freeram as u64 * u64::from(machine.mem_unit)
 }
 
 fn size(file: &Metadata) -> u64 {

@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getegid, geteuid, getpid, kill_process, set_child_subreaper, setsid, wait,
+    Pid, Signal, WaitOptions, getegid, geteuid, getpid, kill_process, kill_process_group,
+    set_child_subreaper, setsid, wait,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::time::{
@@ -28,7 +29,7 @@ use super::step::BoxStep;
 use super::usage::Sampler;
 
 /// How often the guard looks whether a box may have grown. A full sample needs a sign of growth or its turn.
-const TICK_MS: u64 = 5;
+const TICK_MS: u64 = 2;
 pub(super) const FULL_SAMPLE_TICKS: u64 = 100 / TICK_MS;
 /// What cannot be killed within this time waits for a device, and ends with that wait.
 const KILL_TICKS: u64 = 5_000 / TICK_MS;
@@ -83,6 +84,9 @@ struct Guard<'a> {
     reports: OwnedFd,
     /// Its end tells the first process that we are gone.
     _alive: OwnedFd,
+    /// Of the command and, without namespaces, of everything in the box.
+    group: Option<Pid>,
+    last: Option<BoxReport>,
     children: OwnedFd,
     timer: OwnedFd,
     sampler: Sampler,
@@ -92,8 +96,8 @@ impl<'a> Guard<'a> {
     fn start(control: &'a OwnedFd, order: &BoxOrder, stdin: OwnedFd) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         let sampler = Sampler::new(order)?;
-        let (gone, alive) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (reports, report_to) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (guard, alive) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (reports, report_to) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let nothing: OwnedFd = File::options().read(true).write(true).open("/dev/null")?.into();
         let children = child_signals()?;
         let user = (geteuid(), getegid());
@@ -114,7 +118,7 @@ impl<'a> Guard<'a> {
                 drop((alive, reports, children, sampler));
                 close_copy(control);
                 if is_ready {
-                    inside(&Inside { order, gone, reports: report_to, nothing, user });
+                    inside(&Inside { order, guard, reports: report_to, nothing, user });
                 }
                 exit_now(1)
             }
@@ -128,7 +132,18 @@ impl<'a> Guard<'a> {
         let tick = Timespec { tv_sec: 0, tv_nsec: (TICK_MS * 1_000_000).cast_signed() };
         let each = Itimerspec { it_interval: tick, it_value: tick };
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &each)?;
-        Ok(Self { control, walls: order.walls, first, reports, _alive: alive, children, timer, sampler })
+        Ok(Self {
+            control,
+            walls: order.walls,
+            first,
+            reports,
+            _alive: alive,
+            group: None,
+            last: None,
+            children,
+            timer,
+            sampler,
+        })
     }
 
     fn follow(mut self, order: &BoxOrder) -> io::Result<BoxReport> {
@@ -149,15 +164,20 @@ impl<'a> Guard<'a> {
                 if ticks >= timeout_ticks {
                     break Reason::Timeout;
                 }
-                if let Some(limit) = self.sampler.tick(self.first, passed) {
+                if let Some(limit) = self.sample(passed) {
                     break limit;
                 }
             }
         };
+        self.read_reports();
+        if matches!(self.last, Some(BoxReport::Ended { .. })) {
+            // The first process has killed the group, whose number may be another's by now.
+            self.group = None;
+        }
         self.kill_all()?;
-        let last = self.last_report();
+        self.read_reports();
         let usage = self.sampler.usage();
-        Ok(match last {
+        Ok(match self.last {
             Some(BoxReport::Ended { status, .. }) => BoxReport::Ended { status, reason, usage },
             Some(other) if reason == Reason::Command => other,
             // It was killed, by us or from outside.
@@ -180,8 +200,12 @@ impl<'a> Guard<'a> {
     }
 
     /// Nothing of the box is left then.
-    fn kill_all(&self) -> io::Result<()> {
+    fn kill_all(&mut self) -> io::Result<()> {
         let mut left = KILL_TICKS;
+        // Before an exit is taken: the number is the group's for certain then.
+        if let Some(group) = self.group.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         loop {
             match wait(WaitOptions::NOHANG) {
                 Err(Errno::CHILD) => return Ok(()),
@@ -209,17 +233,45 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// The last thing that the box said before it ended; what went wrong comes first.
-    fn last_report(&self) -> Option<BoxReport> {
-        let mut last = None;
+    /// A box that seems to have too many processes is counted at once. Without namespaces it stands still meanwhile.
+    fn sample(&mut self, passed: u64) -> Option<Reason> {
+        if !self.sampler.is_suspicious() {
+            return self.sampler.tick(self.first, passed);
+        }
+        if self.walls == Walls::Namespaces {
+            let limit = self.sampler.count_namespace(self.first);
+            return limit.or_else(|| self.sampler.tick(self.first, passed));
+        }
+        self.read_reports();
+        self.signal_group(Signal::STOP);
+        let limit = self.sampler.sample_now(self.first, passed);
+        if limit.is_none() {
+            self.signal_group(Signal::CONT);
+        }
+        limit
+    }
+
+    /// All processes of a box without namespaces, at once. A command without walls may have left its group.
+    fn signal_group(&self, signal: Signal) {
+        if let Some(group) = self.group.filter(|_| self.walls == Walls::Landlock) {
+            // It may have ended.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// What the box has said until now. What went wrong stays.
+    fn read_reports(&mut self) {
         let mut bytes = [0; REPORT_BYTES];
         while let Ok(REPORT_BYTES) = rustix::io::read(&self.reports, &mut bytes) {
-            let report = BoxReport::from_bytes(&bytes);
-            if !matches!(last, Some(BoxReport::NotStarted { .. } | BoxReport::Ready)) {
-                last = report;
+            match BoxReport::from_bytes(&bytes) {
+                Some(BoxReport::Started { group }) if self.walls != Walls::Namespaces => {
+                    self.group = Pid::from_raw(group)
+                }
+                Some(BoxReport::Started { .. }) => {}
+                _ if matches!(self.last, Some(BoxReport::NotStarted { .. } | BoxReport::Ready)) => {}
+                report => self.last = report,
             }
         }
-        last
     }
 }
 
