@@ -230,6 +230,13 @@ fn owned(descriptor: c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
+/// Lets every other process run first.
+pub(super) fn run_when_idle() -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters live during the call.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const priority) }.into()).map(drop)
+}
+
 /// Closes the copy that a forked process has of its parent's descriptor. The process must not use it any more.
 pub(super) fn close_borrowed(descriptor: BorrowedFd<'_>) {
     // SAFETY: the owner of the descriptor is the parent's, which this process never drops: it execs or exits.

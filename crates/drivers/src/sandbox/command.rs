@@ -6,13 +6,15 @@ use std::os::fd::BorrowedFd;
 
 use libc::sock_filter;
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, chdir, geteuid, setrlimit, setsid, umask};
+use rustix::process::{Resource, Rlimit, chdir, geteuid, setpgid, setrlimit, umask};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
 };
 
-use super::calls::{ExecList, close_others_on_exec, exec, exit_now, reset_signals, seccomp_filter};
+use super::calls::{
+    ExecList, close_others_on_exec, exec, exit_now, reset_signals, run_when_idle, seccomp_filter,
+};
 use super::inside::{During as _, Failed};
 use super::landlock::Ruleset;
 use super::order::Walls;
@@ -44,12 +46,15 @@ pub(super) fn become_command(plan: &CommandPlan<'_>) -> ! {
 }
 
 fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
-    setsid().during(BoxStep::Session)?;
+    // The session is the guard's, so that the scheduler weighs both together.
+    setpgid(None, None).during(BoxStep::Session)?;
     reset_signals().during(BoxStep::Session)?;
     umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
     for (resource, limit) in &plan.limits {
         setrlimit(*resource, *limit).during(BoxStep::Limits)?;
     }
+    // The guard gets its turn at once, however many processes a box has. No process of a box can change this.
+    run_when_idle().during(BoxStep::Limits)?;
     chdir(plan.folder.as_c_str()).during(BoxStep::Folder)?;
     if plan.walls != Walls::None {
         drop_capabilities().during(BoxStep::Capabilities)?;
