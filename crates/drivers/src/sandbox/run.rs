@@ -208,12 +208,15 @@ async fn readable(stream: &Stream) {
 /// What the guard says at last; nothing if it is gone.
 async fn receive(control: &UnixStream) -> io::Result<Option<BoxReport>> {
     let mut bytes = [0; REPORT_BYTES];
-    let received =
-        control.async_io(Interest::READABLE, || Ok(recv(control.as_fd(), &mut bytes, RecvFlags::empty())?));
-    match received.await {
-        Ok((REPORT_BYTES, _)) => Ok(BoxReport::from_bytes(&bytes)),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
-        Err(error) => Err(error),
+    loop {
+        let received = control
+            .async_io(Interest::READABLE, || Ok(recv(control.as_fd(), &mut bytes, RecvFlags::empty())?));
+        match received.await {
+            Ok((REPORT_BYTES, _)) => return Ok(BoxReport::from_bytes(&bytes)),
+            Ok(_) => return Ok(None),
+            // It ended without reading everything; what it said comes after this.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+            Err(error) => return Err(error),
+        }
     }
 }
