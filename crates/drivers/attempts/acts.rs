@@ -147,7 +147,13 @@ pub(crate) const ALL: [(&str, [Stop; 2], Act); 76] = [
         done(own.set_permissions(Permissions::from_mode(0o4755)))
     }),
     ("a new program that runs as its owner", [Filter, Filter], |s| {
-        done(OpenOptions::new().write(true).create(true).mode(0o4755).open(s.path("workspace/made-set-id")))
+        done(
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o4755)
+                .open(s.path("workspace/made-set-id")),
+        )
     }),
     ("names in a folder, by watching it", [Filter, Mounts], |s| {
         let watch = owned(call(libc::SYS_inotify_init1, [0; 6]).map_err(why)?);

@@ -1,9 +1,11 @@
 //! Attempts to get out of a box, and the helper of the boxes in which they are made.
 //!
 //! `attempts run TIER WORKSPACE PROGRAM …` runs a program in a box. `attempts table TIER SCENE [STEP]` makes every attempt,
-//! or every STEP-th one, each in a box. `attempts try ROW SCENE …` is one attempt from inside. `attempts hold COUNT TIER
+//! or every STEP-th one, each in a box; `attempts unboxed SCENE` makes them without one. `attempts try ROW SCENE …` is one attempt from inside. `attempts hold COUNT TIER
 //! WORKSPACE` keeps boxes busy until it is killed.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was tried is read from the output")]
+#![expect(clippy::disallowed_methods, reason = "an attempt looks at the variables that it has")]
 
 mod acts;
 mod calls;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         }
         ["table", tier, scene] => runner::table(choice(tier), scene.as_ref(), 1),
         ["table", tier, scene, step] => runner::table(choice(tier), scene.as_ref(), step.parse().unwrap()),
+        ["unboxed", scene] => runner::unboxed(scene.as_ref()),
         ["hold", count, tier, workspace] => {
             runner::hold(count.parse().unwrap(), choice(tier), workspace.as_ref())
         }

@@ -113,6 +113,7 @@ fn read(path: &Path) -> Tried {
 }
 
 /// The name of an error.
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped with it")]
 pub(crate) fn why(error: io::Error) -> String {
     let names = [
         (libc::EPERM, "EPERM"),

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use spinney_drivers::sandbox::{
-    BoxLauncher, BoxLimits, BoxTier, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedExit, Confinement,
-    OutputStream,
+    BoxLauncher, BoxLimits, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedEnd, BoxedExit,
+    Confinement, OutputStream,
 };
 
 use crate::rows::{Row, STOPPED, all};
@@ -73,6 +73,26 @@ pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize) -> ExitCode 
     });
     println!("{made} attempts, {wrong} not stopped as expected");
     ExitCode::from(u8::from(wrong > 0))
+}
+
+/// Makes the attempts without a box, but for those that would end this program or take long, and prints how many get out: what stops them
+/// elsewhere is the box. For ordinary users only.
+pub(crate) fn unboxed(scene: &Path) -> ExitCode {
+    let outside = Outside::new(scene);
+    let mut out = 0;
+    on_tokio(async {
+        let launcher = launcher().await;
+        let mut confinement = confinement(BoxTierChoice::Best, &outside.scene.path("workspace"));
+        confinement.weaknesses.push(BoxWeakness::Unboxed);
+        let left_out =
+            ["act tcp to the world", "act stop the parent", "act end the parent", "act signal everything"];
+        for row in all().iter().filter(|row| !left_out.contains(&row.name.as_str())) {
+            let end = attempt(&launcher, &confinement, row, &outside).await;
+            out += usize::from(end.stdout.head().starts_with(b"OUT: "));
+        }
+    });
+    println!("{out}");
+    ExitCode::SUCCESS
 }
 
 async fn attempt(

@@ -3,7 +3,7 @@
 //! Between full samples a few numbers of the whole machine tell whether a box may have grown. They cost two system calls,
 //! so they are read often, and a box that grows fast is sampled before it is far past its limit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -42,6 +42,14 @@ pub(super) struct Sampler {
     /// Folders are measured again after this many ticks: large ones less often.
     disk_ticks_left: u64,
     peak: BoxUsage,
+}
+
+/// Whether a box can have more processes while it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// It grows faster than it is counted, perhaps: the count ends as soon as it seems so.
+    Possible,
+    Stopped,
 }
 
 struct Folder {
@@ -128,26 +136,41 @@ impl Sampler {
         let has_less_memory =
             self.seen_free_memory.saturating_sub(free_memory) >= self.memory_bytes_max / PART;
         if has_less_memory || self.ticks >= FULL_SAMPLE_TICKS {
-            return self.sample_now(first, passed);
+            self.disk_ticks_left = self.disk_ticks_left.saturating_sub(passed);
+            return self.sample_now(first, Growth::Possible);
         }
         self.seen_free_memory = self.seen_free_memory.max(free_memory);
         self.seen_on_machine = self.seen_on_machine.min(processes_on_machine());
         self.tick_disk(first, passed)
     }
 
-    pub(super) fn sample_now(&mut self, first: Pid, passed: u64) -> Option<Reason> {
+    pub(super) fn sample_now(&mut self, first: Pid, growth: Growth) -> Option<Reason> {
         self.ticks = 0;
         self.seen_free_memory = free_memory();
-        let on_machine = processes_on_machine();
-        let limit = self.sample_processes(first);
-        self.seen_on_machine = on_machine;
-        limit.or_else(|| self.tick_disk(first, passed))
+        self.seen_on_machine = processes_on_machine();
+        let found = below(first);
+        let mut processes = Vec::new();
+        for pid in found {
+            processes.push(pid);
+            let count = processes.len() as u64;
+            match growth {
+                Growth::Stopped => {}
+                Growth::Possible if count > self.processes_max => return Some(Reason::Processes),
+                Growth::Possible if count % 16 == 0 => {
+                    self.seen_in_box = count;
+                    if self.is_suspicious() {
+                        return None;
+                    }
+                }
+                Growth::Possible => {}
+            }
+        }
+        self.sample_processes(&processes).or_else(|| self.tick_disk(first, 0))
     }
 
-    fn sample_processes(&mut self, first: Pid) -> Option<Reason> {
+    fn sample_processes(&mut self, found: &[i32]) -> Option<Reason> {
         let (mut processes, mut threads, mut resident) = (0, 0, 0);
-        let found = below(first);
-        for pid in &found {
+        for pid in found {
             processes += 1;
             let folder = format!("/proc/{pid}");
             threads +=
@@ -223,7 +246,7 @@ impl Sampler {
     fn unlinked(&self, first: Pid) -> Option<u64> {
         let mut seen = BTreeSet::new();
         let mut bytes: u64 = 0;
-        for pid in below(first) {
+        for pid in below(first).take(usize::try_from(self.processes_max).unwrap_or(usize::MAX)) {
             let files = match fs::read_dir(format!("/proc/{pid}/fd")) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 files => files.ok()?,
@@ -254,15 +277,14 @@ fn size(file: &Metadata) -> u64 {
     file.blocks().saturating_mul(BLOCK_BYTES).saturating_add(FILE_BYTES)
 }
 
-/// Everything below the first process of a box.
-fn below(first: Pid) -> Vec<i32> {
-    let mut found = vec![first];
-    let mut at = 0;
-    while let Some(pid) = found.get(at).copied() {
-        found.extend(children(pid));
-        at += 1;
-    }
-    found.into_iter().skip(1).map(|pid| pid.as_raw_nonzero().get()).collect()
+/// Everything below the first process of a box, found one after the other.
+fn below(first: Pid) -> impl Iterator<Item = i32> {
+    let mut waiting = VecDeque::from(children(first));
+    std::iter::from_fn(move || {
+        let pid = waiting.pop_front()?;
+        waiting.extend(children(pid));
+        Some(pid.as_raw_nonzero().get())
+    })
 }
 
 fn resident_bytes(process: &str) -> u64 {

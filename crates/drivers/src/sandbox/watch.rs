@@ -26,7 +26,7 @@ use super::kill::kill_below;
 use super::order::{BoxOrder, Presence, Walls};
 use super::report::{BoxReport, REPORT_BYTES, Reason};
 use super::step::BoxStep;
-use super::usage::Sampler;
+use super::usage::{Growth, Sampler};
 
 /// How often the guard looks whether a box may have grown. A full sample needs a sign of growth or its turn.
 const TICK_MS: u64 = 2;
@@ -53,7 +53,7 @@ fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
     {
         grant.path = fs::canonicalize(&grant.path).during(BoxStep::Grant { index })?;
     }
-    let guard = Guard::start(control, &order, stdin).during(BoxStep::Order)?;
+    let guard = Guard::start(control, &order, &stdin).during(BoxStep::Order)?;
     guard.follow(&order).during(BoxStep::Order)
 }
 
@@ -93,7 +93,7 @@ struct Guard<'a> {
 }
 
 impl<'a> Guard<'a> {
-    fn start(control: &'a OwnedFd, order: &BoxOrder, stdin: OwnedFd) -> io::Result<Self> {
+    fn start(control: &'a OwnedFd, order: &BoxOrder, stdin: &OwnedFd) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         let sampler = Sampler::new(order)?;
         let (guard, alive) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -114,7 +114,7 @@ impl<'a> Guard<'a> {
             }
             Ok(Forked::Child) => {
                 // The socket is the guard's alone: its end must tell that the guard is gone.
-                let is_ready = dup2_stdin(&stdin).is_ok();
+                let is_ready = dup2_stdin(stdin).is_ok();
                 drop((alive, reports, children, sampler));
                 close_copy(control);
                 if is_ready {
@@ -238,27 +238,30 @@ impl<'a> Guard<'a> {
     /// A box that seems to have too many processes is counted at once. Without namespaces it stands still meanwhile.
     fn sample(&mut self, passed: u64) -> Option<Reason> {
         if !self.sampler.is_suspicious() {
-            return self.sampler.tick(self.first, passed);
+            let limit = self.sampler.tick(self.first, passed);
+            // A box that begins to grow while it is sampled grows faster than it is counted.
+            if limit.is_some() || !self.sampler.is_suspicious() {
+                return limit;
+            }
         }
         if self.walls == Walls::Namespaces {
             let limit = self.sampler.count_namespace(self.first);
-            return limit.or_else(|| self.sampler.tick(self.first, passed));
+            return limit.or_else(|| self.sampler.tick(self.first, 0));
         }
         self.read_reports();
-        self.signal_group(Signal::STOP);
-        let limit = self.sampler.sample_now(self.first, passed);
+        let growth = if self.signal_group(Signal::STOP) { Growth::Stopped } else { Growth::Possible };
+        let limit = self.sampler.sample_now(self.first, growth);
         if limit.is_none() {
             self.signal_group(Signal::CONT);
         }
         limit
     }
 
-    /// All processes of a box without namespaces, at once. A command without walls may have left its group.
-    fn signal_group(&self, signal: Signal) {
-        if let Some(group) = self.group.filter(|_| self.walls == Walls::Landlock) {
-            // It may have ended.
-            let _ = kill_process_group(group, signal);
-        }
+    /// All processes of a box without namespaces, at once. Whether it was done: a command without walls may have left its
+    /// group.
+    fn signal_group(&self, signal: Signal) -> bool {
+        let group = self.group.filter(|_| self.walls == Walls::Landlock);
+        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
     }
 
     /// What the box has said until now. What went wrong stays.
@@ -267,7 +270,7 @@ impl<'a> Guard<'a> {
         while let Ok(REPORT_BYTES) = rustix::io::read(&self.reports, &mut bytes) {
             match BoxReport::from_bytes(&bytes) {
                 Some(BoxReport::Started { group }) if self.walls != Walls::Namespaces => {
-                    self.group = Pid::from_raw(group)
+                    self.group = Pid::from_raw(group);
                 }
                 Some(BoxReport::Started { .. }) => {}
                 _ if matches!(self.last, Some(BoxReport::NotStarted { .. } | BoxReport::Ready)) => {}
