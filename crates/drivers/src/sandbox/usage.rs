@@ -156,7 +156,7 @@ impl Sampler {
             match growth {
                 Growth::Stopped => {}
                 Growth::Possible if count > self.processes_max => return Some(Reason::Processes),
-                Growth::Possible if count % 16 == 0 => {
+                Growth::Possible if count.is_multiple_of(16) => {
                     self.seen_in_box = count;
                     if self.is_suspicious() {
                         return None;
