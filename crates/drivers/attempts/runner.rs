@@ -75,8 +75,8 @@ pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize) -> ExitCode 
     ExitCode::from(u8::from(wrong > 0))
 }
 
-/// Makes the attempts without a box, but for those that would end this program, take long or leave something on the machine, and prints how many get out: what stops them
-/// elsewhere is the box. For ordinary users only.
+/// Makes the attempts without a box, but for those that would end this program, take long or leave something on the
+/// machine, and prints how many get out: what stops them elsewhere is the box. For ordinary users only.
 pub(crate) fn unboxed(scene: &Path) -> ExitCode {
     let outside = Outside::new(scene);
     let mut out = 0;
