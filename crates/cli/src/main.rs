@@ -27,6 +27,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use mimalloc::MiMalloc;
+use spinney_drivers::sandbox::guard_a_box;
 
 use crate::args::Args;
 use crate::exit::Exit;
@@ -39,6 +40,10 @@ use crate::terminal::out;
 static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    // Before anything else: the helper of a box knows no arguments and needs no runtime.
+    if let Some(exit) = guard_a_box() {
+        return exit;
+    }
     let without_huge_pages = HugePagesOff::new();
     std::panic::set_hook(Box::new(|panic| out::complain(&panic.to_string())));
     match completion::answer() {

@@ -12,6 +12,8 @@ pub mod prices;
 pub mod processes;
 #[cfg(feature = "http")]
 pub mod providers;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+pub mod sandbox;
 pub mod scripted;
 pub mod tokens;
 pub mod wire;

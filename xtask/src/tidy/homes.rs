@@ -97,6 +97,8 @@ const TABOOS: [Taboo; 14] = [
             Home::Path("crates/host/"),
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/store/tests/it/process.rs"),
+            Home::Path("crates/drivers/attempts/"),
+            Home::Path("crates/drivers/src/sandbox/entry.rs"),
             Home::Path("crates/drivers/tests/it/killed.rs"),
             Home::Path("crates/drivers/tests/it/processes.rs"),
             Home::Path("xtask/"),
@@ -110,6 +112,7 @@ const TABOOS: [Taboo; 14] = [
         within: EVERYWHERE,
         homes: &[
             Home::Path("crates/cli/"),
+            Home::Path("crates/drivers/attempts/"),
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/host/examples/"),
             Home::Path("crates/runtime/examples/"),
@@ -123,7 +126,11 @@ const TABOOS: [Taboo; 14] = [
         marks: &["unsafe"],
         does: "steps outside what the compiler checks",
         within: EVERYWHERE,
-        homes: &[Home::Path("crates/drivers/src/sandbox/"), Home::Benches],
+        homes: &[
+            Home::Path("crates/drivers/src/sandbox/"),
+            Home::Path("crates/drivers/attempts/"),
+            Home::Benches,
+        ],
         remedy: "find the safe way: only the sandbox has none",
     },
     Taboo {

@@ -62,7 +62,7 @@ const TABLES: [Table; 6] = [
         module: &[],
         rows: &[
             &["off_worker", "prices", "processes", "tokens", "wire", "workspace"],
-            &["files", "http", "scripted"],
+            &["files", "http", "sandbox", "scripted"],
             &["providers"],
         ],
     },

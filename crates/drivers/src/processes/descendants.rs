@@ -71,7 +71,7 @@ fn parent(pid: Pid) -> Option<i32> {
 }
 
 /// The children of a process, whichever of its threads started them.
-fn children(pid: Pid) -> Vec<Pid> {
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let tasks = fs::read_dir(format!("/proc/{}/task", number(pid)));
     // It has ended: its children are the guard's now.
     let Ok(tasks) = tasks else { return Vec::new() };

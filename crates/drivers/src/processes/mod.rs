@@ -12,6 +12,8 @@ mod guard;
 mod guarded_program;
 mod own_process;
 
+pub(crate) use self::descendants::children;
+
 pub use self::control::ProgramSession;
 pub use self::guard::guard;
 pub use self::guarded_program::{GuardCommand, GuardedProgram, ProgramEnd, ProgramOrder, StandardStreams};

@@ -1,9 +1,11 @@
 //! Workspaces and tokens, with whole trees from scripts and real folders; scripts and wire formats by themselves; programs
-//! as real processes.
+//! as real processes, guarded and in boxes.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod agent_files;
 mod bad_script;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod boxes;
 mod corpus;
 mod escapes;
 mod expressions;

@@ -1,0 +1,52 @@
+//! Attempts to get out of a box, and the helper of the boxes in which they are made.
+//!
+//! `attempts run TIER WORKSPACE PROGRAM …` runs a program in a box. `attempts table TIER SCENE [STEP]` makes every attempt,
+//! or every STEP-th one, each in a box; `attempts unboxed SCENE` makes them without one. `attempts try ROW SCENE …` is one attempt from inside. `attempts hold COUNT TIER
+//! WORKSPACE` keeps boxes busy until it is killed.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was tried is read from the output")]
+#![expect(clippy::disallowed_methods, reason = "an attempt looks at the variables that it has")]
+
+mod acts;
+mod calls;
+mod rows;
+mod runner;
+mod scene;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use spinney_drivers::sandbox::{BoxTierChoice, guard_a_box};
+
+use crate::scene::Scene;
+
+fn main() -> ExitCode {
+    if let Some(exit) = guard_a_box() {
+        return exit;
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["run", tier, workspace, command @ ..] => {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            runner::run(choice(tier), workspace.as_ref(), &command)
+        }
+        ["table", tier, scene] => runner::table(choice(tier), scene.as_ref(), 1),
+        ["table", tier, scene, step] => runner::table(choice(tier), scene.as_ref(), step.parse().unwrap()),
+        ["unboxed", scene] => runner::unboxed(scene.as_ref()),
+        ["hold", count, tier, workspace] => {
+            runner::hold(count.parse().unwrap(), choice(tier), workspace.as_ref())
+        }
+        ["try", row, scene @ ..] => rows::attempt(row, &Scene::from_words(scene)),
+        ["bomb", kind] => rows::bomb(kind),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn choice(tier: &str) -> BoxTierChoice {
+    match tier {
+        "1" => BoxTierChoice::WithoutNamespaces,
+        "2" => BoxTierChoice::Namespaces,
+        _ => BoxTierChoice::Best,
+    }
+}

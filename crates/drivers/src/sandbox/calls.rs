@@ -1,0 +1,244 @@
+//! System calls that no safe library has for us. Everything unsafe of the sandbox is in this file; nothing in here
+//! allocates, so that all of it may stand between a fork and an exec.
+
+#![expect(unsafe_code, reason = "forks, filters and rules of the kernel have no safe interface")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::ptr::{null, null_mut};
+
+use rustix::process::Pid;
+
+/// What is known after a fork.
+pub(super) enum Forked {
+    Child,
+    Parent(Pid),
+}
+
+/// Namespaces that a child begins in.
+pub(super) const NO_NAMESPACES: c_int = 0;
+pub(super) const ALL_NAMESPACES: c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS;
+
+/// A copy of this process, which must have one thread only.
+pub(super) fn fork(namespaces: c_int) -> io::Result<Forked> {
+    let flags = c_long::from(namespaces | libc::SIGCHLD);
+    // SAFETY: without a new stack and without shared memory this is a fork. The order of the last two arguments differs
+    // between machines; both are zero.
+    let pid =
+        unsafe { libc::syscall(libc::SYS_clone, flags, 0 as c_long, 0 as c_long, 0 as c_long, 0 as c_long) };
+    match checked(pid)? {
+        0 => Ok(Forked::Child),
+        pid => {
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            pid.map(Forked::Parent).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        }
+    }
+}
+
+/// Ends this process without running anything of it.
+pub(super) fn exit_now(code: c_int) -> ! {
+    // SAFETY: takes a number and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// A list of texts as `execve` takes it.
+pub(super) struct ExecList {
+    /// Into `_texts`, whose memory does not move, with a null at the end.
+    pointers: Vec<*const c_char>,
+    _texts: Vec<CString>,
+}
+
+impl ExecList {
+    pub(super) fn new(texts: Vec<CString>) -> Self {
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([null()]).collect();
+        Self { pointers, _texts: texts }
+    }
+}
+
+/// Becomes another program, or says why not.
+pub(super) fn exec(path: &CStr, arguments: &ExecList, environment: &ExecList) -> io::Error {
+    // SAFETY: both lists end with a null, and their texts live as long as they do.
+    unsafe { libc::execve(path.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Every descriptor but the standard streams is closed by the next exec.
+pub(super) fn close_others_on_exec() -> io::Result<()> {
+    let first: c_uint = 3;
+    // SAFETY: takes numbers.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    checked(done).map(drop)
+}
+
+/// Every signal as a new program expects it.
+pub(super) fn reset_signals() -> io::Result<()> {
+    for signal in 1..=64 {
+        // SAFETY: no handler is installed. Two signals cannot be changed, and a few are the C library's: they are default.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: an empty set is a valid value, and the pointer lives during the call.
+    let done = unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, null_mut())
+    };
+    checked(done.into()).map(drop)
+}
+
+/// The ends of children as something to wait for. From now on they interrupt nothing.
+pub(super) fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialized before it is used, and lives during the calls.
+    let descriptor = unsafe {
+        let mut children = std::mem::zeroed();
+        libc::sigemptyset(&raw mut children);
+        libc::sigaddset(&raw mut children, libc::SIGCHLD);
+        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const children, null_mut()).into())?;
+        libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    owned(descriptor.into())
+}
+
+/// What a ruleset of Landlock handles. Older kernels know only its beginning.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(super) struct RulesetAttributes {
+    pub(super) files: u64,
+    pub(super) network: u64,
+    pub(super) scoped: u64,
+}
+
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: c_int,
+}
+
+const LANDLOCK_VERSION: c_uint = 1;
+const LANDLOCK_PATH_BENEATH: c_int = 1;
+
+pub(super) fn landlock_abi() -> io::Result<u32> {
+    let nothing: *const c_void = null();
+    // SAFETY: with this flag the kernel takes no attributes.
+    let abi = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0 as libc::size_t, LANDLOCK_VERSION)
+    };
+    Ok(u32::try_from(checked(abi)?).unwrap_or(0))
+}
+
+/// `fields` is how many of the attributes the kernel knows.
+pub(super) fn landlock_ruleset(attributes: RulesetAttributes, fields: usize) -> io::Result<OwnedFd> {
+    let size = fields.min(3) * size_of::<u64>();
+    let none: c_uint = 0;
+    // SAFETY: the attributes live during the call and are at least as long as it says.
+    let ruleset =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const attributes, size, none) };
+    owned(ruleset)
+}
+
+pub(super) fn landlock_allow(
+    ruleset: BorrowedFd<'_>,
+    parent: BorrowedFd<'_>,
+    allowed: u64,
+) -> io::Result<()> {
+    let rule = PathBeneath { allowed, parent: parent.as_raw_fd() };
+    let none: c_uint = 0;
+    // SAFETY: the rule lives during the call and has the layout that its kind promises.
+    let done = unsafe {
+        let ruleset = ruleset.as_raw_fd();
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset, LANDLOCK_PATH_BENEATH, &raw const rule, none)
+    };
+    checked(done).map(drop)
+}
+
+/// Restricts this process for ever. Needs `no_new_privs`.
+pub(super) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> io::Result<()> {
+    let none: c_uint = 0;
+    // SAFETY: takes numbers.
+    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), none) };
+    checked(done).map(drop)
+}
+
+/// Whether filters may answer with an error.
+pub(super) fn seccomp_is_there() -> io::Result<()> {
+    let action: u32 = libc::SECCOMP_RET_ERRNO;
+    let none: c_uint = 0;
+    // SAFETY: the number lives during the call.
+    let done =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, none, &raw const action) };
+    checked(done).map(drop)
+}
+
+/// Filters the system calls of this process for ever. Needs `no_new_privs`.
+pub(super) fn seccomp_filter(program: &[libc::sock_filter]) -> io::Result<()> {
+    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let none: c_uint = 0;
+    // SAFETY: the kernel copies the program, which lives during the call, and changes nothing.
+    let done =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, none, &raw const program) };
+    checked(done).map(drop)
+}
+
+/// Adds attributes to a mount and everything mounted below it.
+pub(super) fn restrict_mounts(path: &CStr, attributes: u64) -> io::Result<()> {
+    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: path and attributes live during the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    checked(done).map(drop)
+}
+
+/// Starts the loopback interface of a new network namespace.
+pub(super) fn start_loopback(socket: impl AsFd) -> io::Result<()> {
+    // SAFETY: all zeroes are a valid value; the kernel reads the name and the flags, which are set.
+    let done = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as c_char;
+        request.ifr_name[1] = b'o' as c_char;
+        #[expect(clippy::cast_possible_truncation, reason = "the flags of interfaces have 16 bits")]
+        {
+            request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        }
+        libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request)
+    };
+    checked(done.into()).map(drop)
+}
+
+fn checked(result: c_long) -> io::Result<c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn owned(descriptor: c_long) -> io::Result<OwnedFd> {
+    let descriptor = checked(descriptor)?;
+    let descriptor = c_int::try_from(descriptor).map_err(|_| io::ErrorKind::InvalidData)?;
+    // SAFETY: the kernel has just made it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Lets every other process run first.
+pub(super) fn run_when_idle() -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters live during the call.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const priority) }.into()).map(drop)
+}
+
+/// Closes the copy that a forked process has of its parent's descriptor. The process must not use it any more.
+pub(super) fn close_borrowed(descriptor: BorrowedFd<'_>) {
+    // SAFETY: the owner of the descriptor is the parent's, which this process never drops: it execs or exits.
+    unsafe { libc::close(descriptor.as_raw_fd()) };
+}

@@ -1,0 +1,120 @@
+//! What a command in a box may do, and what is asked of the box.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a command may touch and use. Everything else of the machine is out of its reach.
+#[derive(Clone, Debug)]
+pub struct Confinement {
+    /// Its own folder: writable, and its `HOME`.
+    pub workspace: PathBuf,
+    /// Folders and files that it may also write.
+    pub write: Vec<PathBuf>,
+    /// Folders and files that it may read and run, beside the programs and libraries of the system.
+    pub read: Vec<PathBuf>,
+    /// Paths in those that it must not see. Needs namespaces.
+    pub hidden: Vec<PathBuf>,
+    /// Paths in those that it must not change. Each must exist. Needs namespaces.
+    pub read_only: Vec<PathBuf>,
+    /// Variables beside `PATH`, `HOME`, `LANG` and `TERM`, or instead of one of them.
+    pub environment: Vec<(OsString, OsString)>,
+    pub limits: BoxLimits,
+    pub tier: BoxTierChoice,
+    /// What a person gave up for a box to run on this machine.
+    pub weaknesses: Vec<BoxWeakness>,
+}
+
+impl Confinement {
+    /// A folder and nothing else, with the default limits.
+    #[must_use]
+    pub fn new(workspace: PathBuf) -> Self {
+        Self {
+            workspace,
+            write: Vec::new(),
+            read: Vec::new(),
+            hidden: Vec::new(),
+            read_only: Vec::new(),
+            environment: Vec::new(),
+            limits: BoxLimits::default(),
+            tier: BoxTierChoice::Best,
+            weaknesses: Vec::new(),
+        }
+    }
+}
+
+/// What a command and everything that it starts may use together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoxLimits {
+    pub processes: u64,
+    pub memory_bytes: u64,
+    /// By how much its writable folders may grow during the call.
+    pub disk_bytes: u64,
+}
+
+impl Default for BoxLimits {
+    fn default() -> Self {
+        Self { processes: 256, memory_bytes: 2 << 30, disk_bytes: 1 << 30 }
+    }
+}
+
+/// How a box is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxTierChoice {
+    /// With namespaces where they work, else without.
+    Best,
+    /// Tier 1, also where namespaces work.
+    WithoutNamespaces,
+    /// Tier 2, or refused.
+    Namespaces,
+}
+
+/// Something that a box may do only if a person says so. A box with namespaces has none of these, whatever was allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxWeakness {
+    /// To signal processes of the same user outside, where the kernel cannot prevent it.
+    Signals,
+    /// To change modes, owners and times of any file of the user. Without it a box of tier 1 changes them only of files
+    /// that it has open, and never as root.
+    FileModes,
+    /// Everything: there is no box. Only processes, memory, bytes and time are bounded.
+    Unboxed,
+}
+
+/// How a command is really run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxTier {
+    /// Not in a box.
+    Unboxed,
+    /// Tier 1: Landlock and a filter of system calls.
+    Landlock,
+    /// Tier 2: these, and its own namespaces.
+    Namespaces,
+}
+
+/// A command for a box.
+#[derive(Clone, Debug)]
+pub struct BoxedCommand {
+    /// The program, looked for in `PATH` unless it has a `/`, and its arguments.
+    pub arguments: Vec<OsString>,
+    /// Where it begins; in the workspace, if there is none.
+    pub folder: Option<PathBuf>,
+    pub stdin: Vec<u8>,
+    pub timeout: Duration,
+    /// Of each stream this many bytes from the beginning and as many from the end are kept.
+    pub kept_bytes: usize,
+}
+
+impl BoxedCommand {
+    /// Without input, for ten minutes at most.
+    #[must_use]
+    pub fn new(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self {
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            folder: None,
+            stdin: Vec::new(),
+            timeout: Duration::from_secs(600),
+            kept_bytes: 64 << 10,
+        }
+    }
+}

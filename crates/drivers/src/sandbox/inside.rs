@@ -1,0 +1,224 @@
+//! The first process of a box: it makes the box, starts the command in it, and takes the exits of everything that the
+//! command leaves behind. In namespaces it is process 1, whose end is the end of all others.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Gid, Pid, Resource, Rlimit, Signal, Uid, WaitOptions, getpid, getrlimit, kill_process_group,
+    set_child_subreaper, wait,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::calls::{ExecList, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
+use super::command::{CommandPlan, become_command};
+use super::kill::kill_below;
+use super::landlock::{Access, Ruleset, Tcp};
+use super::mounts;
+use super::order::{BoxOrder, Presence, Walls};
+use super::report::{BoxReport, BoxUsage, Reason};
+use super::step::BoxStep;
+use super::usage::THREADS_PER_PROCESS;
+use super::watch::{drain, ready};
+
+/// Open files of a process in a box.
+const FILES_DEFAULT: u64 = 1_024;
+const FILES_MAX: u64 = 4_096;
+
+/// What the first process has from its guard.
+pub(super) struct Inside<'a> {
+    pub(super) order: &'a BoxOrder,
+    /// Closes when the guard is gone.
+    pub(super) guard: OwnedFd,
+    pub(super) reports: OwnedFd,
+    pub(super) nothing: OwnedFd,
+    /// Who the guard is.
+    pub(super) user: (Uid, Gid),
+}
+
+/// A step that failed.
+pub(super) struct Failed {
+    pub(super) step: BoxStep,
+    pub(super) error: io::Error,
+}
+
+/// Turns an error into that of a step.
+pub(super) trait During<T> {
+    fn during(self, step: BoxStep) -> Result<T, Failed>;
+}
+
+impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
+    fn during(self, step: BoxStep) -> Result<T, Failed> {
+        self.map_err(|error| Failed { step, error: error.into() })
+    }
+}
+
+pub(super) fn inside(given: &Inside<'_>) -> ! {
+    match make_and_follow(given) {
+        Ok(report) => report.say(&given.reports),
+        Err(Failed { step, error }) => BoxReport::failed(step, &error).say(&given.reports),
+    }
+    if given.order.walls != Walls::Namespaces {
+        end_everything();
+    }
+    exit_now(0)
+}
+
+fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
+    let Inside { order, guard, reports, nothing, user } = given;
+    if order.walls == Walls::Namespaces {
+        mounts::map_user(*user).during(BoxStep::UserMap)?;
+        mounts::enter(order)?;
+    } else {
+        set_child_subreaper(Some(getpid())).during(BoxStep::Order)?;
+    }
+    let workspace = order.grants.first().map_or(Path::new("/"), |grant| grant.path.as_path());
+    let plan = CommandPlan {
+        rules: rules(order)?,
+        filter: &order.filter,
+        limits: limits(order, user.0),
+        folder: text(if order.folder.as_os_str().is_empty() { workspace } else { &order.folder })
+            .during(BoxStep::Folder)?,
+        candidates: candidates(order).during(BoxStep::Exec)?,
+        arguments: ExecList::new(texts(&order.arguments).during(BoxStep::Exec)?),
+        environment: ExecList::new(environment(order, workspace).during(BoxStep::Exec)?),
+        walls: order.walls,
+        reports: reports.as_fd(),
+    };
+    let children = child_signals().during(BoxStep::Session)?;
+    let command = match fork(NO_NAMESPACES).during(BoxStep::Session)? {
+        Forked::Child => become_command(&plan),
+        Forked::Parent(command) => command,
+    };
+    BoxReport::Started { group: command.as_raw_nonzero().get() }.say(reports);
+    let release = || -> io::Result<()> {
+        dup2_stdin(nothing)?;
+        dup2_stdout(nothing)?;
+        dup2_stderr(nothing)?;
+        Ok(())
+    };
+    release().during(BoxStep::Session)?;
+    let status = follow(command, guard, &children).during(BoxStep::Session)?;
+    Ok(BoxReport::Ended { status, reason: Reason::Command, usage: BoxUsage::default() })
+}
+
+/// Waits for the end of the command, or of the guard, and kills the command's group at once. While the group has a member,
+/// its number is given to no other; without one it is given again only after all others.
+fn follow(command: Pid, guard: &OwnedFd, children: &OwnedFd) -> io::Result<i32> {
+    let status = loop {
+        let [is_alone, has_ended] = ready([guard.as_fd(), children.as_fd()])?;
+        if is_alone {
+            break libc::SIGKILL;
+        }
+        if has_ended {
+            drain(children);
+            if let Some(status) = reap(command)? {
+                break status;
+            }
+        }
+    };
+    let _ = kill_process_group(command, Signal::KILL);
+    Ok(status)
+}
+
+/// Takes the exits of the command and of what it left behind.
+fn reap(command: Pid) -> io::Result<Option<i32>> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == command => return Ok(Some(status.as_raw())),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Without a namespace nothing but this ends what the command has left. What cannot be killed ends with what it waits for.
+fn end_everything() {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Err(Errno::CHILD) => return,
+            Ok(None) => kill_below(getpid()),
+            _ => {}
+        }
+    }
+}
+
+fn rules(order: &BoxOrder) -> Result<Option<Ruleset>, Failed> {
+    let tcp = match order.walls {
+        Walls::None => return Ok(None),
+        Walls::Landlock => Tcp::Refused,
+        Walls::Namespaces => Tcp::InsideOnly,
+    };
+    let rules = Ruleset::new(order.landlock_abi, tcp).during(BoxStep::Rules)?;
+    for (grant, index) in order.grants.iter().zip(0..) {
+        match rules.allow(&grant.path, grant.access) {
+            Err(error) if grant.presence == Presence::IfThere && is_absent(&error) => {}
+            allowed => allowed.during(BoxStep::Grant { index })?,
+        }
+    }
+    if order.walls == Walls::Namespaces {
+        for folder in mounts::PRIVATE_FOLDERS {
+            rules.allow(Path::new(folder), Access::Write).during(BoxStep::Rules)?;
+        }
+        rules.allow(Path::new("/proc"), Access::ReadData).during(BoxStep::Rules)?;
+    }
+    Ok(Some(rules))
+}
+
+/// Whether a path is missing, or its user may not even see it.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied
+    )
+}
+
+fn limits(order: &BoxOrder, user: Uid) -> Vec<(Resource, Rlimit)> {
+    let exactly = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+    let most = |resource: Resource, most: u64| getrlimit(resource).maximum.map_or(most, |now| now.min(most));
+    let files = most(Resource::Nofile, FILES_MAX);
+    let mut limits = vec![
+        (Resource::Core, exactly(0)),
+        (Resource::Fsize, exactly(most(Resource::Fsize, order.disk_bytes_max))),
+        (Resource::Nofile, Rlimit { current: Some(files.min(FILES_DEFAULT)), maximum: Some(files) }),
+        (Resource::Msgqueue, exactly(0)),
+    ];
+    // Elsewhere it would count every process of the user, and it never counts those of root.
+    if order.walls == Walls::Namespaces && !user.is_root() {
+        let threads = order.processes_max.saturating_mul(THREADS_PER_PROCESS);
+        limits.push((Resource::Nproc, exactly(most(Resource::Nproc, threads))));
+    }
+    limits
+}
+
+/// Where the command may be, in the order in which it is looked for.
+fn candidates(order: &BoxOrder) -> io::Result<Vec<CString>> {
+    let Some(command) = order.arguments.first() else { return Ok(Vec::new()) };
+    if command.as_bytes().contains(&b'/') {
+        return Ok(vec![text(command)?]);
+    }
+    order.search.iter().map(|folder| text(Path::new(folder).join(command))).collect()
+}
+
+fn environment(order: &BoxOrder, workspace: &Path) -> io::Result<Vec<CString>> {
+    let mut home = b"HOME=".to_vec();
+    home.extend_from_slice(workspace.as_os_str().as_bytes());
+    let mut variables = texts(&order.environment)?;
+    if !variables.iter().any(|variable| variable.to_bytes().starts_with(b"HOME=")) {
+        variables.push(CString::new(home)?);
+    }
+    Ok(variables)
+}
+
+fn texts<T: AsRef<OsStr>>(all: &[T]) -> io::Result<Vec<CString>> {
+    all.iter().map(text).collect()
+}
+
+fn text(one: impl AsRef<OsStr>) -> io::Result<CString> {
+    Ok(CString::new(one.as_ref().as_bytes())?)
+}

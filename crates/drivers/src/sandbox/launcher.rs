@@ -1,0 +1,239 @@
+//! Starts commands in boxes, or says why it does not.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IoSlice, Seek as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use libc::sock_filter;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg,
+    socketpair,
+};
+use rustix::process::geteuid;
+use tokio::process::Command;
+
+use super::confinement::{BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
+use super::entry::HELPER_NAME;
+use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
+use super::machine::{MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
+use super::order::{BoxOrder, Grant, Presence, Walls};
+use super::refusal::{BoxRefusal, NamespaceNeed};
+use super::run::{BoxedExit, BoxedRun};
+use super::step::BoxStep;
+use super::system_calls::{ModeChanges, Surroundings, filter};
+use super::system_paths::{facts, grants, search};
+
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Starts commands in boxes.
+#[derive(Debug)]
+pub struct BoxLauncher {
+    helper: PathBuf,
+    machine: MachineSupport,
+    filter: Vec<sock_filter>,
+    filter_with_modes: Vec<sock_filter>,
+    filter_in_namespaces: Vec<sock_filter>,
+}
+
+impl BoxLauncher {
+    /// Tries what this machine enforces. `helper` is a program whose `main` calls [`guard_a_box`](super::guard_a_box)
+    /// first, as this one's may: `/proc/self/exe`. Needs a tokio runtime with its IO and time.
+    pub async fn new(helper: PathBuf) -> Result<Self, BoxRefusal> {
+        let unknown = NamespaceSupport::Failed { step: BoxStep::Rules, errno: libc::ENOSYS };
+        let modes = if geteuid().is_root() { ModeChanges::Refused } else { ModeChanges::OfOpenFiles };
+        let mut launcher = Self {
+            helper,
+            machine: MachineSupport::without_namespaces(unknown),
+            filter: filter(Surroundings::Machine(modes)),
+            filter_with_modes: filter(Surroundings::Machine(ModeChanges::Allowed)),
+            filter_in_namespaces: filter(Surroundings::Namespaces),
+        };
+        if launcher.machine.landlock_abi() >= ABI_MIN {
+            launcher.machine.namespaces = launcher.probe_namespaces().await?;
+        }
+        Ok(launcher)
+    }
+
+    #[must_use]
+    pub fn machine(&self) -> &MachineSupport {
+        &self.machine
+    }
+
+    /// Makes a whole box of tier 2, and starts nothing in it.
+    async fn probe_namespaces(&self) -> Result<NamespaceSupport, BoxRefusal> {
+        let confinement = Confinement::new("/".into());
+        let command = BoxedCommand { timeout: PROBE_TIMEOUT, ..BoxedCommand::new([""; 0]) };
+        let mut order = self.order(BoxTier::Namespaces, &confinement, &command);
+        order.grants = grants().collect();
+        order.folder = "/".into();
+        let mut probe = self.start_order(&order, BoxTier::Namespaces, &command)?;
+        Ok(match probe.finish(&mut |_, _| ()).await?.exit {
+            BoxedExit::Ready => NamespaceSupport::Work,
+            BoxedExit::NotStarted { step, errno } => NamespaceSupport::Failed { step, errno },
+            _ => NamespaceSupport::Failed { step: BoxStep::Namespaces, errno: libc::EPERM },
+        })
+    }
+
+    /// The box that a command would get.
+    pub fn tier(&self, confinement: &Confinement) -> Result<BoxTier, BoxRefusal> {
+        let need = namespace_need(confinement);
+        if confinement.weaknesses.contains(&BoxWeakness::Unboxed) {
+            return need.map_or(Ok(BoxTier::Unboxed), |needs| Err(BoxRefusal::NamespacesUnwanted { needs }));
+        }
+        let MachineSupport { landlock, seccomp, namespaces, process_lists } = self.machine;
+        let landlock_abi = self.machine.landlock_abi();
+        if landlock_abi < ABI_MIN {
+            return Err(BoxRefusal::Landlock { found: landlock, needed: ABI_MIN });
+        }
+        if seccomp != SeccompSupport::Works {
+            return Err(BoxRefusal::Seccomp { found: seccomp });
+        }
+        if process_lists != ProcessListSupport::Works {
+            return Err(BoxRefusal::ProcessLists);
+        }
+        let wants_them = confinement.tier != BoxTierChoice::WithoutNamespaces;
+        if wants_them && namespaces == NamespaceSupport::Work {
+            return Ok(BoxTier::Namespaces);
+        }
+        match need {
+            Some(needs) if wants_them => Err(BoxRefusal::Namespaces { needs, found: namespaces }),
+            Some(needs) => Err(BoxRefusal::NamespacesUnwanted { needs }),
+            None if landlock_abi < ABI_WITH_SCOPES
+                && !confinement.weaknesses.contains(&BoxWeakness::Signals) =>
+            {
+                Err(BoxRefusal::Signals { landlock_abi, needed: ABI_WITH_SCOPES, namespaces })
+            }
+            None => Ok(BoxTier::Landlock),
+        }
+    }
+
+    /// Starts a command. Needs a tokio runtime with its IO and time.
+    pub fn start(&self, confinement: &Confinement, command: &BoxedCommand) -> Result<BoxedRun, BoxRefusal> {
+        let tier = self.tier(confinement)?;
+        check(confinement, command)?;
+        Ok(self.start_order(&self.order(tier, confinement, command), tier, command)?)
+    }
+
+    fn order(&self, tier: BoxTier, confinement: &Confinement, command: &BoxedCommand) -> BoxOrder {
+        let (walls, filter) = match tier {
+            BoxTier::Unboxed => (Walls::None, &self.filter),
+            BoxTier::Landlock if confinement.weaknesses.contains(&BoxWeakness::FileModes) => {
+                (Walls::Landlock, &self.filter_with_modes)
+            }
+            BoxTier::Landlock => (Walls::Landlock, &self.filter),
+            BoxTier::Namespaces => (Walls::Namespaces, &self.filter_in_namespaces),
+        };
+        let given =
+            |paths: &[PathBuf], access| paths.iter().map(move |path| required(path, access)).collect();
+        let mut all = vec![required(&confinement.workspace, Access::Write)];
+        all.extend::<Vec<Grant>>(given(&confinement.write, Access::Write));
+        all.extend::<Vec<Grant>>(given(&confinement.read, Access::Read));
+        all.extend(grants());
+        if tier != BoxTier::Namespaces {
+            all.extend(facts());
+        }
+        let environment = environment(confinement);
+        BoxOrder {
+            walls,
+            landlock_abi: self.machine.landlock_abi(),
+            grants: all,
+            hidden: confinement.hidden.clone(),
+            read_only: confinement.read_only.clone(),
+            folder: command.folder.clone().unwrap_or_default(),
+            arguments: command.arguments.clone(),
+            search: searched(&environment),
+            environment,
+            filter: filter.clone(),
+            processes_max: confinement.limits.processes,
+            memory_bytes_max: confinement.limits.memory_bytes,
+            disk_bytes_max: confinement.limits.disk_bytes,
+            timeout_ms: u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn start_order(&self, order: &BoxOrder, tier: BoxTier, command: &BoxedCommand) -> io::Result<BoxedRun> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (control, guards) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // The guard waits for it.
+        rustix::io::ioctl_fionbio(&guards, false)?;
+        let ((stdout, stdout_to), (stderr, stderr_to)) = (io::pipe()?, io::pipe()?);
+        let order = in_memory(c"order", &order.to_bytes())?;
+        let stdin = in_memory(c"stdin", &command.stdin)?;
+        let descriptors = [order.as_fd(), stdin.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        sendmsg(&control, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
+        let mut helper = Command::new(&self.helper);
+        helper.arg0(HELPER_NAME).env_clear().current_dir("/");
+        helper.stdin(Stdio::from(guards)).stdout(stdout_to).stderr(stderr_to);
+        BoxedRun::new(helper.spawn()?, control, stdout.into(), stderr.into(), tier, command)
+    }
+}
+
+/// Bytes that can be read and not be changed or added to.
+fn in_memory(name: &std::ffi::CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(file.into())
+}
+
+fn required(path: &Path, access: Access) -> Grant {
+    Grant { path: path.to_owned(), access, presence: Presence::Required }
+}
+
+fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
+    if !confinement.hidden.is_empty() {
+        Some(NamespaceNeed::HiddenPaths)
+    } else if !confinement.read_only.is_empty() {
+        Some(NamespaceNeed::ReadOnlyPaths)
+    } else {
+        (confinement.tier == BoxTierChoice::Namespaces).then_some(NamespaceNeed::Tier)
+    }
+}
+
+fn check(confinement: &Confinement, command: &BoxedCommand) -> Result<(), BoxRefusal> {
+    let Confinement { workspace, write, read, hidden, read_only, .. } = confinement;
+    let paths = [write, read, hidden, read_only].into_iter().flatten();
+    let relative = paths.chain([workspace]).chain(&command.folder).find(|path| !path.is_absolute());
+    if let Some(path) = relative {
+        return Err(BoxRefusal::RelativePath { path: path.clone() });
+    }
+    let is_bad =
+        |name: &OsStr| name.is_empty() || name.as_bytes().iter().any(|byte| matches!(byte, b'=' | 0));
+    if let Some((name, _)) = confinement.environment.iter().find(|(name, _)| is_bad(name)) {
+        return Err(BoxRefusal::Variable { name: name.clone() });
+    }
+    if command.arguments.is_empty() { Err(BoxRefusal::NoCommand) } else { Ok(()) }
+}
+
+/// `NAME=VALUE`; the helper adds `HOME`.
+fn environment(confinement: &Confinement) -> Vec<OsString> {
+    let path = super::system_paths::SEARCH.join(":");
+    let defaults = [("PATH", path.as_str()), ("LANG", "C.UTF-8"), ("TERM", "dumb")];
+    let given = |name: &str| confinement.environment.iter().any(|(given, _)| given == name);
+    let defaults = defaults.into_iter().filter(|(name, _)| !given(name));
+    let defaults = defaults.map(|(name, value)| OsString::from(format!("{name}={value}")));
+    let named = confinement.environment.iter().map(|(name, value)| {
+        let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        OsString::from_vec(bytes)
+    });
+    defaults.chain(named).collect()
+}
+
+/// The folders of `PATH` that are absolute.
+fn searched(environment: &[OsString]) -> Vec<OsString> {
+    let path = environment.iter().find_map(|variable| variable.as_bytes().strip_prefix(b"PATH="));
+    let Some(path) = path else { return search() };
+    let folders = path.split(|byte| *byte == b':').filter(|folder| folder.starts_with(b"/"));
+    folders.map(|folder| OsString::from_vec(folder.to_vec())).collect()
+}

@@ -1,0 +1,40 @@
+//! Commands of agents in a box that the kernel of the machine enforces. A command is hostile input, and so is everything
+//! that it starts (decision 0058).
+//!
+//! Three processes make a box. The guard, started by us, is this program again under another name; it stays outside,
+//! samples what the box uses and ends it. The first process of the box makes it and collects what the command leaves. The
+//! last one restricts itself and becomes the command. If any process outside of the box dies, also by `kill -9`, the
+//! others end everything in the box.
+
+mod calls;
+mod command;
+mod confinement;
+mod entry;
+mod inside;
+mod kept_output;
+mod kill;
+mod landlock;
+mod launcher;
+mod machine;
+mod mounts;
+mod order;
+mod refusal;
+mod report;
+mod run;
+mod step;
+mod system_calls;
+mod system_paths;
+mod usage;
+mod watch;
+
+pub use self::confinement::{BoxLimits, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
+pub use self::entry::guard_a_box;
+pub use self::kept_output::{KeptOutput, OutputStream};
+pub use self::launcher::BoxLauncher;
+pub use self::machine::{
+    LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport,
+};
+pub use self::refusal::{BoxRefusal, NamespaceNeed};
+pub use self::report::BoxUsage;
+pub use self::run::{BoxLimit, BoxedEnd, BoxedExit, BoxedRun};
+pub use self::step::BoxStep;

@@ -1,0 +1,228 @@
+//! The files of a box with its own namespaces: an empty root with what was granted, a `/proc` of its own processes only,
+//! and private temporary folders in memory. What was not granted is not there.
+
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
+    mount_remount, unmount,
+};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{Gid, Uid, chdir, pivot_root, umask};
+use rustix::system::sethostname;
+
+use super::calls::{restrict_mounts, start_loopback};
+use super::inside::{During as _, Failed, is_absent};
+use super::landlock::Access;
+use super::order::{BoxOrder, Grant, Presence};
+use super::step::BoxStep;
+
+/// Empty folders that a box may write to, in memory.
+pub(super) const PRIVATE_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
+/// The part of a box's memory that each of them may take beside it.
+const PRIVATE_PART: u64 = 4;
+
+/// Where the new root is built; it covers this folder of the machine for the moment.
+const BUILD: &str = "/tmp";
+const OLD: &str = "/.old";
+const HOST_NAME: &[u8] = b"box";
+
+/// In a new user namespace: the user and group are themselves, and there are no others.
+pub(super) fn map_user((user, group): (Uid, Gid)) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{0} {0} 1", user.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
+}
+
+/// Makes the new root and moves into it.
+pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
+    umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
+    let places = places(order)?;
+    let covers = Covers::new(order)?;
+    move_into_empty_root().during(BoxStep::Mounts)?;
+    private_folders(order.memory_bytes_max).during(BoxStep::Mounts)?;
+    private_processes().during(BoxStep::Processes)?;
+    let mut sorted: Vec<&Place> = places.iter().collect();
+    // A folder in another one comes after it, and so lies on top.
+    sorted.sort_by_key(|place| place.path.components().count());
+    for place in sorted {
+        place.show().during(BoxStep::Grant { index: place.index })?;
+    }
+    covers.mount().during(BoxStep::Covers)?;
+    leave_old_root().during(BoxStep::Mounts)?;
+    let udp = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    start_loopback(udp.during(BoxStep::Loopback)?).during(BoxStep::Loopback)?;
+    sethostname(HOST_NAME).during(BoxStep::Mounts)
+}
+
+/// A path of the machine that will be at the same path inside.
+struct Place {
+    index: u32,
+    path: PathBuf,
+    shown: Shown,
+}
+
+enum Shown {
+    Mounted {
+        is_folder: bool,
+        attributes: u64,
+    },
+    /// As `/bin` on most machines.
+    Link(PathBuf),
+}
+
+fn places(order: &BoxOrder) -> Result<Vec<Place>, Failed> {
+    let mut places = Vec::new();
+    for (grant, index) in order.grants.iter().zip(0..) {
+        match Place::new(grant, index) {
+            Err(error) if grant.presence == Presence::IfThere && is_absent(&error) => {}
+            place => places.push(place.during(BoxStep::Grant { index })?),
+        }
+    }
+    Ok(places)
+}
+
+impl Place {
+    fn new(grant: &Grant, index: u32) -> io::Result<Self> {
+        if grant.presence == Presence::IfThere && fs::symlink_metadata(&grant.path)?.is_symlink() {
+            let shown = Shown::Link(fs::read_link(&grant.path)?);
+            return Ok(Self { index, path: grant.path.clone(), shown });
+        }
+        let path = grant.path.clone();
+        let is_folder = fs::metadata(&path)?.is_dir();
+        let attributes = match grant.access {
+            Access::Read | Access::ReadData => {
+                libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV
+            }
+            Access::Write => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+            // Devices are written all the same; their modes are the machine's.
+            Access::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+        };
+        Ok(Self { index, path, shown: Shown::Mounted { is_folder, attributes } })
+    }
+
+    fn show(&self) -> io::Result<()> {
+        match &self.shown {
+            Shown::Link(target) => {
+                make_folders(self.path.parent())?;
+                match symlink(target, &self.path) {
+                    // It lies in a folder that is there already.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                    linked => linked,
+                }
+            }
+            Shown::Mounted { is_folder, attributes } => {
+                if *is_folder {
+                    make_folders(Some(&self.path))?;
+                } else if fs::symlink_metadata(&self.path).is_err() {
+                    make_folders(self.path.parent())?;
+                    File::create(&self.path)?;
+                }
+                mount_bind_recursive(below_old(&self.path), &self.path)?;
+                restrict_mounts(&text(&self.path)?, *attributes)
+            }
+        }
+    }
+}
+
+/// Paths in what was granted that must not be seen or not be changed.
+struct Covers {
+    hidden: Vec<(PathBuf, bool)>,
+    read_only: Vec<PathBuf>,
+}
+
+impl Covers {
+    fn new(order: &BoxOrder) -> Result<Self, Failed> {
+        let mut hidden = Vec::new();
+        for path in &order.hidden {
+            match fs::canonicalize(path) {
+                // There is nothing to hide.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                found => {
+                    let path = found.during(BoxStep::Covers)?;
+                    let is_folder = fs::metadata(&path).during(BoxStep::Covers)?.is_dir();
+                    hidden.push((path, is_folder));
+                }
+            }
+        }
+        let read_only = order.read_only.iter().map(|path| fs::canonicalize(path).during(BoxStep::Covers));
+        Ok(Self { hidden, read_only: read_only.collect::<Result<_, _>>()? })
+    }
+
+    fn mount(&self) -> io::Result<()> {
+        for path in self.read_only.iter().filter(|path| fs::symlink_metadata(path).is_ok()) {
+            mount_bind_recursive(path, path)?;
+            restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY)?;
+        }
+        for (path, is_folder) in self.hidden.iter().filter(|(path, _)| fs::symlink_metadata(path).is_ok()) {
+            if *is_folder {
+                memory_folder(path, "mode=0,size=4k,nr_inodes=2")?;
+                restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY)?;
+            } else {
+                mount_bind_recursive(below_old(Path::new("/dev/null")), path)?;
+                restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// From here on the files of the machine are below [`OLD`].
+fn move_into_empty_root() -> io::Result<()> {
+    // Nothing that is mounted in here is seen outside.
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
+    memory_folder(Path::new(BUILD), "mode=0755,size=4m")?;
+    let old = Path::new(BUILD).join(OLD.trim_start_matches('/'));
+    fs::create_dir(&old)?;
+    pivot_root(BUILD, &old)?;
+    Ok(chdir("/")?)
+}
+
+fn leave_old_root() -> io::Result<()> {
+    unmount(OLD, UnmountFlags::DETACH)?;
+    fs::remove_dir(OLD)?;
+    mount_remount("/", MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, c"")?;
+    Ok(())
+}
+
+fn private_folders(memory_bytes_max: u64) -> io::Result<()> {
+    for folder in PRIVATE_FOLDERS {
+        make_folders(Some(Path::new(folder)))?;
+        memory_folder(Path::new(folder), &format!("mode=1777,size={}", memory_bytes_max / PRIVATE_PART))?;
+    }
+    for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        symlink(format!("/proc/self/fd{target}"), Path::new("/dev").join(name))?;
+    }
+    Ok(())
+}
+
+/// While the machine's `/proc` can be seen: the kernel allows another one only then.
+fn private_processes() -> io::Result<()> {
+    make_folders(Some(Path::new("/proc")))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None)?;
+    restrict_mounts(c"/proc", libc::MOUNT_ATTR_RDONLY)
+}
+
+fn memory_folder(path: &Path, options: &str) -> io::Result<()> {
+    let options = CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))?)
+}
+
+fn make_folders(path: Option<&Path>) -> io::Result<()> {
+    path.map_or(Ok(()), |path| DirBuilder::new().recursive(true).mode(0o755).create(path))
+}
+
+fn below_old(path: &Path) -> PathBuf {
+    Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn text(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}

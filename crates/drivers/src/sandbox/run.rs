@@ -1,0 +1,222 @@
+//! A command that runs in a box, as the process sees it that started it.
+
+use std::future::pending;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Child;
+use tokio::time::{sleep, timeout};
+
+use super::confinement::{BoxTier, BoxedCommand};
+use super::kept_output::{KeptOutput, OutputStream};
+use super::report::{BoxReport, BoxUsage, REPORT_BYTES, Reason};
+use super::step::BoxStep;
+
+/// How much longer than its command a guard may take to end.
+const GUARD_SLACK: Duration = Duration::from_secs(8);
+/// How long what was written may take to be read after everything has ended.
+const DRAIN: Duration = Duration::from_secs(1);
+const READ_BYTES: usize = 64 << 10;
+
+/// How a command ended. Nothing of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BoxedExit {
+    /// With its exit code.
+    Exited(i32),
+    /// By a signal.
+    Signalled(i32),
+    TimedOut,
+    /// It was asked for.
+    Cancelled,
+    /// Past a limit.
+    PastLimit(BoxLimit),
+    /// The box could not be made, or the command not be run in it.
+    NotStarted {
+        step: BoxStep,
+        errno: i32,
+    },
+    /// Its guard was killed, and the box ended with it.
+    GuardLost,
+    /// Nothing was to be started, and everything is ready for it.
+    Ready,
+}
+
+/// What a box had too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxLimit {
+    Processes,
+    Memory,
+    Disk,
+}
+
+/// All about a command that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxedEnd {
+    pub exit: BoxedExit,
+    pub tier: BoxTier,
+    pub stdout: KeptOutput,
+    pub stderr: KeptOutput,
+    pub peak: BoxUsage,
+}
+
+/// A command that runs. Dropping it kills everything in its box.
+#[derive(Debug)]
+pub struct BoxedRun {
+    guard: Child,
+    /// It keeps packets apart; the type for streams is only how tokio waits for it.
+    control: UnixStream,
+    tier: BoxTier,
+    timeout: Duration,
+    streams: [Stream; 2],
+    report: Option<BoxReport>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    name: OutputStream,
+    /// None at its end.
+    from: Option<Receiver>,
+    kept: KeptOutput,
+}
+
+impl BoxedRun {
+    pub(super) fn new(
+        guard: Child,
+        control: OwnedFd,
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+        tier: BoxTier,
+        command: &BoxedCommand,
+    ) -> io::Result<Self> {
+        let stream = |name, from| -> io::Result<Stream> {
+            let from = Some(Receiver::from_owned_fd(from)?);
+            Ok(Stream { name, from, kept: KeptOutput::new(command.kept_bytes) })
+        };
+        let streams = [stream(OutputStream::Stdout, stdout)?, stream(OutputStream::Stderr, stderr)?];
+        let control = UnixStream::from_std(control.into())?;
+        Ok(Self { guard, control, tier, timeout: command.timeout, streams, report: None })
+    }
+
+    /// The number of the guard's process, for those who watch processes; none after its end.
+    #[must_use]
+    pub fn guard_pid(&self) -> Option<u32> {
+        self.guard.id()
+    }
+
+    /// Asks for the end of everything in the box. [`finish`](Self::finish) says when it is done.
+    pub fn cancel(&self) {
+        // A guard that cannot be asked has ended.
+        let _ = send(self.control.as_fd(), &[0], SendFlags::NOSIGNAL);
+    }
+
+    /// Waits for the end of the command and of everything that it started, and gives what they write to `on_output` as
+    /// it comes. May be dropped and called again.
+    pub async fn finish(
+        &mut self,
+        on_output: &mut (dyn FnMut(OutputStream, &[u8]) + Send),
+    ) -> io::Result<BoxedEnd> {
+        let lost = sleep(self.timeout.saturating_add(GUARD_SLACK));
+        tokio::pin!(lost);
+        let mut buffer = vec![0; READ_BYTES];
+        let mut is_over = self.report.is_some();
+        while !is_over {
+            let [stdout, stderr] = &self.streams;
+            tokio::select! {
+                said = receive(&self.control) => {
+                    self.report = said?;
+                    is_over = true;
+                }
+                () = readable(stdout) => self.streams[0].read(&mut buffer, on_output),
+                () = readable(stderr) => self.streams[1].read(&mut buffer, on_output),
+                () = &mut lost => is_over = true,
+            }
+        }
+        if self.report.is_none() {
+            // The first process of the box notices and ends the rest.
+            self.guard.start_kill()?;
+        }
+        let drain = async {
+            while self.streams.iter().any(|stream| stream.from.is_some()) {
+                let [stdout, stderr] = &self.streams;
+                tokio::select! {
+                    () = readable(stdout) => self.streams[0].read(&mut buffer, on_output),
+                    () = readable(stderr) => self.streams[1].read(&mut buffer, on_output),
+                }
+            }
+        };
+        // What holds a stream open now is not in the box.
+        let _ = timeout(DRAIN, drain).await;
+        self.guard.wait().await?;
+        Ok(self.ended())
+    }
+
+    fn ended(&self) -> BoxedEnd {
+        let (exit, peak) = match self.report {
+            None | Some(BoxReport::Started { .. }) => (BoxedExit::GuardLost, BoxUsage::default()),
+            Some(BoxReport::Ready) => (BoxedExit::Ready, BoxUsage::default()),
+            Some(BoxReport::NotStarted { step, errno }) => {
+                (BoxedExit::NotStarted { step, errno }, BoxUsage::default())
+            }
+            Some(BoxReport::Ended { status, reason, usage }) => (exit(status, reason), usage),
+        };
+        let [stdout, stderr] = self.streams.each_ref().map(|stream| stream.kept.clone());
+        BoxedEnd { exit, tier: self.tier, stdout, stderr, peak }
+    }
+}
+
+fn exit(status: i32, reason: Reason) -> BoxedExit {
+    match reason {
+        Reason::Command if libc::WIFSIGNALED(status) => BoxedExit::Signalled(libc::WTERMSIG(status)),
+        Reason::Command => BoxedExit::Exited(libc::WEXITSTATUS(status)),
+        Reason::Timeout => BoxedExit::TimedOut,
+        Reason::Asked => BoxedExit::Cancelled,
+        Reason::Processes => BoxedExit::PastLimit(BoxLimit::Processes),
+        Reason::Memory => BoxedExit::PastLimit(BoxLimit::Memory),
+        Reason::Disk => BoxedExit::PastLimit(BoxLimit::Disk),
+    }
+}
+
+impl Stream {
+    fn read(&mut self, buffer: &mut [u8], on_output: &mut (dyn FnMut(OutputStream, &[u8]) + Send)) {
+        let Some(from) = &self.from else { return };
+        match from.try_read(buffer) {
+            Ok(0) => self.from = None,
+            Ok(count) => {
+                self.kept.push(&buffer[..count]);
+                on_output(self.name, &buffer[..count]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.from = None,
+        }
+    }
+}
+
+async fn readable(stream: &Stream) {
+    match &stream.from {
+        // What is wrong with it is found by reading.
+        Some(from) => drop(from.readable().await),
+        None => pending().await,
+    }
+}
+
+/// What the guard says at last; nothing if it is gone.
+async fn receive(control: &UnixStream) -> io::Result<Option<BoxReport>> {
+    let mut bytes = [0; REPORT_BYTES];
+    loop {
+        let received = control
+            .async_io(Interest::READABLE, || Ok(recv(control.as_fd(), &mut bytes, RecvFlags::empty())?));
+        match received.await {
+            Ok((REPORT_BYTES, _)) => return Ok(BoxReport::from_bytes(&bytes)),
+            Ok(_) => return Ok(None),
+            // It ended without reading everything; what it said comes after this.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Which system calls a box may make, as a program for the kernel's filter. Everything is allowed but what leads out of a
+//! box, reaches other processes, or has no use in one and often had holes.
+//!
+//! A call that programs do without gets `ENOSYS`, as on an older kernel, and they take another way. The rest gets `EPERM`.
+
+use libc::{
+    BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ENOSYS,
+    EPERM, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, c_long, sock_filter,
+};
+
+/// Where a box runs decides what it may do with the network and with numbers of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surroundings {
+    /// The network, the processes and the files of the machine.
+    Machine(ModeChanges),
+    /// Its own namespaces.
+    Namespaces,
+}
+
+/// Changes of modes, owners, times and attributes, which Landlock does not restrict: every path that the user owns is within
+/// reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ModeChanges {
+    /// Not even of what is open: root owns the system's files, which every box may open.
+    Refused,
+    /// Of what is open, and so was granted.
+    OfOpenFiles,
+    /// A person gave this up.
+    Allowed,
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+#[cfg(target_arch = "riscv64")]
+const ARCHITECTURE: u32 = 0xc000_00f3;
+
+/// Calls of x32, which have the numbers of x86-64 with this bit.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+// Offsets in `seccomp_data`. All three machines are little-endian.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+/// Calls that libc does not name on every machine have the same number everywhere since Linux 5.1.
+const OPEN_TREE_ATTR: c_long = 467;
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const FILE_SETATTR: c_long = 469;
+const LISTMOUNT: c_long = 458;
+const LSM_SET_SELF_ATTR: c_long = 460;
+
+const MISSING: [c_long; 7] = [
+    // Its flags lie in memory, where a filter cannot see them. The C library falls back to `clone`.
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // The mode of a new file lies in memory as well.
+    libc::SYS_openat2,
+    // Memory without a path, which no limit of a folder or a process counts.
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+];
+
+const REFUSED: [c_long; 68] = [
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    // The scheduler gives each session its share: with many of them a box would leave nothing to its guard.
+    libc::SYS_setsid,
+    // Namespaces and mounts.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    LISTMOUNT,
+    // Files without their path.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    // Keys of the user.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Programs in the kernel, and what made holes in it.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_personality,
+    LSM_SET_SELF_ATTR,
+    // Memory and messages that outlive their processes, or that others share by number or name.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_kexec_file_load,
+    libc::SYS_set_mempolicy_home_node,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: [c_long; 7] = [
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+    libc::SYS__sysctl,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: [c_long; 0] = [];
+
+/// What would reach processes and sockets of the machine.
+const REFUSED_ON_MACHINE: [c_long; 12] = [
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    // Semaphores are shared by number.
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    // It tells the names of files in any folder.
+    libc::SYS_inotify_add_watch,
+    // The box is one group of processes, which is stopped and killed at once.
+    libc::SYS_setpgid,
+];
+
+const MODES_BY_PATH: [c_long; 10] = [
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+#[cfg(target_arch = "x86_64")]
+const MODES_BY_PATH_HERE: [c_long; 6] = [
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_BY_PATH_HERE: [c_long; 0] = [];
+
+/// Calls that set the mode of a file, and which argument it is. No box makes a program that runs as its owner.
+const WITH_MODE: [(c_long, u32); 5] = [
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_openat, 3),
+    (libc::SYS_mknodat, 2),
+];
+#[cfg(target_arch = "x86_64")]
+const WITH_MODE_HERE: [(c_long, u32); 4] =
+    [(libc::SYS_chmod, 1), (libc::SYS_open, 2), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const WITH_MODE_HERE: [(c_long, u32); 0] = [];
+
+const MODES_OF_OPEN_FILES: [c_long; 4] =
+    [libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_fsetxattr, libc::SYS_fremovexattr];
+
+/// Changes a process that is named by its first argument; zero is the caller.
+const ON_ITSELF_ONLY: [c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+];
+
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
+const PRIORITY_OF_PROCESS: u32 = 0;
+const IO_PRIORITY_OF_PROCESS: u32 = 1;
+const SET_ID_BITS: u32 = 0o6000;
+const SOCKET_TYPE_BITS: u32 = 0xf;
+const NEW_NAMESPACES: u32 = 0x7e02_0000;
+
+/// The filter of a box.
+pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
+    let mut program = Program::new();
+    for call in MISSING {
+        program.when(call, &[answer(ENOSYS)]);
+    }
+    for call in REFUSED.into_iter().chain(REFUSED_HERE) {
+        program.when(call, &[answer(EPERM)]);
+    }
+    program.when(libc::SYS_clone, &[load(0), jump(BPF_JSET, NEW_NAMESPACES, 0, 1), answer(EPERM), allow()]);
+    for (call, mode) in WITH_MODE.into_iter().chain(WITH_MODE_HERE) {
+        program.when_also(call, &[load(mode), jump(BPF_JSET, SET_ID_BITS, 0, 1), answer(EPERM)]);
+    }
+    // Text that seems to be typed by the person at a terminal.
+    let injected =
+        [load(1), jump(BPF_JEQ, TIOCSTI, 1, 0), jump(BPF_JEQ, TIOCLINUX, 0, 1), answer(EPERM), allow()];
+    program.when(libc::SYS_ioctl, &injected);
+    match surroundings {
+        Surroundings::Machine(modes) => {
+            refuse_machine(&mut program);
+            refuse_modes(&mut program, modes);
+        }
+        Surroundings::Namespaces => {
+            let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(i32::cast_unsigned);
+            program.when(libc::SYS_socket, &only(load(0), u32::MAX, &families));
+        }
+    }
+    program.end()
+}
+
+fn refuse_machine(program: &mut Program) {
+    for call in REFUSED_ON_MACHINE {
+        program.when(call, &[answer(EPERM)]);
+    }
+    for call in ON_ITSELF_ONLY {
+        program.when(call, &only(load(0), u32::MAX, &[0]));
+    }
+    for (call, process) in
+        [(libc::SYS_setpriority, PRIORITY_OF_PROCESS), (libc::SYS_ioprio_set, IO_PRIORITY_OF_PROCESS)]
+    {
+        let on_itself =
+            [load(0), jump(BPF_JEQ, process, 0, 2), load(1), jump(BPF_JEQ, 0, 1, 0), answer(EPERM), allow()];
+        program.when(call, &on_itself);
+    }
+    // Datagrams can be sent to any socket that has a path, also from one end of a pair.
+    let streams = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(i32::cast_unsigned);
+    program.when(libc::SYS_socketpair, &only(load(1), SOCKET_TYPE_BITS, &streams));
+    program.when(libc::SYS_sendto, &zero(4));
+}
+
+fn refuse_modes(program: &mut Program, modes: ModeChanges) {
+    if modes == ModeChanges::Allowed {
+        return;
+    }
+    for call in MODES_BY_PATH.into_iter().chain(MODES_BY_PATH_HERE) {
+        program.when(call, &[answer(EPERM)]);
+    }
+    // Without a path it changes the times of an open file.
+    program.when(libc::SYS_utimensat, &zero(1));
+    for call in MODES_OF_OPEN_FILES {
+        match modes {
+            ModeChanges::Refused => program.when(call, &[answer(EPERM)]),
+            ModeChanges::OfOpenFiles | ModeChanges::Allowed => {}
+        }
+    }
+}
+
+/// Allows the call if all of an argument is zero.
+fn zero(argument: u32) -> [sock_filter; 6] {
+    let (low, high) = (load(argument), load_high(argument));
+    [low, jump(BPF_JEQ, 0, 0, 2), high, jump(BPF_JEQ, 0, 1, 0), answer(EPERM), allow()]
+}
+
+/// Allows the call if a part of an argument has one of some values.
+fn only(load: sock_filter, bits: u32, values: &[u32]) -> Vec<sock_filter> {
+    let mut block = vec![load, statement(BPF_ALU | BPF_AND | BPF_K, bits)];
+    let count = values.len();
+    block.extend(values.iter().enumerate().map(|(at, value)| {
+        // To the last line, which allows; past those that are left and the refusal.
+        let rest = u8::try_from(count - at).unwrap_or(u8::MAX);
+        jump(BPF_JEQ, *value, rest, 0)
+    }));
+    block.extend([answer(EPERM), allow()]);
+    block
+}
+
+struct Program(Vec<sock_filter>);
+
+impl Program {
+    /// Kills what calls as a program of another machine: its numbers mean other calls.
+    fn new() -> Self {
+        let mut lines =
+            vec![load_word(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), ret(SECCOMP_RET_KILL_PROCESS)];
+        lines.push(load_word(NUMBER));
+        #[cfg(target_arch = "x86_64")]
+        lines.extend([jump(BPF_JGE, X32, 0, 1), ret(SECCOMP_RET_KILL_PROCESS)]);
+        Self(lines)
+    }
+
+    /// `block` ends with an answer on every way through it.
+    fn when(&mut self, call: c_long, block: &[sock_filter]) {
+        let (Ok(call), Ok(length)) = (u32::try_from(call), u8::try_from(block.len())) else { return };
+        self.0.push(jump(BPF_JEQ, call, 0, length));
+        self.0.extend_from_slice(block);
+    }
+
+    /// The same for a block that may fall through: the lines after it look at the call again.
+    fn when_also(&mut self, call: c_long, block: &[sock_filter]) {
+        self.when(call, &[block, &[load_word(NUMBER)]].concat());
+    }
+
+    fn end(mut self) -> Vec<sock_filter> {
+        self.0.push(allow());
+        self.0
+    }
+}
+
+/// The lower half of an argument.
+fn load(argument: u32) -> sock_filter {
+    load_word(ARGUMENTS + 8 * argument)
+}
+
+fn load_high(argument: u32) -> sock_filter {
+    load_word(ARGUMENTS + 8 * argument + 4)
+}
+
+fn load_word(offset: u32) -> sock_filter {
+    statement(BPF_LD | BPF_W | BPF_ABS, offset)
+}
+
+fn answer(errno: i32) -> sock_filter {
+    ret(SECCOMP_RET_ERRNO | errno.cast_unsigned())
+}
+
+fn allow() -> sock_filter {
+    ret(SECCOMP_RET_ALLOW)
+}
+
+fn ret(action: u32) -> sock_filter {
+    statement(BPF_RET | BPF_K, action)
+}
+
+fn statement(code: u32, k: u32) -> sock_filter {
+    jump_with(code, k, 0, 0)
+}
+
+fn jump(condition: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    jump_with(BPF_JMP | condition | BPF_K, k, jt, jf)
+}
+
+fn jump_with(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code: u16::try_from(code).unwrap_or(u16::MAX), jt, jf, k }
+}

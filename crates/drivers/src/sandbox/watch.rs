@@ -1,0 +1,309 @@
+//! The guard of a box: the process between us and the box. It starts the box, samples what it uses, and ends all of it
+//! when the command ends, when a limit or the time is reached, when it is asked to, and when the process that started it
+//! is gone. It is not in the box, and nothing in a box can signal it.
+
+use std::fs::{self, File};
+use std::io::{self, IoSliceMut, Read as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getegid, geteuid, getpid, kill_process, kill_process_group,
+    set_child_subreaper, setsid, wait,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use super::calls::{ALL_NAMESPACES, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
+use super::inside::{During as _, Failed, Inside, inside};
+use super::kill::kill_below;
+use super::order::{BoxOrder, Presence, Walls};
+use super::report::{BoxReport, REPORT_BYTES, Reason};
+use super::step::BoxStep;
+use super::usage::{Growth, Sampler};
+
+/// How often the guard looks whether a box may have grown. A full sample needs a sign of growth or its turn.
+const TICK_MS: u64 = 2;
+pub(super) const FULL_SAMPLE_TICKS: u64 = 100 / TICK_MS;
+/// What cannot be killed within this time waits for a device, and ends with that wait.
+const KILL_TICKS: u64 = 5_000 / TICK_MS;
+
+/// Everything of a guard. Its standard input is a socket from the process that started it; its standard output and error
+/// are the command's.
+pub(super) fn watch() -> io::Result<()> {
+    let control = io::stdin().as_fd().try_clone_to_owned()?;
+    // Away from terminals and groups, whose signals are not for a guard. It may lead a group already.
+    let _ = setsid();
+    let report = guard(&control).unwrap_or_else(|Failed { step, error }| BoxReport::failed(step, &error));
+    report.say(&control);
+    Ok(())
+}
+
+fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
+    let (mut order, stdin) = receive(control).during(BoxStep::Order)?;
+    // What is granted is where a path leads now, whatever becomes of its links.
+    for (grant, index) in
+        order.grants.iter_mut().zip(0..).filter(|(grant, _)| grant.presence == Presence::Required)
+    {
+        grant.path = fs::canonicalize(&grant.path).during(BoxStep::Grant { index })?;
+    }
+    let guard = Guard::start(control, &order, &stdin).during(BoxStep::Order)?;
+    guard.follow(&order).during(BoxStep::Order)
+}
+
+/// The order, and the command's standard input.
+fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, OwnedFd)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptors = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect::<Vec<_>>()),
+        _ => None,
+    });
+    let Ok([order, stdin]) = <[OwnedFd; 2]>::try_from(descriptors.unwrap_or_default()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let mut bytes = Vec::new();
+    File::from(order).read_to_end(&mut bytes)?;
+    Ok((BoxOrder::from_bytes(&bytes)?, stdin))
+}
+
+struct Guard<'a> {
+    control: &'a OwnedFd,
+    walls: Walls,
+    /// The first process of the box, which starts the command.
+    first: Pid,
+    /// What it says.
+    reports: OwnedFd,
+    /// Its end tells the first process that we are gone.
+    _alive: OwnedFd,
+    /// Of the command and, without namespaces, of everything in the box.
+    group: Option<Pid>,
+    last: Option<BoxReport>,
+    children: OwnedFd,
+    timer: OwnedFd,
+    sampler: Sampler,
+}
+
+impl<'a> Guard<'a> {
+    fn start(control: &'a OwnedFd, order: &BoxOrder, stdin: &OwnedFd) -> io::Result<Self> {
+        set_child_subreaper(Some(getpid()))?;
+        let sampler = Sampler::new(order)?;
+        let (guard, alive) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (reports, report_to) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let nothing: OwnedFd = File::options().read(true).write(true).open("/dev/null")?.into();
+        let children = child_signals()?;
+        let user = (geteuid(), getegid());
+        let namespaces = if order.walls == Walls::Namespaces { ALL_NAMESPACES } else { NO_NAMESPACES };
+        let first = match fork(namespaces) {
+            Err(error) => {
+                let report = BoxReport::failed(BoxStep::Namespaces, &error);
+                report.say(&report_to);
+                // A child that has ended at once says the same as one that cannot begin.
+                match fork(NO_NAMESPACES)? {
+                    Forked::Child => exit_now(1),
+                    Forked::Parent(first) => first,
+                }
+            }
+            Ok(Forked::Child) => {
+                // The socket is the guard's alone: its end must tell that the guard is gone.
+                let is_ready = dup2_stdin(stdin).is_ok();
+                drop((alive, reports, children, sampler));
+                close_copy(control);
+                if is_ready {
+                    inside(&Inside { order, guard, reports: report_to, nothing, user });
+                }
+                exit_now(1)
+            }
+            Ok(Forked::Parent(first)) => first,
+        };
+        dup2_stdin(&nothing)?;
+        dup2_stdout(&nothing)?;
+        dup2_stderr(&nothing)?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let tick = Timespec { tv_sec: 0, tv_nsec: (TICK_MS * 1_000_000).cast_signed() };
+        let each = Itimerspec { it_interval: tick, it_value: tick };
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &each)?;
+        Ok(Self {
+            control,
+            walls: order.walls,
+            first,
+            reports,
+            _alive: alive,
+            group: None,
+            last: None,
+            children,
+            timer,
+            sampler,
+        })
+    }
+
+    fn follow(mut self, order: &BoxOrder) -> io::Result<BoxReport> {
+        let timeout_ticks = order.timeout_ms.div_ceil(TICK_MS);
+        let mut ticks: u64 = 0;
+        let reason = loop {
+            let [asked, ended, ticked] =
+                ready([self.control.as_fd(), self.children.as_fd(), self.timer.as_fd()])?;
+            if ended && self.reap()? {
+                break Reason::Command;
+            }
+            if asked {
+                // A message that nobody reads would hide our report behind an error.
+                let _ = rustix::io::read(self.control, &mut [0]);
+                break Reason::Asked;
+            }
+            if ticked {
+                let passed = expirations(&self.timer);
+                ticks = ticks.saturating_add(passed);
+                if ticks >= timeout_ticks {
+                    break Reason::Timeout;
+                }
+                if let Some(limit) = self.sample(passed) {
+                    break limit;
+                }
+            }
+        };
+        self.read_reports();
+        if matches!(self.last, Some(BoxReport::Ended { .. })) {
+            // The first process has killed the group, whose number may be another's by now.
+            self.group = None;
+        }
+        self.kill_all()?;
+        self.read_reports();
+        let usage = self.sampler.usage();
+        Ok(match self.last {
+            Some(BoxReport::Ended { status, .. }) => BoxReport::Ended { status, reason, usage },
+            Some(other) if reason == Reason::Command => other,
+            // It was killed, by us or from outside.
+            _ => BoxReport::Ended { status: libc::SIGKILL, reason, usage },
+        })
+    }
+
+    /// Takes the exits of children. Whether the first process of the box has ended.
+    fn reap(&self) -> io::Result<bool> {
+        drain(&self.children);
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, _))) if pid == self.first => return Ok(true),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Ok(false),
+                Err(Errno::CHILD) => return Ok(true),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Nothing of the box is left then.
+    fn kill_all(&mut self) -> io::Result<()> {
+        let mut left = KILL_TICKS;
+        // Before an exit is taken: the number is the group's for certain then.
+        if let Some(group) = self.group.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Err(Errno::CHILD) => return Ok(()),
+                Ok(Some(_)) | Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(None) => {}
+            }
+            if left == 0 {
+                return Ok(());
+            }
+            match self.walls {
+                // The kernel ends a namespace of processes with its first one, all at once.
+                Walls::Namespaces => {
+                    let _ = kill_process(self.first, Signal::KILL);
+                }
+                Walls::None | Walls::Landlock => kill_below(getpid()),
+            }
+            let [ended, ticked] = ready([self.children.as_fd(), self.timer.as_fd()])?;
+            if ended {
+                drain(&self.children);
+            }
+            if ticked {
+                left = left.saturating_sub(expirations(&self.timer));
+            }
+        }
+    }
+
+    /// A box that seems to have too many processes is counted at once. Without namespaces it stands still meanwhile.
+    fn sample(&mut self, passed: u64) -> Option<Reason> {
+        if !self.sampler.is_suspicious() {
+            let limit = self.sampler.tick(self.first, passed);
+            // A box that begins to grow while it is sampled grows faster than it is counted.
+            if limit.is_some() || !self.sampler.is_suspicious() {
+                return limit;
+            }
+        }
+        if self.walls == Walls::Namespaces {
+            let limit = self.sampler.count_namespace(self.first);
+            return limit.or_else(|| self.sampler.tick(self.first, 0));
+        }
+        self.read_reports();
+        let growth = if self.signal_group(Signal::STOP) { Growth::Stopped } else { Growth::Possible };
+        let limit = self.sampler.sample_now(self.first, growth);
+        if limit.is_none() {
+            self.signal_group(Signal::CONT);
+        }
+        limit
+    }
+
+    /// All processes of a box without namespaces, at once. Whether it was done: a command without walls may have left its
+    /// group.
+    fn signal_group(&self, signal: Signal) -> bool {
+        let group = self.group.filter(|_| self.walls == Walls::Landlock);
+        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
+    }
+
+    /// What the box has said until now. What went wrong stays.
+    fn read_reports(&mut self) {
+        let mut bytes = [0; REPORT_BYTES];
+        while let Ok(REPORT_BYTES) = rustix::io::read(&self.reports, &mut bytes) {
+            match BoxReport::from_bytes(&bytes) {
+                Some(BoxReport::Started { group }) if self.walls != Walls::Namespaces => {
+                    self.group = Pid::from_raw(group);
+                }
+                Some(BoxReport::Started { .. }) => {}
+                _ if matches!(self.last, Some(BoxReport::NotStarted { .. } | BoxReport::Ready)) => {}
+                report => self.last = report,
+            }
+        }
+    }
+}
+
+/// Which of some descriptors have something to say; waits until one has.
+pub(super) fn ready<const N: usize>(descriptors: [BorrowedFd<'_>; N]) -> io::Result<[bool; N]> {
+    let mut polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    loop {
+        match poll(&mut polled, None) {
+            Ok(_) => return Ok(std::array::from_fn(|at| !polled[at].revents().is_empty())),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Forgets the signals that were noticed.
+pub(super) fn drain(signals: &OwnedFd) {
+    let mut buffer = [0; 1_024];
+    while rustix::io::read(signals, &mut buffer).is_ok_and(|read| read > 0) {}
+}
+
+fn expirations(timer: &OwnedFd) -> u64 {
+    let mut count = [0; 8];
+    rustix::io::read(timer, &mut count).map_or(0, |_| u64::from_ne_bytes(count))
+}
+
+/// Closes this process' copy of a descriptor that its parent keeps.
+fn close_copy(descriptor: &OwnedFd) {
+    super::calls::close_borrowed(descriptor.as_fd());
+}

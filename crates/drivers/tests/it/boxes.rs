@@ -1,0 +1,390 @@
+//! Commands in boxes, as real processes: how they end, what they leave, what they may use, and what they try to reach. The
+//! helper of the boxes is the program of the attempts, which also makes those.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open};
+use spinney_drivers::sandbox::{
+    BoxLauncher, BoxLimit, BoxLimits, BoxRefusal, BoxStep, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand,
+    BoxedEnd, BoxedExit, Confinement, LandlockSupport, NamespaceNeed, NamespaceSupport, OutputStream,
+};
+use tempfile::TempDir;
+
+const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts");
+/// An ordinary user, for tests that run as root.
+const NOBODY: u32 = 65_534;
+/// Every so many rows of the table are tried here: at least 20. The soak tries all.
+const SAMPLE_STEP: &str = "11";
+
+/// A folder that boxes do not have by themselves, as they have `/tmp`.
+fn folder() -> TempDir {
+    tempfile::Builder::new().prefix("spinney-box-").tempdir_in("/var/tmp").unwrap()
+}
+
+async fn launcher() -> BoxLauncher {
+    BoxLauncher::new(ATTEMPTS.into()).await.unwrap()
+}
+
+/// The tiers that this machine has.
+#[expect(clippy::print_stdout, reason = "says what was not tried")]
+fn tiers(launcher: &BoxLauncher) -> Vec<BoxTierChoice> {
+    let machine = launcher.machine();
+    let has_landlock = matches!(machine.landlock, LandlockSupport::Abi(abi) if abi >= 6);
+    let tiers = [
+        (BoxTierChoice::WithoutNamespaces, has_landlock),
+        (BoxTierChoice::Namespaces, has_landlock && machine.namespaces == NamespaceSupport::Work),
+    ];
+    let (there, missing): (Vec<_>, Vec<_>) = tiers.into_iter().partition(|(_, is_there)| *is_there);
+    missing.iter().for_each(|(tier, _)| println!("not on this machine: {tier:?} ({machine:?})"));
+    there.into_iter().map(|(tier, _)| tier).collect()
+}
+
+fn shell(script: &str) -> BoxedCommand {
+    BoxedCommand { timeout: Duration::from_secs(60), ..BoxedCommand::new(["sh", "-c", script]) }
+}
+
+async fn run(launcher: &BoxLauncher, confinement: &Confinement, command: &BoxedCommand) -> BoxedEnd {
+    launcher.start(confinement, command).unwrap().finish(&mut |_, _| ()).await.unwrap()
+}
+
+fn confinement(tier: BoxTierChoice, workspace: &Path) -> Confinement {
+    Confinement { tier, ..Confinement::new(workspace.to_owned()) }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_command_has_its_input_its_folder_and_a_typed_end() {
+    let (launcher, home) = (launcher().await, folder());
+    for tier in tiers(&launcher) {
+        let confinement = confinement(tier, home.path());
+        let script = "cat; pwd >&2; echo $HOME >&2; env | wc -l >&2; exit 3";
+        let command = BoxedCommand { stdin: b"given".to_vec(), ..shell(script) };
+        let mut seen = Vec::new();
+        let mut running = launcher.start(&confinement, &command).unwrap();
+        let mut collect = |stream, bytes: &[u8]| seen.push((stream, bytes.to_vec()));
+        let end = running.finish(&mut collect).await.unwrap();
+        let path = home.path().canonicalize().unwrap().display().to_string();
+        assert_eq!((end.exit, text(end.stdout.head())), (BoxedExit::Exited(3), "given".to_owned()));
+        // PATH, HOME, LANG, TERM, and the shell's own PWD.
+        assert_eq!(text(end.stderr.head()), format!("{path}\n{path}\n5\n"));
+        assert!(seen.contains(&(OutputStream::Stdout, b"given".to_vec())));
+        assert_eq!(
+            run(&launcher, &confinement, &shell("kill -SEGV $$")).await.exit,
+            BoxedExit::Signalled(11)
+        );
+        let missing = BoxedCommand::new(["no-such-program"]);
+        let not_started = BoxedExit::NotStarted { step: BoxStep::Exec, errno: libc::ENOENT };
+        assert_eq!(run(&launcher, &confinement, &missing).await.exit, not_started);
+        let mut absent = confinement.clone();
+        absent.read.push(home.path().join("absent"));
+        let not_granted = BoxedExit::NotStarted { step: BoxStep::Grant { index: 1 }, errno: libc::ENOENT };
+        assert_eq!(run(&launcher, &absent, &shell(":")).await.exit, not_granted);
+    }
+}
+
+#[tokio::test]
+async fn long_output_is_kept_by_its_head_and_tail() {
+    let (launcher, home) = (launcher().await, folder());
+    for tier in tiers(&launcher) {
+        let command = BoxedCommand {
+            kept_bytes: 100,
+            ..shell("i=0; while [ $i -lt 9999 ]; do i=$((i+1)); echo $i; done")
+        };
+        let end = run(&launcher, &confinement(tier, home.path()), &command).await;
+        assert!(
+            text(end.stdout.head()).starts_with("1\n2\n") && text(&end.stdout.tail()).ends_with("\n9999\n")
+        );
+        assert_eq!((end.stdout.total_bytes(), end.stdout.omitted_bytes()), (48_888, 48_688));
+    }
+}
+
+/// What a command leaves running ends with it, and so does everything at a timeout and when it is cancelled.
+#[tokio::test]
+async fn nothing_outlives_a_call() {
+    let (launcher, home) = (launcher().await, folder());
+    let family = "( ( sleep 86400 & ) ) ; sleep 86400 & echo ready";
+    for tier in tiers(&launcher) {
+        let confinement = confinement(tier, home.path());
+        assert_eq!(run(&launcher, &confinement, &shell(family)).await.exit, BoxedExit::Exited(0));
+        let forever = shell(&format!("trap '' TERM; {family}; wait"));
+        let short = BoxedCommand { timeout: Duration::from_millis(300), ..forever.clone() };
+        assert_eq!(run(&launcher, &confinement, &short).await.exit, BoxedExit::TimedOut);
+        let mut cancelled = launcher.start(&confinement, &forever).unwrap();
+        let all = until_ready(&mut cancelled).await;
+        cancelled.cancel();
+        assert_eq!(cancelled.finish(&mut |_, _| ()).await.unwrap().exit, BoxedExit::Cancelled);
+        assert!(all.len() >= 5 && have_ended(&all), "{}", all.len());
+        let mut dropped = launcher.start(&confinement, &forever).unwrap();
+        let all = until_ready(&mut dropped).await;
+        drop(dropped);
+        assert!(have_ended(&all));
+    }
+}
+
+/// Handles of every process of a box, once its command has said that all are there.
+async fn until_ready(run: &mut spinney_drivers::sandbox::BoxedRun) -> Vec<OwnedFd> {
+    let guard = run.guard_pid().unwrap();
+    let (tell, ready) = tokio::sync::watch::channel(());
+    let mut on_output = move |_: OutputStream, _: &[u8]| tell.send_replace(());
+    let mut ready = ready;
+    tokio::select! {
+        end = run.finish(&mut on_output) => panic!("{end:?}"),
+        told = ready.changed() => told.unwrap(),
+    }
+    handles(&family(guard.cast_signed()))
+}
+
+/// A process and everything below it.
+fn family(ancestor: i32) -> Vec<i32> {
+    let mut found = vec![ancestor];
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let lists: Vec<String> =
+            tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
+        found.extend(
+            lists.iter().flat_map(|list| list.split_whitespace()).map(|pid| pid.parse::<i32>().unwrap()),
+        );
+        at += 1;
+    }
+    found
+}
+
+fn handles(pids: &[i32]) -> Vec<OwnedFd> {
+    pids.iter().filter_map(|pid| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok()).collect()
+}
+
+/// Whether all of them end within a second.
+fn have_ended(all: &[OwnedFd]) -> bool {
+    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+    all.iter().all(|process| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)) == Ok(1))
+}
+
+/// X10 (processes): kill -9 of the process that runs 50 commands, and of it with all guards, leaves nothing.
+#[tokio::test]
+async fn x10_a_killed_process_leaves_no_command() {
+    let (launcher, home) = (launcher().await, folder());
+    for tier in tiers(&launcher) {
+        for with_guards in [false, true] {
+            let mut holder = hold(word(tier), home.path());
+            let lines = BufReader::new(holder.stdout.take().unwrap()).lines().map(Result::unwrap).take(50);
+            let guards: Vec<i32> =
+                lines.map(|line| line.strip_prefix("guard ").unwrap().parse().unwrap()).collect();
+            assert_eq!(guards.len(), 50);
+            let all = handles(&family(holder.id().cast_signed()));
+            assert!(all.len() > 250, "{}", all.len());
+            let killed =
+                [holder.id().cast_signed()].into_iter().chain(guards.into_iter().filter(|_| with_guards));
+            for pid in killed {
+                kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+            }
+            holder.wait().unwrap();
+            assert!(have_ended(&all), "{tier:?}, with guards: {with_guards}");
+        }
+    }
+}
+
+/// A process that runs 50 commands.
+fn hold(tier: &str, workspace: &Path) -> Child {
+    let mut command = Command::new(ATTEMPTS);
+    command.args(["hold", "50", tier]).arg(workspace).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn word(tier: BoxTierChoice) -> &'static str {
+    match tier {
+        BoxTierChoice::WithoutNamespaces => "1",
+        BoxTierChoice::Namespaces | BoxTierChoice::Best => "2",
+    }
+}
+
+/// The program of the attempts with a scene that belongs to the user as whom it runs.
+fn in_scene(user: Option<u32>, words: &[&str], last: &[&str]) -> String {
+    let home = folder();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (program, scene) = (home.path().join("attempts"), home.path().join("scene"));
+    fs::copy(ATTEMPTS, &program).unwrap();
+    fs::create_dir(&scene).unwrap();
+    let mut command = Command::new(program);
+    if let Some(user) = user {
+        chown(&scene, Some(user), Some(user)).unwrap();
+        command.uid(user).gid(user);
+    }
+    command.args(words).arg(scene).args(last).env("VICTIMS_SECRET", "the-secret-of-this-scene");
+    let output = command.output().unwrap();
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{complained}");
+    said
+}
+
+/// Makes a sample of all attempts.
+async fn table(user: Option<u32>, tier: BoxTierChoice) {
+    if tiers(&launcher().await).contains(&tier) {
+        let said = in_scene(user, &["table", word(tier)], &[SAMPLE_STEP]);
+        assert!(said.lines().filter(|line| line.starts_with("stopped: ")).count() >= 20, "{said}");
+    }
+}
+
+/// The box stops the attempts, and not the machine: without one many get out. The rest needs rights that an ordinary user
+/// does not have, or something that an earlier one has removed.
+#[test]
+fn attempts_get_out_where_there_is_no_box() {
+    let out: usize = in_scene(ordinary(), &["unboxed"], &[]).trim().parse().unwrap();
+    assert!(out >= 50, "{out}");
+}
+
+/// Whom attempts are made as: root if we are, or an ordinary user.
+fn ordinary() -> Option<u32> {
+    geteuid().is_root().then_some(NOBODY)
+}
+
+/// G25: no attempt gets out of a box without namespaces.
+#[tokio::test]
+async fn g25_nothing_gets_out_of_a_box_of_an_ordinary_user() {
+    table(ordinary(), BoxTierChoice::WithoutNamespaces).await;
+}
+
+/// G25: no attempt gets out of a box with namespaces.
+#[tokio::test]
+async fn g25_nothing_gets_out_of_namespaces_of_an_ordinary_user() {
+    table(ordinary(), BoxTierChoice::Namespaces).await;
+}
+
+/// G25: nor as root.
+#[tokio::test]
+async fn g25_nothing_gets_out_of_a_box_of_root() {
+    if geteuid().is_root() {
+        table(None, BoxTierChoice::WithoutNamespaces).await;
+    }
+}
+
+/// G25: nor as root in namespaces.
+#[tokio::test]
+async fn g25_nothing_gets_out_of_namespaces_of_root() {
+    if geteuid().is_root() {
+        table(None, BoxTierChoice::Namespaces).await;
+    }
+}
+
+async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
+    let launcher = launcher().await;
+    for tier in tiers(&launcher) {
+        let home = folder();
+        let read = vec![PathBuf::from(ATTEMPTS)];
+        let confinement = Confinement { limits, read, ..confinement(tier, home.path()) };
+        let words: Vec<OsString> = [ATTEMPTS, "bomb", kind].map(OsString::from).to_vec();
+        let mut running = launcher.start(&confinement, &BoxedCommand::new(words)).unwrap();
+        let guard = handles(&[running.guard_pid().unwrap().cast_signed()]);
+        let end = running.finish(&mut |_, _| ()).await.unwrap();
+        assert_eq!(end.exit, BoxedExit::PastLimit(past), "{kind} {tier:?} {end:?}");
+        let peak = end.peak;
+        let is_below = peak.processes < 2 * limits.processes
+            && peak.memory_bytes < 2 * limits.memory_bytes
+            && peak.disk_bytes < 2 * limits.disk_bytes;
+        assert!(is_below, "{kind} {tier:?} {peak:?}");
+        assert!(have_ended(&guard));
+    }
+}
+
+const LIMITS: BoxLimits = BoxLimits { processes: 256, memory_bytes: 512 << 20, disk_bytes: 256 << 20 };
+
+#[tokio::test]
+async fn a_fork_bomb_ends_before_twice_its_limit() {
+    bomb("fork", LIMITS, BoxLimit::Processes).await;
+    bomb("fork-sessions", LIMITS, BoxLimit::Processes).await;
+}
+
+#[tokio::test]
+async fn a_memory_bomb_ends_before_twice_its_limit() {
+    bomb("memory", LIMITS, BoxLimit::Memory).await;
+    bomb("memory-forks", LIMITS, BoxLimit::Memory).await;
+}
+
+#[tokio::test]
+async fn a_disk_bomb_ends_before_twice_its_limit() {
+    bomb("disk", LIMITS, BoxLimit::Disk).await;
+    bomb("disk-unlinked", LIMITS, BoxLimit::Disk).await;
+    bomb("disk-names", BoxLimits { disk_bytes: 4 << 20, ..LIMITS }, BoxLimit::Disk).await;
+}
+
+/// In namespaces a path can be hidden and another one kept as it is, in a folder that is writable.
+#[tokio::test]
+async fn hidden_and_read_only_paths_need_namespaces() {
+    let (launcher, home) = (launcher().await, folder());
+    let path = |name: &str| home.path().join(name);
+    for folder in ["workspace", "repository/.git/hooks", "repository/keys"] {
+        fs::create_dir_all(path(folder)).unwrap();
+    }
+    fs::write(path("repository/.git/config"), "as it was").unwrap();
+    fs::write(path("repository/keys/key"), "hidden").unwrap();
+    fs::write(path("repository/.env"), "hidden").unwrap();
+    let confinement = |tier| Confinement {
+        write: vec![path("repository")],
+        hidden: vec![path("repository/keys"), path("repository/.env"), path("repository/absent")],
+        read_only: vec![path("repository/.git")],
+        ..confinement(tier, &path("workspace"))
+    };
+    let script = "cd ../repository; echo x > new || exit 1
+        cat keys/key .env; ls keys; echo x > .git/config; echo x > .git/hooks/pre-commit; mv .git .old; rm -rf .git; cat .git/config";
+    for tier in tiers(&launcher) {
+        if tier == BoxTierChoice::WithoutNamespaces {
+            let refused = launcher.start(&confinement(tier), &shell(":"));
+            let needs = NamespaceNeed::HiddenPaths;
+            assert!(
+                matches!(refused, Err(BoxRefusal::NamespacesUnwanted { needs: found }) if found == needs)
+            );
+            continue;
+        }
+        let end = run(&launcher, &confinement(tier), &shell(script)).await;
+        assert_eq!(
+            (end.exit, text(end.stdout.head())),
+            (BoxedExit::Exited(0), "as it was".to_owned()),
+            "{end:?}"
+        );
+        assert!(path("repository/new").exists() && !path("repository/.git/hooks/pre-commit").exists());
+        assert_eq!(fs::read_to_string(path("repository/keys/key")).unwrap(), "hidden");
+    }
+}
+
+/// A box is never weaker than was asked for, unless that was said.
+#[tokio::test]
+async fn a_command_without_a_box_needs_the_word_for_it() {
+    let (launcher, home) = (launcher().await, folder());
+    let mut confinement = confinement(BoxTierChoice::Best, home.path());
+    let boxed = launcher.tier(&confinement);
+    assert!(!matches!(boxed, Ok(BoxTier::Unboxed)));
+    confinement.weaknesses.push(BoxWeakness::Unboxed);
+    let end =
+        run(&launcher, &confinement, &shell("cat /proc/self/status | grep NoNewPrivs; ( sleep 86400 & )"))
+            .await;
+    assert_eq!((end.exit, end.tier), (BoxedExit::Exited(0), BoxTier::Unboxed));
+    confinement.hidden.push(home.path().to_owned());
+    assert!(matches!(launcher.tier(&confinement), Err(BoxRefusal::NamespacesUnwanted { .. })));
+    let relative = Confinement::new("here".into());
+    assert!(matches!(launcher.start(&relative, &shell(":")), Err(BoxRefusal::RelativePath { .. })));
+}
+
+/// Modes of files outside are out of Landlock's reach, so that a box without namespaces changes them only if that was said.
+#[tokio::test]
+async fn modes_change_in_namespaces_or_if_that_was_said() {
+    let (launcher, home) = (launcher().await, folder());
+    for tier in tiers(&launcher) {
+        let mut confinement = confinement(tier, home.path());
+        let script = shell("echo x > file; chmod 700 file");
+        let expected = if tier == BoxTierChoice::Namespaces { 0 } else { 1 };
+        assert_eq!(run(&launcher, &confinement, &script).await.exit, BoxedExit::Exited(expected));
+        confinement.weaknesses.push(BoxWeakness::FileModes);
+        assert_eq!(run(&launcher, &confinement, &script).await.exit, BoxedExit::Exited(0));
+    }
+}
