@@ -48,8 +48,13 @@ impl Shortfall {
         // A ceiling that is spent stops even what costs nothing.
         let asked = self.asked.max(1);
         let need = [self.spent, self.held, self.lent, asked].into_iter().map(u128::from).sum::<u128>();
-        let free = u128::from(self.limit.saturating_sub(self.reserve)).max(1);
-        let whole = if self.reserve == 0 { need } else { (need * u128::from(self.limit)).div_ceil(free) };
+        let whole = match self.limit.checked_sub(self.reserve) {
+            Some(free) if free > 0 && self.reserve > 0 => {
+                (need * u128::from(self.limit)).div_ceil(u128::from(free))
+            }
+            // All of it is in reserve, which does not grow.
+            Some(_) | None => need + u128::from(self.reserve),
+        };
         u64::try_from(whole.saturating_sub(u128::from(self.limit))).unwrap_or(u64::MAX).max(1)
     }
 

@@ -186,7 +186,12 @@ impl Ledger {
             match old {
                 Some(old) if old < new => add = add.with(resource, new - old),
                 Some(_) | None => {
+                    let before = *terms.limit.amounts();
                     terms.limit = terms.limit.with(resource, new);
+                    if old.is_some() && !terms.reserve_fixed {
+                        // A share stays one: all of a small ceiling would stay all of it when that is raised.
+                        terms.reserve = terms.reserve.grown(&before, terms.limit.amounts());
+                    }
                     terms.reserve = terms.reserve.with(resource, terms.reserve.of(resource).min(new));
                 }
             }

@@ -66,6 +66,21 @@ fn a_lower_ceiling_is_refused_below_what_is_used() {
     assert_eq!(play.world().state(), TreeState::Halted);
 }
 
+/// A reserve is a share of the ceiling, also after the ceiling fell to almost nothing and rose again.
+#[test]
+fn a_reserve_falls_and_rises_with_its_ceiling() {
+    for reserve in ["20%", "default"] {
+        let mut play = Play::grow(&format!("root $5.00 reserve={reserve} / a"));
+        play.must(Adjust { limit: Ceilings::NONE.with(Resource::Cost, 1), ..NOTHING });
+        play.must(call("a", 100));
+        let halt = play.world().halted().cloned().unwrap();
+        assert_eq!(play.world().state(), TreeState::Halted);
+        let add = Amounts::ZERO.with(Resource::Cost, halt.short.missing());
+        play.must(Raise { agent: name("root"), add, add_ms: 0 });
+        assert_eq!(running(&play), [CallId(1)], "{reserve}");
+    }
+}
+
 /// A tree without a ceiling gets one, and everything below is bound by it.
 #[test]
 fn a_first_ceiling_binds_agents_that_are_there() {
