@@ -185,11 +185,8 @@ pub async fn import(home: &Path, file: &Path) -> Result<Vec<ImportedTree>, Impor
                 Record::Blob(_) | Record::Batch { .. } => return damaged("a batch without a tree"),
             };
             let mut from = Incoming { reader: &mut reader, file: &file };
-            let tree = import_tree(&home, &imports, &incoming, &mut from).await?;
-            record = match tree.arrival {
-                Arrival::Known => from.skip_tree()?,
-                Arrival::New | Arrival::Back => reader.next().map_err(unread)?,
-            };
+            let (tree, next) = import_tree(&home, &imports, &incoming, &mut from).await?;
+            record = next;
             imported.push(tree);
         }
     })
@@ -237,6 +234,16 @@ impl Incoming<'_> {
         }
     }
 
+    /// The record after the last batch of a tree.
+    fn after_tree(&mut self) -> Result<Record, ImportError> {
+        match self.reader.next().map_err(|why| self.unread(why))? {
+            Record::Blob(_) | Record::Batch { .. } => {
+                Err(self.damaged("a tree has more batches than it says"))
+            }
+            next @ (Record::Tree(_) | Record::End) => Ok(next),
+        }
+    }
+
     /// The record after those of this tree.
     fn skip_tree(&mut self) -> Result<Record, ImportError> {
         loop {
@@ -259,14 +266,15 @@ async fn import_tree(
     imports: &Imports,
     incoming: &TransferredTree,
     from: &mut Incoming<'_>,
-) -> Result<ImportedTree, ImportError> {
+) -> Result<(ImportedTree, Record), ImportError> {
     let tree = incoming.tree;
     let old = match find(home, tree).await? {
         Some((old, journal)) if has(&journal, &old.head, incoming).await? => {
             let name = ids::name(&journal, tree).await?;
             let needs = needs::needs(&old.home, &journal, tree).await;
             let (state, arrival) = (old.head.state, Arrival::Known);
-            return Ok(ImportedTree { tree, name, state, arrival, needs, checkpoint: None });
+            let known = ImportedTree { tree, name, state, arrival, needs, checkpoint: None };
+            return Ok((known, from.skip_tree()?));
         }
         // A copy does not bring a tree back.
         Some((old, _)) if old.head.state != TreeState::Moved || incoming.kind == ExportKind::Copy => {
@@ -274,17 +282,19 @@ async fn import_tree(
         }
         found => found.map(|(old, _)| old),
     };
-    let mut placed = write(&imports.folder(tree), incoming, old.as_ref(), from).await;
+    // What follows is read first: a file that is cut behind its last tree is not whole.
+    let written = write(&imports.folder(tree), incoming, old.as_ref(), from).await;
+    let mut placed = written.and_then(|imported| Ok((imported, from.after_tree()?)));
     if placed.is_ok()
         && let Err(error) = place(home, imports, tree, old.as_ref(), incoming).await
     {
         placed = Err(error);
     }
     match placed {
-        Ok(imported) => {
+        Ok((imported, next)) => {
             fill_folders(home, tree).await;
             let arrival = if old.is_some() { Arrival::Back } else { Arrival::New };
-            Ok(ImportedTree { arrival, ..imported })
+            Ok((ImportedTree { arrival, ..imported }, next))
         }
         Err(error) => {
             imports.give_up(tree);
