@@ -310,7 +310,7 @@ fn signal(pid: i32, signal: i32) -> Tried {
     tried(call(libc::SYS_kill, [pid.into(), signal.into(), 0, 0, 0, 0]))
 }
 
-/// Sends, and waits for an answer or an error: what was sent to nobody is not out.
+/// Sends, and waits for an answer or an error: what has no receiver did not get out.
 fn answered_udp(to: (&str, u16)) -> Tried {
     let socket = UdpSocket::bind("0.0.0.0:0").map_err(why)?;
     socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();

@@ -45,7 +45,7 @@ pub(crate) fn run(tier: BoxTierChoice, workspace: &Path, command: &[OsString]) -
     ExitCode::SUCCESS
 }
 
-/// Makes attempts, each in a box of its own, and prints what stopped each. Fails if one was not stopped as its row says.
+/// Makes attempts, each in its own box, and prints what stopped each. Fails if one was not stopped as its row says.
 pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize) -> ExitCode {
     let mut outside = Outside::new(scene);
     let (mut made, mut wrong) = (0, 0);

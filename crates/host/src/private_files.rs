@@ -40,6 +40,11 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&new);
         return Err(error);
     }
+    flush_folder_of(path)
+}
+
+/// Flushes the entries of the folder that a file is in.
+pub fn flush_folder_of(path: &Path) -> io::Result<()> {
     flush(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 

@@ -64,7 +64,7 @@ impl Folder {
         statfs(&self.path).map_or(0, |fs| fs.f_bfree.saturating_mul(fs.f_bsize.unsigned_abs()))
     }
 
-    /// How much less room there is than at the start, whoever took it.
+    /// How much less room there is than at the start, for any reason.
     fn taken(&self) -> u64 {
         self.free_at_start.saturating_sub(self.free())
     }

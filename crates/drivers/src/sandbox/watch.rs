@@ -156,7 +156,7 @@ impl<'a> Guard<'a> {
                 break Reason::Command;
             }
             if asked {
-                // A message that nobody reads would hide our report behind an error.
+                // An unread message would hide our report behind an error.
                 let _ = rustix::io::read(self.control, &mut [0]);
                 break Reason::Asked;
             }

@@ -111,7 +111,7 @@ impl Imports {
     }
 
     /// Puts an imported tree where commands find it, whole or not at all. What was there is removed: the same tree, or the file
-    /// of a branch. The journals of both must be closed.
+    /// of a branch. The journal of the new one must be closed.
     pub fn place(&self, tree: TreeId) -> Result<(), FileFault> {
         let (importing, folder) = (self.folder(tree), new_folder(&self.home, tree));
         let placed = private_files::flush_all(&importing).and_then(|()| {

@@ -268,8 +268,7 @@ impl NewFile {
             error if error.kind() == ErrorKind::AlreadyExists => ExportError::FileExists(self.file.clone()),
             error => self.fault(error),
         })?;
-        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        private_files::flush(folder.unwrap_or(Path::new("."))).map_err(|error| self.fault(error))
+        private_files::flush_folder_of(&self.file).map_err(|error| self.fault(error))
     }
 }
 

@@ -184,7 +184,7 @@ pub async fn import(home: &Path, file: &Path) -> Result<Vec<ImportedTree>, Impor
                 Record::End => return Ok(imported),
                 Record::Blob(_) | Record::Batch { .. } => return damaged("a batch without a tree"),
             };
-            let mut from = Incoming { reader: &mut reader, file: &file };
+            let mut from = TreeRecords { reader: &mut reader, file: &file };
             let (tree, next) = import_tree(&home, &imports, &incoming, &mut from).await?;
             record = next;
             imported.push(tree);
@@ -194,19 +194,19 @@ pub async fn import(home: &Path, file: &Path) -> Result<Vec<ImportedTree>, Impor
 }
 
 /// The file, at the records of one tree.
-struct Incoming<'f> {
+struct TreeRecords<'f> {
     reader: &'f mut TreesFileReader<BufReader<File>>,
     file: &'f Path,
 }
 
 /// A batch of a file with the blobs that come with it.
-struct IncomingBatch {
+struct BatchRecord {
     after: Seq,
     bytes: Vec<u8>,
     blobs: Vec<Vec<u8>>,
 }
 
-impl Incoming<'_> {
+impl TreeRecords<'_> {
     fn unread(&self, why: UnreadTreesFile) -> ImportError {
         ImportError::File { file: self.file.to_owned(), why }
     }
@@ -215,7 +215,7 @@ impl Incoming<'_> {
         self.unread(UnreadTreesFile::Damaged(what.to_owned()))
     }
 
-    fn batch(&mut self) -> Result<IncomingBatch, ImportError> {
+    fn batch(&mut self) -> Result<BatchRecord, ImportError> {
         let (mut blobs, mut room) = (Vec::new(), limit::BLOBS_BYTES_MAX);
         loop {
             match self.reader.next().map_err(|why| self.unread(why))? {
@@ -228,7 +228,7 @@ impl Incoming<'_> {
                         return Err(self.damaged("too many blobs for a batch"));
                     }
                 }
-                Record::Batch { after, bytes } => return Ok(IncomingBatch { after, bytes, blobs }),
+                Record::Batch { after, bytes } => return Ok(BatchRecord { after, bytes, blobs }),
                 Record::Tree(_) | Record::End => return Err(self.damaged("a tree lacks its last batches")),
             }
         }
@@ -256,7 +256,7 @@ impl Incoming<'_> {
 }
 
 /// A tree that is here already.
-struct OldTree {
+struct TreeHere {
     home: PathBuf,
     head: Head,
 }
@@ -265,7 +265,7 @@ async fn import_tree(
     home: &Path,
     imports: &Imports,
     incoming: &TransferredTree,
-    from: &mut Incoming<'_>,
+    from: &mut TreeRecords<'_>,
 ) -> Result<(ImportedTree, Record), ImportError> {
     let tree = incoming.tree;
     let old = match find(home, tree).await? {
@@ -308,7 +308,7 @@ async fn place(
     home: &Path,
     imports: &Imports,
     tree: TreeId,
-    old: Option<&OldTree>,
+    old: Option<&TreeHere>,
     incoming: &TransferredTree,
 ) -> Result<(), ImportError> {
     let folder = side_journals::new_folder(home, tree);
@@ -316,7 +316,7 @@ async fn place(
     if !is_in_place && folder.is_dir() {
         return Err(ImportError::PlaceTaken { tree, folder });
     }
-    // Whoever continues the old one needs its journal, which is open here until the new one is in its place.
+    // To continue the old one, a process needs its journal, which is open here until the new one is in its place.
     let locked = match old {
         Some(old) => Some(lock(old, is_in_place, incoming).await?),
         None => None,
@@ -336,7 +336,7 @@ async fn place(
 
 /// Opens the journal of a tree that had moved away, which must be as it was found.
 async fn lock(
-    old: &OldTree,
+    old: &TreeHere,
     is_in_place: bool,
     incoming: &TransferredTree,
 ) -> Result<SqliteJournal, ImportError> {
@@ -365,7 +365,7 @@ async fn fill_folders(home: &Path, tree: TreeId) {
 }
 
 /// The tree if it is in any journal of the home.
-async fn find(home: &Path, tree: TreeId) -> Result<Option<(OldTree, SqliteJournal)>, ImportError> {
+async fn find(home: &Path, tree: TreeId) -> Result<Option<(TreeHere, SqliteJournal)>, ImportError> {
     let folder = match side_journals::find(home, &tree.to_string()).await {
         Ok(folder) => folder,
         Err(TreeNameError::Unknown { .. }) => return Ok(None),
@@ -378,7 +378,7 @@ async fn find(home: &Path, tree: TreeId) -> Result<Option<(OldTree, SqliteJourna
         Err(error) => return Err(error.into()),
     };
     let head = journal.head(tree).await?;
-    Ok(head.map(|head| (OldTree { home: folder, head }, journal)))
+    Ok(head.map(|head| (TreeHere { home: folder, head }, journal)))
 }
 
 /// Whether a tree has everything that the file has of it.
@@ -406,8 +406,8 @@ fn other_head(here: &Head, there: &TransferredTree) -> ImportError {
 async fn write(
     folder: &Path,
     incoming: &TransferredTree,
-    old: Option<&OldTree>,
-    from: &mut Incoming<'_>,
+    old: Option<&TreeHere>,
+    from: &mut TreeRecords<'_>,
 ) -> Result<ImportedTree, ImportError> {
     let tree = incoming.tree;
     let journal: Arc<dyn Journal> = Arc::new(write_to_start(folder).await?);
@@ -416,7 +416,7 @@ async fn write(
     // One that comes back continues what is here.
     let mut continues = old.is_none();
     loop {
-        let IncomingBatch { after, bytes, blobs } = from.batch()?;
+        let BatchRecord { after, bytes, blobs } = from.batch()?;
         writing.take(after, bytes, blobs).await.map_err(diverged)?;
         let (end, hash) = writing.head();
         continues |= old.is_some_and(|old| (old.head.seq, old.head.hash) == (end, hash));

@@ -17,7 +17,7 @@ use crate::trust::egress::{Egress, InputValues};
 pub enum TreeNeed {
     /// A model sends these: variables to a host, for people.
     Sends(String),
-    /// A program, with its arguments, for people; and the folder that it works in.
+    /// A program with its arguments, for people.
     Program(String),
 }
 
