@@ -151,7 +151,7 @@ impl Values {
                 Ok(values.all().filter_map(|(name, _)| candidate(name.as_str(), "")).collect())
             }
             Self::Checkpoints => {
-                let journal = home::look_unchanged(&line.home)?;
+                let journal = home::open_unchanged(&line.home)?;
                 let facts = journal.catalog(CatalogKind::Checkpoint, "").await?;
                 Ok(facts.iter().filter_map(|fact| candidate(&fact.key, "")).collect())
             }
@@ -221,8 +221,8 @@ impl Line {
         let is_id = |word: &str| word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
         let named = self.words.iter().skip(1).map(String::as_str).find(|word| is_id(word));
         let named = named.unwrap_or(LAST);
-        let home = side_journals::find_with(&self.home, named, home::look_unchanged).await?;
-        let journal = home::look_unchanged(&home)?;
+        let home = side_journals::find_with(&self.home, named, home::open_unchanged).await?;
+        let journal = home::open_unchanged(&home)?;
         let tree = ids::find(&home, &journal, named).await?.tree;
         Ok((journal, tree, home))
     }

@@ -14,7 +14,7 @@ use spinney_store::SqliteJournal;
 use spinney_view::agents;
 
 use crate::control::{ControlAnswer, ControlAsk, ReachedHome, SteerError, reach};
-use crate::home::{HomeError, look, side_journals};
+use crate::home::{HomeError, open_read_only, side_journals};
 use crate::open_home::{BranchTreeError, OpenHome};
 
 /// A checkpoint, and the home or side journal that has it.
@@ -102,7 +102,7 @@ pub async fn all(home: &Path, agent: Option<&AgentId>) -> Result<Vec<NamedCheckp
     }
     let mut all = Vec::new();
     for path in journals {
-        let journal = match look(&path) {
+        let journal = match open_read_only(&path) {
             Err(_) if path != home && !side_journals::has_journal(&path) => continue,
             journal => journal?,
         };
@@ -138,7 +138,7 @@ pub async fn candidate(
 ) -> Result<Option<(TreeId, AgentId)>, CheckpointNameError> {
     let mut newest: Option<(SqliteJournal, Head)> = None;
     for path in side_journals::journals(home) {
-        let journal = look(&path)?;
+        let journal = open_read_only(&path)?;
         let heads = journal.heads(&[]).await?;
         let is_newer = |head: &Head| newest.as_ref().is_none_or(|(_, newest)| newest.tree < head.tree);
         if let Some(head) = heads.into_iter().rfind(|head| !head.state.is_over()).filter(is_newer) {
@@ -195,7 +195,7 @@ pub enum UncleanedPlace {
 pub async fn clean(home: &Path) -> Result<CleanedHome, HomeError> {
     let journals = side_journals::journals(home);
     if journals.is_empty() {
-        drop(look(home)?);
+        drop(open_read_only(home)?);
     }
     let mut all = CleanedHome::default();
     for journal in journals {

@@ -1,7 +1,7 @@
 //! When a tree that this process follows needs a person.
 
 use spinney::Tree;
-use spinney::tree::{Look, RequestError};
+use spinney::tree::{RequestError, TreeSnapshot};
 use spinney_kernel::words::{AgentId, Seq};
 use spinney_kernel::world::{AgentStatus, AgentView, TreeState};
 
@@ -19,21 +19,21 @@ pub const fn rests(state: TreeState) -> bool {
 }
 
 /// The tree, if it needs a person and has done nothing after the event that was seen last.
-pub async fn at_rest(tree: &Tree, seen: Seq) -> Option<Look> {
+pub async fn at_rest(tree: &Tree, seen: Seq) -> Option<TreeSnapshot> {
     let status = tree.status();
     if status.seq != seen || !rests(status.state) || status.stopped.is_some() {
         return None;
     }
     // The status may lag behind; the tree itself knows.
-    tree.look().await.ok().filter(|look| look.seq == seen && rests(look.state))
+    tree.snapshot().await.ok().filter(|snapshot| snapshot.seq == seen && rests(snapshot.state))
 }
 
 /// The agents whose pause holds up others: those below a paused one are paused with it.
-pub fn paused(look: &Look) -> impl Iterator<Item = &AgentView> {
+pub fn paused(snapshot: &TreeSnapshot) -> impl Iterator<Item = &AgentView> {
     let is_paused = |id: &AgentId| {
-        look.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
+        snapshot.agents.iter().any(|agent| agent.agent == *id && agent.status == AgentStatus::Paused)
     };
-    look.agents.iter().filter(move |agent| {
+    snapshot.agents.iter().filter(move |agent| {
         agent.status == AgentStatus::Paused && !agent.parent.as_ref().is_some_and(is_paused)
     })
 }
@@ -41,8 +41,8 @@ pub fn paused(look: &Look) -> impl Iterator<Item = &AgentView> {
 /// Ends every pause in a tree that runs here. A refusal means that an agent was not paused; a tree that is no longer run is
 /// left as it is.
 pub async fn unpause_all(tree: &Tree) {
-    let Ok(look) = tree.look().await else { return };
-    let living = look.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
+    let Ok(snapshot) = tree.snapshot().await else { return };
+    let living = snapshot.agents.into_iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_)));
     for AgentView { agent, .. } in living {
         if let Err(RequestError::Stopped(_)) = tree.unpause(agent).await {
             return;

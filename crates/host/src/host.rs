@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney::bus::Watch;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::hooks::TreeHooks;
-use spinney::tree::{Look, RequestError};
+use spinney::tree::{RequestError, TreeSnapshot};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{ChainHash, Head, Journal, JournalFault};
 use spinney_kernel::definition::Definition;
@@ -159,7 +159,7 @@ impl Host {
             }
             HomeOrigin::Known | HomeOrigin::Foreign => HostOrigin::Listed,
         };
-        let host = Self::on(folder, Arc::new(home::write_to_start(folder).await?));
+        let host = Self::on(folder, Arc::new(home::open_writable_to_start(folder).await?));
         Ok(Self { origin, ..host })
     }
 
@@ -316,10 +316,10 @@ pub async fn stored_result(
     home: &Path,
     journal: &dyn Journal,
     tree: TreeId,
-    look: &Look,
+    snapshot: &TreeSnapshot,
     hash: Option<ChainHash>,
 ) -> (TreeResult, Vec<ResultFault>) {
-    let (mut result, faults) = TreeResult::read(look, hash, journal, tree).await;
+    let (mut result, faults) = TreeResult::read(snapshot, hash, journal, tree).await;
     let files = output_files::list(home, tree).into_iter();
     result.files = files.map(|file| file.path.display().to_string()).collect();
     result.scripted = scripted_models(home, journal, tree).await;
@@ -430,17 +430,17 @@ impl HostedTree {
     /// If the journal failed, or the home was shut down.
     pub async fn result(&self) -> Result<TreeResult, RequestError> {
         self.tree.settled().await;
-        let look = self.tree.look().await?;
+        let snapshot = self.tree.snapshot().await?;
         let (tree, journal) = (self.tree.id(), Arc::clone(&self.marks.journal));
         let hash = self.tree.status().hash;
-        if look.end.is_some()
+        if snapshot.end.is_some()
             && let Some(writer) = self.writer.lock().await.take()
         {
             writer.end().await;
         }
         let folder = self.marks.folder.clone();
         let (result, faults) =
-            off_workers(async move || stored_result(&folder, journal.as_ref(), tree, &look, hash).await)
+            off_workers(async move || stored_result(&folder, journal.as_ref(), tree, &snapshot, hash).await)
                 .await;
         for fault in faults {
             tracing::warn!("{}", with_causes(&fault));

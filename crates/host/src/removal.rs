@@ -8,7 +8,7 @@ use spinney_journal::{Journal as _, JournalFault, Shared};
 use spinney_kernel::words::TreeId;
 
 use crate::home::pending_folders::{self, UnsettledFolders};
-use crate::home::{HomeError, side_journals, write_to_remove};
+use crate::home::{HomeError, open_writable_to_remove, side_journals};
 use crate::text_file::FileFault;
 use crate::trust::tree_marks;
 
@@ -34,7 +34,7 @@ pub enum UnremovedTree {
 
 /// Removes a tree that no process runs. Returns the branches that now own what they shared with it.
 pub async fn remove(home: &Path, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, UnremovedTree> {
-    let journal = write_to_remove(home).await?;
+    let journal = open_writable_to_remove(home).await?;
     let is_last = journal.heads(&[]).await?.iter().all(|head| head.tree == tree);
     if side_journals::side_tree(home).is_some() && is_last {
         // First: what is remembered of a tree that is not there would vouch for another one in its place.

@@ -14,7 +14,7 @@ use spinney_store::SqliteJournal;
 use crate::control::{RunningTrees, running};
 use crate::home::ids::{self, TreeNameError};
 use crate::home::side_journals::SideTree;
-use crate::home::{HomeError, look, look_unchanged, side_journals};
+use crate::home::{HomeError, open_read_only, open_unchanged, side_journals};
 use crate::listed_heads::{self, JournalFiles, NamedHead};
 
 /// A tree in a list.
@@ -129,7 +129,7 @@ impl TreeList {
         if self.own.is_none()
             && (side_journals::has_journal(&self.home) || !side_journals::has_any(&self.home))
         {
-            self.own = Some(Arc::new(look(&self.home)?));
+            self.own = Some(Arc::new(open_read_only(&self.home)?));
         }
         let mut listing = Listing::default();
         let found = side_journals::folders(&self.home);
@@ -156,7 +156,7 @@ impl TreeList {
     pub fn journal(&self, listed: &ListedTree) -> Result<Arc<SqliteJournal>, HomeError> {
         match &self.own {
             Some(journal) if listed.home == self.home => Ok(Arc::clone(journal)),
-            Some(_) | None => Ok(Arc::new(look(&listed.home)?)),
+            Some(_) | None => Ok(Arc::new(open_read_only(&listed.home)?)),
         }
     }
 }
@@ -177,7 +177,7 @@ impl Run {
             (self.files, self.trees) = (Some(files), Ok(trees));
             return;
         }
-        let trees = match look(&self.home) {
+        let trees = match open_read_only(&self.home) {
             Ok(journal) => read(&journal).await.map_err(TreeNameError::from),
             Err(error) => Err(error.into()),
         };
@@ -223,7 +223,7 @@ pub async fn newest_unchanged(home: &Path, most: usize) -> Result<Vec<(Head, Str
     let sides = side_journals::folders(home).into_iter().rev().take(most);
     let homes = [home.to_owned()].into_iter().chain(sides.map(|side| side.folder));
     for home in homes.filter(|home| side_journals::has_journal(home)) {
-        let journal = look_unchanged(&home)?;
+        let journal = open_unchanged(&home)?;
         for head in journal.heads(&[]).await?.into_iter().rev().take(most) {
             let name = ids::name(&journal, head.tree).await?;
             found.push((head, name));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use spinney_kernel::words::limit::BATCH_BYTES_MAX;
 
-use spinney_kernel::record::{Event, Outcome, Standing, ToolAsk};
+use spinney_kernel::record::{AgentSnapshot, Event, Outcome, ToolAsk};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Body, SourceFiles, StoredFile, Time};
 
 use crate::JournalFault;
@@ -164,7 +164,7 @@ impl Batch {
 
 /// The report of a completed effect, and the event fields that repeat it.
 fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>, &Vec<StoredFile>)> {
-    let What::Report(Report::Done(done)) = &mut batch.input.what else { return None };
+    let InputKind::Report(Report::Done(done)) = &mut batch.input.what else { return None };
     match batch.events.first() {
         Some(Event::CallEnded { outcome: Outcome::Done { body, asks, files, .. }, .. }) => {
             Some((done, body, asks, files))
@@ -174,8 +174,8 @@ fn done_twice(batch: &mut Batch) -> Option<(&mut Done, &Body, &Vec<ToolAsk>, &Ve
 }
 
 /// A rollback's agent state in the request, and its copy in the event.
-fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standing)> {
-    let What::Request { request, .. } = &mut batch.input.what else { return None };
+fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<AgentSnapshot>>, &AgentSnapshot)> {
+    let InputKind::Request { request, .. } = &mut batch.input.what else { return None };
     let Request::Rollback(rollback) = request.as_mut() else { return None };
     match batch.events.first() {
         Some(Event::ContextRestored(restored)) => Some((&mut rollback.standing, &restored.standing)),
@@ -185,7 +185,7 @@ fn stood_twice(batch: &mut Batch) -> Option<(&mut Option<Box<Standing>>, &Standi
 
 /// What a tree is resumed from, in the request and in the event.
 fn sources_twice(batch: &mut Batch) -> Option<(&mut SourceFiles, &SourceFiles)> {
-    let What::Request { request, .. } = &mut batch.input.what else { return None };
+    let InputKind::Request { request, .. } = &mut batch.input.what else { return None };
     match (request.as_mut(), batch.events.first()) {
         (Request::Start(start), Some(Event::TreeStarted { sources, .. })) => {
             Some((&mut start.sources, sources))
@@ -201,8 +201,8 @@ fn sources_twice(batch: &mut Batch) -> Option<(&mut SourceFiles, &SourceFiles)> 
 /// space.
 fn twice<'a>(input: &'a mut Input, events: &'a [Event]) -> Option<(&'a mut String, &'a String)> {
     let text = match &mut input.what {
-        What::Report(_) => return None,
-        What::Request { request, .. } => match request.as_mut() {
+        InputKind::Report(_) => return None,
+        InputKind::Request { request, .. } => match request.as_mut() {
             Request::Spawn(spawn) => &mut spawn.goal,
             Request::Followup(followup) => &mut followup.task,
             Request::Send(send) => &mut send.body.text,

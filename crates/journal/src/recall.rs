@@ -4,7 +4,7 @@
 use crate::{Journal, JournalFault, pages};
 use spinney_kernel::context::{ContextSnapshot, Contexts, Places};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{Event, Standing};
+use spinney_kernel::record::{AgentSnapshot, Event};
 use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::World;
 
@@ -57,7 +57,7 @@ pub async fn recall(
     tree: TreeId,
     agent: &AgentId,
     at: Seq,
-) -> Result<Result<(Standing, ContextSnapshot), Refusal>, JournalFault> {
+) -> Result<Result<(AgentSnapshot, ContextSnapshot), Refusal>, JournalFault> {
     let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
     let mut is_its = false;
     each(journal, tree, at, |event, end| {
@@ -72,7 +72,7 @@ pub async fn recall(
     }
     let contexts = mended(journal, tree, contexts, Contexts::new(tree)).await?;
     let known = contexts.known(agent);
-    let stood = known.and_then(|known| Some((Standing::of(&world, agent, &known)?, known)));
+    let stood = known.and_then(|known| Some((AgentSnapshot::of(&world, agent, &known)?, known)));
     match stood {
         Some((standing, known)) if known.fits(agent, &standing) => Ok(Ok((standing, known))),
         Some(_) => Err(damaged(tree, at)),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spinney::budget::{Amounts, Resource};
-use spinney::model::{DeltaKind, Deltas, Message, Missed, Model, Pending, Usage, Used};
+use spinney::model::{AttemptError, DeltaKind, Deltas, Message, Model, Pending, Usage, Used};
 use spinney::prelude::*;
 
 /// Says how warm it will be in a city.
@@ -44,7 +44,7 @@ async fn forecast(call: ToolRequest<Weather>) -> Result<Forecast, String> {
 struct Forecaster;
 
 impl Model for Forecaster {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let ask = |args: &str| ToolAsk::new(format!("ask-{}", attempt.turn), "weather", args);
         let (text, asks) = match attempt.turn {
             1 => ("Let me see.".to_owned(), vec![ask(r#"{"city": "Bonn", "days": "tomorrow"}"#)]),
@@ -108,6 +108,6 @@ pub(crate) async fn ask(tree: &str) -> Result<String, Box<dyn Error>> {
     let home = Home::open(Arc::new(MemoryJournal::new()), drivers).with_hooks(Arc::new(Watch));
     let tree = home.start(TreeFile::parse("weather.yaml", tree)?.definition).await?;
     tree.ended().await;
-    let end = tree.look().await?.end.ok_or("it has not ended")?;
+    let end = tree.snapshot().await?.end.ok_or("it has not ended")?;
     Ok(format!("{}: {}", end.exit.word(), end.shown.text))
 }

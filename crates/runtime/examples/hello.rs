@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
         let tree = home.start(file.definition).await?;
         tree.ended().await;
-        println!("{}", tree.look().await?.end.ok_or("the tree was stopped")?.shown.text);
+        println!("{}", tree.snapshot().await?.end.ok_or("the tree was stopped")?.shown.text);
         Ok(())
     })?
 }

@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Amounts, Shortfall};
 use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::record::Work;
 use spinney_kernel::rules::request::{Request, Start};
-use spinney_kernel::rules::{Input, What, decide};
+use spinney_kernel::rules::{Input, InputKind, decide};
 use spinney_kernel::words::{Actor, ModelName, Time, TreeId};
 use spinney_kernel::world::World;
 
@@ -59,7 +59,7 @@ impl Drivers {
         output_schema::check_request(&start)?;
         self.count(&mut start);
         let mut world = World::new(TreeId::new([0; 16]));
-        let what = What::Request { by: Actor::PROGRAM, request: Box::new(start) };
+        let what = InputKind::Request { by: Actor::PROGRAM, request: Box::new(start) };
         decide(&mut world, &Input { now, draw: 0, what })?;
         let first = world.calls().all().next();
         Ok(match (first, world.halted()) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model, ModelAnswer, ModelAttempt};
 
 /// A model that is a closure. It gets the attempt with its whole packet and returns a complete answer; nothing is
 /// streamed. A model that streams, or counts tokens better than by bytes, implements [`Model`] itself.
@@ -13,14 +13,14 @@ pub struct FunctionModel {
     service: Option<Arc<str>>,
 }
 
-type Function = dyn Fn(Arc<ModelAttempt>) -> Pending<Result<ModelAnswer, Missed>> + Send + Sync;
+type Function = dyn Fn(Arc<ModelAttempt>) -> Pending<Result<ModelAnswer, AttemptError>> + Send + Sync;
 
 impl FunctionModel {
     /// A model that returns the closure's answer. Dropping the call drops the closure's future.
     pub fn new<F, W>(function: F) -> Self
     where
         F: Fn(Arc<ModelAttempt>) -> W + Send + Sync + 'static,
-        W: Future<Output = Result<ModelAnswer, Missed>> + Send + 'static,
+        W: Future<Output = Result<ModelAnswer, AttemptError>> + Send + 'static,
     {
         Self { function: Arc::new(move |attempt| Box::pin(function(attempt))), service: None }
     }
@@ -35,7 +35,7 @@ impl FunctionModel {
 }
 
 impl Model for FunctionModel {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let answer = (self.function)(attempt);
         Box::pin(async move {
             let answer = answer.await?;

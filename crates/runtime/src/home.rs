@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call_limits::CallLimits;
 use crate::clock::{Clock, SystemClock};
-use crate::draw::Draws;
 use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
 use crate::output_schema;
+use crate::rng::Rng;
 use crate::tree::{
     ApplyError, Begin, BranchError, BranchOff, NotFilled, Seed, Stopped, Tree, apply, begin, branch, claimed,
     release,
@@ -38,7 +38,7 @@ pub struct Home {
     /// Shared by all its trees.
     limits: Arc<CallLimits>,
     clock: Arc<dyn Clock>,
-    draws: Mutex<Draws>,
+    draws: Mutex<Rng>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
     /// Before that: nobody waits any longer for drivers of trees that would not run.
@@ -199,7 +199,7 @@ impl Home {
     /// each tree; [`Drivers`](crate::Drivers) are the same ones for all.
     #[must_use]
     pub fn open(journal: Arc<dyn Journal>, source: impl DriverSource + 'static) -> Self {
-        Self::open_with(journal, source, Arc::new(SystemClock::new()), Draws::fresh())
+        Self::open_with(journal, source, Arc::new(SystemClock::new()), Rng::fresh())
     }
 
     /// Opens a home with its own clock and random numbers, for repeatable tests.
@@ -208,7 +208,7 @@ impl Home {
         journal: Arc<dyn Journal>,
         source: impl DriverSource + 'static,
         clock: Arc<dyn Clock>,
-        draws: Draws,
+        draws: Rng,
     ) -> Self {
         Self {
             journal,
@@ -583,7 +583,7 @@ impl Home {
     }
 
     fn begin_as(&self, tree: TreeId, actor: Actor) -> Begin {
-        let draws = Draws::seeded(self.draws().next());
+        let draws = Rng::seeded(self.draws().next());
         Begin {
             tree,
             actor,
@@ -614,7 +614,7 @@ impl Home {
         self.trees.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn draws(&self) -> MutexGuard<'_, Draws> {
+    fn draws(&self) -> MutexGuard<'_, Rng> {
         self.draws.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,8 @@ pub use spinney_kernel::context::{Facts, Message, Origin, Packet, Shown, System,
 pub use spinney_kernel::definition::{Network, OnLost};
 pub use spinney_kernel::port::blobs::BlobReader;
 pub use spinney_kernel::port::model::{
-    Allowance, Announced, DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt, Purpose, StopReason,
+    Allowance, Announced, AttemptError, DeltaKind, Deltas, Model, ModelAnswer, ModelAttempt, Purpose,
+    StopReason,
 };
 pub use spinney_kernel::port::{AgentFolder, FolderAccess, FolderRight, Pending, Rights};
 pub use spinney_kernel::record::ToolAsk;

@@ -1,9 +1,9 @@
-//! What happened in a tree, and its state at one moment: the parts of events and of [`Look`](crate::tree::Look).
+//! What happened in a tree, and its state at one moment: the parts of events and of [`TreeSnapshot`](crate::tree::Look).
 
 pub use spinney_kernel::context::{End, EventContext, Message, Origin, SharedValue, SharedValues};
 pub use spinney_kernel::record::{
     AccountShortfall, Adjusted, Attachment, Branched, ChildCall, ChildEnd, ClockKind, Due, Event, Exit,
     ExitKind, Failure, FailureCode, HeldBy, ModelCall, NodeEnd, NodeStart, Outcome, OutsideCall, Question,
-    Restored, Spawned, StopReason, ToolAsk, ToolCall, ValueForm, WaitFor, Why, Work, WrapUpReason,
+    Restored, Spawned, StopReason, ToolAsk, ToolCall, ValueForm, WaitFor, WaitReason, Work, WrapUpReason,
 };
 pub use spinney_kernel::world::{AgentView, Halt, TreeState};

@@ -3,7 +3,7 @@
 
 pub use spinney_kernel::context::Frame;
 pub use spinney_kernel::definition::{GivenMessage, Refusal};
-pub use spinney_kernel::record::{Question, Standing, WaitFor};
+pub use spinney_kernel::record::{AgentSnapshot, Question, WaitFor};
 pub use spinney_kernel::rules::request::{
     Accepted, AddModel, Adjust, Answer, Ask, AskReply, Broadcast, BroadcastReply, Cancel, Charge, Checkpoint,
     CheckpointReply, Collect, Fail, Finish, Followup, Hold, HoldFor, HoldReply, OtherReply, Pause, Publish,

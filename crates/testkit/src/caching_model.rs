@@ -8,7 +8,7 @@ use std::time::Duration;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model, ModelAnswer, ModelAttempt};
 
 /// Answers every call in one word, after two pauses.
 pub struct CachingModel {
@@ -26,7 +26,7 @@ impl CachingModel {
 }
 
 impl Model for CachingModel {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let (first_token, rest, cached) = (self.first_token, self.rest, Arc::clone(&self.cached));
         Box::pin(async move {
             let system = attempt.packet.messages.iter().find_map(|message| match message.as_ref() {

@@ -6,7 +6,7 @@
 //! gets a last call before it ends for want of room), `repeats=3,6` (it is told after three equal tool calls in a row
 //! and ends after six; default: nobody counts), `out=2000` (the output cap of its turns, default 100), `shrink`,
 //! `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has this many
-//! tokens, and its model summarizes what leaves it), `tools=look,read` (it may call only these), `later` (the role
+//! tokens, and its model summarizes what leaves it), `tools=snapshot,read` (it may call only these), `later` (the role
 //! exists, but no agent is spawned). Each agent has a role of its own name. The model `m` costs $0.001 per output token
 //! and nothing for input, so `$0.20` is a call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and
 //! `m` falls back to `cheap`.

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney::tree::verify;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::Resource;
@@ -51,12 +51,7 @@ impl KillTally {
 ///
 /// # Errors
 /// The first law that was broken, or why it could not be tried.
-pub fn kill_one_tree(
-    program: &Path,
-    folder: &Path,
-    seed: u64,
-    draws: &mut Draws,
-) -> Result<KillTally, String> {
+pub fn kill_one_tree(program: &Path, folder: &Path, seed: u64, draws: &mut Rng) -> Result<KillTally, String> {
     let broken = |law: String| format!("seed {seed}: {law}");
     let whole = Ground::new(program, folder.join("whole"), seed)?;
     if !whole.process(None).map_err(|error| error.to_string())? {
@@ -88,7 +83,7 @@ struct Kill {
 }
 
 impl Kill {
-    fn random(draws: &mut Draws) -> Self {
+    fn random(draws: &mut Rng) -> Self {
         // Sometimes it dies during its start.
         let lines =
             if draws.next().is_multiple_of(12) { draws.next() % 2 } else { 1 + draws.next() % LINES_MAX };
@@ -137,13 +132,13 @@ impl<'a> Ground<'a> {
     /// Checks everything that must hold once the tree has ended.
     fn judge(&self) -> Result<(End, Audit), String> {
         let journal =
-            SqliteJournal::open(&self.path("home"), Access::Look).map_err(|error| error.to_string())?;
+            SqliteJournal::open(&self.path("home"), Access::ReadOnly).map_err(|error| error.to_string())?;
         let heads = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?;
         let [head] = heads.as_slice() else { return Err(format!("there are {} trees", heads.len())) };
         let audit = audit(&journal, head.tree)?;
         let verified =
             verify(&journal, head.tree, Some(head.hash)).wait().map_err(|error| error.to_string())?;
-        match verified.look.end.clone().filter(|_| verified.decided) {
+        match verified.snapshot.end.clone().filter(|_| verified.decided) {
             Some(end) => Ok((end, audit)),
             None => Err("the journal does not replay to an end".to_owned()),
         }

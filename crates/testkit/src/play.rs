@@ -8,7 +8,7 @@ use spinney_kernel::definition::{Definition, Refusal};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Spawn, Start, Verb};
-use spinney_kernel::rules::{Decision, Input, InputReply, Receipt, What};
+use spinney_kernel::rules::{Decision, Input, InputKind, InputReply, Receipt};
 use spinney_kernel::words::{Actor, AgentId, Time, TreeId};
 use spinney_kernel::world::World;
 
@@ -142,7 +142,7 @@ impl Play {
     /// # Panics
     /// If the reply belongs to another verb.
     pub fn ask_as<V: Verb>(&mut self, by: Actor, verb: V) -> Result<V::Reply, Refusal> {
-        let decision = self.input(What::Request { by, request: Box::new(verb.into()) })?;
+        let decision = self.input(InputKind::Request { by, request: Box::new(verb.into()) })?;
         let InputReply::Request(reply) = decision.reply else {
             panic!("a request has the reply of a report")
         };
@@ -165,7 +165,7 @@ impl Play {
     /// # Panics
     /// Never: a report is not refused.
     pub fn report(&mut self, report: Report) -> Receipt {
-        match self.input(What::Report(report)).map(|decision| decision.reply) {
+        match self.input(InputKind::Report(report)).map(|decision| decision.reply) {
             Ok(InputReply::Report(receipt)) => receipt,
             Ok(InputReply::Request(_)) => panic!("a report has the reply of a request"),
             Err(refusal) => panic!("a report was refused: {refusal}"),
@@ -181,7 +181,7 @@ impl Play {
     ///
     /// # Errors
     /// The refusal.
-    pub fn input(&mut self, what: What) -> Result<Decision<InputReply>, Refusal> {
+    pub fn input(&mut self, what: InputKind) -> Result<Decision<InputReply>, Refusal> {
         self.draws += 1;
         let input = Input { now: self.now, draw: self.draws, what };
         let decided = decide(&mut self.world, &input);

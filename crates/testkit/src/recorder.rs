@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Announced, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{Announced, AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::Part;
 use tokio::sync::watch;
 
@@ -61,7 +61,7 @@ impl<M> Recorder<M> {
 }
 
 impl<M: Model> Model for Recorder<M> {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         self.kept().push(Arc::clone(&attempt));
         self.out.send_modify(|out| *out += 1);
         let (out, work) = (Out(self.out.clone()), self.model.call(attempt, deltas));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use spinney::bus::RecordedEvent;
 use spinney::bus::Watch;
 use spinney::clock::{Clock, SystemClock};
-use spinney::draw::Draws;
-use spinney::tree::Look;
+use spinney::rng::Rng;
+use spinney::tree::TreeSnapshot;
 use spinney::{Drivers, Home, Tree};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_journal::Journal;
@@ -107,13 +107,13 @@ impl Stage {
     #[must_use]
     pub fn home_with(&self, change: impl FnOnce(Drivers) -> Drivers) -> Home {
         let (drivers, clock) = (change(self.drivers.clone()), Arc::<SystemClock>::clone(&self.clock));
-        Home::open_with(Arc::clone(&self.journal), drivers, clock, Draws::seeded(self.seed))
+        Home::open_with(Arc::clone(&self.journal), drivers, clock, Rng::seeded(self.seed))
     }
 
     /// A home on this stage, with a clock of the caller's own.
     #[must_use]
     pub fn home_on(&self, clock: Arc<dyn Clock>) -> Home {
-        Home::open_with(Arc::clone(&self.journal), self.drivers.clone(), clock, Draws::seeded(self.seed))
+        Home::open_with(Arc::clone(&self.journal), self.drivers.clone(), clock, Rng::seeded(self.seed))
     }
 
     /// Starts the tree of a fixture in a home.
@@ -129,9 +129,9 @@ impl Stage {
 ///
 /// # Panics
 /// If the tree is no longer run.
-pub async fn settled(tree: &Tree) -> Look {
+pub async fn settled(tree: &Tree) -> TreeSnapshot {
     tree.settled().await;
-    tree.look().await.unwrap_or_else(|error| panic!("{error}"))
+    tree.snapshot().await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Every event of a tree that has ended or is no longer run.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use spinney::clock::{Clock as _, SystemClock};
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 
 /// Moves of a tree.
 const MOVES: usize = 4;
@@ -67,7 +67,7 @@ impl TransferTally {
 ///
 /// # Errors
 /// The first law that was broken, or why it could not be tried.
-pub fn transfer_one_tree(program: &Path, folder: &Path, draws: &mut Draws) -> Result<TransferTally, String> {
+pub fn transfer_one_tree(program: &Path, folder: &Path, draws: &mut Rng) -> Result<TransferTally, String> {
     fs::write(folder.join("mover.yaml"), TREE).map_err(|error| error.to_string())?;
     fs::write(folder.join("mover.script.yaml"), script()).map_err(|error| error.to_string())?;
     let mut machines = Machines { program, folder, draws, tally: TransferTally::default() };
@@ -140,7 +140,7 @@ impl Ended {
 struct Machines<'a> {
     program: &'a Path,
     folder: &'a Path,
-    draws: &'a mut Draws,
+    draws: &'a mut Rng,
     tally: TransferTally,
 }
 

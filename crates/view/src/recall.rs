@@ -11,7 +11,7 @@ use spinney_journal::{Batch, Journal, JournalFault, damaged, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::definition::Preset;
 use spinney_kernel::record::{Event, ExitKind, Outcome};
-use spinney_kernel::window::{Because, Window};
+use spinney_kernel::window::{SizeSource, Window};
 use spinney_kernel::words::{AgentId, Seq, TreeId, limit};
 use spinney_kernel::world::{Agent, AgentIx, AgentStatus, World};
 
@@ -298,12 +298,12 @@ impl<'a> Fold<'a> {
             return Err(RecallError::NoTurns { agent });
         };
         let because = window.size().map(|size| {
-            match Because::of(definition, &charter.role, &charter.model, &charter.on_low, size) {
-                Because::Role => format!("what role `{}` says", charter.role),
-                Because::Model(model) => {
+            match SizeSource::of(definition, &charter.role, &charter.model, &charter.on_low, size) {
+                SizeSource::Role => format!("what role `{}` says", charter.role),
+                SizeSource::Model(model) => {
                     format!("{} % of what model `{model}` takes", limit::WINDOW_PERCENT)
                 }
-                Because::Spawner => "what its spawner says".to_owned(),
+                SizeSource::Spawner => "what its spawner says".to_owned(),
             }
         });
         Ok(RecalledAgent {

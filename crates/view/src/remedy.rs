@@ -1,7 +1,7 @@
 //! What helps, as data: each face says it in its own words.
 
 use serde::Serialize;
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney_kernel::budget::{Resource, Shortfall};
 use spinney_kernel::record::FailureCode;
 use spinney_kernel::words::{AgentId, FaultKind};
@@ -50,8 +50,8 @@ pub enum Remedy {
 impl Remedy {
     /// What helps at a ceiling: shorter answers, or raising it by what is missing.
     #[must_use]
-    pub fn of_halt(halt: &Halt, look: &Look) -> Self {
-        let root = look.agents.iter().find(|agent| agent.parent.is_none()).map(|root| root.agent.clone());
+    pub fn of_halt(halt: &Halt, snapshot: &TreeSnapshot) -> Self {
+        let root = snapshot.agents.iter().find(|agent| agent.parent.is_none()).map(|root| root.agent.clone());
         let Shortfall { limit, spent, held, lent, reserve, .. } = halt.short;
         let used = [spent, held, lent, reserve].into_iter().fold(0, u64::saturating_add);
         // A tree whose file says so already halts only where nothing fits.

@@ -52,8 +52,8 @@ const TABOOS: [Taboo; 14] = [
         marks: &["rand::*", "getrandom", "thread_rng", "Uuid::now_v7", "Uuid::new_v4"],
         does: "draws randomness",
         within: EVERYWHERE,
-        homes: &[Home::Path("crates/runtime/src/draw.rs"), Home::Path("crates/testkit/")],
-        remedy: "take the id or the seed as an argument: only crates/runtime/src/draw.rs draws",
+        homes: &[Home::Path("crates/runtime/src/rng.rs"), Home::Path("crates/testkit/")],
+        remedy: "take the id or the seed as an argument: only crates/runtime/src/rng.rs draws",
     },
     Taboo {
         marks: &["tokio::spawn", "task::spawn", "spawn_blocking", ".spawn_blocking", "thread::spawn"],

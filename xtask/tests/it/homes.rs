@@ -46,7 +46,7 @@ fn only_the_draw_is_random() {
         mentions("crates/kernel/tests/it/main.rs", "use rand::{Rng as _, rng};"),
         ["rand::Rng", "rand::rng"]
     );
-    assert_eq!(mentions("crates/runtime/src/draw.rs", text), NOTHING);
+    assert_eq!(mentions("crates/runtime/src/rng.rs", text), NOTHING);
     assert_eq!(mentions("crates/testkit/src/simulator.rs", text), NOTHING);
     assert_eq!(mentions(STORE, "fn f(random: u64, brand: Brand) { operand::read() }"), NOTHING);
 }

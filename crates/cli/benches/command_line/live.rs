@@ -89,7 +89,7 @@ fn measured(is_live: bool) -> Result<Second, String> {
 }
 
 fn second_of(child: &Child, home: &Path) -> Result<Second, String> {
-    let journal = SqliteJournal::open(home, Access::Look).map_err(|fault| fault.to_string())?;
+    let journal = SqliteJournal::open(home, Access::ReadOnly).map_err(|fault| fault.to_string())?;
     let now = || -> Result<(Instant, f64, f64, f64), String> {
         let (first, all) = processor_ns(child.id())?;
         let heads = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?;

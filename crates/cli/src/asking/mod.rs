@@ -19,7 +19,7 @@ use crate::terminal::{Stream, out};
 
 pub(crate) struct Asking {
     person: Person,
-    current: Option<Asked>,
+    current: Option<OpenPrompt>,
 }
 
 /// How a person is reached.
@@ -33,7 +33,7 @@ enum Person {
 }
 
 /// A question at the terminal.
-struct Asked {
+struct OpenPrompt {
     question: CallId,
     /// Whether what is being typed was begun for another question.
     is_stale: bool,
@@ -76,12 +76,13 @@ impl Asking {
 
     /// Whether the cursor is where an answer is typed: drawing would move it.
     pub(crate) fn is_on_line(&self) -> bool {
-        matches!(&self.current, Some(Asked { input: Input::Line { on_line: true, .. }, .. }))
+        matches!(&self.current, Some(OpenPrompt { input: Input::Line { on_line: true, .. }, .. }))
     }
 
     /// Ends the prompt's line before other output.
     pub(crate) fn leave_line(&mut self) {
-        if let Some(Asked { input: Input::Line { on_line: on_line @ true, .. }, .. }) = &mut self.current {
+        if let Some(OpenPrompt { input: Input::Line { on_line: on_line @ true, .. }, .. }) = &mut self.current
+        {
             *on_line = false;
             out::note("");
         }
@@ -107,9 +108,9 @@ impl Asking {
         {
             // A tree that is no longer run is reported by whoever follows it. A question that was closed meanwhile
             // leaves the view with its event.
-            let look = tree.look().await.ok();
-            let question =
-                look.and_then(|look| look.questions.into_iter().find(|open| open.question == oldest));
+            let snapshot = tree.snapshot().await.ok();
+            let question = snapshot
+                .and_then(|snapshot| snapshot.questions.into_iter().find(|open| open.question == oldest));
             if let Some(question) = question {
                 self.turn_to(&question, shown)?;
             }
@@ -117,7 +118,7 @@ impl Asking {
         if oldest.is_none() {
             self.close();
         }
-        if let Some(Asked { input: Input::Keys(keyboard), .. }) = &mut self.current {
+        if let Some(OpenPrompt { input: Input::Keys(keyboard), .. }) = &mut self.current {
             match keyboard {
                 Some(keyboard) => keyboard.keep()?,
                 None => *keyboard = Keyboard::begin()?,
@@ -166,7 +167,7 @@ impl Asking {
                     Person::View => Input::Keys(None),
                     Person::Lines | Person::Absent => Input::Line { line: read_line(), on_line: true },
                 };
-                self.current = Some(Asked { question, is_stale: false, input });
+                self.current = Some(OpenPrompt { question, is_stale: false, input });
             }
         }
         Ok(())
@@ -175,7 +176,7 @@ impl Asking {
     /// Shows what is typed in the live view.
     pub(crate) fn show_typed(&self, shown: &mut Shown) {
         let typed = match &self.current {
-            Some(Asked { question, input: Input::Keys(Some(keyboard)), .. }) => {
+            Some(OpenPrompt { question, input: Input::Keys(Some(keyboard)), .. }) => {
                 Some((*question, keyboard.text().to_owned()))
             }
             Some(_) | None => None,

@@ -66,8 +66,8 @@ async fn left(
     let TreeInHome { home, tree } = place;
     shown.erase();
     let Shown { screen, live, .. } = shown;
-    let Stored { look, hash } = stored(journal, tree).await?;
-    let outcome = Outcome::of(&look, Some(hash), journal, place).await.took(screen.elapsed_ms());
+    let Stored { snapshot, hash } = stored(journal, tree).await?;
+    let outcome = Outcome::of(&snapshot, Some(hash), journal, place).await.took(screen.elapsed_ms());
     match live {
         Some(live) => {
             write_summary(&outcome, live.tree(), Some(&Costs::read(journal, tree).await?), place, terminal)?;

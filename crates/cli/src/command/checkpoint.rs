@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::checkpoints::{self, CleanedHome, NamedCheckpoint, UncleanedPlace};
-use spinney_host::control::Asked;
+use spinney_host::control::SteerReply;
 use spinney_host::control::steering::{address, addresses};
 use spinney_host::home::ids::TreeInHome;
 use spinney_journal::{CheckpointFacts, ListedCheckpoint};
@@ -42,7 +42,7 @@ async fn make(home: &Path, args: args::CheckpointMake) -> Result<Exit> {
     let named = [agent.clone()];
     let request = spinney_kernel::rules::request::Checkpoint::manual(agent, args.name);
     let answer = ask(place, &named, request).await?;
-    if let Asked::Done { reply, .. } = &answer {
+    if let SteerReply::Done { reply, .. } = &answer {
         out::line(reply.name.as_str())?;
     }
     finish(answer, place, &said, Next::Nothing).await
@@ -82,7 +82,7 @@ async fn rollback(given: &Path, args: args::CheckpointRollback) -> Result<Exit> 
     let request = Rollback::to(known.agent.clone(), known.seq, asked.first().cloned());
     let answer = ask(place, &asked, request).await?;
     let mut said = String::new();
-    if let Asked::Done { reply: RollbackReply { agent, messages, cancelled, prior }, .. } = &answer {
+    if let SteerReply::Done { reply: RollbackReply { agent, messages, cancelled, prior }, .. } = &answer {
         out::line(prior.as_str())?;
         let whose = if *agent == known.agent { String::new() } else { format!(" of `{}`", known.agent) };
         let messages = counted(*messages, "message");
@@ -93,7 +93,7 @@ async fn rollback(given: &Path, args: args::CheckpointRollback) -> Result<Exit> 
         }
         said += &format!("; the context before that is checkpoint `{prior}`");
     }
-    if let Asked::Refused { message, refusal: Some(refusal) } = &answer
+    if let SteerReply::Refused { message, refusal: Some(refusal) } = &answer
         && matches!(**refusal, Refusal::RollbackOver { .. } | Refusal::RollbackTurns { .. })
     {
         let branch = command(home, &["checkpoint", "branch", name.as_str(), "--budget-usd", "1"]);

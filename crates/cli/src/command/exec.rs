@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use spinney::Tree;
 use spinney::clock::{Clock as _, SystemClock, instant};
-use spinney::tree::{Look, Stopped};
+use spinney::tree::{Stopped, TreeSnapshot};
 use spinney_drivers::processes::hide_from_programs;
 use spinney_host::caller_trace;
 use spinney_host::defaults::{OptionSource, Sourced};
@@ -48,7 +48,7 @@ use crate::exec::allowed_fields;
 use crate::exec::ended_run::report_ended;
 use crate::exec::notices::notices;
 use crate::exec::report::{ShownReport, write_not_started};
-use crate::exec::signals::{Asked, Signals};
+use crate::exec::signals::{Signals, StopSignal};
 use crate::exec::view::{self, ProgramOutput, RunView};
 use crate::exit::Exit;
 use crate::explain;
@@ -218,9 +218,10 @@ async fn conclude(
         Err(stopped) => Err(stopped.into()),
     };
     match read {
-        Ok((look, costs)) => {
-            report.end = look.end.as_ref().map(|end| end.exit.to_string());
-            (report.state, report.agents, report.costs) = (look.state.word(), look.agents, Some(costs));
+        Ok((snapshot, costs)) => {
+            report.end = snapshot.end.as_ref().map(|end| end.exit.to_string());
+            (report.state, report.agents, report.costs) =
+                (snapshot.state.word(), snapshot.agents, Some(costs));
         }
         Err(error) => {
             report.agents = ledger.await?.agents_at_resume();
@@ -235,9 +236,9 @@ async fn conclude(
     Ok(Exit::of_run(report.exit))
 }
 
-async fn read_whole(ready: &RunTree) -> Result<(Look, Costs)> {
-    let look = ready.tree.look().await.map_err(|error| anyhow!("{error}"))?;
-    Ok((look, Costs::read(ready.opened.journal().as_ref(), ready.tree.id()).await?))
+async fn read_whole(ready: &RunTree) -> Result<(TreeSnapshot, Costs)> {
+    let snapshot = ready.tree.snapshot().await.map_err(|error| anyhow!("{error}"))?;
+    Ok((snapshot, Costs::read(ready.opened.journal().as_ref(), ready.tree.id()).await?))
 }
 
 /// Shows every option of a run and starts nothing.
@@ -366,9 +367,9 @@ async fn follow(
                         program.kill().await?;
                         return Ok(RunEnd::Interrupted);
                     }
-                    (Asked::Terminated, false) => return Ok(RunEnd::Interrupted),
+                    (StopSignal::Terminated, false) => return Ok(RunEnd::Interrupted),
                     // It ends, or handles it and goes on.
-                    (Asked::Interrupted, false) => program.interrupt(),
+                    (StopSignal::Interrupted, false) => program.interrupt(),
                 }
             }
             () = at(last.and_then(LastInterrupt::counts_at)) => {

@@ -66,12 +66,12 @@ async fn tell(
             if checks {
                 screen.show_stored(&journal).await?;
             }
-            let Verified { look, hash, .. } = verified;
-            let outcome = Outcome::of(&look, hash, &journal, TreeInHome { home, tree }).await;
+            let Verified { snapshot, hash, .. } = verified;
+            let outcome = Outcome::of(&snapshot, hash, &journal, TreeInHome { home, tree }).await;
             let outcome = outcome.took(screen.elapsed_ms());
             outcome.write_json()?;
             // For an unfinished tree, a complete replay is a success.
-            Ok(if look.end.is_some() { outcome.exit() } else { Exit::Completed })
+            Ok(if snapshot.end.is_some() { outcome.exit() } else { Exit::Completed })
         }
         (Ok(verified), Style::Lines | Style::Log) => {
             if !checks {
@@ -108,15 +108,15 @@ fn unverified(error: UnverifiedTree) -> anyhow::Error {
 }
 
 async fn write(verified: &Verified, journal: &dyn Journal, how: &str, outside: Option<&str>) -> Result<()> {
-    let Verified { hash, look, .. } = verified;
+    let Verified { hash, snapshot, .. } = verified;
     out::line(&said(verified, how))?;
     let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
     out::line(&format!("  hash    {hash}"))?;
     if let Some(outside) = outside {
         out::line(&format!("  end     {outside}"))?;
     }
-    out::line(&format!("  state   {}", look.state.word()))?;
-    if let Some(end) = &look.end {
+    out::line(&format!("  state   {}", snapshot.state.word()))?;
+    if let Some(end) = &snapshot.end {
         let answer = whole(&end.shown, journal).await;
         let label = label(Exit::of_end(&end.exit));
         for (at, line) in answer.trim_end().lines().enumerate() {

@@ -89,12 +89,12 @@ async fn take_up(
     tree: &mut Option<TreeId>,
     left: Option<Interrupts>,
 ) -> Result<Resumed> {
-    let journal = home::look(path)?;
+    let journal = home::open_read_only(path)?;
     let known = find(path, &journal, args.tree.text()).await?;
     *tree = Some(known.tree);
     if known.state.is_over() {
         // Printing a result needs no write access; repairing its workspaces does.
-        match home::write_if_free(path).await {
+        match home::open_writable_if_free(path).await {
             Ok(Some(owned)) => workspaces::mend(path, Arc::new(owned), known.tree).await,
             Ok(None) => {}
             Err(error) => {
@@ -125,7 +125,7 @@ async fn take_up(
         agree(&tree, called, allowed, args.trusted.trust()).await?;
     }
     drop(journal);
-    let Some(journal) = home::write_if_free(path).await? else {
+    let Some(journal) = home::open_writable_if_free(path).await? else {
         let place = TreeInHome { home: path, tree: known.tree };
         return elsewhere(place, args, style, display, left).await;
     };
@@ -194,7 +194,7 @@ async fn elsewhere(
 ) -> Result<Resumed> {
     let TreeInHome { home, tree } = place;
     if does_run(place).await
-        && let Err(locked) = home::write(home).await
+        && let Err(locked) = home::open_writable(home).await
     {
         let attach = about(home, "attach", tree, &[]);
         let context = format!("tree {} is running; `{attach}` follows it", short_id(tree));
@@ -209,13 +209,14 @@ async fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style
     // No event is printed, but they give the duration.
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
     screen.show_stored(journal).await?;
-    let Stored { look, hash } = stored(journal, tree).await?;
-    let outcome = Outcome::of(&look, Some(hash), journal, TreeInHome { home: path, tree }).await;
+    let Stored { snapshot, hash } = stored(journal, tree).await?;
+    let outcome = Outcome::of(&snapshot, Some(hash), journal, TreeInHome { home: path, tree }).await;
     let outcome = outcome.took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,
         Style::Lines | Style::Log => {
-            let (name, events) = (one_line(&name(journal, tree).await?, 60), counted(look.seq.0, "event"));
+            let (name, events) =
+                (one_line(&name(journal, tree).await?, 60), counted(snapshot.seq.0, "event"));
             out::line(&format!("{name} · tree {} · already ended after {events}\n", short_id(tree)))?;
             outcome.write_plain()?;
         }

@@ -88,7 +88,7 @@ impl Elsewhere {
     pub(super) async fn follow(self) -> Result<Followed> {
         let Self { path, tree, style, display, lease, mut interrupts } = self;
         let Some(mut lease) = lease else { return Ok(Followed::OwnerGone(interrupts)) };
-        let (place, journal) = (TreeInHome { home: &path, tree }, home::look(&path)?);
+        let (place, journal) = (TreeInHome { home: &path, tree }, home::open_read_only(&path)?);
         let _ = say_head(place, &journal, &lease, style, display).await;
         let mut view = TailView::begin(place, &journal, style, lease.past, display).await;
         let mut looks = interval(LOOK);
@@ -121,17 +121,17 @@ impl Elsewhere {
         }
         view.rest().await?;
         view.shown.erase();
-        let Stored { look, hash } = stored(&journal, tree).await?;
-        if look.end.is_none() && !is_settled && !is_stopping {
+        let Stored { snapshot, hash } = stored(&journal, tree).await?;
+        if snapshot.end.is_none() && !is_settled && !is_stopping {
             out::note("the process that ran the tree has ended; it continues here");
             return Ok(Followed::OwnerGone(interrupts));
         }
         let is_interrupted = interrupts.came();
         interrupts.close().await;
         let Shown { screen, live, .. } = view.shown;
-        let outcome = Outcome::of(&look, Some(hash), &journal, place).await.took(screen.elapsed_ms());
+        let outcome = Outcome::of(&snapshot, Some(hash), &journal, place).await.took(screen.elapsed_ms());
         let outcome = if is_interrupted { outcome.interrupted() } else { outcome };
-        let end = FollowedEnd { outcome: &outcome, look: &look, screen: &screen, live, place };
+        let end = FollowedEnd { outcome: &outcome, snapshot: &snapshot, screen: &screen, live, place };
         end.write(&journal, display).await?;
         Ok(Followed::Exit(outcome.exit()))
     }

@@ -34,7 +34,7 @@ async fn confirmed(path: &Path, head: &Head) -> bool {
 }
 
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
-    let head = find(path, &home::look(path)?, args.tree.text()).await?;
+    let head = find(path, &home::open_read_only(path)?, args.tree.text()).await?;
     let tree = head.tree;
     if does_run(TreeInHome { home: path, tree }).await {
         bail!("tree {tree} is running: `{}` first", about(path, "cancel", tree, &[]));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use spinney::StartError;
 use spinney::clock::{Clock as _, SystemClock};
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney::tree::Stopped;
 use spinney_kernel::words::{Seq, Time};
 
@@ -55,7 +55,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&prepared.egress)).await? {
         trust_home(question, args.trusted.trust())?;
     }
-    let id = Draws::fresh().tree_id(now.0);
+    let id = Rng::fresh().tree_id(now.0);
     let JournalToStart { folder: path, journal } = side_journals::open_to_start(path, id).await?;
     let listening = listen(&path)?;
     let open = Arc::new(OpenHome::new(&path, Arc::new(journal)));

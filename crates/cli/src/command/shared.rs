@@ -31,7 +31,7 @@ pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
         };
         return write_value(home, tree, key, set, args.expect_version).await;
     }
-    let journal = home::look(home)?;
+    let journal = home::open_read_only(home)?;
     let (tree, key) = match args.words() {
         SharedWords::None => (find(home, &journal, LAST).await?.tree, None),
         SharedWords::Both { tree, key } => (find(home, &journal, tree).await?.tree, Some(key)),

@@ -16,7 +16,7 @@ use crate::{args, hint};
 
 /// Reports a run that has ended; none if it can go on.
 pub(crate) async fn report_ended(path: &Path, args: &args::Exec) -> Result<Option<Exit>> {
-    let journal = home::look(path)?;
+    let journal = home::open_read_only(path)?;
     let head = ids::find(path, &journal, LAST).await?;
     if !head.state.is_over() {
         return Ok(None);

@@ -17,7 +17,7 @@ pub(crate) struct Signals {
 }
 
 /// What a signal asks for.
-pub(crate) enum Asked {
+pub(crate) enum StopSignal {
     Interrupted,
     Terminated,
 }
@@ -32,12 +32,12 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> StopSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Interrupted,
-            _ = self.terminate.recv() => Asked::Terminated,
-            () = came(&mut self.hangup) => Asked::Terminated,
-            () = came(&mut self.quit) => Asked::Terminated,
+            _ = self.interrupt.recv() => StopSignal::Interrupted,
+            _ = self.terminate.recv() => StopSignal::Terminated,
+            () = came(&mut self.hangup) => StopSignal::Terminated,
+            () = came(&mut self.quit) => StopSignal::Terminated,
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use spinney::Tree;
 use spinney::bus::{Seen, Watch, WatchFault, Watcher};
-use spinney::tree::{Look, RequestError, Stopped, Stored, stored};
+use spinney::tree::{RequestError, Stopped, Stored, TreeSnapshot, stored};
 use spinney_journal::Journal;
 use spinney_kernel::words::Seq;
 use spinney_kernel::world::TreeState;
@@ -78,7 +78,7 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
     interrupts.close().await;
     let journal = home.journal().as_ref();
     let place = TreeInHome { home: &path, tree: tree.id() };
-    let look = match watched {
+    let snapshot = match watched {
         Ok(()) => last_look(&tree).await,
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
@@ -91,17 +91,17 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
             Err(error)
         }
     };
-    let look = match look {
-        Ok(look) => look,
+    let snapshot = match snapshot {
+        Ok(snapshot) => snapshot,
         Err(error) => {
             let outcome = async |failure: &Failure<'_>| failed_at(failure, journal, &screen, place).await;
             return Err(failed(screen.style(), outcome, error).await);
         }
     };
-    let outcome = Outcome::of(&look, tree.status().hash, journal, place).await;
+    let outcome = Outcome::of(&snapshot, tree.status().hash, journal, place).await;
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
-    let end = FollowedEnd { outcome: &outcome, look: &look, screen: &screen, live, place };
+    let end = FollowedEnd { outcome: &outcome, snapshot: &snapshot, screen: &screen, live, place };
     end.write(journal, display).await?;
     Ok(outcome.exit())
 }
@@ -109,7 +109,7 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
 /// How a tree ended that was followed, or how far it is.
 pub(crate) struct FollowedEnd<'a> {
     pub(crate) outcome: &'a Outcome,
-    pub(crate) look: &'a Look,
+    pub(crate) snapshot: &'a TreeSnapshot,
     pub(crate) screen: &'a Screen,
     pub(crate) live: Option<LiveScreen>,
     pub(crate) place: TreeInHome<'a>,
@@ -117,12 +117,12 @@ pub(crate) struct FollowedEnd<'a> {
 
 impl FollowedEnd<'_> {
     pub(crate) async fn write(self, journal: &dyn Journal, display: Display) -> Result<()> {
-        let Self { outcome, look, screen, live, place } = self;
-        let Some(watched) = live else { return write(outcome, look, screen, place) };
+        let Self { outcome, snapshot, screen, live, place } = self;
+        let Some(watched) = live else { return write(outcome, snapshot, screen, place) };
         let costs = Costs::read(journal, place.tree).await;
         let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
         write_summary(outcome, watched.tree(), costs.ok().as_ref(), place, display.terminal)?;
-        write_open(outcome, look, place)
+        write_open(outcome, snapshot, place)
     }
 }
 
@@ -137,11 +137,11 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
             tell_pause(tree, path).await;
         }
         told_pause = paused;
-        if let Some(look) = at_rest(tree, seen).await {
-            if look.state != TreeState::Waiting || !asking.is_attended() {
+        if let Some(snapshot) = at_rest(tree, seen).await {
+            if snapshot.state != TreeState::Waiting || !asking.is_attended() {
                 return Ok(());
             }
-            asking.ask_at_rest(&look.questions, shown)?;
+            asking.ask_at_rest(&snapshot.questions, shown)?;
         }
         asking.ask_in_view(tree, shown).await?;
         tokio::select! {
@@ -173,8 +173,8 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
 /// Prints that a tree is paused, and the command that ends the pause.
 async fn tell_pause(tree: &Tree, path: &Path) {
     // A tree that is no longer run is reported by the caller.
-    let Ok(look) = tree.look().await else { return };
-    let unpause = paused(&look).map(|agent| match agent.parent {
+    let Ok(snapshot) = tree.snapshot().await else { return };
+    let unpause = paused(&snapshot).map(|agent| match agent.parent {
         Some(_) => about(path, "unpause", tree.id(), &[agent.agent.as_str()]),
         None => about(path, "unpause", tree.id(), &[]),
     });
@@ -192,11 +192,11 @@ async fn rest(events: &mut Watcher, shown: &mut Shown) -> Result<()> {
     Ok(())
 }
 
-async fn last_look(tree: &Tree) -> Result<Look> {
+async fn last_look(tree: &Tree) -> Result<TreeSnapshot> {
     if let Some(stopped @ (Stopped::Journal(_) | Stopped::Bug)) = tree.status().stopped {
         return Err(stop_error(stopped));
     }
-    tree.look().await.map_err(unwrap_stop)
+    tree.snapshot().await.map_err(unwrap_stop)
 }
 
 /// The result of a tree whose journal failed, or that stopped at a bug: as far as it is stored.
@@ -207,8 +207,8 @@ async fn failed_at(
     place: TreeInHome<'_>,
 ) -> Outcome {
     match stored(journal, place.tree).await {
-        Ok(Stored { look, hash }) => {
-            let outcome = Outcome::of(&look, Some(hash), journal, place).await;
+        Ok(Stored { snapshot, hash }) => {
+            let outcome = Outcome::of(&snapshot, Some(hash), journal, place).await;
             outcome.took(screen.elapsed_ms()).failed(failure)
         }
         // The message already names the journal's fault.
@@ -217,17 +217,17 @@ async fn failed_at(
 }
 
 /// The questions that are open, and how to answer them.
-fn open_questions(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Vec<String> {
+fn open_questions(outcome: &Outcome, snapshot: &TreeSnapshot, place: TreeInHome<'_>) -> Vec<String> {
     match outcome.exit() {
-        Exit::Waiting | Exit::Interrupted if !look.questions.is_empty() => {
-            question_texts(outcome, look, place)
+        Exit::Waiting | Exit::Interrupted if !snapshot.questions.is_empty() => {
+            question_texts(outcome, snapshot, place)
         }
         _ => Vec::new(),
     }
 }
 
-fn write_open(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Result<()> {
-    let questions = open_questions(outcome, look, place);
+fn write_open(outcome: &Outcome, snapshot: &TreeSnapshot, place: TreeInHome<'_>) -> Result<()> {
+    let questions = open_questions(outcome, snapshot, place);
     if !questions.is_empty() {
         out::line("")?;
     }
@@ -237,16 +237,16 @@ fn write_open(outcome: &Outcome, look: &Look, place: TreeInHome<'_>) -> Result<(
     Ok(())
 }
 
-fn write(outcome: &Outcome, look: &Look, screen: &Screen, place: TreeInHome<'_>) -> Result<()> {
+fn write(outcome: &Outcome, snapshot: &TreeSnapshot, screen: &Screen, place: TreeInHome<'_>) -> Result<()> {
     if screen.style() == Style::Json {
-        open_questions(outcome, look, place).iter().for_each(|line| out::note(line));
+        open_questions(outcome, snapshot, place).iter().for_each(|line| out::note(line));
         return Ok(outcome.write_json()?);
     }
     if screen.has_written() {
         out::line("")?;
     }
     outcome.write_plain()?;
-    write_open(outcome, look, place)
+    write_open(outcome, snapshot, place)
 }
 
 fn unwrap_stop(error: RequestError) -> anyhow::Error {

@@ -12,7 +12,7 @@ use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::report::{Done, Failed, Report};
 use spinney_kernel::rules::request::{Request, Start};
-use spinney_kernel::rules::{Input, What, decide};
+use spinney_kernel::rules::{Input, InputKind, decide};
 use spinney_kernel::words::{Actor, AgentId, Body, CallId, Fault, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::World;
 use spinney_testkit::sim;
@@ -55,7 +55,7 @@ impl Stage {
         let (world, trace) = (World::new(TREE), Trace::default());
         let mut stage = Self { world, trace, live: LiveTree::new(TREE), now: 1_000_000 };
         let request = Request::Start(Start::new(definition));
-        stage.input(What::Request { by: Actor::PERSON, request: Box::new(request) });
+        stage.input(InputKind::Request { by: Actor::PERSON, request: Box::new(request) });
         stage
     }
 
@@ -64,7 +64,7 @@ impl Stage {
         self
     }
 
-    fn input(&mut self, what: What) {
+    fn input(&mut self, what: InputKind) {
         let input = Input { now: Time(self.now), draw: self.now, what };
         for event in decide(&mut self.world, &input).unwrap().events {
             self.event(&event);
@@ -94,7 +94,7 @@ impl Stage {
         let mut done = Done::new(self.call(agent), 1, used, Body::text(text));
         let asks = asks.iter().zip(1..).map(|((tool, args), id)| ToolAsk::new(id.to_string(), *tool, *args));
         done.asks = asks.collect();
-        self.input(What::Report(Report::Done(done)));
+        self.input(InputKind::Report(Report::Done(done)));
         self
     }
 
@@ -142,7 +142,7 @@ fn busy() -> Stage {
     stage.after(700).done("torch", "", &[("look", r#"{"at":"https://example.org/a/long/path"}"#)]);
     let (call, used) = (stage.call("jax"), Used::Tokens(Usage { input: 900, ..Usage::default() }));
     let fault = Fault { message: "too many requests".to_owned(), ..Fault::of(FaultKind::RateLimit) };
-    stage.after(40).input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
+    stage.after(40).input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     stage.after(300).done("torch", "A page about PyTorch.", &[]);
     stage.delta("torch", DeltaKind::Text, "PyTorch is what most people know, ");
     stage.delta("torch", DeltaKind::Text, "and it is easy to find help.");
@@ -179,7 +179,7 @@ fn g40_the_view_says_how_much_is_presumed() {
     let mut stage = busy();
     let (call, used) = (stage.call("torch"), Used::Unknown);
     let fault = Fault { message: "the stream broke off".to_owned(), ..Fault::of(FaultKind::Cut) };
-    stage.input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
+    stage.input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     insta::assert_snapshot!("presumed_60", stage.shown(60, 20));
     insta::assert_snapshot!("presumed_80", stage.shown(80, 20));
     insta::assert_snapshot!("presumed_200", stage.shown(200, 20));
@@ -243,7 +243,7 @@ fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
     let mut stage = busy();
     let (call, used) = (stage.call("torch"), Used::NOTHING);
     let fault = Fault { message: "no such key".to_owned(), ..Fault::of(FaultKind::Auth) };
-    stage.input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
+    stage.input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     insta::assert_snapshot!("failed_80", stage.shown(80, 20));
     let lines = tree_lines(&stage.live, Some(100), Time(stage.now));
     insta::assert_snapshot!(
@@ -359,7 +359,7 @@ pipeline:
     let of = |step: &str| agents.iter().find(|agent| agent.contains(step)).unwrap().clone();
     let (call, used) = (stage.call(&of("jax")), Used::NOTHING);
     let fault = Fault { message: "no such key".to_owned(), ..Fault::of(FaultKind::Auth) };
-    stage.after(500).input(What::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
+    stage.after(500).input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     stage.after(500).done(&of("torch"), "PyTorch.", &[]);
     insta::assert_snapshot!("steps_later", stage.shown(80, 20));
 }

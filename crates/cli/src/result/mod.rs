@@ -4,7 +4,7 @@ mod remedy;
 
 use std::path::{Path, PathBuf};
 
-use spinney::tree::{Diverged, Look, Stopped};
+use spinney::tree::{Diverged, Stopped, TreeSnapshot};
 use spinney_host::home;
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::{scripted_models, stored_result};
@@ -40,12 +40,12 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The result of a tree that is no longer run.
     pub(crate) async fn of(
-        look: &Look,
+        snapshot: &TreeSnapshot,
         hash: Option<ChainHash>,
         journal: &dyn Journal,
         place: TreeInHome<'_>,
     ) -> Self {
-        let (result, faults) = stored_result(place.home, journal, place.tree, look, hash).await;
+        let (result, faults) = stored_result(place.home, journal, place.tree, snapshot, hash).await;
         faults.iter().for_each(|fault| out::complain(&in_words_of(fault)));
         let exit = match result.state {
             TreeState::Halted => Exit::Halted,
@@ -65,7 +65,7 @@ impl Outcome {
     /// The result if there is no tree, or it cannot be read.
     pub(crate) async fn without_a_look(home: &Path, tree: Option<TreeId>, failure: &Failure<'_>) -> Self {
         let mut result = TreeResult::none(tree);
-        if let Some((tree, journal)) = tree.zip(home::look_unchanged(home).ok()) {
+        if let Some((tree, journal)) = tree.zip(home::open_unchanged(home).ok()) {
             result.scripted = scripted_models(home, &journal, tree).await;
         }
         let (home, continued_by) = (home.to_owned(), ContinuedBy::Resume);
@@ -288,12 +288,12 @@ pub(crate) async fn whole(body: &Body, journal: &dyn Journal) -> String {
 /// What to do about open questions.
 pub(crate) fn question_texts(
     outcome: &Outcome,
-    look: &Look,
+    snapshot: &TreeSnapshot,
     TreeInHome { home, tree }: TreeInHome<'_>,
 ) -> Vec<String> {
-    let mut lines = vec![format!("{} to answer:", counted(look.questions.len() as u64, "question"))];
+    let mut lines = vec![format!("{} to answer:", counted(snapshot.questions.len() as u64, "question"))];
     let show_all = about(home, "questions", tree, &[]);
-    for question in &look.questions {
+    for question in &snapshot.questions {
         let shown = question_lines::lines(question, ApprovalExtent::Brief, &show_all);
         let indent =
             |(at, line): (usize, String)| if at == 0 { format!("  {line}") } else { format!("    {line}") };

@@ -6,7 +6,7 @@ use spinney::budget::{AMOUNT_MAX, AmountError, Amounts, Budget, Limits, Resource
 use spinney::{Drivers, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
 use spinney_kernel::words::Actor;
@@ -103,7 +103,7 @@ const NO_DOLLARS: [&str; 8] = ["NaN", ".nan", "inf", "-.inf", "-1", "1e99", "200
 struct Boastful(Used);
 
 impl Model for Boastful {
-    fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let used = self.0;
         Box::pin(async move { Ok(ModelAnswer::said("done").with_used(used)) })
     }
@@ -195,7 +195,7 @@ async fn reported(used: Used, amount: u64) {
     let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
     // It takes no turns of its own, so it stays available for requests.
     let tree = home.start(spinney_testkit::definition("root $1.00 tokens=100000")).await.unwrap();
-    let seq = tree.look().await.unwrap().seq;
+    let seq = tree.snapshot().await.unwrap().seq;
     for resource in Resource::ALL {
         let absurd = Amounts::ZERO.with(resource, amount);
         let raise = Raise { agent: "root".parse().unwrap(), add: absurd, add_ms: 0 };
@@ -204,15 +204,15 @@ async fn reported(used: Used, amount: u64) {
         let charged = tree.request(Actor::PERSON, Request::Charge(charge)).await;
         assert!(charged.unwrap_err().to_string().contains(&amount.to_string()));
     }
-    assert_eq!(tree.look().await.unwrap().seq, seq, "nothing changed");
+    assert_eq!(tree.snapshot().await.unwrap().seq, seq, "nothing changed");
 
     let tree = home.start(spinney_testkit::definition("root $1.00 turns=3")).await.unwrap();
     tree.ended().await;
-    let look = tree.look().await.unwrap();
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let snapshot = tree.snapshot().await.unwrap();
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     // What was held: its output cap of 100 tokens at $0.001 each.
-    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
-    assert!(look.agents[0].overrun.is_zero());
+    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
+    assert!(snapshot.agents[0].overrun.is_zero());
 }
 
 /// Issue 34: a variable that is set to nothing is named, and so is what an amount must be.

@@ -14,7 +14,7 @@ enum At {
     Helper,
 }
 
-/// A lead spawns two helpers, and each calls `look` once.
+/// A lead spawns two helpers, and each calls `snapshot` once.
 const TEAM: &str = "
 rules:
   - when: { agent: lead, turn: 1 }

@@ -123,9 +123,9 @@ fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
     assert!(err.contains("spent $1.80 of $1.80 · 2 calls"), "{err}");
     assert_eq!(upstream.asked().len(), 2);
     assert_eq!(ps(&stage)[0]["state"], json!("completed"));
-    for look in [&["events", "last"][..], &["replay", "--verify", "last"], &["show", "last", "main"]] {
-        let ended = stage.spinney(look);
-        assert_eq!(ended.code, Some(0), "{look:?} {}", ended.err);
+    for snapshot in [&["events", "last"][..], &["replay", "--verify", "last"], &["show", "last", "main"]] {
+        let ended = stage.spinney(snapshot);
+        assert_eq!(ended.code, Some(0), "{snapshot:?} {}", ended.err);
     }
     let shown = stage.spinney(&["show", "last", "main", "--calls", "--json"]).json();
     assert_eq!(shown.len(), 2);

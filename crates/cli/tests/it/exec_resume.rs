@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::exec::{exec, nap_seconds, ps, used};
 use crate::stage::{Ended, Stage};
-use crate::upstream::{Asked, Upstream};
+use crate::upstream::{ReceivedRequest, Upstream};
 
 /// A run that was stopped after a call of 90 cents.
 fn stopped(stage: &Stage, upstream: &Upstream, options: &[&str]) {
@@ -23,7 +23,7 @@ fn resumed(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str) -
 }
 
 /// The output cap of a request.
-fn cap(asked: &Asked) -> &Value {
+fn cap(asked: &ReceivedRequest) -> &Value {
     &asked.body["max_tokens"]
 }
 

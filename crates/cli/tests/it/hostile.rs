@@ -85,8 +85,8 @@ fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
         &["checkpoint", "ls"],
         &["replay", "last"],
     ];
-    for look in looks {
-        check(&look.join(" "), &stage.spinney(look));
+    for snapshot in looks {
+        check(&snapshot.join(" "), &stage.spinney(snapshot));
     }
     check("answer", &stage.spinney(&["answer", "last", &asked, HOSTILE]));
     let resumed = stage.spinney(&["resume", "last"]);
@@ -116,9 +116,9 @@ fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
         &["questions", "--json"],
         &["checkpoint", "ls", "--json"],
     ];
-    for look in looks {
-        let ended = stage.spinney(look);
-        check(&look.join(" "), &ended);
+    for snapshot in looks {
+        let ended = stage.spinney(snapshot);
+        check(&snapshot.join(" "), &ended);
         assert!(ended.json().iter().all(Value::is_object), "{}", ended.out);
     }
 }

@@ -145,12 +145,12 @@ fn who_follows_a_tree_ends_with_its_reader() {
     let stage = Stage::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
-    for look in [&["events", "--follow"][..], &["attach", "--plain"]] {
-        let mut looking = stage.play(look);
+    for snapshot in [&["events", "--follow"][..], &["attach", "--plain"]] {
+        let mut looking = stage.play(snapshot);
         looking.until("starts");
         looking.turn_away();
         let ended = looking.end();
-        assert_eq!((ended.code, ended.err.as_str()), (Some(141), ""), "{look:?}");
+        assert_eq!((ended.code, ended.err.as_str()), (Some(141), ""), "{snapshot:?}");
     }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
     running.kill();

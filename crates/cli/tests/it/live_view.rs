@@ -276,9 +276,9 @@ fn g17_what_the_summary_suggests_works() {
     let looks: Vec<&str> =
         ended.out.lines().filter_map(|line| Some(&line[line.find("spinney ")?..])).collect();
     assert_eq!(looks.len(), 3, "{}", ended.out);
-    for look in looks {
-        let pasted = stage.shell(look);
-        assert_eq!(pasted.code, Some(0), "{look}: {}", pasted.err);
+    for snapshot in looks {
+        let pasted = stage.shell(snapshot);
+        assert_eq!(pasted.code, Some(0), "{snapshot}: {}", pasted.err);
     }
     let file = ended.out.lines().find_map(|line| line.trim().strip_prefix("files   ")).unwrap();
     assert_eq!(fs::read_to_string(stage.folder().join(file)).unwrap(), "# One");
@@ -300,7 +300,7 @@ fn g16_a_terminal_gets_only_text_from_a_tree() {
     for part in ["ANSWERED", "\\u{1b}[2J", "\\u{202e}"] {
         assert!(ended.out.contains(part), "{part}: {}", ended.out);
     }
-    for look in [
+    for snapshot in [
         &["tree"][..],
         &["costs"],
         &["files"],
@@ -308,7 +308,7 @@ fn g16_a_terminal_gets_only_text_from_a_tree() {
         &["top", "--once"],
         &["window", "lead"],
     ] {
-        assert_eq!(stage.terminal(look, 80, 40).end().code, Some(0), "{look:?}");
+        assert_eq!(stage.terminal(snapshot, 80, 40).end().code, Some(0), "{snapshot:?}");
     }
 }
 

@@ -146,10 +146,10 @@ fn the_home_is_found_in_the_folders_above_if_it_is_ones_own() {
 fn colours_are_for_terminals_and_for_those_who_ask() {
     let stage = done();
     let coloured = |args: &[&str]| stage.spinney(args).out.contains("\u{1b}[");
-    for look in ["ps", "tree", "costs", "events"] {
-        assert!(!coloured(&[look]), "{look}");
-        assert!(coloured(&[look, "--color", "always"]), "{look}");
-        assert!(!coloured(&[look, "--color", "never"]), "{look}");
+    for snapshot in ["ps", "tree", "costs", "events"] {
+        assert!(!coloured(&[snapshot]), "{snapshot}");
+        assert!(coloured(&[snapshot, "--color", "always"]), "{snapshot}");
+        assert!(!coloured(&[snapshot, "--color", "never"]), "{snapshot}");
     }
     let terminal = stage.terminal_bytes(&["ps"], &[]);
     assert!(terminal.contains("\u{1b}[36m"), "{terminal:?}");
@@ -172,14 +172,16 @@ fn tables_and_texts_fit_their_terminal() {
             &["window", "one"],
             &["top", "--once"],
         ];
-        for look in looks {
-            let ended = stage.play_in(look, &[("COLUMNS", columns)]).end();
-            assert_eq!(ended.code, Some(0), "{look:?}: {}", ended.err);
+        for snapshot in looks {
+            let ended = stage.play_in(snapshot, &[("COLUMNS", columns)]).end();
+            assert_eq!(ended.code, Some(0), "{snapshot:?}: {}", ended.err);
             let most = ended.out.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(most <= columns.parse().unwrap(), "{look:?} at {columns}: {most}\n{}", ended.out);
+            assert!(most <= columns.parse().unwrap(), "{snapshot:?} at {columns}: {most}\n{}", ended.out);
         }
     }
-    let at = |look: &str, columns: &str| steady(&stage.play_in(&[look], &[("COLUMNS", columns)]).end().out);
+    let at = |snapshot: &str, columns: &str| {
+        steady(&stage.play_in(&[snapshot], &[("COLUMNS", columns)]).end().out)
+    };
     insta::assert_snapshot!("costs_60", at("costs", "60"));
     insta::assert_snapshot!("costs_80", at("costs", "80"));
     insta::assert_snapshot!("costs_200", at("costs", "200"));
@@ -304,10 +306,10 @@ fn json_fields_are_what_the_docs_list() {
         (&waiting, &["check", "tree.yaml", "--json"]),
     ];
     let mut fields = String::new();
-    for (stage, look) in looks {
-        let ended = stage.spinney(look);
-        let last = ended.json().pop().unwrap_or_else(|| panic!("{look:?} wrote nothing: {}", ended.err));
-        fields += &format!("{}: {}\n", look.join(" "), keys(&last));
+    for (stage, snapshot) in looks {
+        let ended = stage.spinney(snapshot);
+        let last = ended.json().pop().unwrap_or_else(|| panic!("{snapshot:?} wrote nothing: {}", ended.err));
+        fields += &format!("{}: {}\n", snapshot.join(" "), keys(&last));
     }
     insta::assert_snapshot!("json_fields", fields);
     let docs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md")).unwrap();

@@ -157,16 +157,16 @@ fn g40_an_answer_without_usage_is_presumed_at_its_hold() {
 fn g40_what_is_presumed_fits_every_width() {
     let stage = Stage::new();
     cut_lost_and_cancelled(&stage);
-    let at = |look: &[&str], columns: &str| {
-        let ended = stage.play_in(look, &[("COLUMNS", columns)]).end();
-        assert_eq!(ended.code, Some(0), "{look:?}: {}", ended.err);
+    let at = |snapshot: &[&str], columns: &str| {
+        let ended = stage.play_in(snapshot, &[("COLUMNS", columns)]).end();
+        assert_eq!(ended.code, Some(0), "{snapshot:?}: {}", ended.err);
         let most = ended.out.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(most <= columns.parse().unwrap(), "{look:?} at {columns}: {most}\n{}", ended.out);
+        assert!(most <= columns.parse().unwrap(), "{snapshot:?} at {columns}: {most}\n{}", ended.out);
         steady(&ended.out)
     };
     for columns in ["60", "80", "200"] {
-        for look in [&["tree"] as &[&str], &["costs"]] {
-            insta::assert_snapshot!(format!("presumed_{}_{columns}", look[0]), at(look, columns));
+        for snapshot in [&["tree"] as &[&str], &["costs"]] {
+            insta::assert_snapshot!(format!("presumed_{}_{columns}", snapshot[0]), at(snapshot, columns));
         }
         let top = at(&["top", "--once"], columns);
         assert!(top.contains("PRESUMED"), "{top}");

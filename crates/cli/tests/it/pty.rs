@@ -99,12 +99,12 @@ impl Pty {
     /// Waits for a screen like this; not in the middle of a frame.
     fn wait(
         &mut self,
-        look: fn(&EmulatedScreen) -> String,
+        read: fn(&EmulatedScreen) -> String,
         is_wanted: impl Fn(&str) -> bool,
         part: &str,
     ) -> String {
         loop {
-            let shown = look(&self.screen);
+            let shown = read(&self.screen);
             if !self.screen.is_updating && is_wanted(&shown) {
                 return shown;
             }

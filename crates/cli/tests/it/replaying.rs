@@ -58,10 +58,11 @@ fn o22_one_changed_byte_is_found_and_named() {
     let diverged = stage.spinney(&["replay", "last", "--verify"]);
     assert_eq!((diverged.code, diverged.out.as_str()), (Some(1), ""));
     insta::assert_snapshot!(steady(&diverged.err), @"spinney: tree [tree] failed verification: the journal of tree [tree] is damaged after event 4: the bytes of the next batch do not match their hash");
-    for look in [&["events", "last"][..], &["show", "last", "lead"], &["window", "last", "lead"], &["costs"]]
+    for snapshot in
+        [&["events", "last"][..], &["show", "last", "lead"], &["window", "last", "lead"], &["costs"]]
     {
-        let ended = stage.spinney(look);
-        assert_eq!(ended.code, Some(1), "{look:?}: {}", ended.err);
+        let ended = stage.spinney(snapshot);
+        assert_eq!(ended.code, Some(1), "{snapshot:?}: {}", ended.err);
     }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("completed"));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney_journal::ChainHash;
 use spinney_kernel::words::Seq;
 use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
@@ -468,7 +468,7 @@ fn a_damaged_file_is_refused_and_leaves_nothing() {
     let file = beside(&there, "oak.trees");
     succeeds(&here, &["export", "-o", &file]);
     let whole = fs::read(&file).unwrap();
-    let mut draws = Draws::seeded(0x7ee5);
+    let mut draws = Rng::seeded(0x7ee5);
     let mut damaged: Vec<Vec<u8>> = (0..24)
         .map(|_| {
             let mut bytes = whole.clone();
@@ -538,7 +538,7 @@ fn killed_transfers_lose_and_repeat_nothing() {
     for seed in [0x31, 0x32] {
         let folder = TempDir::new().unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_spinney"));
-        let one = transfer_one_tree(program, folder.path(), &mut Draws::seeded(seed));
+        let one = transfer_one_tree(program, folder.path(), &mut Rng::seeded(seed));
         all.add(&one.unwrap_or_else(|broken| panic!("seed {seed}: {broken}")));
     }
     assert!(all.kills >= 10, "{all:?}");

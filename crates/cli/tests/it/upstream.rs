@@ -22,7 +22,7 @@ pub(crate) enum Reply {
 }
 
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) head: String,
     pub(crate) body: Value,
     /// The body, byte for byte.
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 }
 
 #[cfg(feature = "peers")]
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn method(&self) -> &str {
         self.head.split(' ').next().unwrap()
     }
@@ -54,7 +54,7 @@ pub(crate) struct Upstream {
 
 #[derive(Default)]
 struct Seen {
-    requests: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     more: Condvar,
     is_released: Mutex<bool>,
     released: Condvar,
@@ -84,7 +84,7 @@ impl Upstream {
         Self { url, asked }
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.requests.lock().unwrap().clone()
     }
 
@@ -218,7 +218,7 @@ fn answer(mut connection: TcpStream, reply: &Reply, seen: &Seen) {
 }
 
 /// Reads a whole request; `None` if the client only connected.
-pub(crate) fn read(connection: &mut TcpStream) -> Option<Asked> {
+pub(crate) fn read(connection: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {
@@ -229,7 +229,7 @@ pub(crate) fn read(connection: &mut TcpStream) -> Option<Asked> {
                 .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
             if body.len() >= length.unwrap_or(0) {
                 let json = if body.is_empty() { Value::Null } else { serde_json::from_str(body).unwrap() };
-                return Some(Asked { head: head.to_owned(), body: json, text: body.to_owned() });
+                return Some(ReceivedRequest { head: head.to_owned(), body: json, text: body.to_owned() });
             }
         }
         match connection.read(&mut chunk) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney_drivers::workspace::{Step, StepChange, Steps};
 use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::context::offload;
@@ -23,7 +23,7 @@ fn hello() -> String {
 
 /// The files that the journal of the only tree requires.
 fn expected(home: &Path) -> (TreeId, Files) {
-    let journal = SqliteJournal::open(home, Access::Look).unwrap();
+    let journal = SqliteJournal::open(home, Access::ReadOnly).unwrap();
     let heads = journal.heads(&[]).wait().unwrap();
     let [head] = heads.as_slice() else { panic!("{} trees", heads.len()) };
     let folder = home.join("workspace").join(head.tree.to_string());
@@ -114,9 +114,9 @@ fn looking_writes_nothing() {
     let stage = Stage::new();
     stage.spinney(&["run", &hello()]);
     fs::remove_dir_all(workspace(&stage)).unwrap();
-    for look in [&["events", "last"][..], &["replay", "last", "--verify"], &["ps"]] {
-        assert_eq!(stage.spinney(look).code, Some(0));
-        assert!(!workspace(&stage).exists(), "{look:?}");
+    for snapshot in [&["events", "last"][..], &["replay", "last", "--verify"], &["ps"]] {
+        assert_eq!(stage.spinney(snapshot).code, Some(0));
+        assert!(!workspace(&stage).exists(), "{snapshot:?}");
     }
 }
 
@@ -184,7 +184,7 @@ fn busy(stage: &Stage) -> String {
 }
 
 /// Kills a tree's processes at random moments until it has ended. Returns the number of kills.
-fn killed_to_its_end(draws: &mut Draws) -> u64 {
+fn killed_to_its_end(draws: &mut Rng) -> u64 {
     let stage = Stage::new();
     let tree = busy(&stage);
     let mut kills = 0;
@@ -219,7 +219,7 @@ fn killed_to_its_end(draws: &mut Draws) -> u64 {
 /// in the end the files match the journal.
 #[test]
 fn l10_p22_step_files_survive_kills_and_are_what_the_journal_says_after_resume() {
-    let mut draws = Draws::seeded(11);
+    let mut draws = Rng::seeded(11);
     let mut kills = 0;
     while kills < 20 {
         kills += killed_to_its_end(&mut draws);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::de::DeserializeOwned;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, FolderFiller, Pending};
 use spinney_kernel::words::{Durability, ToolName, WrittenFile};
@@ -159,7 +159,7 @@ impl Tool for Opened {
         }
     }
 
-    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let tool = self.tool;
         let lock = attempt.workspace.as_ref().map(|folder| self.files.lock(folder));
         Box::pin(async move {

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Shown, ToolDescription};
-use spinney_kernel::port::model::{Missed, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{AttemptError, ModelAttempt, Purpose};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Actor, Fault, FaultKind, PartKind};
 
@@ -18,7 +18,7 @@ pub async fn wire_request(
     attempt: &ModelAttempt,
     model: &str,
     params: WireParams,
-) -> Result<WireRequest, Missed> {
+) -> Result<WireRequest, AttemptError> {
     let mut request = WireRequest {
         model: model.to_owned(),
         tools: attempt.packet.tools.iter().map(tool).collect(),
@@ -72,13 +72,19 @@ fn thought(attempt: &ModelAttempt, thinking: Thinking) -> Thinking {
 }
 
 /// What the provider wants back with an earlier answer.
-async fn continuation(attempt: &ModelAttempt, message: &Message) -> Result<Option<Continuation>, Missed> {
+async fn continuation(
+    attempt: &ModelAttempt,
+    message: &Message,
+) -> Result<Option<Continuation>, AttemptError> {
     let Some(bytes) = attempt.continuation(message) else { return Ok(None) };
     match Continuation::from_bytes(&bytes.await?) {
         Ok(continuation) => Ok(Some(continuation)),
         Err(error) => {
             let message = format!("what the model thought cannot be read: {error}");
-            Err(Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING })
+            Err(AttemptError {
+                fault: Fault { message, ..Fault::of(FaultKind::Invalid) },
+                used: Used::NOTHING,
+            })
         }
     }
 }
@@ -108,7 +114,7 @@ fn text(message: &Message) -> String {
 }
 
 /// Each part that is shown whole after the line that names it, and of the others the line in their place.
-async fn parts(attempt: &ModelAttempt, message: &Message) -> Result<Vec<WirePart>, Missed> {
+async fn parts(attempt: &ModelAttempt, message: &Message) -> Result<Vec<WirePart>, AttemptError> {
     let mut parts = Vec::new();
     for shown in message.parts() {
         parts.push(WirePart::Text(shown.to_string()));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Announced, DeltaKind, Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{
+    Announced, AttemptError, DeltaKind, Deltas, Model, ModelAnswer, ModelAttempt,
+};
 
 use super::clients::ProviderClients;
 use super::provider;
@@ -165,7 +167,7 @@ impl ProviderModel {
 }
 
 impl Model for ProviderModel {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let (client, params) = (self.client.clone(), self.params.clone());
         let params = WireParams { structured: structured(self.provider, &self.model, &attempt), ..params };
         let (mut call, served_from) = (self.wire_call(WireRequest::default()), self.served_from);

@@ -2,7 +2,7 @@
 //! and does not say how much, that is unknown, and the full hold is spent.
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::port::model::{Missed, ModelAnswer, StopReason};
+use spinney_kernel::port::model::{AttemptError, ModelAnswer, StopReason};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind};
 
@@ -13,12 +13,12 @@ use crate::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, WireStop, Wi
 ///
 /// # Errors
 /// If it has more continuation data than can be kept.
-pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
+pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, AttemptError> {
     let used = used(&answer.usage);
     let continuation = answer.continuation.map(|data| data.to_bytes()).transpose();
     let continuation = continuation.map_err(|error| {
         let fault = Fault { message: error.to_string(), ..Fault::of(FaultKind::Invalid) };
-        Missed { fault, used }
+        AttemptError { fault, used }
     })?;
     let stop = stop(answer.stop.as_ref());
     Ok(ModelAnswer::said(answer.text)
@@ -31,7 +31,7 @@ pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, Missed> {
 
 /// An attempt without a whole answer.
 #[must_use]
-pub fn missed(missed: WireMissed, from: ServedFrom) -> Missed {
+pub fn missed(missed: WireMissed, from: ServedFrom) -> AttemptError {
     let used = match (missed.reached, from) {
         (Reached::NotSent, _) => Used::NOTHING,
         // A provider does not bill an error that it sends instead of an answer.
@@ -39,7 +39,7 @@ pub fn missed(missed: WireMissed, from: ServedFrom) -> Missed {
         (Reached::Refused, ServedFrom::Elsewhere) if !may_work_on(missed.fault.status) => Used::NOTHING,
         (Reached::Refused | Reached::Sent, _) => used(&missed.answer.usage),
     };
-    Missed { fault: fault(missed.fault), used }
+    AttemptError { fault: fault(missed.fault), used }
 }
 
 /// Whether this is a status with which a proxy gives up while the model may keep working.

@@ -3,7 +3,7 @@
 
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::words::Fault;
 
 use super::model::ProviderModel;
@@ -46,7 +46,7 @@ impl ProviderModel {
                     Reached::Refused => true,
                     Reached::Sent => failed.fault.kind != WireFaultKind::Timeout,
                 };
-                let Missed { fault, used } = missed(*failed, self.served_from());
+                let AttemptError { fault, used } = missed(*failed, self.served_from());
                 Err(TrialFault { is_answered, fault, used })
             }
         }

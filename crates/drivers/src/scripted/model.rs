@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 
 use super::script::Script;
 use super::turn::tokens;
@@ -33,7 +33,7 @@ impl ScriptedModel {
 }
 
 impl Model for ScriptedModel {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let script = self.script.clone();
         Box::pin(async move { script.play(attempt).await.perform(deltas).await })

@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 use spinney_kernel::budget::{Ceilings, Resource, Usage, Used};
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::port::model::{Missed, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, ModelAttempt};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::limit;
 
@@ -106,7 +106,7 @@ impl Rule {
                     (text, self.used_unfinished(attempt, output, lost))
                 }
             };
-            return Ok(turn(text, End::Misses(Missed { fault, used })));
+            return Ok(turn(text, End::Misses(AttemptError { fault, used })));
         }
         if self.hangs {
             return Ok(turn(only_said()?, End::Hangs));

@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{Fault, FaultKind};
 
@@ -63,7 +63,7 @@ impl Tool for ScriptedTool {
         self.part.spec.clone()
     }
 
-    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let Self { script, part } = self.clone();
         Box::pin(async move {
             pause(part.think_ms).await;
@@ -117,10 +117,10 @@ impl Part {
     }
 
     /// How this attempt ends, if it ends: a pure function.
-    fn play(&self, attempt: &ToolAttempt, templates: &Templates) -> Option<Result<ToolAnswer, Missed>> {
+    fn play(&self, attempt: &ToolAttempt, templates: &Templates) -> Option<Result<ToolAnswer, AttemptError>> {
         if let Some(fail) = self.fail.filter(|fail| fail.hits(attempt.attempt)) {
             let fault = fail.fault(attempt.attempt, &self.source);
-            return Some(Err(Missed { fault, used: Used::NOTHING }));
+            return Some(Err(AttemptError { fault, used: Used::NOTHING }));
         }
         let (template, is_error) = match &self.answer {
             Reply::Says(template) => (template, false),
@@ -131,7 +131,7 @@ impl Part {
         let answer = text.map(if is_error { ToolAnswer::failed } else { ToolAnswer::said });
         Some(answer.map_err(|problem| {
             let message = format!("{}: {problem}", self.source);
-            Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+            AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
         }))
     }
 }

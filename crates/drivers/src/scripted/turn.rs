@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, ModelAnswer};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, ModelAnswer};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 
@@ -27,7 +27,7 @@ pub(super) struct Turn {
 #[derive(Debug)]
 pub(super) enum End {
     Answers { asks: Vec<ToolAsk>, reasoning: String, used: Used, stop: StopReason },
-    Misses(Missed),
+    Misses(AttemptError),
     Hangs,
 }
 
@@ -35,12 +35,12 @@ impl Turn {
     /// The script cannot answer this attempt, and no retry will help.
     pub(super) fn invalid(message: String) -> Self {
         let fault = Fault { message, ..Fault::of(FaultKind::Invalid) };
-        let missed = Missed { fault, used: Used::Tokens(Usage::default()) };
+        let missed = AttemptError { fault, used: Used::Tokens(Usage::default()) };
         Self { think_ms: 0, chunk_ms: 0, text: String::new(), end: End::Misses(missed) }
     }
 
     /// Thinks, streams, ends.
-    pub(super) async fn perform(self, deltas: Deltas) -> Result<ModelAnswer, Missed> {
+    pub(super) async fn perform(self, deltas: Deltas) -> Result<ModelAnswer, AttemptError> {
         pause(self.think_ms).await;
         if let End::Answers { reasoning, .. } = &self.end {
             chunks(reasoning).for_each(|chunk| deltas(DeltaKind::Reasoning, chunk));

@@ -81,13 +81,13 @@ struct Life {
     steps: u32,
     offloads: Offloads,
     /// The tools that its model's last answer asked for.
-    asks: Vec<Asked>,
+    asks: Vec<ToolCallStep>,
     /// What its model said with that, until a step shows it.
     said: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Asked {
+struct ToolCallStep {
     tool: String,
     args: Map<String, Value>,
 }
@@ -95,7 +95,7 @@ struct Asked {
 /// The step that an open call will be.
 #[derive(Clone, Debug)]
 struct OpenStep {
-    asked: Asked,
+    asked: ToolCallStep,
     said: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl Steps {
 
     /// An agent's own result is its last step.
     fn gone(&mut self, agent: &AgentId, observed: Option<Observation>, now: Ended<'_>) -> Vec<StepChange> {
-        let asked = Asked { tool: ANSWER.to_owned(), args: Map::new() };
+        let asked = ToolCallStep { tool: ANSWER.to_owned(), args: Map::new() };
         let mut changes =
             observed.map_or_else(Vec::new, |observed| self.did(agent, asked, None, observed, now));
         let life = self.living.remove(agent);
@@ -193,7 +193,7 @@ impl Steps {
         let mut changes = vec![StepChange::Born { agent: agent.clone() }];
         let Some(parent) = parent else { return changes };
         let call = if let Attachment::Call { call, .. } = spawned.attachment { Some(call) } else { None };
-        let asked = Asked { tool: SPAWN.to_owned(), args: map(json!({ "child_id": agent })) };
+        let asked = ToolCallStep { tool: SPAWN.to_owned(), args: map(json!({ "child_id": agent })) };
         let said = self.living.get_mut(parent).and_then(|life| life.said.take());
         let goal: String = spawned.goal.chars().take(GOAL_CHARS).collect();
         let observed = Observation::well(format!("Spawned {agent} with goal: {goal}..."));
@@ -205,7 +205,7 @@ impl Steps {
     /// for, or of what the event says itself. The step of a spawn is there already, and what the child has to show is its own.
     fn open(&mut self, event: &Event) {
         let Some(call) = self.open.enter(event) else { return };
-        let tool = |tool: &str, args| Asked { tool: tool.to_owned(), args };
+        let tool = |tool: &str, args| ToolCallStep { tool: tool.to_owned(), args };
         let other = match event {
             // A program outside has its own files.
             Event::CallAsked { work: Work::Model(model), .. } if model.outside.is_some() => return,
@@ -244,7 +244,7 @@ impl Steps {
         }
         if let (true, Outcome::Done { body, asks, .. }) = (aim.is_turn(), outcome) {
             let Some(life) = self.living.get_mut(agent) else { return Vec::new() };
-            life.asks = asks.iter().map(Asked::from).collect();
+            life.asks = asks.iter().map(ToolCallStep::from).collect();
             life.said = (!body.text.trim().is_empty() && !asks.is_empty()).then(|| remark(&body.text));
             if !asks.is_empty() {
                 return Vec::new();
@@ -280,7 +280,7 @@ impl Steps {
     fn did(
         &mut self,
         agent: &AgentId,
-        asked: Asked,
+        asked: ToolCallStep,
         said: Option<String>,
         observed: Observation,
         ended: Ended<'_>,
@@ -320,19 +320,19 @@ impl Steps {
 
 impl Life {
     /// One of the tools that the last answer asked for. Each is asked for once.
-    fn ask(&mut self, ask: u32) -> Option<(Asked, Option<String>)> {
+    fn ask(&mut self, ask: u32) -> Option<(ToolCallStep, Option<String>)> {
         let asked = self.asks.get_mut(ask as usize)?;
         Some((take(asked), self.said.take()))
     }
 }
 
-impl From<&ToolAsk> for Asked {
+impl From<&ToolAsk> for ToolCallStep {
     fn from(ask: &ToolAsk) -> Self {
         Self { tool: ask.tool.clone(), args: args(&ask.args) }
     }
 }
 
-fn waits(wait: &WaitFor) -> Asked {
+fn waits(wait: &WaitFor) -> ToolCallStep {
     let args = match wait {
         WaitFor::Children { agents, .. } => {
             let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
@@ -340,11 +340,11 @@ fn waits(wait: &WaitFor) -> Asked {
         }
         WaitFor::Message => json!({ "for": "message" }),
     };
-    Asked { tool: WAIT.to_owned(), args: map(args) }
+    ToolCallStep { tool: WAIT.to_owned(), args: map(args) }
 }
 
-fn asks(question: &str) -> Asked {
-    Asked { tool: ASK.to_owned(), args: map(json!({ "question": remark(question) })) }
+fn asks(question: &str) -> ToolCallStep {
+    ToolCallStep { tool: ASK.to_owned(), args: map(json!({ "question": remark(question) })) }
 }
 
 fn map(value: Value) -> Map<String, Value> {

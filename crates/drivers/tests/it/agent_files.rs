@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spinney_journal::{blobs_of, checkpoints};
 use spinney_kernel::budget::{Ceilings, Resource};
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::limit;
 use spinney_testkit::spinney::tool::{
@@ -139,7 +139,7 @@ impl Tool for Writes {
         ToolSpec::default()
     }
 
-    fn call(&self, _: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
+    fn call(&self, _: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let file = |(path, bytes): &(&str, usize)| {
             let path: OutputPath = path.parse().unwrap();
             WrittenFile { path, bytes: vec![b'x'; *bytes] }

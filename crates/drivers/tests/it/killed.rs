@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use spinney_testkit::Stage;
-use spinney_testkit::spinney::draw::Draws;
+use spinney_testkit::spinney::rng::Rng;
 
 use crate::{Ran, files};
 
@@ -71,7 +71,7 @@ fn p22_l10_a_killed_process_leaves_each_file_whole() {
     assert_eq!(versions[0].tree, versions[1].tree);
     let home = tempfile::tempdir().unwrap();
     let expected = versions.each_ref().map(|version| version.files(home.path()));
-    let mut draws = Draws::seeded(7);
+    let mut draws = Rng::seeded(7);
     let (mut mixed, mut unfinished) = (0, 0);
     for kill in 0..KILLS {
         kill_one(home.path(), 1 + (draws.next() % 3) as usize, draws.next() % 400_000);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use spinney_drivers::scripted::{Script, ScriptedModel};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
-use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::port::tool;
 use spinney_kernel::words::{Actor, Body, CallId, Category, TreeId};
 
@@ -68,7 +68,7 @@ pub(crate) fn model(text: &str) -> ScriptedModel {
 pub(crate) async fn play(
     model: &ScriptedModel,
     attempt: ModelAttempt,
-) -> (Result<ModelAnswer, Missed>, Vec<String>) {
+) -> (Result<ModelAnswer, AttemptError>, Vec<String>) {
     let chunks = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&chunks);
     let deltas = Arc::new(move |kind, chunk: &str| {
@@ -87,7 +87,7 @@ pub(crate) async fn answer(text: &str, attempt: ModelAttempt) -> ModelAnswer {
 }
 
 /// How a script fails one attempt.
-pub(crate) async fn missed(text: &str, attempt: ModelAttempt) -> Missed {
+pub(crate) async fn missed(text: &str, attempt: ModelAttempt) -> AttemptError {
     play(&model(text), attempt).await.0.unwrap_err()
 }
 

@@ -7,7 +7,7 @@ use spinney_drivers::scripted::{Mentioned, RENDERED_BYTES_MAX, Script};
 use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::port::model::{Missed, Model, ModelAnswer, Purpose};
+use spinney_kernel::port::model::{AttemptError, Model, ModelAnswer, Purpose};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 use tokio::time::timeout;
@@ -88,7 +88,7 @@ async fn an_attempt_without_a_rule_is_invalid() {
     let message = "x.script.yaml: no rule for agent `lead` at turn 4: add one that matches, or a last one \
                    without `when`";
     let fault = Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) };
-    assert_eq!(missed, Missed { fault, used: used(0, 0) });
+    assert_eq!(missed, AttemptError { fault, used: used(0, 0) });
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn attempts_fail_as_often_as_written() {
         let missed = missed(script, with(attempt(), |it| it.attempt = number)).await;
         let message = format!("rule 1 of x.script.yaml: attempt {number} fails as scripted");
         let fault = Fault { kind: FaultKind::RateLimit, message, retry_after_ms: Some(20) };
-        assert_eq!(missed, Missed { fault, used: used(0, 0) });
+        assert_eq!(missed, AttemptError { fault, used: used(0, 0) });
     }
     assert_eq!(answer(script, with(attempt(), |it| it.attempt = 3)).await.text, "at last");
 }
@@ -232,7 +232,7 @@ async fn a_cut_breaks_the_stream_after_the_text() {
     assert_eq!(chunks.concat(), "Half of the answer is");
     let message = "rule 1 of x.script.yaml: attempt 1 fails as scripted".to_owned();
     let fault = Fault { message, ..Fault::of(FaultKind::Cut) };
-    assert_eq!(end, Err(Missed { fault, used: used(100, 6) }));
+    assert_eq!(end, Err(AttemptError { fault, used: used(100, 6) }));
     assert_eq!(answer(script, with(attempt(), |it| it.attempt = 2)).await.asks.len(), 1);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use spinney_drivers::scripted::ScriptedTool;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer};
 use spinney_kernel::words::{Fault, FaultKind};
 use tokio::time::timeout;
@@ -59,7 +59,7 @@ async fn a_tool_fails_as_often_as_written() {
         let end = tool.call(with(tool_attempt("{}"), |it| it.attempt = attempt)).await;
         let message = format!("tool `search` of x.script.yaml: attempt {attempt} fails as scripted");
         let fault = Fault { kind: FaultKind::Server, message, retry_after_ms: Some(9) };
-        assert_eq!(end, Err(Missed { fault, used: Used::NOTHING }));
+        assert_eq!(end, Err(AttemptError { fault, used: Used::NOTHING }));
     }
     let end = tool.call(with(tool_attempt("{}"), |it| it.attempt = 3)).await;
     assert_eq!(end.unwrap().text, "at last");
@@ -81,5 +81,5 @@ async fn a_tool_that_cannot_render_is_invalid() {
     let missed = search("say: '{{ args.query }}'").call(tool_attempt("{}")).await.unwrap_err();
     let message = "tool `search` of x.script.yaml: undefined value".to_owned();
     let fault = Fault { message, ..Fault::of(FaultKind::Invalid) };
-    assert_eq!(missed, Missed { fault, used: Used::NOTHING });
+    assert_eq!(missed, AttemptError { fault, used: Used::NOTHING });
 }

@@ -226,7 +226,7 @@ rules:
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20").await;
     tree.settled().await;
-    let question = tree.look().await.unwrap().questions[0].question;
+    let question = tree.snapshot().await.unwrap().questions[0].question;
     tree.answer(question, "Yes, you may.").await.unwrap();
     tree.ended().await;
     let ran = Ran::of(&stage, &tree).await;

@@ -8,7 +8,7 @@ use spinney_kernel::budget::{Price, PriceActive, PriceChange, PriceTier, Rates, 
 use spinney_kernel::context::{Message, Packet, ToolDescription};
 use spinney_kernel::definition::{Definition, WindowSpec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk, Work};
 use spinney_kernel::words::{Actor, CallId, Time};
 use spinney_kernel::world::TreeState;
@@ -207,7 +207,7 @@ impl Reader {
 }
 
 impl Model for Reader {
-    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let input = self.tokens_of(&attempt.packet);
         self.read.lock().unwrap_or_else(|error| panic!("{error}")).push((input, attempt.packet.tokens));
         let (text, asks) = self.play(&attempt);

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::address::SocketAddress;
 use super::apply::apply;
-use super::{Asked, ControlAnswer, ControlAsk, EXCHANGE_MS_MAX, LINE_BYTES_MAX, line};
+use super::{ControlAnswer, ControlAsk, EXCHANGE_MS_MAX, LINE_BYTES_MAX, SteerReply, line};
 use crate::home::{self, HomeError, workspaces};
 use crate::private_files::{self, Links};
 use crate::trust::tree_marks;
@@ -82,7 +82,7 @@ pub async fn ask_with<V: Verb>(
     tree: TreeId,
     verb: V,
     bytes: Vec<Vec<u8>>,
-) -> Result<Asked<V::Reply>, SteerError> {
+) -> Result<SteerReply<V::Reply>, SteerError> {
     let answer = ask_any(home, tree, verb.into(), bytes).await?;
     answer.to::<V>().ok_or_else(|| {
         let what = "the process that has this home open answered another request".to_owned();
@@ -132,7 +132,7 @@ async fn reach_with(
 ) -> Result<ReachedHome, SteerError> {
     let mut tries = 0;
     loop {
-        if let Some(journal) = home::write_if_free(home).await? {
+        if let Some(journal) = home::open_writable_if_free(home).await? {
             return Ok(ReachedHome::Free(Box::new(journal)));
         }
         match exchange(home, ask, bytes).await {

@@ -145,7 +145,7 @@ pub struct UncleanedTree {
 
 /// The result of a request, with the reply to its verb.
 #[derive(Debug)]
-pub enum Asked<R> {
+pub enum SteerReply<R> {
     /// It is done and durable.
     Done {
         /// Whether the tree continues.
@@ -184,11 +184,11 @@ impl ControlAnswer {
     }
 
     /// The answer to a verb; `None` if it belongs to another.
-    fn to<V: Verb>(self) -> Option<Asked<V::Reply>> {
+    fn to<V: Verb>(self) -> Option<SteerReply<V::Reply>> {
         Some(match self {
-            Self::Done { goes_on, reply } => Asked::Done { goes_on, reply: reply.try_into().ok()? },
-            Self::Refused { message, refusal } => Asked::Refused { message, refusal },
-            Self::Failed { message } => Asked::Failed { message },
+            Self::Done { goes_on, reply } => SteerReply::Done { goes_on, reply: reply.try_into().ok()? },
+            Self::Refused { message, refusal } => SteerReply::Refused { message, refusal },
+            Self::Failed { message } => SteerReply::Failed { message },
             Self::Running { .. }
             | Self::Resumed { .. }
             | Self::HasEnded

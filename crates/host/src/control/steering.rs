@@ -13,10 +13,10 @@ use spinney_view::TreeBeginning;
 use spinney_view::agents::{self, AgentPath, WrongAgentPath};
 use spinney_view::expected_agents::can_come;
 
-use super::Asked;
+use super::SteerReply;
 use super::client::{RunningTrees, SteerError, ask_with, running};
 use crate::home::ids::{self, NamedTree, TreeInHome, TreeNameError};
-use crate::home::{HomeError, look, side_journals};
+use crate::home::{HomeError, open_read_only, side_journals};
 
 /// Why a request has no addressee.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub async fn address<'h>(
     id: &str,
     agent: Option<AgentPath>,
 ) -> Result<(TreeInHome<'h>, AgentId), AddressError> {
-    let journal = look(home)?;
+    let journal = open_read_only(home)?;
     let tree = ids::find(home, &journal, id).await?.tree;
     let agent = match agent {
         Some(path) => agents::at(&journal, tree, path).await??,
@@ -64,7 +64,7 @@ pub async fn addresses(
     TreeInHome { home, tree }: TreeInHome<'_>,
     paths: Vec<AgentPath>,
 ) -> Result<Vec<AgentId>, AddressError> {
-    let (journal, mut found) = (look(home)?, Vec::new());
+    let (journal, mut found) = (open_read_only(home)?, Vec::new());
     for path in paths {
         found.push(agents::at(&journal, tree, path).await??);
     }
@@ -84,18 +84,18 @@ pub async fn ask_about<V: Verb>(
     named: &[AgentId],
     verb: V,
     bytes: Vec<Vec<u8>>,
-) -> Result<Asked<V::Reply>, SteerError> {
+) -> Result<SteerReply<V::Reply>, SteerError> {
     let answer = ask_with(home, tree, verb, bytes).await?;
-    if named.is_empty() || !matches!(answer, Asked::Refused { .. }) {
+    if named.is_empty() || !matches!(answer, SteerReply::Refused { .. }) {
         return Ok(answer);
     }
-    let journal = look(home)?;
+    let journal = open_read_only(home)?;
     if journal.head(tree).await?.is_none_or(|head| head.state.is_over()) {
         return Ok(answer);
     }
     let known = agents::known(&journal, tree).await?;
     let stranger = named.iter().find(|agent| !known.contains(agent));
-    let refused = |agent| Asked::Refused { message: agents::unknown(agent, &known), refusal: None };
+    let refused = |agent| SteerReply::Refused { message: agents::unknown(agent, &known), refusal: None };
     Ok(stranger.map_or(answer, refused))
 }
 
@@ -131,7 +131,7 @@ pub async fn check_recipient(
     TreeInHome { home, tree }: TreeInHome<'_>,
     to: &AgentId,
 ) -> Result<(), UnreadMessage> {
-    let journal = look(home)?;
+    let journal = open_read_only(home)?;
     // The tree itself says that it has ended.
     if journal.head(tree).await?.is_none_or(|head| head.state.is_over()) {
         return Ok(());
@@ -159,12 +159,12 @@ pub async fn meant(
     TreeInHome { home, tree }: TreeInHome<'_>,
     agent: &AgentId,
 ) -> Result<String, TreeNameError> {
-    Ok(agents::meant(agent, &agents::known(&look(home)?, tree).await?))
+    Ok(agents::meant(agent, &agents::known(&open_read_only(home)?, tree).await?))
 }
 
 /// The state in a tree's journal.
 pub async fn stored_state(TreeInHome { home, tree }: TreeInHome<'_>) -> Result<TreeState, TreeNameError> {
-    Ok(look(home)?.head(tree).await?.map_or(TreeState::New, |head| head.state))
+    Ok(open_read_only(home)?.head(tree).await?.map_or(TreeState::New, |head| head.state))
 }
 
 /// Whether a process runs a tree, as far as is known.
@@ -183,8 +183,8 @@ pub async fn does_run(TreeInHome { home, tree }: TreeInHome<'_>) -> bool {
 
 /// Ends every pause in a tree. A refusal means that an agent was not paused.
 pub async fn unpause_all(TreeInHome { home, tree }: TreeInHome<'_>) -> Result<(), SteerError> {
-    let look = stored(&look(home)?, tree).await?.look;
-    for agent in look.agents {
+    let snapshot = stored(&open_read_only(home)?, tree).await?.snapshot;
+    for agent in snapshot.agents {
         if !matches!(agent.status, AgentStatus::Ended(_)) {
             ask_with(home, tree, Unpause::now(agent.agent), Vec::new()).await?;
         }

@@ -38,7 +38,7 @@ fn state(home: &Path, words: DoctorWords) -> Result<&'static str, String> {
             )),
         };
     }
-    let opened = SqliteJournal::open(home, Access::Look);
+    let opened = SqliteJournal::open(home, Access::ReadOnly);
     let state = match opened {
         Ok(_) => "can be written",
         // It exists, so this changes nothing.

@@ -6,7 +6,7 @@ use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 use spinney_store::SqliteJournal;
 
-use super::open::{HomeError, look};
+use super::open::{HomeError, open_read_only};
 use super::side_journals;
 
 /// The tree that started last.
@@ -93,7 +93,7 @@ pub struct NamedTree {
 impl NamedTree {
     /// A tree of this very home.
     pub async fn in_home(home: &Path, word: &str) -> Result<Self, TreeNameError> {
-        let journal = look(home)?;
+        let journal = open_read_only(home)?;
         let tree = find(home, &journal, word).await?.tree;
         Ok(Self { home: home.to_owned(), journal, tree })
     }

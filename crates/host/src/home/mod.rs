@@ -12,7 +12,7 @@ pub mod workspaces;
 
 pub use self::find::{HOME, nearest};
 pub use self::open::{
-    HomeError, HomeUse, check, look, look_unchanged, settle, write, write_if_free, write_to_remove,
-    write_to_start,
+    HomeError, HomeUse, check, open_read_only, open_unchanged, open_writable, open_writable_if_free,
+    open_writable_to_remove, open_writable_to_start, settle,
 };
 pub use crate::inside;

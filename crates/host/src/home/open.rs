@@ -62,18 +62,18 @@ impl HomeError {
 
 /// Opens a home for reading, beside any number of readers and one writer. The journal of an older release is brought up to
 /// date first, which changes nothing that it says.
-pub fn look(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub fn open_read_only(home: &Path) -> Result<SqliteJournal, HomeError> {
     look_with(home, |error| match error {
         OpenHomeError::Older { .. } => {
             drop(SqliteJournal::open(home, Access::Write)?);
-            SqliteJournal::open(home, Access::Look)
+            SqliteJournal::open(home, Access::ReadOnly)
         }
         error => Err(error),
     })
 }
 
 /// The same without changing anything: the journal of an older release cannot be opened.
-pub fn look_unchanged(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub fn open_unchanged(home: &Path) -> Result<SqliteJournal, HomeError> {
     look_with(home, Err)
 }
 
@@ -84,18 +84,18 @@ fn look_with(
     if !home.exists() {
         return Err(HomeError::NotThere { home: home.to_owned() });
     }
-    let opened = SqliteJournal::open(home, Access::Look).or_else(otherwise);
+    let opened = SqliteJournal::open(home, Access::ReadOnly).or_else(otherwise);
     opened.map_err(HomeError::unopened(home, HomeUse::Read))
 }
 
 /// Opens a home to change a tree in it. Like every change, not from inside a run of `exec` in that home.
-pub async fn write(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub async fn open_writable(home: &Path) -> Result<SqliteJournal, HomeError> {
     inside::check_self(home)?;
-    write_to_start(home).await
+    open_writable_to_start(home).await
 }
 
 /// Opens a home to start a tree, and creates it if needed.
-pub async fn write_to_start(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub async fn open_writable_to_start(home: &Path) -> Result<SqliteJournal, HomeError> {
     let journal = opened(home, SqliteJournal::open(home, Access::Write)).await?;
     keep_out_of_git(home);
     Ok(journal)
@@ -117,9 +117,9 @@ fn keep_out_of_git(home: &Path) {
 }
 
 /// Opens a home to remove a tree, also on a full disk.
-pub async fn write_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
+pub async fn open_writable_to_remove(home: &Path) -> Result<SqliteJournal, HomeError> {
     inside::check_self(home)?;
-    opened(home, SqliteJournal::open_to_remove(home)).await
+    opened(home, SqliteJournal::open_writable_to_remove(home)).await
 }
 
 async fn opened(
@@ -143,7 +143,7 @@ pub async fn settle(home: &Path, journal: &dyn Journal) {
 }
 
 /// Opens a home to change a tree in it, unless another process has it open.
-pub async fn write_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
+pub async fn open_writable_if_free(home: &Path) -> Result<Option<SqliteJournal>, HomeError> {
     inside::check_self(home)?;
     match SqliteJournal::open(home, Access::Write) {
         Ok(journal) => {

@@ -14,7 +14,7 @@ use spinney_store::{OpenHomeError, SqliteJournal};
 use spinney_view::TreeBeginning;
 
 use super::ids::{LAST, LISTED_MAX, TreeNameError};
-use super::open::{HomeError, check, look, write_to_start};
+use super::open::{HomeError, check, open_read_only, open_writable_to_start};
 use crate::exec::run_definition;
 use crate::private_files::{self, Links};
 use crate::side_folders::branch_file;
@@ -54,7 +54,7 @@ pub struct JournalToStart {
 
 /// Opens the home's own journal for a new tree if no process has it open, or else makes a side journal.
 pub async fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
-    match write_to_start(home).await {
+    match open_writable_to_start(home).await {
         Ok(journal) => {
             clean_up(home);
             Ok(JournalToStart { folder: home.to_owned(), journal })
@@ -68,7 +68,7 @@ pub async fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, 
 pub async fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
     make_runs(home)?;
     let folder = new_folder(home, tree);
-    let journal = write_to_start(&folder).await?;
+    let journal = open_writable_to_start(&folder).await?;
     Ok(JournalToStart { folder, journal })
 }
 
@@ -164,7 +164,7 @@ pub async fn is_of_exec(home: &Path) -> bool {
     let Some(tree) = side_tree(home) else { return false };
     // A journal that cannot be read does not say it.
     is_in_exec(home)
-        || match look(home) {
+        || match open_read_only(home) {
             Ok(journal) => is_program(&journal, tree).await.unwrap_or(false),
             Err(_) => false,
         }
@@ -196,7 +196,7 @@ async fn exists(side: &SideTree, open: OpenJournal) -> bool {
 
 /// The folder with the journal that has the tree which `id` names: the given home, or a side journal.
 pub async fn find(home: &Path, id: &str) -> Result<PathBuf, TreeNameError> {
-    find_with(home, id, look).await
+    find_with(home, id, open_read_only).await
 }
 
 /// The same, with another way to open them.

@@ -18,10 +18,10 @@ use spinney_kernel::world::TreeState;
 
 use super::needs::{self, TreeNeed};
 use super::trees_file::{TransferredTree, TreesFileWriter};
-use crate::control::{Asked, steering};
 use crate::control::{SteerError, ask_with};
+use crate::control::{SteerReply, steering};
 use crate::home::ids::TreeInHome;
-use crate::home::{HomeError, look};
+use crate::home::{HomeError, open_read_only};
 use crate::off_workers::off_workers;
 use crate::private_files;
 use crate::text_file::{FileAction, FileFault};
@@ -179,8 +179,8 @@ pub async fn export(
 /// If it did not move, or its home cannot be reached.
 pub async fn take_back(TreeInHome { home, tree }: TreeInHome<'_>) -> Result<(), ExportError> {
     match ask_with(home, tree, Unseal {}, Vec::new()).await? {
-        Asked::Done { .. } => Ok(()),
-        Asked::Refused { message, .. } | Asked::Failed { message } => {
+        SteerReply::Done { .. } => Ok(()),
+        SteerReply::Refused { message, .. } | SteerReply::Failed { message } => {
             Err(ExportError::NotTakenBack { tree, message })
         }
     }
@@ -195,7 +195,7 @@ fn file_name(file: &Path) -> Result<PartName, ExportError> {
 /// Checks that a tree can move to a file, and whether it must be sealed for that.
 async fn must_be_sealed(place: TreeInHome<'_>, name: &PartName) -> Result<bool, ExportError> {
     let TreeInHome { home, tree } = place;
-    let journal = look(home)?;
+    let journal = open_read_only(home)?;
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     match head.state {
         TreeState::Ended(_) | TreeState::Copied => Ok(false),
@@ -227,11 +227,11 @@ pub async fn seal_of(journal: &dyn Journal, head: &Head) -> Result<Option<SealKi
 
 async fn seal(TreeInHome { home, tree }: TreeInHome<'_>, kind: SealKind) -> Result<(), ExportError> {
     match ask_with(home, tree, Seal { kind }, Vec::new()).await? {
-        Asked::Done { .. } => Ok(()),
-        Asked::Refused { refusal: Some(refusal), .. } if *refusal == Refusal::SealRunning => {
+        SteerReply::Done { .. } => Ok(()),
+        SteerReply::Refused { refusal: Some(refusal), .. } if *refusal == Refusal::SealRunning => {
             Err(ExportError::Running { tree })
         }
-        Asked::Refused { message, .. } | Asked::Failed { message } => {
+        SteerReply::Refused { message, .. } | SteerReply::Failed { message } => {
             Err(ExportError::Refused { tree, message })
         }
     }
@@ -303,7 +303,7 @@ async fn write_tree(
     to: &mut TreesFileWriter<impl Write>,
     fault: impl Fn(io::Error) -> ExportError,
 ) -> Result<ExportedTree, ExportError> {
-    let journal = look(home)?;
+    let journal = open_read_only(home)?;
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     to.tree(&TransferredTree::new(&head, kind)).map_err(&fault)?;
     let (mut blobs, mut end) = (BTreeSet::<BlobHash>::new(), Seq(0));

@@ -19,7 +19,7 @@ use super::needs::{self, TreeNeed};
 use super::trees_file::{Record, TransferredTree, TreesFileReader, UnreadTreesFile};
 use crate::home::ids::{self, TreeNameError};
 use crate::home::side_journals::{self, Imports, SideJournalError};
-use crate::home::{HomeError, look, workspaces, write_to_remove, write_to_start};
+use crate::home::{HomeError, open_read_only, open_writable_to_remove, open_writable_to_start, workspaces};
 use crate::inside;
 use crate::off_workers::off_workers;
 use crate::private_files::{self, Links};
@@ -340,7 +340,7 @@ async fn lock(
     is_in_place: bool,
     incoming: &TransferredTree,
 ) -> Result<SqliteJournal, ImportError> {
-    let (tree, journal) = (old.head.tree, write_to_remove(&old.home).await?);
+    let (tree, journal) = (old.head.tree, open_writable_to_remove(&old.home).await?);
     let heads = journal.heads(&[]).await?;
     match heads.iter().find(|head| head.tree == tree) {
         Some(head)
@@ -358,7 +358,7 @@ async fn lock(
 /// Writes the files of its agents. After a kill, resuming the tree does.
 async fn fill_folders(home: &Path, tree: TreeId) {
     let folder = side_journals::new_folder(home, tree);
-    match look(&folder) {
+    match open_read_only(&folder) {
         Ok(journal) => workspaces::mend(&folder, Arc::new(journal), tree).await,
         Err(error) => tracing::warn!("the files of its agents were not written: {error}"),
     }
@@ -371,7 +371,7 @@ async fn find(home: &Path, tree: TreeId) -> Result<Option<(TreeHere, SqliteJourn
         Err(TreeNameError::Unknown { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let journal = match look(&folder) {
+    let journal = match open_read_only(&folder) {
         Ok(journal) => journal,
         Err(HomeError::NotThere { .. }) => return Ok(None),
         Err(error) if error.is_missing() => return Ok(None),
@@ -410,7 +410,7 @@ async fn write(
     from: &mut TreeRecords<'_>,
 ) -> Result<ImportedTree, ImportError> {
     let tree = incoming.tree;
-    let journal: Arc<dyn Journal> = Arc::new(write_to_start(folder).await?);
+    let journal: Arc<dyn Journal> = Arc::new(open_writable_to_start(folder).await?);
     let diverged = |why| ImportError::Diverged { tree, why };
     let mut writing = IncomingTree::new(Arc::clone(&journal), tree, incoming.seed);
     // One that comes back continues what is here.

@@ -5,7 +5,7 @@ use std::path::Path;
 use spinney_store::{Loss, SqliteJournal};
 
 use super::{TrustError, tree_marks};
-use crate::home::{HomeError, HomeUse, look};
+use crate::home::{HomeError, HomeUse, open_read_only};
 use crate::inside;
 
 /// Accepts that confirmed commits are missing. None if none is.
@@ -17,7 +17,7 @@ pub async fn accept_loss(home: &Path) -> Result<Option<Loss>, TrustError> {
         error,
     })?;
     if accepted.is_some() {
-        tree_marks::accept_loss(home, &look(home)?).await?;
+        tree_marks::accept_loss(home, &open_read_only(home)?).await?;
     }
     Ok(accepted)
 }

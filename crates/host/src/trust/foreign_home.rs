@@ -178,8 +178,8 @@ fn not_made(home: &Path) -> String {
 
 /// The ceiling in the journal says how much of the user's money may go.
 async fn may_spend(journal: &dyn Journal, head: &Head) -> Result<String, JournalFault> {
-    let look = stored(journal, head.tree).await?.look;
-    let root = look.agents.iter().find(|agent| agent.parent.is_none());
+    let snapshot = stored(journal, head.tree).await?.snapshot;
+    let root = snapshot.agents.iter().find(|agent| agent.parent.is_none());
     let limit = root.and_then(|root| root.limit.as_ref()?.of(Resource::Cost));
     let spent = root.map_or(0, |root| root.spent.of(Resource::Cost));
     Ok(match limit {
@@ -209,7 +209,7 @@ async fn others(home: &Path, except: Option<TreeId>) -> OtherTrees {
     let places = side_journals::journals(home);
     let mut others = OtherTrees::default();
     for place in places {
-        let Ok(journal) = home::look(&place) else {
+        let Ok(journal) = home::open_read_only(&place) else {
             others.left_out += 1;
             continue;
         };

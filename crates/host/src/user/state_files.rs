@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use spinney::draw::secret;
+use spinney::rng::secret;
 
 use super::folders::{self, StateFolderError};
 use crate::private_files::{self, Links};

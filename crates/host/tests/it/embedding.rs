@@ -224,7 +224,7 @@ async fn a_halted_tree_is_waited_for_again_after_a_raise() {
     }
     let last = halted.pop().unwrap();
     assert_eq!(last.result().await.unwrap().state, TreeState::Halted);
-    let agent = last.tree().look().await.unwrap().agents[0].agent.clone();
+    let agent = last.tree().snapshot().await.unwrap().agents[0].agent.clone();
     let add = Amounts::default().with(Resource::Steps, 1);
     last.tree().raise(Raise { agent, add, add_ms: 0 }).await.unwrap();
     assert_eq!(last.result().await.unwrap().output, "done");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AccountIx, Amounts, Ceilings, ResourceSet, Seldom};
+use super::{AccountIx, Amounts, Ceilings, ResourceSet, SparseAmounts};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
@@ -46,13 +46,13 @@ pub struct Account {
     /// Held for running effects.
     pub held: Amounts,
     /// Promised to accounts below that were opened with `lends`, minus what they have spent.
-    pub lent: Seldom,
+    pub lent: SparseAmounts,
     /// Requested by calls that wait for this account.
-    pub(super) line: Seldom,
+    pub(super) line: SparseAmounts,
     /// Used beyond its hold, or charged beyond what was free.
-    pub overrun: Seldom,
+    pub overrun: SparseAmounts,
     /// The part of `spent` that no provider reported: calls settled at their full hold because they may be billed.
-    pub presumed: Seldom,
+    pub presumed: SparseAmounts,
     /// Neither it nor anything below takes a new hold.
     pub shut: bool,
 }
@@ -64,10 +64,10 @@ impl Account {
             terms,
             spent: Amounts::ZERO,
             held: Amounts::ZERO,
-            lent: Seldom::default(),
-            line: Seldom::default(),
-            overrun: Seldom::default(),
-            presumed: Seldom::default(),
+            lent: SparseAmounts::default(),
+            line: SparseAmounts::default(),
+            overrun: SparseAmounts::default(),
+            presumed: SparseAmounts::default(),
             shut: false,
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Account, Amounts, Ceilings, Fit, Line, Resource, ResourceSet, Seldom, Shortfall, Terms};
+use super::{Account, Amounts, Ceilings, Fit, Line, Resource, ResourceSet, Shortfall, SparseAmounts, Terms};
 
 /// The index of an account in its ledger. Indices of closed accounts are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -402,7 +402,7 @@ impl Shift {
         self.more.is_zero() && self.less.is_zero()
     }
 
-    fn apply(&self, lent: &mut Seldom) {
+    fn apply(&self, lent: &mut SparseAmounts) {
         lent.add(&self.more);
         lent.take_away(&self.less);
     }

@@ -12,7 +12,7 @@ mod ledger;
 mod line;
 mod price;
 mod rates;
-mod seldom;
+mod sparse_amounts;
 mod usage;
 mod used;
 
@@ -26,6 +26,6 @@ pub use ledger::{AccountIx, Ledger};
 pub use line::{Line, Scan, Waiter};
 pub use price::{Price, PriceActive, PriceChange, PriceTier};
 pub use rates::Rates;
-pub use seldom::Seldom;
+pub use sparse_amounts::SparseAmounts;
 pub use usage::Usage;
 pub use used::Used;

@@ -14,7 +14,7 @@ use super::brief::{Briefs, Own, System};
 use super::message::{SharedAs, Texts, task_last};
 use super::summary::Summarising;
 use super::text::{clamp_text, heard, outcome_text, repeats_text};
-use super::{Aim, Along, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
+use super::{Aim, Attachments, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
 use crate::definition::Definition;
@@ -114,12 +114,12 @@ impl Contexts {
             }
             Event::MessageSent { from, to, body, envelope } => {
                 let text = heard(body.clone(), envelope);
-                let (category, along) = (envelope.category, Along::boxed(None, body.parts()));
+                let (category, along) = (envelope.category, Attachments::boxed(None, body.parts()));
                 self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
             Event::CallAsked { agent, work, .. } => self.asked(agent, work),
             Event::ToolAnswered { agent, ask, body, is_error, value } => {
-                let along = Along::boxed(None, body.parts());
+                let along = Attachments::boxed(None, body.parts());
                 match value {
                     Some(read) => self.value_read(agent, *ask, &body.text, &read.name),
                     None => self.result(agent, *ask, body.text.clone(), *is_error, along),
@@ -324,7 +324,14 @@ impl Contexts {
         }
     }
 
-    fn result(&mut self, agent: &AgentId, ask: u32, text: String, is_error: bool, along: Option<Box<Along>>) {
+    fn result(
+        &mut self,
+        agent: &AgentId,
+        ask: u32,
+        text: String,
+        is_error: bool,
+        along: Option<Box<Attachments>>,
+    ) {
         let Some(context) = self.agents.get_mut(agent) else { return };
         let Some(ToolAsk { id, tool, .. }) = context.ask(ask) else { return };
         let (id, tool) = (id.as_str().into(), tool.as_str().into());
@@ -339,7 +346,7 @@ impl Contexts {
         };
         let (whole, file) = context.offloaded(&value.body);
         let text = format!("{before}{}", offload::shown(value.body.clone(), &whole));
-        self.result(agent, ask, text, false, Along::boxed(file, &[]));
+        self.result(agent, ask, text, false, Attachments::boxed(file, &[]));
     }
 
     fn call_ended(&mut self, call: OpenCall, outcome: &Outcome) {
@@ -370,11 +377,11 @@ impl Contexts {
         // The approved tool will answer.
         let (Some(ask), false) = (ask, *outcome == Outcome::Approved) else { return };
         if let Some((text, is_error, facts)) = returned {
-            return self.result(&agent, ask, text, is_error, Along::telling(facts));
+            return self.result(&agent, ask, text, is_error, Attachments::telling(facts));
         }
         let (whole, along) = if let Outcome::Done { body, .. } = outcome {
             let (whole, file) = context.offloaded(body);
-            (whole, Along::boxed(file, body.parts()))
+            (whole, Attachments::boxed(file, body.parts()))
         } else {
             (Whole::Journal, None)
         };

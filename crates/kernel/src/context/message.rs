@@ -4,7 +4,7 @@ pub(super) use crate::record::ToolAsk;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Along, Facts, Folded, Shown, System, ToolDescription};
+use super::{Attachments, Facts, Folded, Shown, System, ToolDescription};
 use crate::budget::Ceilings;
 use crate::window::{ListKind, ListStore, Listed};
 use crate::words::{Actor, AgentId, Body, Category, RoleName, Thought, TokenCount, TreeId, limit};
@@ -14,7 +14,7 @@ pub enum Message {
     /// The agent's first message: its identity and task.
     System(System),
     /// A message to the agent, or the end of a child that it did not wait for.
-    Heard { from: Actor, text: String, category: Category, along: Option<Box<Along>> },
+    Heard { from: Actor, text: String, category: Category, along: Option<Box<Attachments>> },
     Said {
         body: Body,
         /// The tools it asks for.
@@ -27,7 +27,7 @@ pub enum Message {
         tool: Box<str>,
         text: String,
         is_error: bool,
-        along: Option<Box<Along>>,
+        along: Option<Box<Attachments>>,
     },
     /// Another agent's message, by reference.
     Shared { from: AgentId, message: Arc<Self>, shared_as: SharedAs },
@@ -126,7 +126,7 @@ impl Message {
     }
 
     #[must_use]
-    pub fn along(&self) -> Option<&Along> {
+    pub fn along(&self) -> Option<&Attachments> {
         match self {
             Self::Heard { along, .. } | Self::Result { along, .. } => along.as_deref(),
             Self::Shared { message, .. } => message.along(),
@@ -159,13 +159,13 @@ impl Message {
     /// Its images and files as this packet shows them, in order. A driver sends each whole one after the text, and a
     /// line in place of each other one.
     pub fn parts(&self) -> impl Iterator<Item = Shown<'_>> {
-        self.along().into_iter().flat_map(Along::shown)
+        self.along().into_iter().flat_map(Attachments::shown)
     }
 
     /// The number of images shown.
     #[must_use]
     pub fn images(&self) -> usize {
-        self.along().map_or(0, Along::images)
+        self.along().map_or(0, Attachments::images)
     }
 
     /// Turns the first `images` images that are still shown into placeholders.

@@ -2,7 +2,7 @@
 //! keeps counts; the texts are in events, and this fold reads them. The list itself is `window/list.rs`.
 
 mod agent_context;
-mod along;
+mod attachments;
 mod brief;
 mod builtin_args;
 mod count;
@@ -19,7 +19,7 @@ mod summary;
 mod text;
 mod trace;
 
-pub use along::{Along, Shown};
+pub use attachments::{Attachments, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolDescription};
 pub(crate) use builtin_args::{

@@ -7,25 +7,25 @@ use std::sync::Arc;
 use crate::budget::Used;
 use crate::context::{Message, Shown};
 use crate::port::Pending;
-use crate::port::model::{Missed, ModelAttempt, Purpose};
+use crate::port::model::{AttemptError, ModelAttempt, Purpose};
 use crate::words::{BlobRef, Fault, FaultKind, Part};
 
 /// Reads blobs for one attempt. Only [`ModelAttempt`] uses it, and only for what the packet shows.
 #[derive(Clone, Default)]
 pub struct BlobReader(Option<Arc<Read>>);
 
-type Read = dyn Fn(&BlobRef, &str) -> Pending<Result<Vec<u8>, Missed>> + Send + Sync;
+type Read = dyn Fn(&BlobRef, &str) -> Pending<Result<Vec<u8>, AttemptError>> + Send + Sync;
 
 impl BlobReader {
     /// One that reads like this: a blob, and what it is called where it cannot be read.
     pub fn new<F>(read: F) -> Self
     where
-        F: Fn(&BlobRef, &str) -> Pending<Result<Vec<u8>, Missed>> + Send + Sync + 'static,
+        F: Fn(&BlobRef, &str) -> Pending<Result<Vec<u8>, AttemptError>> + Send + Sync + 'static,
     {
         Self(Some(Arc::new(read)))
     }
 
-    fn read(&self, blob: &BlobRef, name: &str) -> Pending<Result<Vec<u8>, Missed>> {
+    fn read(&self, blob: &BlobRef, name: &str) -> Pending<Result<Vec<u8>, AttemptError>> {
         match &self.0 {
             Some(read) => read(blob, name),
             None => Box::pin(ready(Err(missed(name, "has no bytes here")))),
@@ -51,7 +51,7 @@ impl fmt::Debug for BlobReader {
 impl ModelAttempt {
     /// The bytes of a part that the packet shows. Fails if the part is not shown, is only a placeholder, or its bytes
     /// are gone.
-    pub fn bytes(&self, part: &Part) -> Pending<Result<Vec<u8>, Missed>> {
+    pub fn bytes(&self, part: &Part) -> Pending<Result<Vec<u8>, AttemptError>> {
         let is_it = |shown: Shown<'_>| matches!(shown, Shown::Whole(whole) if whole.blob() == part.blob());
         if self.packet.messages.iter().any(|message| message.parts().any(is_it)) {
             self.blobs.read(part.blob(), part.name().as_str())
@@ -62,7 +62,7 @@ impl ModelAttempt {
 
     /// The bytes of the text that was cut, whole, if this attempt goes on with it. It comes right before the message
     /// that asks for the rest; a model that only thought left none.
-    pub fn cut_answer(&self) -> Option<Pending<Result<Vec<u8>, Missed>>> {
+    pub fn cut_answer(&self) -> Option<Pending<Result<Vec<u8>, AttemptError>>> {
         if self.purpose != Purpose::Continue {
             return None;
         }
@@ -76,7 +76,7 @@ impl ModelAttempt {
     }
 
     /// The opaque state that belongs to a message of the packet, if the model of this call produced it.
-    pub fn continuation(&self, message: &Message) -> Option<Pending<Result<Vec<u8>, Missed>>> {
+    pub fn continuation(&self, message: &Message) -> Option<Pending<Result<Vec<u8>, AttemptError>>> {
         let thought = message.thought().filter(|thought| thought.model == self.model && self.has(message))?;
         let blob = thought.continuation.as_ref()?;
         Some(self.blobs.read(blob, "what the model thought"))
@@ -89,7 +89,7 @@ impl ModelAttempt {
 
 /// A blob that cannot be read, and why.
 #[must_use]
-pub fn missed(name: &str, why: &str) -> Missed {
+pub fn missed(name: &str, why: &str) -> AttemptError {
     let message = format!("`{name}` {why}");
-    Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
 }

@@ -14,7 +14,7 @@ use crate::words::{CallId, Fault, ModelName, Part, PartKind, limit};
 
 pub trait Model: Send + Sync {
     /// Makes one attempt. It must end within [`limit::MODEL_CALL_MS_MAX`], because its hold covers no later rates. Text and reasoning go to `deltas` as they arrive; dropping the future stops the call.
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>>;
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>>;
 
     /// Upper bound on the tokens of a text, wherever it appears: at the start of a message or after a line break, up
     /// to the end of the message or a line break. Holds are sums of these counts, so a tokenizer whose tokens may
@@ -247,7 +247,7 @@ impl ModelAnswer {
 
 /// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missed {
+pub struct AttemptError {
     pub fault: Fault,
     /// What it used anyway.
     pub used: Used,

@@ -7,7 +7,7 @@ use crate::budget::Used;
 use crate::context::Origin;
 use crate::definition;
 use crate::definition::OutputLimits;
-use crate::port::model::Missed;
+use crate::port::model::AttemptError;
 use crate::port::{AgentFolder, Pending, Rights};
 use crate::words::{CallId, Durability, Enclosure, ToolName, WrittenFile};
 
@@ -15,7 +15,7 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;
 
     /// Calls it once. Dropping the future stops the call and everything it started.
-    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>>;
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

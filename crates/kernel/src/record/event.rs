@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::{Definition, Graph, ModelSpec};
 use crate::record::{
-    Adjusted, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout, Outcome,
-    Question, Shortened, Span, Spawned, Standing, Summary, ValueForm, WaitFor, Why, Work,
+    Adjusted, AgentSnapshot, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
+    Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor, WaitReason, Work,
 };
 use crate::words::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
@@ -160,7 +160,7 @@ pub enum Event {
     /// A call has to wait.
     CallWaiting {
         call: CallId,
-        why: Why,
+        why: WaitReason,
         /// The account that blocks it, if it waits for budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<AgentId>,
@@ -711,7 +711,7 @@ pub struct Restored {
     /// The checkpoint of the state just before.
     pub prior: CheckpointName,
     /// The state of the checkpoint's agent.
-    pub standing: Standing,
+    pub standing: AgentSnapshot,
     /// Indices, from 0, of the tool calls in the last answer that had no result at the checkpoint and will never get
     /// one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

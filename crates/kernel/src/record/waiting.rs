@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum WaitReason {
     /// Other holds must settle first.
     Budget {
         /// The amount it needs at every account up the chain.
@@ -35,7 +35,7 @@ pub enum Why {
     Person,
 }
 
-impl Why {
+impl WaitReason {
     /// Whether a change elsewhere can start the call, without a report of its own.
     pub(crate) const fn is_startable(self) -> bool {
         match self {
@@ -52,7 +52,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Budget { .. } => "budget",

@@ -4,7 +4,7 @@
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
 use crate::rules::{Draft, call, graph, shared, turn};
 use crate::words::Body;
-use crate::world::{AgentIx, AgentState, Farewell};
+use crate::world::{AgentIx, AgentState, EndNote};
 
 /// Decides an agent's exit and stops everything below it. Does nothing if the exit was already decided.
 pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Body>) {
@@ -58,7 +58,7 @@ pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
         if is_busy(draft, ix) {
             return;
         }
-        let Farewell { exit, result } = Farewell::clone(farewell);
+        let EndNote { exit, result } = EndNote::clone(farewell);
         next = draft.agents().parent(ix);
         close(draft, ix, exit, result);
     }

@@ -6,7 +6,7 @@
 
 use crate::definition::Refusal;
 use crate::record::Event;
-use crate::rules::{Draft, Input, Reply, Report, Request, What, call, checkpoint, clock, graph, turn};
+use crate::rules::{Draft, Input, InputKind, Reply, Report, Request, call, checkpoint, clock, graph, turn};
 use crate::words::{Actor, Time};
 use crate::world::World;
 
@@ -38,11 +38,11 @@ pub enum Receipt {
 pub fn decide(world: &mut World, input: &Input) -> Result<Decision<InputReply>, Refusal> {
     let Input { now, draw, what } = input;
     match what {
-        What::Request { by, request } => {
+        InputKind::Request { by, request } => {
             let Decision { events, reply } = decide_request(world, *now, *draw, by, request)?;
             Ok(Decision { events, reply: InputReply::Request(reply) })
         }
-        What::Report(report) => {
+        InputKind::Report(report) => {
             let Decision { events, reply } = decide_report(world, *now, *draw, report);
             Ok(Decision { events, reply: InputReply::Report(reply) })
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::record::{Event, Exit, FailureCode, FrameIx, Outcome, Why};
+use crate::record::{Event, Exit, FailureCode, FrameIx, Outcome, WaitReason};
 use crate::words::{ModelName, Time, TimerId};
 use crate::world::{AgentIx, World};
 
@@ -191,7 +191,7 @@ fn stirs(event: &Event) -> bool {
         | Event::RateLimited { .. }
         | Event::FirstToken { .. } => true,
         // A call that leaves the line lets others pass.
-        Event::CallWaiting { why, .. } => matches!(why, Why::Paused | Why::Suspended),
+        Event::CallWaiting { why, .. } => matches!(why, WaitReason::Paused | WaitReason::Suspended),
         _ => false,
     }
 }

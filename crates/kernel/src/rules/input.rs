@@ -15,12 +15,12 @@ pub struct Input {
     /// Random bits for it; new ids are derived from them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub draw: u64,
-    pub what: What,
+    pub what: InputKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum InputKind {
     /// May be refused.
     Request { by: Actor, request: Box<Request> },
     /// Something happened outside. Never refused.

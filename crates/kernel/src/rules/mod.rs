@@ -18,6 +18,6 @@ mod verb;
 
 pub use decide::{Decision, InputReply, Receipt, decide, decide_report, decide_request};
 pub(crate) use draft::{Draft, StepOver};
-pub use input::{Input, What};
+pub use input::{Input, InputKind};
 pub use report::Report;
 pub use request::{Reply, Request};

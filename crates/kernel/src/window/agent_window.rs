@@ -1,7 +1,7 @@
 //! The messages that a window currently holds, as headers.
 
-pub(super) use crate::record::Teller;
-mod holding;
+pub(super) use crate::record::ContextSharer;
+mod snapshot;
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub struct Window {
     /// The most tokens of a packet; unlimited if absent.
     size: Option<NonZeroU32>,
     /// Boxed because most windows have none of it.
-    seldom: Option<Box<Seldom>>,
+    seldom: Option<Box<RareParts>>,
     /// Only where counts are estimates. Without it each header's estimate is its bound.
     calibration: Option<Box<Calibration>>,
 }
@@ -31,12 +31,12 @@ pub struct Window {
 type Headers = SmallVec<[Header; 2]>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Seldom {
+struct RareParts {
     left_out: [LeftOut; Category::COUNT],
     /// Tokens of each image shown, in order.
     images: Vec<u32>,
     /// Agents that shared their context.
-    tellers: Vec<Teller>,
+    tellers: Vec<ContextSharer>,
     /// The summary of the next cut, from its request until the cut.
     summary: Option<Box<Draft>>,
 }
@@ -277,7 +277,7 @@ impl Window {
         self.teller(from).map(|(place, _)| place)
     }
 
-    fn teller(&self, from: &AgentId) -> Option<(u8, &Teller)> {
+    fn teller(&self, from: &AgentId) -> Option<(u8, &ContextSharer)> {
         let tellers = &self.seldom.as_ref()?.tellers;
         (0..=u8::MAX).zip(tellers).find(|(_, teller)| teller.agent == *from)
     }
@@ -457,12 +457,12 @@ impl Window {
         let place = tellers.iter().position(|teller| teller.agent == *from).unwrap_or(tellers.len());
         match tellers.get_mut(place) {
             Some(teller) => (teller.contexts, teller.system) = (contexts, teller.system || system),
-            None => tellers.push(Teller { agent: from.clone(), contexts, system }),
+            None => tellers.push(ContextSharer { agent: from.clone(), contexts, system }),
         }
         u8::try_from(place).unwrap_or(u8::MAX)
     }
 
-    fn seldom(&mut self) -> &mut Seldom {
+    fn seldom(&mut self) -> &mut RareParts {
         self.seldom.get_or_insert_default()
     }
 

@@ -18,7 +18,7 @@ pub use inbox::Inbox;
 pub(crate) use kept_children::KeptChildren;
 pub(crate) use list::{ListKind, ListStore, Listed, MessageList, ShareTo};
 pub use room::Room;
-pub use size::Because;
+pub use size::SizeSource;
 pub(crate) use size::{effective, is_below};
 pub(crate) use summary::came_to;
 pub use summary::covers;

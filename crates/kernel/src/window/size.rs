@@ -17,14 +17,14 @@ pub(crate) fn effective(
 
 /// What determines the size of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because<'a> {
+pub enum SizeSource<'a> {
     Role,
     /// The share of this model's context length.
     Model(&'a ModelName),
     Spawner,
 }
 
-impl<'a> Because<'a> {
+impl<'a> SizeSource<'a> {
     /// On a tie, the role is named first.
     #[must_use]
     pub fn of(

@@ -13,12 +13,12 @@ pub struct Body {
     /// The tokens of `text`, if it was counted.
     pub tokens: Option<TokenCount>,
     /// Boxed because most texts have none of it.
-    pub beside: Option<Box<Beside>>,
+    pub beside: Option<Box<BodyExtras>>,
 }
 
 /// The optional parts of a [`Body`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct BodyExtras {
     /// The whole text, if `text` is only a preview.
     pub rest: Option<BlobRef>,
     /// Byte offset in `text` where the head of the original ends and its tail begins, if both are shown. Read it
@@ -48,7 +48,7 @@ struct Written {
 
 impl From<Written> for Body {
     fn from(Written { text, rest, tokens, gap, parts, thought }: Written) -> Self {
-        Self { text, tokens, beside: Beside { rest, gap, parts, thought }.boxed() }
+        Self { text, tokens, beside: BodyExtras { rest, gap, parts, thought }.boxed() }
     }
 }
 
@@ -79,7 +79,7 @@ impl Serialize for Body {
     }
 }
 
-impl Beside {
+impl BodyExtras {
     /// `None` if it is empty.
     fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
@@ -111,14 +111,14 @@ impl Body {
     #[must_use]
     pub fn with_parts(mut self, parts: Vec<Part>) -> Self {
         let beside = self.beside.take().map(|beside| *beside).unwrap_or_default();
-        self.beside = Beside { parts, ..beside }.boxed();
+        self.beside = BodyExtras { parts, ..beside }.boxed();
         self
     }
 
     #[must_use]
     pub fn with_thought(mut self, thought: Option<Thought>) -> Self {
         let beside = self.beside.take().map(|beside| *beside).unwrap_or_default();
-        self.beside = Beside { thought: thought.map(Box::new), ..beside }.boxed();
+        self.beside = BodyExtras { thought: thought.map(Box::new), ..beside }.boxed();
         self
     }
 

@@ -28,7 +28,7 @@ mod trace_parent;
 
 pub use actor::{Actor, Outsider, OutsiderKind};
 pub(crate) use body::cut;
-pub use body::{Beside, BlobRef, Body};
+pub use body::{BlobRef, Body, BodyExtras};
 pub use category::Category;
 pub use checkpoint_kind::CheckpointKind;
 pub use counted::{Counted, grouped};

@@ -10,14 +10,14 @@ use crate::definition::{Builtin, Graph, ModelSpec};
 use crate::record::{
     Adjusted, Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header,
     HeldBy, ModelCall, NamedValue, NodeEnd, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind,
-    ValueRead, WaitFor, Why, Work,
+    ValueRead, WaitFor, WaitReason, Work,
 };
 use crate::window::{Room, Window};
 use crate::words::{
     AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
 };
 use crate::world::{
-    Agent, AgentIx, AgentState, Birth, Call, CallStage, Ended, Farewell, Letter, Phase, Progress,
+    Agent, AgentIx, AgentState, Birth, Call, CallStage, EndNote, Ended, Phase, Progress, QueuedMessage,
 };
 use crate::{context, window};
 
@@ -55,7 +55,7 @@ impl World {
             }
             Event::ContextRestored(restored) => self.restored(restored),
             Event::AgentEnding { agent, exit, result } => {
-                self.ending(agent, Farewell { exit: exit.clone(), result: result.clone() });
+                self.ending(agent, EndNote { exit: exit.clone(), result: result.clone() });
             }
             Event::AgentEnded { agent, exit, result, .. } => self.ended(agent, exit, result.as_ref()),
             Event::CallAsked { call, agent, work } => {
@@ -288,7 +288,7 @@ impl World {
     }
 
     fn delivered(&mut self, to: &AgentId, room: Room, category: Category) {
-        let letter = Letter { seq: self.seq, room: room.plus(limit::SENDER_TOKENS), category };
+        let letter = QueuedMessage { seq: self.seq, room: room.plus(limit::SENDER_TOKENS), category };
         match self.agents.find(to) {
             Some(ix) => self.agents.agent_mut(ix).take(letter),
             None => self.unborn.entry(to.clone()).or_default().push(letter),
@@ -308,7 +308,7 @@ impl World {
         }
     }
 
-    fn ending(&mut self, id: &AgentId, farewell: Farewell) {
+    fn ending(&mut self, id: &AgentId, farewell: EndNote) {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
@@ -347,7 +347,7 @@ impl World {
                 let facts = self.facts_tokens(parent).times(2);
                 let tokens_shown = context::child_tokens(exit.kind(), tokens).plus(facts);
                 let room = Room::from(tokens_shown).plus(limit::SENDER_TOKENS);
-                let letter = Letter { seq: self.seq, room, category: Category::Output };
+                let letter = QueuedMessage { seq: self.seq, room, category: Category::Output };
                 self.agents.agent_mut(parent).take(letter);
             }
             Some(_) => {}
@@ -367,9 +367,9 @@ impl World {
         let ix = self.place(agent);
         let why = match &work {
             Work::Model(_) | Work::Tool(_) => None,
-            Work::Child(_) | Work::Wait(WaitFor::Children { .. }) => Some(Why::Children),
-            Work::Wait(WaitFor::Message) => Some(Why::Message),
-            Work::Question(_) => Some(Why::Person),
+            Work::Child(_) | Work::Wait(WaitFor::Children { .. }) => Some(WaitReason::Children),
+            Work::Wait(WaitFor::Message) => Some(WaitReason::Message),
+            Work::Question(_) => Some(WaitReason::Person),
         };
         let agent = self.agents.agent_mut(ix);
         if let Work::Model(ModelCall { summary: Some(covers), .. }) = &work {
@@ -418,7 +418,7 @@ impl World {
         }
     }
 
-    fn waiting(&mut self, id: CallId, why: Why, alarm: Option<Alarm>) {
+    fn waiting(&mut self, id: CallId, why: WaitReason, alarm: Option<Alarm>) {
         self.ledger.line_leave(id.0);
         self.calls.move_to(id, CallStage::Waiting(why));
         let old = std::mem::replace(&mut self.calls.call_mut(id).timer, alarm.map(|alarm| alarm.timer));
@@ -427,8 +427,8 @@ impl World {
     }
 
     /// Puts a call that waits for budget in line at the account that blocks it.
-    fn in_line(&mut self, id: CallId, blocked: Option<&AgentId>, why: Why) {
-        let (Why::Budget { ask }, Some(blocked)) = (why, blocked) else { return };
+    fn in_line(&mut self, id: CallId, blocked: Option<&AgentId>, why: WaitReason) {
+        let (WaitReason::Budget { ask }, Some(blocked)) = (why, blocked) else { return };
         let ix = self.calls.call_mut(id).agent;
         let (at, blocked) = (self.agent(ix).account, self.agent(self.place(blocked)).account);
         self.ledger.line_join(id.0, Waiter { at, blocked, ask });

@@ -1,6 +1,6 @@
 //! The table of a tree's open calls, and the order in which waiting ones may start.
 
-pub(super) use crate::record::Why;
+pub(super) use crate::record::WaitReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 
@@ -116,7 +116,7 @@ impl Call {
 pub enum CallStage {
     /// Requested; decided in the same batch.
     Asked,
-    Waiting(Why),
+    Waiting(WaitReason),
     Running {
         held: Amounts,
         start: Option<Time>,
@@ -213,8 +213,8 @@ impl Calls {
             CallStage::Waiting(why) if why.is_startable() => {
                 self.startable.insert(id);
                 match why {
-                    Why::Slot => drop(self.slotless.insert(id)),
-                    Why::Cache => drop(self.uncached.insert(id)),
+                    WaitReason::Slot => drop(self.slotless.insert(id)),
+                    WaitReason::Cache => drop(self.uncached.insert(id)),
                     _ => {}
                 }
             }

@@ -61,7 +61,7 @@ pub struct World {
     /// Why nothing more is done with it, if that is so.
     sealed: Option<(SealKind, Time)>,
     /// Messages for agents that do not exist yet.
-    unborn: BTreeMap<AgentId, Vec<Letter>>,
+    unborn: BTreeMap<AgentId, Vec<QueuedMessage>>,
     threads: Threads,
     graphs: Graphs,
     shared: SharedStore,
@@ -209,7 +209,7 @@ impl World {
 
     /// Messages for agents that do not exist yet.
     #[must_use]
-    pub const fn unborn(&self) -> &BTreeMap<AgentId, Vec<Letter>> {
+    pub const fn unborn(&self) -> &BTreeMap<AgentId, Vec<QueuedMessage>> {
         &self.unborn
     }
 

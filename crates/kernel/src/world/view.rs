@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::World;
 use crate::budget::{Amounts, Ceilings};
-use crate::record::{ExitKind, Why, Work};
+use crate::record::{ExitKind, WaitReason, Work};
 use crate::words::{AgentId, RoleName, SealKind, ThreadId};
 use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 
@@ -172,9 +172,12 @@ impl World {
             return TreeState::Halted;
         }
         let asks = self.calls.all().any(|(_, call)| matches!(call.work, Work::Question(_)));
-        let paused = self.calls.all().any(|(_, call)| call.stage == CallStage::Waiting(Why::Paused));
+        let paused = self.calls.all().any(|(_, call)| call.stage == CallStage::Waiting(WaitReason::Paused));
         let moves = self.calls.all().any(|(_, call)| match call.stage {
-            CallStage::Waiting(why) => matches!(why, Why::Backoff | Why::Rate | Why::Breaker | Why::Cache),
+            CallStage::Waiting(why) => matches!(
+                why,
+                WaitReason::Backoff | WaitReason::Rate | WaitReason::Breaker | WaitReason::Cache
+            ),
             CallStage::Asked | CallStage::Running { .. } => true,
         });
         match (moves, paused, asks) {

@@ -2,7 +2,7 @@
 
 use spinney_journal::{Batch, Entry};
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, Seq, Time};
 
 /// An event with its position and time.
@@ -29,7 +29,7 @@ pub fn recorded_events(entry: Entry) -> impl Iterator<Item = RecordedEvent> {
 /// Who made the request; `None` for a report.
 pub(crate) const fn actor_of(input: &Input) -> Option<&Actor> {
     match &input.what {
-        What::Request { by, .. } => Some(by),
-        What::Report(_) => None,
+        InputKind::Request { by, .. } => Some(by),
+        InputKind::Report(_) => None,
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::RateLimit;
-use spinney_kernel::port::model::{Announced, Missed, Model, ModelAnswer};
+use spinney_kernel::port::model::{Announced, AttemptError, Model, ModelAnswer};
 use spinney_kernel::record::HeldBy;
 use spinney_kernel::words::{CallId, FaultKind, ModelName, RoleName, TreeId};
 
@@ -232,7 +232,7 @@ pub(crate) struct CallPass {
 
 impl CallPass {
     /// Learns from how the call ended.
-    pub(crate) fn end(mut self, ended: &Result<ModelAnswer, Missed>) {
+    pub(crate) fn end(mut self, ended: &Result<ModelAnswer, AttemptError>) {
         let now_ms = self.clock.now_ms();
         let (used, end, pause_ms) = match ended {
             Ok(answer) => (answer.used, CallEnd::Succeeded, None),

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::limit;
 
@@ -167,7 +167,7 @@ impl Tool for FunctionTool {
         Spec::clone(&self.spec)
     }
 
-    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let Self { spec, function } = self.clone();
         Box::pin(async move {
             let unsaid = if spec.cost_nanos_max == 0 { Used::NOTHING } else { Used::Unknown };

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::enclosed::enclosed;
 use super::live_state::{Decided, LiveState};
-use super::rollback::Back;
+use super::rollback::PreparedRollback;
 use super::run::{Begin, release};
 use crate::drivers::DriverSource;
 use crate::names::ReservedName;
@@ -148,7 +148,7 @@ async fn requested(
 ) -> Result<Reply, Refusal> {
     let tree = live.world.tree();
     if let Request::Rollback(rollback) = request {
-        let back = Back::read(journal.as_ref(), tree, rollback).await;
+        let back = PreparedRollback::read(journal.as_ref(), tree, rollback).await;
         let prior = back.prior(&live.world, by)?;
         let prior = decide(live, by, prior, written)?;
         request = back.request(prior, &mut live.contexts).0;

@@ -11,7 +11,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Contexts, SharedText};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::port::blobs::{BlobReader, missed};
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
@@ -38,7 +38,7 @@ pub(super) const REPORTS_MAX: usize = 1_024;
 const OUT_KEPT: usize = 16;
 
 /// The result of an effect.
-pub(super) enum Brought {
+pub(super) enum EffectResult {
     /// How it ended, and blobs that are too large for the report. Exactly once.
     Report(Report, Vec<Vec<u8>>),
     /// The answer of a call that others wait for began to arrive.
@@ -55,7 +55,7 @@ pub(super) struct Effects {
     /// Shared by all trees of the home.
     pub(super) limits: Arc<CallLimits>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) reports: Sender<Brought>,
+    pub(super) reports: Sender<EffectResult>,
     /// By call. The newest usually end first, so a queue moves little.
     pub(super) out: VecDeque<Out>,
     pub(super) hub: Arc<Hub>,
@@ -190,7 +190,7 @@ impl Effects {
         &mut self,
         ticket: Ticket,
         stop: oneshot::Sender<()>,
-        work: impl Future<Output = (Brought, Verdict)> + Send + 'static,
+        work: impl Future<Output = (EffectResult, Verdict)> + Send + 'static,
     ) {
         let reports = self.reports.clone();
         let task = tokio::spawn(async move {
@@ -204,13 +204,13 @@ impl Effects {
                 Verdict::Fine => drop(reports.send(brought).await),
                 Verdict::Refused(veto) => {
                     // Sent first, so that the agent does not act on the result.
-                    let _ = reports.send(Brought::Veto(veto)).await;
+                    let _ = reports.send(EffectResult::Veto(veto)).await;
                     let _ = reports.send(brought).await;
                 }
                 Verdict::Later(looking) => {
                     let _ = reports.send(brought).await;
                     if let Ok(Some(veto)) = looking.await {
-                        let _ = reports.send(Brought::Veto(veto)).await;
+                        let _ = reports.send(EffectResult::Veto(veto)).await;
                     }
                 }
             }
@@ -249,7 +249,7 @@ struct Listeners {
     ticket: Ticket,
     hub: Arc<Hub>,
     /// Who hears that the answer has begun, if anybody may wait for that.
-    first: Option<Sender<Brought>>,
+    first: Option<Sender<EffectResult>>,
 }
 
 async fn call_model(
@@ -258,7 +258,7 @@ async fn call_model(
     stop: &mut Stop,
     Listeners { ticket, hub, first }: Listeners,
     pass: Option<Box<CallPass>>,
-) -> Result<model::ModelAnswer, Missed> {
+) -> Result<model::ModelAnswer, AttemptError> {
     let Ticket { call, attempt: number } = ticket;
     let streamed = Arc::new(Mutex::new(Streamed::default()));
     let deltas: Deltas = {
@@ -268,7 +268,7 @@ async fn call_model(
             let Some(offset) = streamed.add(kind, text) else { return };
             if let Some(first) = first.as_ref().filter(|_| offset == 0) {
                 // If this is lost, the others start when this call ends.
-                let _ = first.try_send(Brought::FirstToken(ticket));
+                let _ = first.try_send(EffectResult::FirstToken(ticket));
             }
             // Under the lock, so that they arrive in order.
             hub.say(|after| {
@@ -320,20 +320,20 @@ impl Streamed {
 async fn joined(
     mut answer: model::ModelAnswer,
     attempt: &model::ModelAttempt,
-) -> Result<model::ModelAnswer, Missed> {
+) -> Result<model::ModelAnswer, AttemptError> {
     let Some(cut) = attempt.cut_answer() else { return Ok(answer) };
     match cut.await {
         Ok(cut) => answer.text.insert_str(0, &String::from_utf8_lossy(&cut)),
-        Err(missed) => return Err(Missed { used: answer.used, ..missed }),
+        Err(missed) => return Err(AttemptError { used: answer.used, ..missed }),
     }
     Ok(answer)
 }
 
 async fn call_tool(
-    work: Pending<Result<tool::ToolAnswer, Missed>>,
+    work: Pending<Result<tool::ToolAnswer, AttemptError>>,
     timeout_ms: u64,
     stop: &mut Stop,
-) -> Result<tool::ToolAnswer, Missed> {
+) -> Result<tool::ToolAnswer, AttemptError> {
     let timed = tokio::time::timeout(Duration::from_millis(timeout_ms), work);
     match until_stopped(timed, stop).await {
         Some(Ok(ended)) => ended.and_then(with_files_that_fit),
@@ -343,7 +343,7 @@ async fn call_tool(
 }
 
 /// More files than one batch can hold are a fault of the tool: the journal would lack them.
-fn with_files_that_fit(answer: tool::ToolAnswer) -> Result<tool::ToolAnswer, Missed> {
+fn with_files_that_fit(answer: tool::ToolAnswer) -> Result<tool::ToolAnswer, AttemptError> {
     let bytes = answer.files.iter().fold(0, |sum: usize, file| sum.saturating_add(file.bytes.len()));
     let (files_max, bytes_max) = (limit::CALL_FILES_MAX, limit::BLOB_BYTES_MAX);
     if answer.files.len() <= files_max && bytes <= bytes_max {
@@ -353,14 +353,14 @@ fn with_files_that_fit(answer: tool::ToolAnswer) -> Result<tool::ToolAnswer, Mis
         "the tool wrote {} files with {bytes} bytes in one call, the limit is {files_max} files and {bytes_max} bytes",
         answer.files.len()
     );
-    Err(Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: answer.used })
+    Err(AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: answer.used })
 }
 
 /// A driver that panics has failed. Its message stays out of the journal: the panic hook has reported it, and it may
 /// contain anything.
-pub(super) fn panicked() -> Missed {
+pub(super) fn panicked() -> AttemptError {
     let message = "the driver panicked".to_owned();
-    Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown }
+    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown }
 }
 
 /// The result of `work`, unless it is stopped first.
@@ -374,23 +374,23 @@ pub(super) async fn until_stopped<T>(work: impl Future<Output = T>, stop: &mut S
     }
 }
 
-pub(super) fn stopped_with(used: Used) -> Missed {
-    Missed { fault: Fault::of(FaultKind::Stopped), used }
+pub(super) fn stopped_with(used: Used) -> AttemptError {
+    AttemptError { fault: Fault::of(FaultKind::Stopped), used }
 }
 
-fn late(timeout_ms: u64) -> Missed {
+fn late(timeout_ms: u64) -> AttemptError {
     let message = format!("no end after {}", Millis(timeout_ms));
-    Missed { fault: Fault { message, ..Fault::of(FaultKind::Timeout) }, used: Used::Unknown }
+    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Timeout) }, used: Used::Unknown }
 }
 
-fn missing(what: &str) -> Missed {
+fn missing(what: &str) -> AttemptError {
     let message = format!("no driver for {what}: register one under that name");
-    Missed { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
 }
 
-fn failed(Ticket { call, attempt }: Ticket, Missed { mut fault, used }: Missed) -> Brought {
+fn failed(Ticket { call, attempt }: Ticket, AttemptError { mut fault, used }: AttemptError) -> EffectResult {
     fault.message.truncate(fault.message.floor_char_boundary(limit::NOTE_BYTES_MAX));
-    Brought::Report(Report::Failed(Failed { call, attempt, fault, used }), Vec::new())
+    EffectResult::Report(Report::Failed(Failed { call, attempt, fault, used }), Vec::new())
 }
 
 /// What is known about the result in advance.
@@ -408,7 +408,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_>) -> Brought {
+fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_>) -> EffectResult {
     match (ended, expected) {
         (Ok(Returned::Model(answer)), Expected::Answer { model, schema }) => {
             model_report(drivers, ticket, answer, model, schema)
@@ -429,7 +429,7 @@ fn model_report(
     answer: model::ModelAnswer,
     model: &ModelName,
     schema: Option<&str>,
-) -> Brought {
+) -> EffectResult {
     let model::ModelAnswer { mut text, reasoning, continuation, mut asks, used, stop, .. } = answer;
     let mut mismatch = None;
     // A turn with tool calls is not an answer.
@@ -449,7 +449,7 @@ fn model_report(
     blobs.extend(asks.iter().filter_map(long_value));
     let Ticket { call, attempt } = ticket;
     let done = Done { asks, mismatch, stop, ..Done::new(call, attempt, used, body) };
-    Brought::Report(Report::Done(done), blobs)
+    EffectResult::Report(Report::Done(done), blobs)
 }
 
 /// The bytes of a long value that a tool call will share. The kernel refers to them by their hash.
@@ -478,7 +478,7 @@ fn tool_report(
     ticket: Ticket,
     answer: tool::ToolAnswer,
     shown_bytes: Option<u32>,
-) -> Brought {
+) -> EffectResult {
     let tool::ToolAnswer { text, is_error, parts, files, used, .. } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, mut blobs } =
@@ -487,5 +487,5 @@ fn tool_report(
     let named = files.iter().map(WrittenFile::stored).collect();
     blobs.extend(files.into_iter().map(|file| file.bytes));
     let done = Done { is_error, files: named, ..Done::new(call, attempt, used, body) };
-    Brought::Report(Report::Done(done), blobs)
+    EffectResult::Report(Report::Done(done), blobs)
 }

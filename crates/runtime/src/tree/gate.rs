@@ -24,7 +24,7 @@ const HELD_KEPT: usize = 64;
 pub(super) enum Held {
     Effect(Prepared),
     Answer(oneshot::Sender<Result<Reply, Refusal>>, Result<Reply, Refusal>),
-    Look(oneshot::Sender<super::Look>, Box<super::Look>),
+    TreeSnapshot(oneshot::Sender<super::TreeSnapshot>, Box<super::TreeSnapshot>),
 }
 
 /// Where the journal's confirmations arrive. Only the furthest counts: an append's predecessors are durable before
@@ -139,7 +139,7 @@ pub(super) struct Confirmed {
 }
 
 /// The journal can be reached again.
-pub(super) struct Back {
+pub(super) struct JournalBack {
     /// When it could not be reached any more.
     pub(super) since: Time,
     /// How far it has confirmed.
@@ -220,7 +220,7 @@ impl Gate {
         &mut self,
         tree: TreeId,
         answer: Result<Option<Head>, JournalFault>,
-    ) -> Result<Option<Back>, JournalFault> {
+    ) -> Result<Option<JournalBack>, JournalFault> {
         let Some(outage) = &mut self.outage else { return Ok(None) };
         let head = match answer {
             Ok(head) => head,
@@ -239,7 +239,7 @@ impl Gate {
         self.reach(durable.0);
         self.in_flight.iter().cloned().for_each(|append| self.send(append));
         let (seq, hash) = durable;
-        Ok(Some(Back { since, seq, hash }))
+        Ok(Some(JournalBack { since, seq, hash }))
     }
 
     /// Holds an item until the event is durable.

@@ -13,7 +13,7 @@ use crate::bus::{Note, Seen, TracedEvent, Watch, WatchFault, Watcher, reply_topi
 
 /// How many replies are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum Quorum {
     /// This many, each from another sender.
     First(usize),
     /// The same answer from more than half of this many senders.
@@ -24,7 +24,7 @@ pub enum Need {
 
 /// The replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gathered {
+pub struct Replies {
     /// One reply per sender, in order of arrival. A person has no id.
     pub replies: Vec<(Option<AgentId>, String)>,
     /// Whether there were enough in time.
@@ -33,7 +33,7 @@ pub struct Gathered {
 
 /// Why there was no reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Waited {
+pub enum ReplyError {
     /// It timed out.
     #[error("no reply within {}: wait longer, or check who watches the topic", millis(*timeout))]
     TooLong {
@@ -75,7 +75,7 @@ impl Tree {
         correlation: &Correlation,
         after: Seq,
         timeout: Duration,
-    ) -> Result<Arc<TracedEvent>, Waited> {
+    ) -> Result<Arc<TracedEvent>, ReplyError> {
         let watcher = self.watch(Watch { after, topic: Some(topic), ..Watch::default() });
         until(watcher, correlation, timeout).await
     }
@@ -84,11 +84,16 @@ impl Tree {
     ///
     /// # Errors
     /// If the note is refused, it times out, or the tree ends first.
-    pub async fn call(&self, by: Actor, note: Note, timeout: Duration) -> Result<Arc<TracedEvent>, Waited> {
+    pub async fn call(
+        &self,
+        by: Actor,
+        note: Note,
+        timeout: Duration,
+    ) -> Result<Arc<TracedEvent>, ReplyError> {
         let (note, topic, correlation) = self.correlated(note);
         // Watches before sending, so that no reply can be missed.
         let watcher = self.watch_replies(topic);
-        self.publish(by, note).await.map_err(Waited::Request)?;
+        self.publish(by, note).await.map_err(ReplyError::Request)?;
         until(watcher, &correlation, timeout).await
     }
 
@@ -100,12 +105,12 @@ impl Tree {
         &self,
         by: Actor,
         note: Note,
-        need: Need,
+        need: Quorum,
         timeout: Duration,
-    ) -> Result<Gathered, Waited> {
+    ) -> Result<Replies, ReplyError> {
         let (note, topic, correlation) = self.correlated(note);
         let mut watcher = self.watch_replies(topic);
-        self.publish(by, note).await.map_err(Waited::Request)?;
+        self.publish(by, note).await.map_err(ReplyError::Request)?;
         let mut tally = Tally { need, replies: Vec::new() };
         let gathering = async {
             while !tally.is_complete() {
@@ -116,7 +121,7 @@ impl Tree {
                         tally.take(&traced);
                     }
                     Some(Ok(_)) => {}
-                    Some(Err(fault)) => return Err(Waited::Watch(fault)),
+                    Some(Err(fault)) => return Err(ReplyError::Watch(fault)),
                     None => return Ok(()),
                 }
             }
@@ -145,7 +150,7 @@ async fn until(
     mut watcher: Watcher,
     correlation: &Correlation,
     timeout: Duration,
-) -> Result<Arc<TracedEvent>, Waited> {
+) -> Result<Arc<TracedEvent>, ReplyError> {
     let waiting = async {
         loop {
             match watcher.next().await {
@@ -153,12 +158,12 @@ async fn until(
                     return Ok(traced);
                 }
                 Some(Ok(_)) => {}
-                Some(Err(fault)) => return Err(Waited::Watch(fault)),
-                None => return Err(Waited::Ended),
+                Some(Err(fault)) => return Err(ReplyError::Watch(fault)),
+                None => return Err(ReplyError::Ended),
             }
         }
     };
-    tokio::time::timeout(timeout, waiting).await.unwrap_or(Err(Waited::TooLong { timeout }))
+    tokio::time::timeout(timeout, waiting).await.unwrap_or(Err(ReplyError::TooLong { timeout }))
 }
 
 fn millis(timeout: Duration) -> Millis {
@@ -167,7 +172,7 @@ fn millis(timeout: Duration) -> Millis {
 
 /// Replies so far, one per sender.
 struct Tally {
-    need: Need,
+    need: Quorum,
     replies: Vec<(Option<AgentId>, String)>,
 }
 
@@ -191,18 +196,18 @@ impl Tally {
 
     fn is_complete(&self) -> bool {
         match self.need {
-            Need::First(count) | Need::All(count) => self.replies.len() >= count,
-            Need::Majority(of) => self.majority(of).is_some(),
+            Quorum::First(count) | Quorum::All(count) => self.replies.len() >= count,
+            Quorum::Majority(of) => self.majority(of).is_some(),
         }
     }
 
-    fn end(mut self) -> Gathered {
+    fn end(mut self) -> Replies {
         let is_complete = self.is_complete();
-        if let Need::Majority(of) = self.need
+        if let Quorum::Majority(of) = self.need
             && let Some(answer) = self.majority(of).cloned()
         {
             self.replies.retain(|(_, text)| *text == answer);
         }
-        Gathered { replies: self.replies, is_complete }
+        Replies { replies: self.replies, is_complete }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet, Used};
 use spinney_kernel::context::Origin;
-use spinney_kernel::port::model::Missed;
+use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::record::{Failure, FailureCode};
 use spinney_kernel::rules::request::{Fail, Request};
 use spinney_kernel::words::{AgentId, Fault, FaultKind, Time, limit};
@@ -25,7 +25,7 @@ pub(super) struct Hooked {
     price: Option<(Price, Time)>,
 }
 
-pub(super) type Ended = Result<Returned, Missed>;
+pub(super) type Ended = Result<Returned, AttemptError>;
 
 /// The result of `before_charge`.
 pub(super) enum Verdict {
@@ -88,7 +88,7 @@ impl Hooked {
         self.after(ended.unwrap_or_else(|_| Err(panicked())), stop).await
     }
 
-    async fn before(&self, stop: &mut Stop) -> Result<(), Missed> {
+    async fn before(&self, stop: &mut Stop) -> Result<(), AttemptError> {
         let Self { hooks, calling, .. } = self.clone();
         let asked = spawn_blocking(move || {
             catch_unwind(AssertUnwindSafe(|| hooks.before_call(&calling)))
@@ -103,13 +103,13 @@ impl Hooked {
     }
 
     /// A refused call does not use a fallback: the hook refuses the call, not the model.
-    fn refused(&self, reason: &str) -> Missed {
+    fn refused(&self, reason: &str) -> AttemptError {
         let kind = match self.calling.target {
             Target::Model(_) => FaultKind::Stopped,
             Target::Tool(_) => FaultKind::Invalid,
         };
         let message = format!("refused by a hook: {reason}");
-        Missed { fault: Fault { message, ..Fault::of(kind) }, used: Used::NOTHING }
+        AttemptError { fault: Fault { message, ..Fault::of(kind) }, used: Used::NOTHING }
     }
 
     /// Shows the hooks how the call ended, before it is reported. Does not wait if the call was stopped meanwhile.

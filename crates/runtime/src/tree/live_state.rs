@@ -8,18 +8,20 @@ use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Suspended};
-use spinney_kernel::rules::{Decision, Input, Receipt, Reply, Request, What, decide_report, decide_request};
+use spinney_kernel::rules::{
+    Decision, Input, InputKind, Receipt, Reply, Request, decide_report, decide_request,
+};
 use spinney_kernel::words::{Actor, Seq, Time, TreeId};
 use spinney_kernel::world::{TreeState, World};
 
 use crate::clock::Clock;
-use crate::draw::Draws;
+use crate::rng::Rng;
 
 pub(super) struct LiveState {
     pub(super) world: World,
     pub(super) contexts: Contexts,
     clock: Arc<dyn Clock>,
-    draws: Draws,
+    draws: Rng,
     /// The time of the last input. Time never goes back.
     now: Time,
     /// How far the journal's time is ahead of the clock, because the clock was set back.
@@ -35,7 +37,7 @@ pub(super) struct Decided<R> {
 }
 
 impl LiveState {
-    pub(super) fn new(tree: TreeId, clock: Arc<dyn Clock>, draws: Draws) -> Self {
+    pub(super) fn new(tree: TreeId, clock: Arc<dyn Clock>, draws: Rng) -> Self {
         let (world, contexts) = (World::new(tree), Contexts::new(tree));
         Self { world, contexts, clock, draws, now: Time(0), ahead_ms: 0 }
     }
@@ -113,7 +115,7 @@ impl LiveState {
         let after = self.world.seq();
         let (now, draw) = (self.next_now(), self.next_draw());
         let decision = decide_request(&mut self.world, now, draw, &by, &request)?;
-        let input = Input { now, draw, what: What::Request { by, request: Box::new(request) } };
+        let input = Input { now, draw, what: InputKind::Request { by, request: Box::new(request) } };
         Ok(self.decided(after, input, decision))
     }
 
@@ -123,7 +125,7 @@ impl LiveState {
         let draw = if draws(&report) { self.next_draw() } else { 0 };
         let now = self.next_now();
         let decision = decide_report(&mut self.world, now, draw, &report);
-        self.decided(after, Input { now, draw, what: What::Report(report) }, decision)
+        self.decided(after, Input { now, draw, what: InputKind::Report(report) }, decision)
     }
 
     fn decided<R>(&mut self, after: Seq, input: Input, decision: Decision<R>) -> Decided<R> {

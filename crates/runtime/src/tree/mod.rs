@@ -12,7 +12,6 @@ mod gather;
 mod hooked;
 mod incoming;
 mod live_state;
-mod look;
 mod outage;
 mod output;
 mod payload;
@@ -21,6 +20,7 @@ mod replay;
 mod rollback;
 mod run;
 mod shared;
+mod snapshot;
 mod stored;
 mod timers;
 
@@ -46,13 +46,13 @@ pub(crate) use branch::branch;
 pub use branch::{BranchError, BranchOff};
 pub(crate) use fill::NotFilled;
 pub use free_budget::FreeBudget;
-pub use gather::{Gathered, Need, Waited};
+pub use gather::{Quorum, Replies, ReplyError};
 pub use incoming::IncomingTree;
-pub use look::{Look, OpenQuestion};
 pub use output::OutputError;
 pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, Seed, begin, claimed, release};
 pub use shared::{shared_json, shared_values};
+pub use snapshot::{OpenQuestion, TreeSnapshot};
 pub use stored::{Stored, stored};
 
 /// Capacity of the request channel; beyond it, callers wait.
@@ -64,7 +64,7 @@ pub struct Tree {
     id: TreeId,
     /// Who makes requests through this handle.
     actor: Actor,
-    requests: mpsc::Sender<Asked>,
+    requests: mpsc::Sender<TreeCommand>,
     status: watch::Receiver<TreeStatus>,
     hub: Arc<Hub>,
     journal: Arc<dyn Journal>,
@@ -87,7 +87,7 @@ pub struct TreeStatus {
     /// Why its journal cannot be reached at the moment: it waits, and nothing is lost.
     pub unavailable: Option<JournalFault>,
     /// The last look, once it is no longer run.
-    pub last: Option<Arc<Look>>,
+    pub last: Option<Arc<TreeSnapshot>>,
     /// Why it is no longer run, if it has not ended.
     pub stopped: Option<Stopped>,
 }
@@ -120,9 +120,9 @@ pub enum RequestError {
     Reply(OtherReply),
 }
 
-pub(crate) enum Asked {
+pub(crate) enum TreeCommand {
     Request { by: Actor, request: Enclosing, answer: oneshot::Sender<Result<Reply, Refusal>> },
-    Look(oneshot::Sender<Look>),
+    TreeSnapshot(oneshot::Sender<TreeSnapshot>),
     FreeBudget { agent: AgentId, answer: oneshot::Sender<Option<FreeBudget>> },
 }
 
@@ -173,7 +173,7 @@ impl Tree {
         let blobs = enclosed::enclosed(&self.drivers, &mut request, bytes).map_err(RequestError::Refused)?;
         let request = self.prepared(request).await.map_err(RequestError::Refused)?;
         let request = Enclosing { request, blobs };
-        match ask::ask(&self.requests, |answer| Asked::Request { by, request, answer }).await {
+        match ask::ask(&self.requests, |answer| TreeCommand::Request { by, request, answer }).await {
             Some(reply) => reply.map_err(RequestError::Refused),
             None => Err(self.gone()),
         }
@@ -278,12 +278,12 @@ impl Tree {
     ///
     /// # Errors
     /// Why the tree is not running, if its last view is unknown.
-    pub async fn look(&self) -> Result<Look, RequestError> {
-        if let Some(look) = ask::ask(&self.requests, Asked::Look).await {
-            return Ok(look);
+    pub async fn snapshot(&self) -> Result<TreeSnapshot, RequestError> {
+        if let Some(snapshot) = ask::ask(&self.requests, TreeCommand::TreeSnapshot).await {
+            return Ok(snapshot);
         }
         match self.status.borrow().last.clone() {
-            Some(look) => Ok(Look::clone(&look)),
+            Some(snapshot) => Ok(TreeSnapshot::clone(&snapshot)),
             None => Err(self.gone()),
         }
     }
@@ -292,7 +292,7 @@ impl Tree {
     /// moment: only a request holds budget.
     pub async fn free_budget(&self, agent: &AgentId) -> Option<FreeBudget> {
         let agent = agent.clone();
-        ask::ask(&self.requests, |answer| Asked::FreeBudget { agent, answer }).await.flatten()
+        ask::ask(&self.requests, |answer| TreeCommand::FreeBudget { agent, answer }).await.flatten()
     }
 
     /// Its durable progress.

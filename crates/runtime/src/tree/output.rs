@@ -42,11 +42,11 @@ impl Tree {
         if let Some(stopped) = self.ended().await.stopped {
             return Err(OutputError::Stopped(stopped));
         }
-        let look = self.look().await.map_err(|error| match error {
+        let snapshot = self.snapshot().await.map_err(|error| match error {
             RequestError::Stopped(stopped) => OutputError::Stopped(stopped),
             RequestError::Refused(_) | RequestError::Reply(_) => OutputError::Stopped(Stopped::Bug),
         })?;
-        let Some(end) = look.end else { return Err(OutputError::Stopped(Stopped::Bug)) };
+        let Some(end) = snapshot.end else { return Err(OutputError::Stopped(Stopped::Bug)) };
         if !end.exit.is_success() {
             return Err(OutputError::NoAnswer { exit: end.exit, so_far: end.shown });
         }

@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use spinney_journal::{ChainHash, Entry, Head, Journal, JournalFault, blobs_of, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Places};
-use spinney_kernel::record::{Event, Standing, are_decided};
+use spinney_kernel::record::{AgentSnapshot, Event, are_decided};
 use spinney_kernel::rules::decide;
 use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::{TreeState, World};
 
-use super::Look;
+use super::TreeSnapshot;
 
 /// A journal that was verified.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Verified {
     /// only applied.
     pub decided: bool,
     /// The tree at its end.
-    pub look: Look,
+    pub snapshot: TreeSnapshot,
 }
 
 /// How a journal differs from what it should be.
@@ -127,8 +127,8 @@ pub async fn verify(
     check_head(&head, &replay.world)?;
     let Replay { world, contexts, rules, hash, .. } = replay;
     let rules = rules.unwrap_or_default();
-    let look = Look::at(&world, &contexts);
-    Ok(Verified { events: seq.0, hash, rules, decided: are_decided(rules), look })
+    let snapshot = TreeSnapshot::at(&world, &contexts);
+    Ok(Verified { events: seq.0, hash, rules, decided: are_decided(rules), snapshot })
 }
 
 /// Checks every blob that the events of a batch refer to.
@@ -165,7 +165,7 @@ struct Replay {
     hash: Option<ChainHash>,
     /// Checkpoints that later events return to, and the agents' states there.
     places: Places,
-    stood: BTreeMap<(Seq, AgentId), Standing>,
+    stood: BTreeMap<(Seq, AgentId), AgentSnapshot>,
 }
 
 impl Replay {
@@ -229,7 +229,7 @@ impl Replay {
             shadow.apply(event);
             for agent in self.places.whose(seq) {
                 let known = self.contexts.kept(seq, agent);
-                let stood = known.and_then(|known| Standing::of(shadow, agent, known));
+                let stood = known.and_then(|known| AgentSnapshot::of(shadow, agent, known));
                 self.stood.extend(stood.map(|stood| ((seq, agent.clone()), stood)));
             }
         }

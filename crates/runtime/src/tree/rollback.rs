@@ -18,16 +18,16 @@ use crate::names::ReservedName;
 pub(crate) enum Requested {
     /// With the name that it requests.
     Plain(Box<Request>, ReservedName),
-    Rollback(Box<Back>),
+    Rollback(Box<PreparedRollback>),
 }
 
 /// A rollback with the state that was read for it.
-pub(crate) struct Back {
+pub(crate) struct PreparedRollback {
     rollback: Rollback,
     known: Result<ContextSnapshot, Refusal>,
 }
 
-impl Back {
+impl PreparedRollback {
     /// Reads the state that a rollback returns to.
     pub(super) async fn read(journal: &dyn Journal, tree: TreeId, mut rollback: Rollback) -> Self {
         let read = recall(journal, tree, &rollback.agent, rollback.at).await;
@@ -100,7 +100,7 @@ impl Tree {
             let name = ReservedName::new(self.journal(), self.claim, &request).await?;
             return Ok(Requested::Plain(Box::new(request), name));
         };
-        let back = Back::read(self.journal().as_ref(), self.id(), rollback).await;
+        let back = PreparedRollback::read(self.journal().as_ref(), self.id(), rollback).await;
         Ok(Requested::Rollback(Box::new(back)))
     }
 }

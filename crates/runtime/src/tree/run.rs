@@ -18,20 +18,20 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tracing::Instrument as _;
 
-use super::effects::{Brought, Effects, REPORTS_MAX, Ticket, blob_reader};
+use super::effects::{EffectResult, Effects, REPORTS_MAX, Ticket, blob_reader};
 use super::fill::{NotFilled, fill};
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
 use super::prepared::{ModelStart, Prepared};
-use super::rollback::{Back, Requested};
+use super::rollback::{PreparedRollback, Requested};
 use super::timers::Timers;
-use super::{Asked, Enclosing, FreeBudget, Look, REQUESTS_MAX, Stopped, Tree, TreeStatus};
+use super::{Enclosing, FreeBudget, REQUESTS_MAX, Stopped, Tree, TreeCommand, TreeSnapshot, TreeStatus};
 use crate::bus::{EndOnDrop, Hub, RecordedEvent, actor_of};
 use crate::call_limits::{CallLimits, NotYet};
 use crate::clock::Clock;
-use crate::draw::Draws;
 use crate::drivers::Drivers;
 use crate::hooks::TreeHooks;
+use crate::rng::Rng;
 
 /// What a tree gets from its home.
 pub(crate) struct Begin {
@@ -40,7 +40,7 @@ pub(crate) struct Begin {
     pub(crate) actor: Actor,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) draws: Draws,
+    pub(crate) draws: Rng,
     pub(crate) hooks: Option<Arc<dyn TreeHooks>>,
     pub(crate) limits: Arc<CallLimits>,
     pub(crate) stop: CancellationToken,
@@ -60,7 +60,7 @@ pub(crate) struct Seed {
 }
 
 /// A tree before its task is started.
-pub(crate) struct Seedling {
+pub(crate) struct UnstartedTree {
     run: Run,
     inlets: Inlets,
     tree: Tree,
@@ -92,8 +92,8 @@ struct Run {
 }
 
 struct Inlets {
-    requests: mpsc::Receiver<Asked>,
-    reports: mpsc::Receiver<Brought>,
+    requests: mpsc::Receiver<TreeCommand>,
+    reports: mpsc::Receiver<EffectResult>,
     confirmations: Confirmations,
     /// Made once and not in every round: starting to wait for it takes a lock.
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -154,7 +154,7 @@ impl Seed {
     }
 
     /// Prepares the tree to run with its drivers.
-    pub(crate) fn with(self, drivers: Drivers) -> Seedling {
+    pub(crate) fn with(self, drivers: Drivers) -> UnstartedTree {
         let Self { live, actor, claim, head, journal, clock, hooks, limits, stop } = self;
         let id = live.world.tree();
         let durable = live.world.seq();
@@ -194,11 +194,11 @@ impl Seed {
             mode: Mode::Running,
         };
         let tree = Tree { id, actor, requests, status: watched, hub, journal, claim, drivers };
-        Seedling { run, inlets, tree }
+        UnstartedTree { run, inlets, tree }
     }
 }
 
-impl Seedling {
+impl UnstartedTree {
     /// The first request of a tree, with the bytes that it names. If it is refused, nothing was written.
     pub(crate) fn ask(&mut self, request: Request, blobs: Vec<Vec<u8>>) -> Result<Reply, Refusal> {
         self.run.decide(self.tree.actor.clone(), request, blobs)
@@ -243,8 +243,8 @@ enum NextInput {
     Answered(Result<Option<Head>, JournalFault>),
     /// The watchers that held the tree up have room again.
     Released,
-    Brought(Brought),
-    Asked(Asked),
+    EffectResult(EffectResult),
+    TreeCommand(TreeCommand),
     TimerDue,
     Stop,
 }
@@ -294,8 +294,8 @@ impl Run {
             confirmed = inlets.confirmations.next() => NextInput::Confirmed(confirmed),
             answer = self.gate.answer(), if is_out => NextInput::Answered(answer),
             () = self.hub.0.released(), if is_held => NextInput::Released,
-            Some(brought) = inlets.reports.recv(), if room => NextInput::Brought(brought),
-            Some(asked) = inlets.requests.recv(), if room && is_running => NextInput::Asked(asked),
+            Some(brought) = inlets.reports.recv(), if room => NextInput::EffectResult(brought),
+            Some(asked) = inlets.requests.recv(), if room && is_running => NextInput::TreeCommand(asked),
             () = self.timers.next(|at| self.live.ms_until(at)), if may_fire => NextInput::TimerDue,
             () = &mut inlets.stop, if is_running => NextInput::Stop,
         }
@@ -306,8 +306,8 @@ impl Run {
             NextInput::Confirmed(confirmed) => self.confirmed(confirmed)?,
             NextInput::Answered(answer) => self.answered(answer)?,
             NextInput::Released => {}
-            NextInput::Brought(brought) => self.take(brought),
-            NextInput::Asked(asked) => self.asked(asked),
+            NextInput::EffectResult(brought) => self.take(brought),
+            NextInput::TreeCommand(asked) => self.asked(asked),
             NextInput::TimerDue => self.fire(),
             NextInput::Stop => self.stop(),
         }
@@ -373,23 +373,23 @@ impl Run {
             }
             Some(Stopped::Bug) => tracing::error!(%tree, seq, state, "tree stopped at a bug"),
         }
-        let look = whole.then(|| Arc::new(Look::at(&self.live.world, &self.live.contexts)));
-        self.status.send_modify(|status| (status.last, status.stopped) = (look, stopped));
+        let snapshot = whole.then(|| Arc::new(TreeSnapshot::at(&self.live.world, &self.live.contexts)));
+        self.status.send_modify(|status| (status.last, status.stopped) = (snapshot, stopped));
     }
 
-    fn asked(&mut self, asked: Asked) {
+    fn asked(&mut self, asked: TreeCommand) {
         match asked {
-            Asked::Request { by, request, answer } => {
+            TreeCommand::Request { by, request, answer } => {
                 let decided = self.requested(by, request);
                 self.gate.hold(self.live.world.seq(), Held::Answer(answer, decided));
             }
             // The answer is only a hint, so it does not wait for durability. The caller may have dropped the receiver.
-            Asked::FreeBudget { agent, answer } => {
+            TreeCommand::FreeBudget { agent, answer } => {
                 let _gone = answer.send(FreeBudget::at(&self.live.world, &agent));
             }
-            Asked::Look(answer) => {
-                let look = Box::new(Look::at(&self.live.world, &self.live.contexts));
-                self.gate.hold(self.live.world.seq(), Held::Look(answer, look));
+            TreeCommand::TreeSnapshot(answer) => {
+                let snapshot = Box::new(TreeSnapshot::at(&self.live.world, &self.live.contexts));
+                self.gate.hold(self.live.world.seq(), Held::TreeSnapshot(answer, snapshot));
             }
         }
         self.let_go();
@@ -411,7 +411,7 @@ impl Run {
     }
 
     /// Makes a checkpoint of the current state and rolls the agent back.
-    fn roll_back(&mut self, by: Actor, back: Back) -> Result<Reply, Refusal> {
+    fn roll_back(&mut self, by: Actor, back: PreparedRollback) -> Result<Reply, Refusal> {
         let prior = back.prior(&self.live.world, &by)?;
         let prior = self.decide(by.clone(), prior, Vec::new())?;
         let (request, at) = back.request(prior, &mut self.live.contexts);
@@ -422,17 +422,17 @@ impl Run {
         decided
     }
 
-    fn take(&mut self, brought: Brought) {
+    fn take(&mut self, brought: EffectResult) {
         match brought {
-            Brought::Report(report, blobs) => {
+            EffectResult::Report(report, blobs) => {
                 if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report {
                     self.effects.ended(*call);
                 }
                 self.trace_end(&report);
                 self.report(report, blobs);
             }
-            Brought::FirstToken(ticket) => self.streaming.push(ticket),
-            Brought::Veto(veto) => {
+            EffectResult::FirstToken(ticket) => self.streaming.push(ticket),
+            EffectResult::Veto(veto) => {
                 // An agent that has already ended need not fail.
                 let _ = self.decide(Actor::HOOK, veto.request(), Vec::new());
             }
@@ -588,7 +588,7 @@ impl Run {
             match held {
                 // The caller may be gone.
                 Held::Answer(answer, decided) => drop(answer.send(decided)),
-                Held::Look(answer, look) => drop(answer.send(*look)),
+                Held::TreeSnapshot(answer, snapshot) => drop(answer.send(*snapshot)),
                 Held::Effect(effect) => self.start(effect),
             }
         }

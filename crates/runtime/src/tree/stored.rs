@@ -5,16 +5,16 @@ use std::sync::Arc;
 use spinney_journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::words::TreeId;
 
-use super::Look;
+use super::TreeSnapshot;
 use super::live_state::LiveState;
 use crate::clock::SystemClock;
-use crate::draw::Draws;
+use crate::rng::Rng;
 
 /// A stored tree that is not running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// The tree at its last event.
-    pub look: Look,
+    pub snapshot: TreeSnapshot,
     /// The hash over all its events.
     pub hash: ChainHash,
 }
@@ -26,7 +26,7 @@ pub struct Stored {
 pub async fn stored(journal: &dyn Journal, tree: TreeId) -> Result<Stored, JournalFault> {
     let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
     // Nothing is decided, so clock and random numbers do not matter.
-    let mut live = LiveState::new(tree, Arc::new(SystemClock::new()), Draws::seeded(0));
+    let mut live = LiveState::new(tree, Arc::new(SystemClock::new()), Rng::seeded(0));
     live.recover(journal, &head).await?;
-    Ok(Stored { look: Look::at(&live.world, &live.contexts), hash: head.hash })
+    Ok(Stored { snapshot: TreeSnapshot::at(&live.world, &live.contexts), hash: head.hash })
 }

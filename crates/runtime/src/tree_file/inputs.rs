@@ -31,7 +31,7 @@ pub type InputSpecs = BTreeMap<String, InputSpec>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputSpec {
     /// How its value is written.
-    pub kind: InputKind,
+    pub kind: InputType,
     /// Its value if none is given.
     pub default: Option<Value>,
     /// The environment variable with its value, if none is given.
@@ -42,7 +42,7 @@ pub struct InputSpec {
 
 /// How the value of an input is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InputKind {
+pub enum InputType {
     /// As it is.
     #[default]
     Text,
@@ -149,8 +149,8 @@ impl InputSpec {
             return Err(InputError::TooLong { name, bytes, bytes_max });
         }
         match self.kind {
-            InputKind::Text => Ok(Value::String(text)),
-            InputKind::Json => serde_json::from_str(&text)
+            InputType::Text => Ok(Value::String(text)),
+            InputType::Json => serde_json::from_str(&text)
                 .map_err(|error| InputError::NotJson { name, reason: error.to_string() }),
         }
     }
@@ -212,12 +212,12 @@ impl Reader<'_> {
             self.note(self.wrong_key(&at("")[..2], message).with_help("choose another name"));
         }
         let kind = match keys.kind {
-            Some(InputWord::Json) => InputKind::Json,
-            Some(InputWord::Text) | None => InputKind::Text,
+            Some(InputWord::Json) => InputType::Json,
+            Some(InputWord::Text) | None => InputType::Text,
         };
         if let Some(InputValue(default)) = &keys.default {
             let bytes = default.as_str().map_or_else(|| default.to_string().len(), str::len);
-            if kind == InputKind::Text && !default.is_string() {
+            if kind == InputType::Text && !default.is_string() {
                 let error = self.wrong(&at("default"), format!("the default of text `{name}` is no text"));
                 self.note(error.with_help("put it in quotes, or write `type: json`"));
             } else if bytes > limit::TEXT_BYTES_MAX {

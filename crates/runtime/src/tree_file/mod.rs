@@ -37,7 +37,7 @@ use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::{FileError, FileErrors};
-pub use inputs::{InputError, InputKind, InputSpec, InputSpecs};
+pub use inputs::{InputError, InputSpec, InputSpecs, InputType};
 pub use key_file::KeyFile;
 pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
 pub use pipeline_bound::{NotHeld, PipelineBound, RunFactor, StepBound};

@@ -9,7 +9,7 @@ use spinney::{Home, Shutdown, StartOptions};
 use spinney_journal::{Journal, Shared, pages};
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::What;
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::{Pause, Send, Unpause};
 use spinney_kernel::words::{Actor, Body, OutsiderKind, Seq, TraceParent, TreeId};
 use spinney_testkit::{Stage, definition};
@@ -30,8 +30,8 @@ fn named(kind: OutsiderKind, name: &str) -> Actor {
 fn asked(journal: &dyn Journal, tree: TreeId) -> Vec<Actor> {
     let entries = pages(journal, tree, Seq(0)).blocking().flat_map(Result::unwrap);
     let by = |what| match what {
-        What::Request { by, .. } => Some(by),
-        What::Report(_) => None,
+        InputKind::Request { by, .. } => Some(by),
+        InputKind::Report(_) => None,
     };
     entries.filter_map(|entry| by(entry.batch.input.what)).collect()
 }

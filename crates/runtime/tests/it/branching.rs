@@ -48,8 +48,8 @@ async fn branch(stage: &Stage, home: &Home, tree: &Tree, budget: Ceilings) -> Re
     home.branch(id, BranchOff { from: tree.id(), at, agent: root(), budget }).await.map(|()| id)
 }
 
-fn spent(look: &spinney::tree::Look) -> Amounts {
-    look.agents[0].spent
+fn spent(snapshot: &spinney::tree::TreeSnapshot) -> Amounts {
+    snapshot.agents[0].spent
 }
 
 /// P24: a branch has its lineage, and changes in either tree do not show in the other.
@@ -66,10 +66,10 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     let head = journal.head(id).wait().unwrap().unwrap();
     assert_eq!((head.base, head.state), (Some(Base { tree: tree.id(), at }), TreeState::Suspended));
     let other = home.resume(id).await.unwrap();
-    let look = settled(&other).await;
+    let snapshot = settled(&other).await;
     // Nothing is spent yet, and there are two dollars.
     assert_eq!(
-        (spent(&look), look.agents[0].limit.unwrap().of(Resource::Cost)),
+        (spent(&snapshot), snapshot.agents[0].limit.unwrap().of(Resource::Cost)),
         (Amounts::ZERO, Some(2_000_000_000))
     );
     assert!(spent(&before).of(Resource::Cost) > 0);
@@ -92,8 +92,8 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
         assert_eq!(journal.catalog(CatalogKind::Checkpoint, "").wait().unwrap(), before);
     }
     // Its model was called once in the branch; nothing else was paid.
-    let look = other.look().await.unwrap();
-    assert_eq!(spent(&look).of(Resource::Steps), 1);
+    let snapshot = other.snapshot().await.unwrap();
+    assert_eq!(spent(&snapshot).of(Resource::Steps), 1);
     let kinds: Vec<CheckpointKind> =
         checkpoints(journal, None).wait().unwrap().into_iter().map(|listed| listed.known.kind).collect();
     assert!(kinds.contains(&CheckpointKind::Manual) && kinds.contains(&CheckpointKind::Branch), "{kinds:?}");
@@ -116,9 +116,9 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     stage.model().until_out(2).await;
     let (one, two) = (tree.ended().await, other.ended().await);
     assert_eq!([one.state, two.state], [TreeState::Ended(ExitKind::Completed); 2]);
-    let steps = |look: spinney::tree::Look| spent(&look).of(Resource::Steps);
-    assert_eq!([steps(tree.look().await.unwrap()), steps(other.look().await.unwrap())], [1, 1]);
-    assert_eq!(spent(&tree.look().await.unwrap()), spent(&other.look().await.unwrap()));
+    let steps = |snapshot: spinney::tree::TreeSnapshot| spent(&snapshot).of(Resource::Steps);
+    assert_eq!([steps(tree.snapshot().await.unwrap()), steps(other.snapshot().await.unwrap())], [1, 1]);
+    assert_eq!(spent(&tree.snapshot().await.unwrap()), spent(&other.snapshot().await.unwrap()));
     assert!(verify(journal, id, None).wait().unwrap().decided);
 }
 
@@ -139,8 +139,8 @@ async fn p24_a_branch_of_a_branch_survives_a_crash() {
     assert_eq!(resumed.len(), 3);
     for (id, tree) in resumed {
         let tree = tree.unwrap();
-        let look = settled(&tree).await;
-        let limit = look.agents[0].limit.unwrap().of(Resource::Cost).unwrap() / 1_000_000_000;
+        let snapshot = settled(&tree).await;
+        let limit = snapshot.agents[0].limit.unwrap().of(Resource::Cost).unwrap() / 1_000_000_000;
         assert_eq!((id == second.id(), id == third), (limit == 2, limit == 3));
         tree.answer(CallId(2), "yes").await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));

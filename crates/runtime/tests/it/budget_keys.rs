@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney::tree_file::TreeFile;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Definition;
@@ -42,11 +42,11 @@ fn tree_of(budget: &str, model: &str) -> Definition {
     TreeFile::parse("tree.yaml", &text).unwrap_or_else(|error| panic!("{error}")).definition
 }
 
-async fn run(stage: &Stage, budget: &str) -> (Tree, Look) {
+async fn run(stage: &Stage, budget: &str) -> (Tree, TreeSnapshot) {
     let home = stage.home();
     let tree = home.start(tree_of(budget, "m")).await.unwrap();
-    let look = settled(&tree).await;
-    (tree, look)
+    let snapshot = settled(&tree).await;
+    (tree, snapshot)
 }
 
 fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<ModelAttempt>> {
@@ -61,9 +61,9 @@ const fn usd(cents: u64) -> u64 {
 /// a model that costs a tenth.
 async fn on_low() {
     let stage = Stage::new(TWO_TURNS);
-    let (tree, look) = run(&stage, "cost_usd: 3, wrap_up: off").await;
-    let halt = look.halted.unwrap();
-    assert_eq!((look.state, look.so_far.unwrap().text.as_str()), (TreeState::Halted, "half"));
+    let (tree, snapshot) = run(&stage, "cost_usd: 3, wrap_up: off").await;
+    let halt = snapshot.halted.unwrap();
+    assert_eq!((snapshot.state, snapshot.so_far.unwrap().text.as_str()), (TreeState::Halted, "half"));
     assert_eq!((halt.account, halt.short.resource), (name("lead"), Resource::Cost));
     assert_eq!((halt.short.limit, halt.short.spent, halt.short.asked), (usd(300), usd(200), usd(200)));
     assert_eq!(stage.model().attempts().len(), 1, "the call that does not fit is not made");
@@ -71,12 +71,12 @@ async fn on_low() {
     assert_eq!(settled(&tree).await.end.unwrap().shown.text, "whole");
 
     let stage = Stage::new(TWO_TURNS);
-    let (_, look) = run(&stage, "cost_usd: 3, wrap_up: off, on_low: shrink").await;
+    let (_, snapshot) = run(&stage, "cost_usd: 3, wrap_up: off, on_low: shrink").await;
     let caps: Vec<u64> = stage.model().attempts().iter().map(|attempt| attempt.output_cap).collect();
-    assert_eq!((look.state, caps), (TreeState::Ended(ExitKind::Completed), vec![2_000, 1_000]));
+    assert_eq!((snapshot.state, caps), (TreeState::Ended(ExitKind::Completed), vec![2_000, 1_000]));
 
     let stage = Stage::new(TWO_TURNS);
-    let (_, look) = run(&stage, "cost_usd: 3, wrap_up: off, on_low: { downgrade: cheap }").await;
+    let (_, snapshot) = run(&stage, "cost_usd: 3, wrap_up: off, on_low: { downgrade: cheap }").await;
     let called: Vec<(String, u64)> = stage
         .model()
         .attempts()
@@ -84,7 +84,11 @@ async fn on_low() {
         .map(|attempt| (attempt.model.to_string(), attempt.output_cap))
         .collect();
     assert_eq!(called, [("m".to_owned(), 2_000), ("cheap".to_owned(), 2_000)]);
-    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), usd(200) + usd(1), "the second call at a tenth");
+    assert_eq!(
+        snapshot.end.unwrap().spent.of(Resource::Cost),
+        usd(200) + usd(1),
+        "the second call at a tenth"
+    );
 }
 
 /// V19 (`unpriced`): a model without a price is refused where money has a ceiling and never counts as free, unless the
@@ -115,10 +119,10 @@ rules:
   - { say: deeper, call: [{ tool: list_agents }], usage: { input: 0, output: 2000 } }
 ",
     );
-    let (tree, look) =
+    let (tree, snapshot) =
         run(&stage, "cost_usd: 10, answer_reserve: 40, wrap_up: off, repeats: { notice: 0, end: 0 }").await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    let end = look.end.unwrap();
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    let end = snapshot.end.unwrap();
     assert!(end.shown.text.starts_with("as far as it got: "), "{}", end.shown.text);
     assert_eq!(attempts_of(&stage, "child").len(), 3, "six of ten dollars");
     assert_eq!(end.spent.of(Resource::Cost), usd(800));
@@ -148,13 +152,13 @@ rules:
     let home = stage.home();
     let tree = home.start(tree_of("cost_usd: 10, answer_reserve: 0, wrap_up: off", "m")).await.unwrap();
     stage.model().until_out(1).await;
-    let look = tree.look().await.unwrap();
-    let [lead, one] = look.agents.as_slice() else { panic!("{:?}", look.agents) };
+    let snapshot = tree.snapshot().await.unwrap();
+    let [lead, one] = snapshot.agents.as_slice() else { panic!("{:?}", snapshot.agents) };
     assert_eq!((lead.lent.of(Resource::Cost), one.agent.as_str()), (usd(600), "one"));
     assert_eq!(lead.remaining.unwrap().of(Resource::Cost), Some(usd(400)));
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
-    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), usd(100), "the rest came back");
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
+    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), usd(100), "the rest came back");
     let second = attempts_of(&stage, "lead").swap_remove(1);
     let refused: String = second.packet.messages.iter().map(|message| message.text().into_owned()).collect();
     assert!(
@@ -176,8 +180,8 @@ rules:
   - { say: done, usage: { input: 0, output: 1000 } }
 ",
     );
-    let (_, look) = run(&stage, "cost_usd: 10, answer_reserve: 0").await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let (_, snapshot) = run(&stage, "cost_usd: 10, answer_reserve: 0").await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     let read: Vec<String> = attempts_of(&stage, "lead")[1..]
         .iter()
         .map(|attempt| {

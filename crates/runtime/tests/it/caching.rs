@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Price, Resource};
 use spinney_kernel::definition::{Definition, ModelSpec};
-use spinney_kernel::record::{Event, Why};
+use spinney_kernel::record::{Event, WaitReason};
 use spinney_kernel::words::{Body, ModelName, Time};
 use spinney_testkit::{CachingModel, Recorder, Stage, definition, recorded, settled};
 
@@ -60,9 +60,10 @@ async fn bill(model: CachingModel, cache_wait_ms: u64) -> Bill {
     let home = stage.home_with(|drivers| drivers.with_model(name("caching"), model));
     let tree = home.start(siblings(cache_wait_ms)).await.unwrap();
     settled(&tree).await;
-    let nanos = tree.look().await.unwrap().end.unwrap().spent.of(Resource::Cost);
+    let nanos = tree.snapshot().await.unwrap().end.unwrap().spent.of(Resource::Cost);
     let events = recorded(&tree).await;
-    let is_wait = |event: &Event| matches!(event, Event::CallWaiting { why, .. } if *why == Why::Cache);
+    let is_wait =
+        |event: &Event| matches!(event, Event::CallWaiting { why, .. } if *why == WaitReason::Cache);
     let waits = events.iter().filter(|recorded| is_wait(&recorded.event)).count();
     let first_tokens =
         events.iter().filter(|recorded| matches!(recorded.event, Event::FirstToken { .. })).count();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spinney::{Drivers, FunctionModel, Home, Shutdown, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Used};
 use spinney_kernel::definition::Definition;
-use spinney_kernel::port::model::{Missed, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{AttemptError, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::words::{AgentId, Fault, FaultKind};
@@ -101,14 +101,14 @@ async fn v2_below_a_full_account_no_call_reaches_a_model_and_the_account_is_name
             let (stage, definition) = chain(next, capped);
             let home = stage.home();
             let tree = home.start(definition).await.unwrap();
-            let look = settled(&tree).await;
+            let snapshot = settled(&tree).await;
             assert_eq!(leaf_calls(&stage).len(), 1, "{next:?} below {capped}: only the first attempt");
-            let named = match look.halted {
+            let named = match snapshot.halted {
                 Some(halt) => (halt.account, halt.short.resource),
                 None => exhausted(&tree, "leaf").await,
             };
             assert_eq!(named, (name(capped), Resource::Cost), "{next:?} below {capped}");
-            assert_eq!(look.state == TreeState::Halted, capped == "root", "{next:?} below {capped}");
+            assert_eq!(snapshot.state == TreeState::Halted, capped == "root", "{next:?} below {capped}");
             home.shutdown(Shutdown::Kill).await;
         }
     }
@@ -154,7 +154,7 @@ async fn x3_a_tree_that_ran_out_continues_after_a_raise_whatever_it_was_about_to
             assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{next:?} {how:?}");
             // The call that did not fit, and the answers of b, a and the root.
             assert_eq!(stage.model().attempts().len(), before + 4, "{next:?} {how:?}");
-            let retries = tree.look().await.unwrap().end.unwrap().spent.of(Resource::Retries);
+            let retries = tree.snapshot().await.unwrap().end.unwrap().spent.of(Resource::Retries);
             assert_eq!(retries, u64::from(next != Next::Turn), "{next:?} {how:?}");
         }
         for (fixture, add, resource) in [
@@ -170,13 +170,13 @@ async fn x3_a_tree_that_ran_out_continues_after_a_raise_whatever_it_was_about_to
             );
             let home = stage.home();
             let tree = stage.start(&home, fixture).await;
-            let look = settled(&tree).await;
-            let short = look.halted.map(|halt| (halt.account, halt.short.resource));
-            assert_eq!((look.state, short), (TreeState::Halted, Some((name("root"), resource))));
-            assert_eq!(look.so_far.unwrap().text, "half");
+            let snapshot = settled(&tree).await;
+            let short = snapshot.halted.map(|halt| (halt.account, halt.short.resource));
+            assert_eq!((snapshot.state, short), (TreeState::Halted, Some((name("root"), resource))));
+            assert_eq!(snapshot.so_far.unwrap().text, "half");
             let tree = raised(|| stage.home(), home, tree, add, how).await;
             assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{fixture} {how:?}");
-            assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "whole");
+            assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "whole");
             assert_eq!(stage.model().attempts().len(), 2, "{fixture} {how:?}");
         }
     }
@@ -190,7 +190,7 @@ async fn a_root_whose_retry_does_not_fit_gets_its_last_call_and_halts() {
         let fault = Fault::of(FaultKind::Timeout);
         std::future::ready(match attempt.purpose {
             Purpose::WrapUp => Ok(ModelAnswer::said("a part")),
-            _ => Err(Missed { fault, used: Used::Unknown }),
+            _ => Err(AttemptError { fault, used: Used::Unknown }),
         })
     });
     let stage = Stage::new("rules: [{ say: never asked }]");
@@ -198,9 +198,9 @@ async fn a_root_whose_retry_does_not_fit_gets_its_last_call_and_halts() {
     let mut definition = spinney_testkit::definition("root $2.70 turns=5 wrap out=2000");
     definition.models.values_mut().for_each(|model| model.fallback.clear());
     let tree = home.start(definition).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.so_far.unwrap().text.as_str()), (TreeState::Halted, "a part"));
-    assert_eq!(look.halted.unwrap().account, name("root"));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.so_far.unwrap().text.as_str()), (TreeState::Halted, "a part"));
+    assert_eq!(snapshot.halted.unwrap().account, name("root"));
 }
 
 /// A root whose model fails and whose fallback does not fit gets one last call and halts, although its own model would
@@ -216,7 +216,7 @@ async fn x3_a_root_whose_fallback_does_not_fit_gets_one_last_call_until_a_raise(
                 calls.lock().unwrap().push(format!("{} {:?}", attempt.model, attempt.purpose));
                 let fault = Fault::of(FaultKind::Server);
                 std::future::ready(match (attempt.model.as_str(), attempt.purpose) {
-                    ("cheap", _) => Err(Missed { fault, used: Used::CostNanos(0) }),
+                    ("cheap", _) => Err(AttemptError { fault, used: Used::CostNanos(0) }),
                     (_, Purpose::WrapUp) => Ok(ModelAnswer::said("a part")),
                     _ => Ok(ModelAnswer::said("whole")),
                 })
@@ -236,16 +236,16 @@ async fn x3_a_root_whose_fallback_does_not_fit_gets_one_last_call_until_a_raise(
         definition.models.get_mut(&cheap).unwrap().fallback = vec![m];
         definition.roles.values_mut().for_each(|role| role.model = cheap.clone());
         let tree = home.start(definition).await.unwrap();
-        let look = settled(&tree).await;
+        let snapshot = settled(&tree).await;
         let before = calls.lock().unwrap().clone();
         let last_calls = before.iter().filter(|call| *call == "m WrapUp").count();
         assert_eq!((last_calls, before.last().unwrap().as_str()), (1, "m WrapUp"), "{before:?}");
-        assert_eq!((look.state, look.so_far.unwrap().text.as_str()), (TreeState::Halted, "a part"));
-        let halt = look.halted.unwrap();
+        assert_eq!((snapshot.state, snapshot.so_far.unwrap().text.as_str()), (TreeState::Halted, "a part"));
+        let halt = snapshot.halted.unwrap();
         assert_eq!((halt.account, halt.short.resource), (name("root"), Resource::Cost));
         let tree = raised(open, home, tree, Amounts::cost(9_000_000_000), how).await;
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{how:?}");
         assert_eq!(calls.lock().unwrap()[before.len()..], ["m Turn"], "{how:?}");
-        assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "whole");
+        assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "whole");
     }
 }

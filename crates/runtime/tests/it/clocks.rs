@@ -201,7 +201,7 @@ async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     pass(48 * 60 * MINUTE_MS).await;
-    assert_eq!(tree.look().await.unwrap().state, TreeState::Running);
+    assert_eq!(tree.snapshot().await.unwrap().state, TreeState::Running);
     home.shutdown(Shutdown::Kill).await;
 }
 
@@ -226,7 +226,7 @@ rules:
     let fixture = "root turns=5 / lead later turns=5 active=5s / child later turns=5 active=5s";
     let tree = waiting(&stage, &home, fixture).await;
     pass(60 * MINUTE_MS).await;
-    let question = tree.look().await.unwrap().questions[0].question;
+    let question = tree.snapshot().await.unwrap().questions[0].question;
     tree.answer(question, "red").await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let recorded = recorded(&tree).await;
@@ -255,7 +255,7 @@ async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
         tree = home.resume(tree.id()).await.unwrap();
         stage.model().until_out(1).await;
     }
-    let resumed = tree.look().await.unwrap().seq;
+    let resumed = tree.snapshot().await.unwrap().seq;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let recorded = recorded(&tree).await;
     let (_, exit) = life(&recorded, "c");

@@ -130,7 +130,7 @@ async fn a_tool_is_not_started_again_when_the_time_for_a_last_call_has_come() {
     let (lived_ms, exit) = life(&recorded(&tree).await, "root");
     assert_eq!(message(&exit).0, "timeout");
     assert!(lived_ms < 50_000, "{lived_ms}");
-    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "As far as I got.");
+    assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "As far as I got.");
     assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
 
@@ -152,7 +152,7 @@ async fn a_turn_is_not_tried_again_when_the_time_for_a_last_call_has_come() {
         let (lived_ms, exit) = life(&recorded(&tree).await, "root");
         assert_eq!(message(&exit).0, "timeout", "{lost}");
         assert!(lived_ms < 20_000, "{lost}: {lived_ms}");
-        assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "As far as I got.", "{lost}");
+        assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "As far as I got.", "{lost}");
         assert_eq!(stage.model().model().calls(), 2, "{lost}");
     }
 }

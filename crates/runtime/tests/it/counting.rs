@@ -7,7 +7,7 @@ use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{Actor, Running, TokenCount};
@@ -39,7 +39,7 @@ impl Counter {
 
 impl Model for Counter {
     /// Calls a tool until the sixth turn, then answers.
-    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let turn = attempt.turn;
         let goal = format!(r#"{{"agent":"helper","goal":"Goal \u00e9 {turn}."}}"#);
         let asks = match (attempt.origin.role.as_str(), turn) {
@@ -77,9 +77,10 @@ impl Model for Counter {
 }
 
 fn home(models: [&Arc<Counter>; 3]) -> Home {
-    let look = FunctionTool::sync(|Untyped(attempt)| Ok::<_, String>(format!("found by {}", attempt.args)));
+    let snapshot =
+        FunctionTool::sync(|Untyped(attempt)| Ok::<_, String>(format!("found by {}", attempt.args)));
     let mut drivers =
-        Drivers::new().with_tool("look".parse().unwrap(), Arc::new(look.described("look around")));
+        Drivers::new().with_tool("look".parse().unwrap(), Arc::new(snapshot.described("look around")));
     for (name, model) in ["m", "cheap", "free"].into_iter().zip(models) {
         drivers = drivers.with_model(name.parse().unwrap(), Arc::<Counter>::clone(model));
     }

@@ -17,9 +17,9 @@ async fn g3_a_cut_answer_goes_on_and_its_texts_are_joined() {
     );
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    assert_eq!(look.end.unwrap().shown.text, "One, two, three.");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    assert_eq!(snapshot.end.unwrap().shown.text, "One, two, three.");
     let attempts = stage.model().attempts();
     let purposes: Vec<Purpose> = attempts.iter().map(|attempt| attempt.purpose).collect();
     assert_eq!(purposes, [Purpose::Turn, Purpose::Continue]);
@@ -33,9 +33,9 @@ async fn g3_an_answer_that_is_cut_twice_is_partial() {
     let stage = Stage::new("rules: [{ say: 'More. ', cut: output_cap }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Failed));
-    assert_eq!(look.end.unwrap().shown.text, "More. More. ");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Failed));
+    assert_eq!(snapshot.end.unwrap().shown.text, "More. More. ");
     assert_eq!(stage.model().attempts().len(), 2);
 }
 
@@ -69,9 +69,9 @@ tools: {{ look: {{ say: seen }} }}"
     ));
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5 tools=look").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    assert_eq!(look.end.unwrap().shown.text, "Found.");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    assert_eq!(snapshot.end.unwrap().shown.text, "Found.");
     let attempts = stage.model().attempts();
     assert_eq!((attempts.len(), attempts[2].purpose), (3, Purpose::Continue));
     let messages = &attempts[2].packet.messages;

@@ -62,7 +62,7 @@ async fn two_files_with_a_model_of_one_name_run_in_one_home() {
     for name in ["one", "two"] {
         let tree = first.start(definition(name)).await.unwrap();
         // Killed while its second call runs, which has read the tool's result.
-        while tree.look().await.unwrap().agents[0].spent.of(Resource::ToolCalls) == 0 {
+        while tree.snapshot().await.unwrap().agents[0].spent.of(Resource::ToolCalls) == 0 {
             tokio::task::yield_now().await;
         }
         ids.push(tree.id());
@@ -75,9 +75,9 @@ async fn two_files_with_a_model_of_one_name_run_in_one_home() {
     let resumed = second.recover().await.unwrap();
     assert_eq!(resumed.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ids);
     for ((id, tree), name) in resumed.into_iter().zip(["one", "two"]) {
-        let look = settled(&tree.unwrap()).await;
-        assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-        assert_eq!(look.end.unwrap().shown.text, format!("{name} answers"));
+        let snapshot = settled(&tree.unwrap()).await;
+        assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+        assert_eq!(snapshot.end.unwrap().shown.text, format!("{name} answers"));
         verify(journal.as_ref(), id, None).await.unwrap();
     }
 }

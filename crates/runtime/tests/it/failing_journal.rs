@@ -75,5 +75,5 @@ async fn what_could_not_be_written_is_not_shown() {
     assert_eq!(status.stopped, Some(Stopped::Journal(JournalFault::Full)));
     assert_eq!((status.seq, status.state), (before.seq, before.state));
     let gone = RequestError::Stopped(Stopped::Journal(JournalFault::Full));
-    assert_eq!(tree.look().await.err(), Some(gone));
+    assert_eq!(tree.snapshot().await.err(), Some(gone));
 }

@@ -83,7 +83,7 @@ async fn l31_a_failing_provider_is_left_for_its_fallback_and_a_busy_one_is_given
     let tree = providers.run(|_| {}).await;
     assert_eq!(providers.calls(), (1, 1));
     assert_eq!(providers.fallback.attempts()[0].model, name("cheap"));
-    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "from the fallback");
+    assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "from the fallback");
     let (switch, to) = switches(&tree).await.pop().unwrap();
     assert_eq!((switch.from.as_str(), to.as_str(), switch.reason()), ("m", "cheap", "server"));
     let message = "rule 1 of provider.yaml: attempt 1 fails as scripted".to_owned();
@@ -95,7 +95,7 @@ async fn l31_a_failing_provider_is_left_for_its_fallback_and_a_busy_one_is_given
         Providers::new("rules: [{ fail: { kind: rate_limit, times: 1, retry_after_ms: 1234 }, say: back }]");
     let tree = providers.run(|_| {}).await;
     assert_eq!(providers.calls(), (2, 0));
-    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "back");
+    assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "back");
     assert_eq!(switches(&tree).await, []);
     let (starts, faults) = times(&tree).await;
     assert_eq!(starts[1].0 - faults[0].0, 1_234);
@@ -147,8 +147,8 @@ rules:
     child.caps.models = Allow::only([name("cheap"), name("free")]);
     child.model = name("cheap");
     let tree = home.start(plan).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
     assert!(!cheap.attempts().is_empty() && free.attempts().is_empty());
     assert!(m.attempts().iter().all(|attempt| attempt.origin.role.as_str() == "root"));
     let read: Vec<String> = m.attempts()[2..]

@@ -10,7 +10,7 @@ use spinney::function_tool::Untyped;
 use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, Stage};
@@ -117,7 +117,7 @@ async fn a_thousand_tool_calls_in_one_answer_are_all_answered_in_order() {
 struct Storm(usize);
 
 impl Model for Storm {
-    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let ask = |number: usize| ToolAsk {
             id: format!("call_1_{number}"),
             tool: "look".to_owned(),
@@ -142,7 +142,7 @@ async fn of_more_than_a_thousand_tool_calls_the_first_thousand_are_made() {
         let returned: Vec<_> = played.returned("root").into_iter().map(|r| (r.id, r.text)).collect();
         let all: Vec<_> = (1..=1_000).map(|n| (format!("call_1_{n}"), format!("seen {n}"))).collect();
         assert_eq!(returned, all);
-        assert_eq!(played.look.agents[0].spent.of(Resource::ToolCalls), 1_000);
+        assert_eq!(played.snapshot.agents[0].spent.of(Resource::ToolCalls), 1_000);
     }
 }
 
@@ -192,7 +192,7 @@ rules:
 "#;
     let played = Played::on(Stage::new(script), tree).await;
     assert_snapshot!(played.sum(), @"completed, 8 model calls, 4 agents");
-    assert_snapshot!(played.look.end.as_ref().unwrap().shown.text, @"Grow. came to: Dig came to: Dig deeper came to: Dig deeper deeper came to: depth limit 3 reached at depth 3: do this part yourself");
+    assert_snapshot!(played.snapshot.end.as_ref().unwrap().shown.text, @"Grow. came to: Dig came to: Dig deeper came to: Dig deeper deeper came to: depth limit 3 reached at depth 3: do this part yourself");
 }
 
 /// The same goal again is a circle, and is refused at once with its path.
@@ -243,7 +243,7 @@ async fn an_answer_of_two_hundred_kilobytes_is_shown_in_part() {
 
     [only the beginning: 200000 bytes in all; the whole is blob c4ab760d4e15080d]
     ");
-    let body = &played.look.end.as_ref().unwrap().shown;
+    let body = &played.snapshot.end.as_ref().unwrap().shown;
     assert!(body.text.len() <= limit::TEXT_BYTES_MAX);
     assert_eq!(body.rest().map(|blob| blob.bytes), Some(200_000));
 }

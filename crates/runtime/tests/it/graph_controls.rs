@@ -92,8 +92,8 @@ async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
     let stage = Stage::new("rules:\n  - { say: done }\n");
     let home = stage.home();
     let tree = home.start(definition).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Halted, "{:?}", look.agents);
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Halted, "{:?}", snapshot.agents);
     let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 2);
     let raise = Raise { agent: "pipeline".parse().unwrap(), add, add_ms: 0 };
     tree.request(Actor::PERSON, raise).await.unwrap();

@@ -47,11 +47,11 @@ async fn a_batch_says_the_hash_that_it_follows() {
     let stage = Stage::on(Arc::<Noting>::clone(&noting), script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     home.shutdown(Shutdown::Kill).await;
     let again = stage.home();
     let tree = again.resume(tree.id()).await.unwrap();
-    tree.answer(look.questions[0].question, "blue").await.unwrap();
+    tree.answer(snapshot.questions[0].question, "blue").await.unwrap();
     settled(&tree).await;
     let entries = noting.read(tree.id(), Seq(0), usize::MAX).wait().unwrap();
     let hashes = entries.iter().map(|entry| Some(entry.hash));

@@ -195,7 +195,7 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     assert_eq!((call.0, fault.message.as_str()), (2, "refused by a hook: not on a Sunday"));
     // The request itself counts, so that an agent that repeats it for ever reaches a ceiling.
     assert_eq!(spent, Amounts::ZERO.with(Resource::ToolCalls, 1));
-    assert!(tree.look().await.unwrap().agents[0].held.is_zero());
+    assert!(tree.snapshot().await.unwrap().agents[0].held.is_zero());
 }
 
 /// A refused model is not called, and neither is a fallback; nothing is spent, and the agent fails with the reason.
@@ -207,13 +207,13 @@ async fn a_model_that_a_hook_refuses_is_not_called_and_its_agent_fails_with_why(
     );
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let error = Failure {
         code: FailureCode::of("model_stopped"),
         message: "the model call failed: refused by a hook: no models today".to_owned(),
     };
-    assert_eq!(look.end.unwrap().exit, Exit::Failed { error });
-    assert_eq!((stage.model().model().calls(), look.agents[0].spent), (0, Amounts::ZERO));
+    assert_eq!(snapshot.end.unwrap().exit, Exit::Failed { error });
+    assert_eq!((stage.model().model().calls(), snapshot.agents[0].spent), (0, Amounts::ZERO));
     assert_eq!(spy.seen(), ["call root #1.1 m"]);
 }
 
@@ -242,15 +242,15 @@ tools: { look: { say: seen } }
         (Stage::new(script), Spy::doing(Does { before_charge: Some(refuse), ..Does::default() }));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5 / helper later turns=5").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let refused = spy.charged.lock().unwrap()[1];
     let words = format!(
         "a hook refused a charge, which is booked all the same: {} tokens are enough",
         refused.of(Resource::Tokens)
     );
-    let text = look.end.unwrap().shown.text;
+    let text = snapshot.end.unwrap().shown.text;
     assert!(text.contains("charge_refused") && text.contains(&words), "{text}");
-    let helper = &look.agents[1];
+    let helper = &snapshot.agents[1];
     assert_eq!(helper.spent.only(ResourceSet::MEASURED), refused);
     assert!(refused.of(Resource::Cost) > 0 && helper.held.is_zero());
     assert!(!spy.seen().iter().any(|seen| seen.ends_with("look")), "it acts no more");
@@ -376,12 +376,12 @@ async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
         let home = stage.home().with_hooks(door);
         let tree = stage.start(&home, "root $9.00 turns=5").await;
         assert_eq!(enters.recv().await, Some(at));
-        assert!(!tree.look().await.unwrap().agents[0].held.is_zero());
+        assert!(!tree.snapshot().await.unwrap().agents[0].held.is_zero());
         tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
-        let look = settled(&tree).await;
-        assert_eq!(look.state, TreeState::Ended(ExitKind::Cancelled), "{at}");
-        assert!(look.agents[0].held.is_zero() && stage.model().model().calls() == calls, "{at}");
-        assert_eq!(look.agents[0].spent.of(Resource::Cost) > 0, at == "charge", "{at}");
+        let snapshot = settled(&tree).await;
+        assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Cancelled), "{at}");
+        assert!(snapshot.agents[0].held.is_zero() && stage.model().model().calls() == calls, "{at}");
+        assert_eq!(snapshot.agents[0].spent.of(Resource::Cost) > 0, at == "charge", "{at}");
         open.send(()).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spinney::Tree;
 use spinney::bus::Watch;
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Work};
@@ -13,13 +13,13 @@ use spinney_kernel::words::Seq;
 use spinney_kernel::world::{AgentView, TreeState};
 use spinney_testkit::{Stage, definition, settled};
 
-fn view<'a>(look: &'a Look, agent: &str) -> &'a AgentView {
-    look.agents.iter().find(|view| view.agent.as_str() == agent).unwrap()
+fn view<'a>(snapshot: &'a TreeSnapshot, agent: &str) -> &'a AgentView {
+    snapshot.agents.iter().find(|view| view.agent.as_str() == agent).unwrap()
 }
 
 /// An agent's tokens: spent, lent, and still usable.
-fn tokens(look: &Look, agent: &str) -> (u64, u64, Option<u64>) {
-    let view = view(look, agent);
+fn tokens(snapshot: &TreeSnapshot, agent: &str) -> (u64, u64, Option<u64>) {
+    let view = view(snapshot, agent);
     let left = view.remaining.and_then(|left| left.of(Resource::Tokens));
     (view.spent.of(Resource::Tokens), view.lent.of(Resource::Tokens), left)
 }
@@ -67,14 +67,17 @@ async fn l24_a_child_that_ends_badly_has_used_what_it_used_and_returns_the_rest(
         let tree = stage.start(&home, fixture).await;
         if is_cancelled {
             until_tool(&tree, "c").await;
-            let look = tree.look().await.unwrap();
-            assert_eq!(tokens(&look, "root"), (220, 4_800, Some(14_980)), "5,000 are the child's alone");
+            let snapshot = tree.snapshot().await.unwrap();
+            assert_eq!(tokens(&snapshot, "root"), (220, 4_800, Some(14_980)), "5,000 are the child's alone");
             tree.cancel("c".parse().unwrap(), "enough").await.unwrap();
         }
-        let look = settled(&tree).await;
-        assert_eq!((look.state, view(&look, "c").status.to_string().as_str()), (TreeState::Waiting, status));
-        assert_eq!(tokens(&look, "c"), (200, 0, None), "{tool} {code}");
-        assert_eq!(tokens(&look, "root"), (240, 0, Some(19_760)), "{tool} {code}");
+        let snapshot = settled(&tree).await;
+        assert_eq!(
+            (snapshot.state, view(&snapshot, "c").status.to_string().as_str()),
+            (TreeState::Waiting, status)
+        );
+        assert_eq!(tokens(&snapshot, "c"), (200, 0, None), "{tool} {code}");
+        assert_eq!(tokens(&snapshot, "root"), (240, 0, Some(19_760)), "{tool} {code}");
         let mut events = tree.watch(Watch::default());
         let exit = loop {
             let event = events.next_event().await.unwrap().unwrap().recorded.event.clone();
@@ -151,19 +154,19 @@ async fn l26_what_is_used_below_reduces_every_view_above_exactly_once() {
         let mut definition = definition(&fixture);
         definition.models.values_mut().for_each(|model| model.fallback.clear());
         let tree = home.start(definition).await.unwrap();
-        let look = settled(&tree).await;
-        assert_eq!((look.state, look.agents.len()), (TreeState::Waiting, 4));
+        let snapshot = settled(&tree).await;
+        assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Waiting, 4));
         let (sums, limits) =
-            (booked(&tree, look.seq).await, CHAIN.map(|agent| view(&look, agent).limit.unwrap()));
+            (booked(&tree, snapshot.seq).await, CHAIN.map(|agent| view(&snapshot, agent).limit.unwrap()));
         for resource in Resource::ALL {
             assert!(sums[3].of(resource) > 0, "nothing was used of {resource}");
             for (place, agent) in CHAIN.iter().enumerate() {
-                let (view, used) = (view(&look, agent), sums[place].of(resource));
+                let (view, used) = (view(&snapshot, agent), sums[place].of(resource));
                 assert_eq!(view.spent.of(resource), used, "{resource} of {agent}, lent: {lends}");
                 // What was lent and is not used yet is not there for those above.
                 let ceiling = view.limit.unwrap().of(resource).unwrap();
                 let lent = if lends && *agent != "c" {
-                    let c = look.agents.iter().find(|view| view.agent.as_str() == "c").unwrap();
+                    let c = snapshot.agents.iter().find(|view| view.agent.as_str() == "c").unwrap();
                     c.limit.unwrap().of(resource).unwrap() - sums[3].of(resource)
                 } else {
                     0
@@ -173,11 +176,11 @@ async fn l26_what_is_used_below_reduces_every_view_above_exactly_once() {
                 assert_eq!(left, Some(ceiling - used - lent), "{resource} left for {agent}, lent: {lends}");
             }
         }
-        tree.answer(look.questions[0].question, "this").await.unwrap();
-        let look = settled(&tree).await;
-        let sums = booked(&tree, look.seq).await;
+        tree.answer(snapshot.questions[0].question, "this").await.unwrap();
+        let snapshot = settled(&tree).await;
+        let sums = booked(&tree, snapshot.seq).await;
         for (place, agent) in CHAIN.iter().enumerate() {
-            assert_eq!(view(&look, agent).spent, sums[place], "{agent} at the end, lent: {lends}");
+            assert_eq!(view(&snapshot, agent).spent, sums[place], "{agent} at the end, lent: {lends}");
         }
         // What the parents read with the result of their child: what it used, and what they had left before their last
         // turn.

@@ -9,8 +9,8 @@ use spinney::clock::{Clock as _, SystemClock};
 use spinney::{Drivers, FunctionModel, Home, Shutdown, StartOptions, Tree};
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::definition::{Allow, Definition, RateLimit};
-use spinney_kernel::port::model::{Missed, ModelAnswer, ModelAttempt};
-use spinney_kernel::record::{Event, ExitKind, HeldBy, ToolAsk, Why};
+use spinney_kernel::port::model::{AttemptError, ModelAnswer, ModelAttempt};
+use spinney_kernel::record::{Event, ExitKind, HeldBy, ToolAsk, WaitReason};
 use spinney_kernel::words::{AgentId, Fault, FaultKind, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Stage, definition, recorded, settled};
@@ -71,7 +71,7 @@ impl Provider {
                 provider.calls.lock().unwrap().push(now);
                 sleep(Duration::from_millis(takes_ms)).await;
                 if now.as_millis() < u128::from(provider.down_until_ms.load(Ordering::Relaxed)) {
-                    return Err(Missed { fault: Fault::of(FaultKind::Server), used: Used::NOTHING });
+                    return Err(AttemptError { fault: Fault::of(FaultKind::Server), used: Used::NOTHING });
                 }
                 Ok(said("done"))
             }
@@ -94,7 +94,7 @@ fn home(stage: &Stage, models: &[(&str, FunctionModel)]) -> Home {
 }
 
 async fn spent(tree: &Tree, resource: Resource) -> u64 {
-    tree.look().await.unwrap().end.unwrap().spent.of(resource)
+    tree.snapshot().await.unwrap().end.unwrap().spent.of(resource)
 }
 
 async fn held_back(tree: &Tree) -> Vec<(Time, HeldBy, Time)> {
@@ -188,7 +188,7 @@ async fn v15_a_cancelled_probe_does_not_keep_its_slot() {
 }
 
 async fn name_of(tree: &Tree) -> AgentId {
-    tree.look().await.unwrap().agents[0].agent.clone()
+    tree.snapshot().await.unwrap().agents[0].agent.clone()
 }
 
 /// Nobody waits for ever: a provider that never comes back fails its calls after thirty waits.
@@ -272,10 +272,10 @@ async fn s25_o21_rates_of_roles_trees_and_models_hold_in_every_minute_and_are_na
                 [home.start(definition.clone()).await.unwrap(), home.start(definition).await.unwrap()];
             sleep(MINUTE / 2).await;
             for tree in &trees {
-                let look = tree.look().await.unwrap();
+                let snapshot = tree.snapshot().await.unwrap();
                 assert!(
-                    look.end.is_none() && look.agents.iter().all(|agent| agent.held.is_zero()),
-                    "{look:?}"
+                    snapshot.end.is_none() && snapshot.agents.iter().all(|agent| agent.held.is_zero()),
+                    "{snapshot:?}"
                 );
             }
             for tree in &trees {
@@ -284,7 +284,7 @@ async fn s25_o21_rates_of_roles_trees_and_models_hold_in_every_minute_and_are_na
                 assert!(held.iter().all(|(_, by, _)| *by == expected) && held.len() >= 3, "{held:?}");
                 assert_eq!(spent(tree, Resource::Retries).await, 0);
                 let waits = |recorded: &spinney::bus::RecordedEvent| {
-                    matches!(recorded.event, Event::CallWaiting { why: Why::Rate, .. })
+                    matches!(recorded.event, Event::CallWaiting { why: WaitReason::Rate, .. })
                 };
                 assert!(recorded(tree).await.iter().filter(|recorded| waits(recorded)).count() >= held.len());
             }
@@ -319,7 +319,7 @@ async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {
         async move {
             if number == 1 {
                 let fault = Fault { retry_after_ms: Some(20_000), ..Fault::of(FaultKind::RateLimit) };
-                return Err(Missed { fault, used: Used::NOTHING });
+                return Err(AttemptError { fault, used: Used::NOTHING });
             }
             Ok(said("done"))
         }
@@ -426,7 +426,7 @@ async fn a_provider_that_limits_fails_and_comes_back_costs_each_tree_one_retry()
                     return Ok(said("done").with_asks(asks));
                 }
             };
-            Err(Missed { fault, used: Used::NOTHING })
+            Err(AttemptError { fault, used: Used::NOTHING })
         }
     });
     let home = home(&stage, &[("m", model.with_service("https://api.example.com"))]);

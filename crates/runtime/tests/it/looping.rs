@@ -19,9 +19,9 @@ async fn g2_a_loop_is_told_and_then_ended_whatever_is_left_of_the_budget() {
     let stage = Stage::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 tokens=90000 turns=20 repeats=3,6 tools=look").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Failed));
-    let end = look.end.unwrap();
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Failed));
+    let end = snapshot.end.unwrap();
     let Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
     assert_eq!((error.code.as_str(), end.shown.text.as_str()), ("loop_detected", "Look 6."));
     let attempts = stage.model().attempts();
@@ -86,9 +86,9 @@ tools: { look: { say: nothing new } }
     );
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9 / child later turns=20 repeats=3,6 tools=look").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    insta::assert_snapshot!(look.end.unwrap().shown.text, @"
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"
     child failed (loop_detected: it called `look` 6 times in a row with the same arguments, and the result was the same each time: say in its prompt what to do instead, or raise `budget.repeats`); partial result:
     Look 6.
     ");

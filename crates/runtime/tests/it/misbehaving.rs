@@ -10,7 +10,7 @@ use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal, JournalFau
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{Actor, BlobHash};
@@ -48,7 +48,7 @@ fn bytes(m: &Message) -> Vec<String> {
 }
 
 impl Model for Fake {
-    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let real: u64 = attempt.packet.messages.iter().flat_map(|m| bytes(m)).map(|t| self.tokens(&t)).sum();
         self.worst.lock().unwrap().push((attempt.origin.role.to_string(), real, attempt.packet.tokens));
         let mut answer = (self.play)(&attempt);
@@ -93,7 +93,7 @@ fn home_on(
 
 struct Panics;
 impl Model for Panics {
-    fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         panic!("at once")
     }
 }
@@ -104,7 +104,7 @@ async fn a_driver_that_panics_before_its_future_still_reports() {
     let home = home(vec![("m", p.clone()), ("cheap", p.clone()), ("free", p)], vec![]);
     let tree = home.start(definition("root turns=5")).await.unwrap();
     let end = tokio::time::timeout(Duration::from_secs(3600), tree.ended()).await;
-    assert!(end.is_ok(), "the tree hangs: {:?}", tree.look().await.unwrap().agents[0].status);
+    assert!(end.is_ok(), "the tree hangs: {:?}", tree.snapshot().await.unwrap().agents[0].status);
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,10 +194,10 @@ async fn an_answer_within_every_bound_of_the_kernel_does_not_stop_the_tree() {
 async fn a_long_fault_message_does_not_stop_the_tree() {
     struct Long;
     impl Model for Long {
-        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
             use spinney_kernel::words::{Fault, FaultKind};
             Box::pin(async {
-                Err(Missed {
+                Err(AttemptError {
                     fault: Fault { message: "x".repeat(70 << 20), ..Fault::of(FaultKind::Invalid) },
                     used: Used::NOTHING,
                 })
@@ -327,7 +327,7 @@ async fn a_call_from_outside_costs_a_turn_agent_no_result() {
 async fn a_counter_gone_mad_is_no_panic() {
     struct Mad;
     impl Model for Mad {
-        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
             Box::pin(async { Ok(say("x")) })
         }
         fn tokens(&self, _: &str) -> u64 {

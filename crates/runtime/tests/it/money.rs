@@ -22,15 +22,15 @@ rules:
     );
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     let paid: Vec<(Option<FaultKind>, u64)> =
         recorded(&tree).await.iter().filter_map(|recorded| paid(&recorded.event)).collect();
     // Thirty tokens of the broken attempt, thirty at the cheap model after it, ten of the answer.
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
     assert_eq!(paid, [(Some(FaultKind::Cut), 30 * nanos), (None, 3 * nanos), (None, 10 * nanos)]);
-    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), 43 * nanos);
-    assert!(look.agents[0].held.is_zero());
+    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), 43 * nanos);
+    assert!(snapshot.agents[0].held.is_zero());
 }
 
 fn paid(event: &Event) -> Option<(Option<FaultKind>, u64)> {
@@ -62,12 +62,12 @@ rules:
     );
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5 / helper later turns=5").await;
-    let look = settled(&tree).await;
-    let end = look.end.unwrap();
+    let snapshot = settled(&tree).await;
+    let end = snapshot.end.unwrap();
     assert!(end.shown.text.starts_with("h exhausted ("), "{}", end.shown.text);
     assert!(end.shown.text.ends_with("partial result:\nThe first half is blue."), "{}", end.shown.text);
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
-    assert_eq!(look.agents[1].spent.of(Resource::Cost), 90 * nanos);
+    assert_eq!(snapshot.agents[1].spent.of(Resource::Cost), 90 * nanos);
     assert_eq!(end.spent.of(Resource::Cost), 105 * nanos);
     let exits: Vec<bool> =
         recorded(&tree).await.iter().filter_map(|recorded| exhausted(&recorded.event)).collect();

@@ -191,9 +191,9 @@ async fn a_tree_that_another_writer_took_meanwhile_stops() {
     let remote = Remote::new(Plan { at: 1, requests: 0, how: Away::Unwritten });
     let stage = Stage::on(Arc::<Remote>::clone(&remote), asking);
     let tree = stage.start(&stage.home(), "root turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     remote.set(u64::MAX);
-    let (question, answering) = (look.questions[0].question, tree.clone());
+    let (question, answering) = (snapshot.questions[0].question, tree.clone());
     let answered = tokio::spawn(async move { answering.answer(question, "blue").await });
     pass(1_000).await;
     let at = tree.status().seq;

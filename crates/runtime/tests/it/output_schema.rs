@@ -54,7 +54,7 @@ async fn a_repaired_answer_is_read_as_a_value_and_replays() {
     );
     let tree = stage.home().start(shaped("root $9.00 turns=5", "root", SCHEMA)).await.unwrap();
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 70 }));
-    let end = tree.look().await.unwrap().end.unwrap();
+    let end = tree.snapshot().await.unwrap().end.unwrap();
     assert_eq!((end.shown.text.as_str(), end.spent.of(Resource::Steps)), (r#"{"rings": 70}"#, 2));
     assert_eq!(mismatches(&recorded(&tree).await), [MismatchKind::NotJson]);
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
@@ -74,7 +74,7 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     let fixture = "root $9.00 turns=5 / counter turns=9 later";
     let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    let end = tree.look().await.unwrap().end.unwrap();
+    let end = tree.snapshot().await.unwrap().end.unwrap();
     insta::assert_snapshot!(end.shown.text, @r#"
     c failed (output_mismatch: at /rings: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
     {"rings": "many"}
@@ -153,7 +153,7 @@ async fn an_invalid_schema_is_refused_or_reported() {
     assert!(matches!(refused, RequestError::Refused(Refusal::BadSchema { .. })), "{refused}");
     let tree = home.start(definition(fixture)).await.unwrap();
     tree.ended().await;
-    let end = tree.look().await.unwrap().end.unwrap();
+    let end = tree.snapshot().await.unwrap().end.unwrap();
     insta::assert_snapshot!(end.shown.text, @r#"
     c failed (bad_output_schema: the schema itself is wrong: at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": no answer can fit it; give a valid one); partial result:
     5

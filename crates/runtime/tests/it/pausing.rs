@@ -41,8 +41,8 @@ async fn p21_a_paused_child_starts_nothing_and_a_cancelled_one_never_comes_back(
         attempts.iter().filter(|attempt| attempt.origin.agent() == agent).count()
     };
     let status = async |agent: &AgentId| {
-        let look = tree.look().await.unwrap();
-        look.agents.iter().find(|view| view.agent == *agent).unwrap().status.to_string()
+        let snapshot = tree.snapshot().await.unwrap();
+        snapshot.agents.iter().find(|view| view.agent == *agent).unwrap().status.to_string()
     };
 
     let first = spawn(Some("first")).await.unwrap();

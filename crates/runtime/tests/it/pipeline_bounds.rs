@@ -70,8 +70,8 @@ async fn g18_the_worst_case_of_a_pipeline_is_never_below_what_a_run_spent() {
         let drivers = Drivers::new().with_model("a".parse().unwrap(), Arc::new(random_model(case)));
         let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
         let tree = home.start(file.definition).await.unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let look = settled(&tree).await;
-        let spent = look.agents[0].spent;
+        let snapshot = settled(&tree).await;
+        let spent = snapshot.agents[0].spent;
         for (bound, resource) in [(&worst.cost, Resource::Cost), (&worst.tokens, Resource::Tokens)] {
             if let Some(most) = bound.most() {
                 bounded += 1;

@@ -34,7 +34,7 @@ async fn round(home: &Home, definition: Definition, number: usize) {
 }
 
 async fn look(tree: &Tree) {
-    assert_eq!(tree.look().await.unwrap().state, CANCELLED);
+    assert_eq!(tree.snapshot().await.unwrap().state, CANCELLED);
 }
 
 async fn request(tree: &Tree) {
@@ -57,7 +57,7 @@ fn call(runtime: &Runtime, caller: usize) {
     }
 }
 
-/// Issue 15: `ended` and then `look` hung about once in a thousand trees.
+/// Issue 15: `ended` and then `snapshot` hung about once in a thousand trees.
 #[test]
 fn whatever_is_asked_at_the_end_of_a_tree_is_answered_in_each_of_100_000_rounds() {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -7,7 +7,7 @@ use spinney::{Drivers, FunctionModel, Home, Shutdown};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::ToolSpec;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{DeltaKind, Missed, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, ModelAnswer, ModelAttempt};
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind, ModelName};
@@ -23,7 +23,7 @@ fn signature() -> Vec<u8> {
 type Given = Arc<Mutex<Vec<(String, String, Option<Vec<u8>>)>>>;
 
 /// A model that reasons before each answer, and records what is sent back to it for its first one.
-fn thinking(given: &Given, answer: fn(&ModelAttempt) -> Result<ModelAnswer, Missed>) -> FunctionModel {
+fn thinking(given: &Given, answer: fn(&ModelAttempt) -> Result<ModelAnswer, AttemptError>) -> FunctionModel {
     let given = Arc::clone(given);
     FunctionModel::new(move |attempt| {
         let given = Arc::clone(&given);
@@ -47,11 +47,11 @@ fn with_model(drivers: Drivers, name: &str, model: FunctionModel) -> Drivers {
     drivers.with_model(name.parse::<ModelName>().unwrap(), Arc::new(model))
 }
 
-fn asks(tool: &str, args: &str) -> Result<ModelAnswer, Missed> {
+fn asks(tool: &str, args: &str) -> Result<ModelAnswer, AttemptError> {
     Ok(ModelAnswer::said("Wait.").with_asks(vec![ToolAsk::new("1", tool, args)]))
 }
 
-fn look_then_answer(attempt: &ModelAttempt) -> Result<ModelAnswer, Missed> {
+fn look_then_answer(attempt: &ModelAttempt) -> Result<ModelAnswer, AttemptError> {
     if attempt.turn == 1 { asks("look", "{}") } else { Ok(ModelAnswer::said("done")) }
 }
 
@@ -71,7 +71,7 @@ impl Tool for Hangs {
         ToolSpec::default()
     }
 
-    fn call(&self, _: ToolAttempt) -> Pending<Result<ToolAnswer, Missed>> {
+    fn call(&self, _: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         self.started.notify_one();
         Box::pin(std::future::pending())
     }
@@ -105,10 +105,10 @@ async fn g7_what_a_model_thought_goes_back_unchanged_also_after_a_crash() {
 /// G7: a fallback gets the answer, and no reasoning of the first model.
 #[tokio::test]
 async fn g7_another_model_gets_nothing_of_it() {
-    fn fails_later(attempt: &ModelAttempt) -> Result<ModelAnswer, Missed> {
+    fn fails_later(attempt: &ModelAttempt) -> Result<ModelAnswer, AttemptError> {
         match attempt.turn {
             1 => asks("look", "{}"),
-            _ => Err(Missed { fault: Fault::of(FaultKind::Auth), used: Used::NOTHING }),
+            _ => Err(AttemptError { fault: Fault::of(FaultKind::Auth), used: Used::NOTHING }),
         }
     }
     let (stage, given) = (Stage::new(LOOKS), Given::default());
@@ -127,7 +127,7 @@ async fn g7_another_model_gets_nothing_of_it() {
 /// G7: a child with a copy of its parent's turns has their texts, but not their reasoning.
 #[tokio::test]
 async fn g7_a_forked_child_gets_nothing_of_it() {
-    fn forks(attempt: &ModelAttempt) -> Result<ModelAnswer, Missed> {
+    fn forks(attempt: &ModelAttempt) -> Result<ModelAnswer, AttemptError> {
         match (attempt.origin.depth(), attempt.turn) {
             (0, 1) => asks("look", "{}"),
             (0, 2) => asks("spawn_agent", r#"{"agent":"child","goal":"Help.","share":{"fork":5}}"#),

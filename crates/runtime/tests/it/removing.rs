@@ -10,7 +10,7 @@ use spinney_journal::{
 };
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Request};
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, CheckpointKind, Seq, TreeId};
 use spinney_testkit::{Stage, conformance};
 
@@ -57,7 +57,7 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: TreeState) ->
     let agent: spinney_kernel::words::AgentId = "root".parse().unwrap();
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
-    let what = What::Request {
+    let what = InputKind::Request {
         by: Actor::PERSON,
         request: Box::new(Request::Checkpoint(Checkpoint::manual(agent, None))),
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Exit, ExitKind, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};
@@ -31,9 +31,9 @@ async fn g4_a_child_that_could_never_make_its_first_call_is_not_spawned() {
     let fixture =
         "root tokens=8000 reserve=37% turns=9 wrap out=1000 tools=spawn_agent / child later turns=9 out=1000";
     let tree = stage.start(&home, fixture).await;
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
-    insta::assert_snapshot!(look.end.unwrap().shown.text, @"its first call needs 3249 tokens and 140 tokens are left (tokens ceiling of `root`: limit 8000 less 2960 in reserve, spent 4900, held 0, asked 3249): do this part yourself, or ask for less");
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"its first call needs 3249 tokens and 140 tokens are left (tokens ceiling of `root`: limit 8000 less 2960 in reserve, spent 4900, held 0, asked 3249): do this part yourself, or ask for less");
     let attempts = stage.model().attempts();
     assert!(attempts.iter().all(|attempt| attempt.origin.role.as_str() == "root"), "{}", attempts.len());
 }
@@ -62,8 +62,8 @@ async fn l20_with_nothing_left_no_child_is_spawned_and_no_model_is_called() {
         let home = stage.home();
         let terms = "turns=9 wrap out=1100 tools=spawn_agent / child later turns=9 out=1000";
         let tree = stage.start(&home, &format!("{fixture} {terms}")).await;
-        let look = settled(&tree).await;
-        assert_eq!(look.agents.len(), 1, "{fixture}");
+        let snapshot = settled(&tree).await;
+        assert_eq!(snapshot.agents.len(), 1, "{fixture}");
         let refused = first_result(&tree, home).await;
         assert!(refused.contains(left) && refused.contains("ceiling of `root`"), "{fixture}: {refused}");
         let attempts = stage.model().attempts();
@@ -78,9 +78,9 @@ async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
     let home = stage.home();
     let fixture = "root tokens=80000 turns=9 wrap out=1000 tools=spawn_agent / child later turns=9 out=1000";
     let tree = stage.start(&home, fixture).await;
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
-    insta::assert_snapshot!(look.end.unwrap().shown.text, @"its first call needs 3249 tokens and 300 tokens are left (tokens ceiling of `child`: limit 300, spent 0, held 0, asked 3249): do this part yourself, or ask for less");
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"its first call needs 3249 tokens and 300 tokens are left (tokens ceiling of `child`: limit 300, spent 0, held 0, asked 3249): do this part yourself, or ask for less");
 }
 
 /// Which agents have a reserve, and how much: those with turns that may delegate, the larger of a tenth and one call,
@@ -132,13 +132,16 @@ rules:
     let home = stage.home();
     let fixture = "root $90 steps=6 turns=20 wrap reserve=default / child later turns=20 wrap";
     let tree = stage.start(&home, fixture).await;
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents[1].status.to_string().as_str()), (TreeState::Halted, "exhausted"));
+    let snapshot = settled(&tree).await;
+    assert_eq!(
+        (snapshot.state, snapshot.agents[1].status.to_string().as_str()),
+        (TreeState::Halted, "exhausted")
+    );
     let add = Amounts::ZERO.with(Resource::Steps, 5);
     tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    insta::assert_snapshot!(look.end.unwrap().shown.text, @"The budget was raised. What you answered last is kept as the output so far: go on. A ceiling stopped child: such a task may be given again.");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"The budget was raised. What you answered last is kept as the output so far: go on. A ceiling stopped child: such a task may be given again.");
 }
 
 /// Leads delegate everything and then answer; workers use all that they get, for ever.
@@ -186,7 +189,7 @@ impl Greedy {
 }
 
 impl Model for Greedy {
-    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let (text, asks, output) = self.answer(&attempt);
         // Half of it is thought.
         let (reasoning, output) = (output / 2, output - output / 2);
@@ -240,7 +243,7 @@ async fn every_lead_with_room_for_its_smallest_call_answers() {
             "root {ceiling} {terms} {tools} / lead later {terms} {tools} / worker later {terms} tools=list_agents"
         );
         let tree = home.start(definition(&fixture)).await.unwrap();
-        let look = settled(&tree).await;
+        let snapshot = settled(&tree).await;
         let first = first.lock().unwrap().clone();
         let mut judge = |agent: &AgentId, said: &str, short: Option<&Shortfall>| {
             if said == format!("answer of {agent}") || said == format!("last of {agent}") {
@@ -253,14 +256,14 @@ async fn every_lead_with_room_for_its_smallest_call_answers() {
             let least = least(short, first.get(agent).copied().unwrap_or(u64::MAX / 4));
             assert!(short.left() < least, "seed {seed}: {agent} had room: {short:?}, {least}: {fixture}");
         };
-        match (&look.end, &look.halted) {
+        match (&snapshot.end, &snapshot.halted) {
             (Some(end), _) => {
                 let short = if let Exit::Exhausted { short, .. } = &end.exit { Some(short) } else { None };
-                judge(&look.agents[0].agent, &end.shown.text, short);
+                judge(&snapshot.agents[0].agent, &end.shown.text, short);
             }
             (None, halted) => {
-                let said = look.so_far.as_ref().map_or("", |body| body.text.as_str());
-                judge(&look.agents[0].agent, said, halted.as_ref().map(|halt| &halt.short));
+                let said = snapshot.so_far.as_ref().map_or("", |body| body.text.as_str());
+                judge(&snapshot.agents[0].agent, said, halted.as_ref().map(|halt| &halt.short));
             }
         }
         home.shutdown(spinney::Shutdown::Stop).await;

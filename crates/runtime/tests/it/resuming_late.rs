@@ -59,14 +59,14 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
             home.shutdown(Shutdown::Kill).await;
             let tree = resumed_after(&stage, &tree, seconds).await;
             let Some(expected) = expected else {
-                assert_eq!(tree.look().await.unwrap().questions[0].question, question);
+                assert_eq!(tree.snapshot().await.unwrap().questions[0].question, question);
                 tree.answer(question, "red").await.unwrap();
                 assert_eq!(outcome(&tree, question).await, "answered red");
                 continue;
             };
             assert_ne!(tree.status().state, TreeState::Waiting, "{on_timeout:?}");
-            let look = tree.look().await.unwrap();
-            assert_eq!((look.state, look.questions), (after, Vec::new()), "{on_timeout:?}");
+            let snapshot = tree.snapshot().await.unwrap();
+            assert_eq!((snapshot.state, snapshot.questions), (after, Vec::new()), "{on_timeout:?}");
             assert_eq!(outcome(&tree, question).await, expected);
         }
     }
@@ -83,7 +83,7 @@ async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_first() {
         home.shutdown(how).await;
         let tree = resumed_after(&stage, &tree, 10).await;
         assert_ne!(tree.status().state, TreeState::Waiting);
-        assert_eq!(tree.look().await.unwrap().state, TreeState::Ended(ExitKind::Failed));
+        assert_eq!(tree.snapshot().await.unwrap().state, TreeState::Ended(ExitKind::Failed));
         assert_eq!(stage.model().model().calls(), 1, "nothing starts after the deadline");
     }
 }
@@ -112,9 +112,9 @@ async fn a_tree_that_is_resumed_late_continues_with_the_default_answer() {
     assert_eq!(tree.settled().await.state, TreeState::Waiting);
     home.shutdown(Shutdown::Stop).await;
     let tree = resumed_after(&stage, &tree, 20).await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     assert_eq!(
-        look.end.unwrap().shown.text,
+        snapshot.end.unwrap().shown.text,
         "nobody answered in time; your default answer counts: blue it is"
     );
 }

@@ -52,8 +52,8 @@ fn check(stage: &Stage, tree: &Tree) {
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
-fn question(look: &spinney::tree::Look) -> CallId {
-    look.questions[0].question
+fn question(snapshot: &spinney::tree::TreeSnapshot) -> CallId {
+    snapshot.questions[0].question
 }
 
 /// Waits until this many calls have started after an event.
@@ -79,10 +79,10 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     // Its next turn waits for the end of the pause, so nothing is running.
     tree.pause(agent("root")).await.unwrap();
-    tree.answer(question(&look), "blue").await.unwrap();
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     let envelope = Envelope {
         topic: Some("plans.today".parse().unwrap()),
         category: Category::Context,
@@ -169,10 +169,10 @@ async fn what_a_window_let_go_comes_back() {
     let turns = definition.roles.values_mut().next().unwrap().turns.as_mut().unwrap();
     turns.window = Some(WindowSpec { size: Some(1_400), ..WindowSpec::default() });
     let tree = home.start(definition).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let then = texts(&stage, &tree, "root");
-    tree.answer(question(&look), "blue").await.unwrap();
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     settled(&tree).await;
     let all = events(&stage, &tree);
     assert!(all.iter().filter(|event| matches!(event, Event::ContextCut { .. })).count() > 1);
@@ -200,16 +200,16 @@ async fn what_runs_is_stopped_and_never_lands() {
     let stage = Stage::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let then = texts(&stage, &tree, "root");
-    tree.answer(question(&look), "blue").await.unwrap();
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     // Two tools are running.
-    started(&tree, look.seq, 3).await;
+    started(&tree, snapshot.seq, 3).await;
     tree.checkpoint(agent("root"), Some(name("tools"))).await.unwrap();
     let tools = texts(&stage, &tree, "root");
     tree.roll_back(&name("then"), None).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let known = texts(&stage, &tree, "root");
     assert_eq!(known[..then.len()], then);
     assert_eq!(
@@ -221,8 +221,8 @@ async fn what_runs_is_stopped_and_never_lands() {
     assert_eq!(stage.model().attempts().last().unwrap().turn, 3);
 
     // A model is running: it takes a minute, and is not waited for.
-    tree.answer(question(&look), "green").await.unwrap();
-    started(&tree, look.seq, 1).await;
+    tree.answer(question(&snapshot), "green").await.unwrap();
+    started(&tree, snapshot.seq, 1).await;
     let seq = tree.status().seq;
     tree.roll_back(&name("tools"), None).await.unwrap();
     started(&tree, seq, 1).await;
@@ -230,7 +230,7 @@ async fn what_runs_is_stopped_and_never_lands() {
     assert_eq!(known[..tools.len()], tools);
     let unanswered = known[tools.len()..].iter().filter(|text| text.contains("rolled back")).count();
     assert_eq!((unanswered, known.len()), (2, tools.len() + 2), "{known:?}");
-    let spent = tree.look().await.unwrap().agents[0].spent;
+    let spent = tree.snapshot().await.unwrap().agents[0].spent;
     assert_eq!(spent.of(Resource::Steps), 3, "turns stay taken and money stays spent");
     check(&stage, &tree);
     // A restart resumes it there.
@@ -247,19 +247,19 @@ async fn later_children_go_and_earlier_ones_stay() {
     let stage = Stage::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / old later turns=9\nroot / new later turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let then = texts(&stage, &tree, "root");
-    let asked = look.questions.iter().find(|question| question.text == "Which?").unwrap().question;
+    let asked = snapshot.questions.iter().find(|question| question.text == "Which?").unwrap().question;
     tree.answer(asked, "blue").await.unwrap();
     settled(&tree).await;
     let back = tree.roll_back(&name("then"), None).await.unwrap();
     let mut cancelled = back.cancelled.clone();
     cancelled.sort();
     assert_eq!(cancelled, [agent("late"), agent("later")]);
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let state =
-        |who: &str| look.agents.iter().find(|view| view.agent == agent(who)).unwrap().status.to_string();
+        |who: &str| snapshot.agents.iter().find(|view| view.agent == agent(who)).unwrap().status.to_string();
     assert_eq!([state("late"), state("later"), state("below")], ["cancelled"; 3]);
     assert!(!state("early").contains("cancelled"), "{}", state("early"));
     let known = texts(&stage, &tree, "root");
@@ -277,14 +277,14 @@ async fn later_children_go_and_earlier_ones_stay() {
     check(&stage, &tree);
     let (_home, tree) = restart(&stage, home, &tree).await;
     // The result of the child that stayed is read.
-    let look = settled(&tree).await;
-    let asked = look.questions.iter().find(|question| question.text == "One.").unwrap().question;
+    let snapshot = settled(&tree).await;
+    let asked = snapshot.questions.iter().find(|question| question.text == "One.").unwrap().question;
     tree.answer(asked, "seven").await.unwrap();
     let early = settled(&tree).await;
     assert_eq!(early.questions.len(), 1, "it asks again");
     tree.cancel(agent("early"), "enough").await.unwrap();
     tree.ended().await;
-    let end = tree.look().await.unwrap().end.unwrap();
+    let end = tree.snapshot().await.unwrap().end.unwrap();
     assert!(end.shown.text.contains("early cancelled"), "{}", end.shown.text);
 }
 
@@ -298,10 +298,10 @@ async fn a_child_that_is_waited_for_stays_so() {
     let mut seen = tree.watch(Watch::default());
     while !matches!(seen.next_event().await.unwrap().unwrap().recorded.event, Event::QuestionAsked { .. }) {}
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let back = tree.roll_back(&name("then"), None).await.unwrap();
     assert_eq!(back.cancelled, Vec::<AgentId>::new());
-    tree.answer(question(&look), "blue").await.unwrap();
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let last = stage.model().attempts().pop().unwrap();
     let results: Vec<(bool, String)> = last
@@ -324,10 +324,10 @@ async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let then = texts(&stage, &tree, "root");
-    tree.answer(question(&look), "blue").await.unwrap();
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     settled(&tree).await;
     home.shutdown(Shutdown::Stop).await;
     let home = stage.home();
@@ -361,8 +361,8 @@ async fn many_rollbacks_in_a_row_are_read_back_in_one_go() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=200").await;
-    let look = settled(&tree).await;
-    tree.answer(question(&look), "blue").await.unwrap();
+    let snapshot = settled(&tree).await;
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     settled(&tree).await;
     let mut to = tree.checkpoint(agent("root"), None).await.unwrap();
     for _ in 0..40 {
@@ -383,7 +383,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     );
     let home = stage.home();
     let (one, two) = (stage.start(&home, "root turns=2").await, stage.start(&home, "root turns=2").await);
-    let look = settled(&one).await;
+    let snapshot = settled(&one).await;
     settled(&two).await;
     one.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
     let refused = |refusal| Err(RequestError::Refused(refusal));
@@ -418,7 +418,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
     let over = one.roll_back(&name("then"), None).await;
     let Err(RequestError::Refused(refusal)) = over else { panic!("{over:?}") };
     assert!(refusal.to_string().contains("ended"), "{refusal}");
-    let _ = look;
+    let _ = snapshot;
     let all: Vec<Arc<_>> = stage.model().attempts();
     assert_eq!(all.iter().filter(|attempt| attempt.origin.tree == one.id()).count(), 2);
 }
@@ -429,9 +429,9 @@ async fn a_rollback_is_no_way_around_the_last_turn() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=2").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     tree.checkpoint(agent("root"), Some(name("then"))).await.unwrap();
-    tree.answer(question(&look), "blue").await.unwrap();
+    tree.answer(question(&snapshot), "blue").await.unwrap();
     settled(&tree).await;
     let seq = tree.status().seq;
     let refusal = Refusal::RollbackTurns { agent: agent("root"), turns_max: 2 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use spinney::Home;
 use spinney::bus::RecordedEvent;
-use spinney::tree::{Look, verify};
+use spinney::tree::{TreeSnapshot, verify};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub(crate) struct Played {
     /// Every model call, in order.
     pub(crate) attempts: Vec<Arc<ModelAttempt>>,
-    pub(crate) look: Look,
+    pub(crate) snapshot: TreeSnapshot,
     pub(crate) recorded: Vec<RecordedEvent>,
 }
 
@@ -69,20 +69,20 @@ impl Played {
     ) -> Self {
         let tree = home.start(definition.clone()).await.unwrap();
         let status = tokio::time::timeout(PATIENCE, tree.ended()).await;
-        let Ok(status) = status else { panic!("it hangs: {:#?}", tree.look().await.unwrap().agents) };
+        let Ok(status) = status else { panic!("it hangs: {:#?}", tree.snapshot().await.unwrap().agents) };
         assert_eq!(status.stopped, None);
-        let (look, recorded) = (tree.look().await.unwrap(), recorded(&tree).await);
+        let (snapshot, recorded) = (tree.snapshot().await.unwrap(), recorded(&tree).await);
         let verified = verify(home.journal().as_ref(), tree.id(), None).wait().unwrap();
         assert!(verified.decided);
-        assert_eq!(verified.look, look, "replayed");
-        let played = Self { attempts: attempts(), look, recorded };
+        assert_eq!(verified.snapshot, snapshot, "replayed");
+        let played = Self { attempts: attempts(), snapshot, recorded };
         played.is_still();
         played.is_bounded(&definition);
         played
     }
 
     fn is_still(&self) {
-        for view in &self.look.agents {
+        for view in &self.snapshot.agents {
             let has_ended = matches!(view.status, spinney_kernel::world::AgentStatus::Ended(_));
             assert!(has_ended, "{} is {}", view.agent, view.status);
             for (what, amounts) in [("held", view.held), ("lent", view.lent), ("overrun", view.overrun)] {
@@ -129,8 +129,8 @@ impl Played {
             }
         }
         assert!(live.values().all(|live| *live == 0), "orphans: {live:?}");
-        assert!(self.look.agents.len() <= limits.agents_max as usize);
-        assert!(self.look.agents.iter().all(|view| view.depth <= limits.depth_max));
+        assert!(self.snapshot.agents.len() <= limits.agents_max as usize);
+        assert!(self.snapshot.agents.iter().all(|view| view.depth <= limits.depth_max));
     }
 
     pub(crate) fn spawned(&self) -> impl Iterator<Item = &spinney_kernel::record::Spawned> {
@@ -141,9 +141,9 @@ impl Played {
 
     /// The number of model calls and agents, and the exit, as one line.
     pub(crate) fn sum(&self) -> String {
-        let (calls, agents) = (self.attempts.len(), self.look.agents.len());
-        let TreeState::Ended(word) = self.look.state else { panic!("{:?}", self.look.state) };
-        let code = match self.look.end.as_ref().map(|end| &end.exit) {
+        let (calls, agents) = (self.attempts.len(), self.snapshot.agents.len());
+        let TreeState::Ended(word) = self.snapshot.state else { panic!("{:?}", self.snapshot.state) };
+        let code = match self.snapshot.end.as_ref().map(|end| &end.exit) {
             Some(Exit::Failed { error }) => format!(" ({})", error.code),
             Some(Exit::Completed | Exit::Exhausted { .. } | Exit::Cancelled { .. }) | None => String::new(),
         };
@@ -172,7 +172,7 @@ impl Played {
 
     /// How an agent ended, as one word.
     pub(crate) fn word(&self, agent: &str) -> String {
-        let view = self.look.agents.iter().find(|view| view.agent.as_str() == agent);
+        let view = self.snapshot.agents.iter().find(|view| view.agent.as_str() == agent);
         view.map_or_else(|| panic!("there is no {agent}"), |view| view.status.to_string())
     }
 }

@@ -57,8 +57,8 @@ rules:
     definition.shared =
         serde_json::from_value(json!({ "budget": { "read": ["root"], "write": ["root"] } })).unwrap();
     let tree = home.start(definition).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     insta::assert_snapshot!(results(&stage, "root").join("\n"), @r#"
     wrote plan version 1
     edited
@@ -246,11 +246,11 @@ rules:
     first.shutdown(Shutdown::Kill).await;
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     assert!(!tree.shared().await.unwrap().is_cleared());
-    tree.answer(look.questions[0].question, "yes").await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!(look.end.unwrap().shown.text, "a version 2, 1 bytes, written by root:\n2");
+    tree.answer(snapshot.questions[0].question, "yes").await.unwrap();
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.end.unwrap().shown.text, "a version 2, 1 bytes, written by root:\n2");
     let values = tree.shared().await.unwrap();
     assert!(values.is_cleared());
     assert_eq!(values.find("a").unwrap().body.text, "2");
@@ -361,11 +361,11 @@ rules:
     let root: AgentId = "root".parse().unwrap();
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let then = tree.checkpoint(root.clone(), None).await.unwrap();
-    tree.answer(look.questions[0].question, "more").await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!(tree.shared().await.unwrap().find("a").unwrap().version, 2, "{look:?}");
+    tree.answer(snapshot.questions[0].question, "more").await.unwrap();
+    let snapshot = settled(&tree).await;
+    assert_eq!(tree.shared().await.unwrap().find("a").unwrap().version, 2, "{snapshot:?}");
     let at = spinney_journal::find(stage.journal().as_ref(), &then).await.unwrap().unwrap().known.seq;
     let budget = Ceilings::NONE.with(Resource::Cost, 1_000_000_000);
     let id = home.draw_id();
@@ -403,7 +403,7 @@ rules:
     let mut definition = spinney_testkit::definition("root $9.00 turns=9");
     definition.shared = serde_json::from_value(json!({ "plan": { "write": [] } })).unwrap();
     let tree = stage.home().start(definition).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let write = |json: &str, expect_version: Option<u64>| WriteValue {
         name: "plan".parse().unwrap(),
         json: json.to_owned(),
@@ -422,7 +422,7 @@ rules:
     let first = tree.request(Actor::PERSON, write(r#"{ "steps": ["a"] }"#, Some(0))).await.unwrap();
     let second = tree.request(Actor::PERSON, write(r#"["b"]"#, Some(1))).await.unwrap();
     assert_eq!((first.version, second.version), (1, 2));
-    let answer = Answer { question: look.questions[0].question, answer: Body::text("yes") };
+    let answer = Answer { question: snapshot.questions[0].question, answer: Body::text("yes") };
     tree.request(Actor::PERSON, answer).await.unwrap();
     tree.ended().await;
     insta::assert_snapshot!(results(&stage, "root")[1], @r#"

@@ -71,11 +71,11 @@ async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     let stage = Stage::on(Arc::<Slow>::clone(&slow), script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let (root, then): (AgentId, CheckpointName) = ("root".parse().unwrap(), "then".parse().unwrap());
     tree.checkpoint(root, Some(then.clone())).await.unwrap();
     slow.hold();
-    let (question, answering) = (look.questions[0].question, tree.clone());
+    let (question, answering) = (snapshot.questions[0].question, tree.clone());
     let answered = tokio::spawn(async move { answering.answer(question, "blue").await });
     slow.until(1).await;
     let (rolling, to) = (tree.clone(), then.clone());

@@ -50,8 +50,8 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     let stage = Stage::new(REFUSED);
     let home = stage.home();
     let tree = home.start(family()).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Waiting, 1));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Waiting, 1));
     let read = results(&stage.model().attempts()[1]);
     assert!(read.len() == 3 && read.iter().all(|(is_error, _)| *is_error), "{read:?}");
     let texts: Vec<&str> = read.iter().map(|(_, text)| text.as_str()).collect();
@@ -78,11 +78,11 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
         matches!(&lacking, Refusal::ToolNotAllowed { tools, .. } if *tools == [name("dig")]),
         "{lacking:?}"
     );
-    assert_eq!(tree.look().await.unwrap().seq, look.seq, "a refusal changes nothing");
+    assert_eq!(tree.snapshot().await.unwrap().seq, snapshot.seq, "a refusal changes nothing");
 
-    tree.answer(look.questions[0].question, "red").await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
+    tree.answer(snapshot.questions[0].question, "red").await.unwrap();
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
 }
 
 /// L42: an empty and an oversized goal are refused and spawn nobody. A child with only a goal reads exactly the
@@ -110,8 +110,8 @@ tools: {{ look: {{ description: look at something, say: seen }} }}
     plan.models.values_mut().for_each(|model| model.output_max = None);
     plan.roles.get_mut("helper").unwrap().turns.as_mut().unwrap().prompt = Body::text("You help.");
     let tree = home.start(plan).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
     let attempts = stage.model().attempts();
     let read = results(&attempts[1]);
     assert!(read.len() == 3 && read.iter().all(|(is_error, _)| *is_error), "{}", read.len());

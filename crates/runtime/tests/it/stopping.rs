@@ -53,9 +53,9 @@ async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end()
     let stage = Stage::new(&THREE_LEVELS.replace("agent: lead, goal:", &format!("agent: lead, {lease}")));
     let home = stage.home();
     let tree = busy(&stage, &home, 4).await;
-    let lent = |look: &spinney::tree::Look| look.agents[0].lent.of(Resource::Cost);
-    let look = tree.look().await.unwrap();
-    assert_eq!((look.agents.len(), lent(&look) > 3_000_000_000), (7, true), "two leases of $2 each");
+    let lent = |snapshot: &spinney::tree::TreeSnapshot| snapshot.agents[0].lent.of(Resource::Cost);
+    let snapshot = tree.snapshot().await.unwrap();
+    assert_eq!((snapshot.agents.len(), lent(&snapshot) > 3_000_000_000), (7, true), "two leases of $2 each");
     let clock = SystemClock::new();
     let before = clock.now_ms();
     let calls = stage.model().model().calls();
@@ -63,10 +63,10 @@ async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end()
     tree.ended().await;
     assert!(clock.now_ms() - before < 500, "it took {} ms", clock.now_ms() - before);
     assert_eq!((stage.model().out(), stage.model().model().calls()), (0, calls));
-    let look = tree.look().await.unwrap();
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Cancelled));
-    assert!(look.agents.iter().all(|view| view.status.to_string() == "cancelled" && view.held.is_zero()));
-    assert!(look.agents.iter().all(|view| view.lent.is_zero()), "every lease is returned");
+    let snapshot = tree.snapshot().await.unwrap();
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Cancelled));
+    assert!(snapshot.agents.iter().all(|view| view.status.to_string() == "cancelled" && view.held.is_zero()));
+    assert!(snapshot.agents.iter().all(|view| view.lent.is_zero()), "every lease is returned");
     let again = home.resume(tree.id()).await.err().unwrap();
     assert!(
         matches!(again, spinney::ResumeError::Ended { .. }),
@@ -122,20 +122,20 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
         let stage = Stage::new(&script);
         let home = stage.home();
         let tree = stage.start(&home, fixture).await;
-        let look = settled(&tree).await;
-        assert_eq!(look.state.word(), state, "{look:?}");
-        let below = look.agents.iter().filter(|view| view.role.as_str() == "worker");
+        let snapshot = settled(&tree).await;
+        assert_eq!(snapshot.state.word(), state, "{snapshot:?}");
+        let below = snapshot.agents.iter().filter(|view| view.role.as_str() == "worker");
         assert!(below.into_iter().all(|view| view.status.to_string() == "cancelled"));
         assert_eq!(stage.model().out(), 0);
     }
 }
 
 async fn look_below(tree: &Tree, parent: &str) -> std::collections::BTreeSet<AgentId> {
-    let look = tree.look().await.unwrap();
+    let snapshot = tree.snapshot().await.unwrap();
     let below = |view: &&spinney_kernel::world::AgentView| {
         view.parent.as_ref().is_some_and(|id| id.as_str() == parent)
     };
-    look.agents.iter().filter(below).map(|view| view.agent.clone()).collect()
+    snapshot.agents.iter().filter(below).map(|view| view.agent.clone()).collect()
 }
 
 /// V6 (halted), X3: the root's ceiling stops all agents; after a raise the tree continues to its answer.
@@ -146,12 +146,12 @@ async fn x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
     );
     let home = stage.home();
     let tree = stage.start(&home, "root $0.25 turns=9").await;
-    let look = settled(&tree).await;
-    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Halted, 2));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, stage.model().model().calls()), (TreeState::Halted, 2));
     let add = Amounts::ZERO.with(Resource::Cost, 1_000_000_000);
     tree.raise(Raise { agent: root(), add, add_ms: 0 }).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 4));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,10 +201,10 @@ async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
     assert_eq!(stage.journal().head(tree.id()).wait().unwrap().unwrap().state, TreeState::Suspended);
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 3));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 3));
     let spent: u64 = recorded(&tree).await.iter().map(|recorded| cost(&recorded.event)).sum();
-    assert_eq!(look.end.unwrap().spent.of(Resource::Cost), spent);
+    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), spent);
 }
 
 fn cost(event: &Event) -> u64 {

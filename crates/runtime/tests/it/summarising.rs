@@ -36,7 +36,7 @@ async fn a_tree_continues_from_its_own_summaries_and_replays() {
     let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
     let tree = stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
-    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "done");
+    assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "done");
     let cuts = cuts(&tree).await;
     assert!(cuts.len() > 1 && cuts.iter().all(|cut| matches!(cut, Summary::By(_))), "{cuts:?}");
     let attempts = stage.model().attempts();
@@ -72,7 +72,7 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     let free = Stage::new(&script("say: Looked."));
     let tree = free.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     tree.ended().await;
-    let spent = tree.look().await.unwrap().end.unwrap().spent;
+    let spent = tree.snapshot().await.unwrap().end.unwrap().spent;
     let booked = |event: &Event| {
         if let Event::CallEnded { spent, .. } | Event::AttemptFailed { spent, .. } = event {
             *spent
@@ -91,8 +91,8 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
             .start(definition(&format!("root $9.00 turns=20 tools=look summed=1300 tokens={tokens}")))
             .await
             .unwrap();
-        let look = settled(&tree).await;
-        let spent = look.agents[0].spent.of(Resource::Tokens);
+        let snapshot = settled(&tree).await;
+        let spent = snapshot.agents[0].spent.of(Resource::Tokens);
         assert!(spent <= tokens, "{spent} of {tokens}");
     }
 }
@@ -167,6 +167,6 @@ async fn a_redirect_stops_a_summary_and_the_agent_continues() {
     assert_eq!(turn.packet.messages.last().unwrap().text(), "Look elsewhere.");
     tree.cancel("root".parse().unwrap(), "seen").await.unwrap();
     tree.ended().await;
-    assert!(matches!(tree.look().await.unwrap().end.unwrap().exit, Exit::Cancelled { .. }));
+    assert!(matches!(tree.snapshot().await.unwrap().end.unwrap().exit, Exit::Cancelled { .. }));
     assert_eq!(cuts(&tree).await[0], Summary::Not(Unsummed::Failed));
 }

@@ -46,7 +46,7 @@ async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
         seen.iter().all(|traced| Arc::ptr_eq(&traced.context.tags, &seen[0].context.tags)),
         "one copy for all"
     );
-    let question = tree.look().await.unwrap().questions[0].question;
+    let question = tree.snapshot().await.unwrap().questions[0].question;
     first.shutdown(Shutdown::Kill).await;
     let second = stage.home();
     let tree = second.resume(tree.id()).await.unwrap();

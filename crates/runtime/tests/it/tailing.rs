@@ -27,13 +27,13 @@ async fn a_tail_sees_what_a_watcher_sees_and_waits_until_the_tree_has_ended() {
     let stage = Stage::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     let mut tail = Tail::new(stage.journal().as_ref(), tree.id());
     let mut seen = Vec::new();
     while let Some(traced) = tail.next().await.unwrap() {
         seen.push(traced);
     }
-    assert_eq!(seen.last().unwrap().recorded.seq, look.seq, "everything that is stored, and no waiting");
+    assert_eq!(seen.last().unwrap().recorded.seq, snapshot.seq, "everything that is stored, and no waiting");
 
     // The process that runs the tree ends and another one resumes it, while the journal is followed.
     home.shutdown(Shutdown::Kill).await;
@@ -48,7 +48,7 @@ async fn a_tail_sees_what_a_watcher_sees_and_waits_until_the_tree_has_ended() {
     });
     let home = stage.home();
     let tree = home.resume(id).await.unwrap();
-    tree.answer(look.questions[0].question, "blue").await.unwrap();
+    tree.answer(snapshot.questions[0].question, "blue").await.unwrap();
     tree.ended().await;
     let all = rest.await.unwrap();
     assert_eq!(all[..seen.len()], seen);

@@ -25,9 +25,9 @@ async fn a_packet_that_is_too_long_is_cut_and_tried_again() {
     let stage = Stage::new(&script(1));
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 retries=3 turns=20 tools=look").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    assert_eq!(look.end.unwrap().shown.text, "Enough.");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    assert_eq!(snapshot.end.unwrap().shown.text, "Enough.");
     let attempts = stage.model().attempts();
     let [long, short] = &attempts[4..] else { panic!("{}", attempts.len()) };
     assert_eq!((long.attempt, short.attempt, short.model.as_str()), (1, 2, "m"));
@@ -40,7 +40,7 @@ async fn a_packet_that_is_too_long_is_cut_and_tried_again() {
     assert!(short.packet.messages.len() < long.packet.messages.len());
     assert_eq!(short.packet.messages[0], long.packet.messages[0]);
     assert!(matches!(short.packet.messages[1].as_ref(), Message::Folded(_)), "it is told what was left out");
-    assert_eq!(look.agents[0].spent.of(Resource::Retries), 1);
+    assert_eq!(snapshot.agents[0].spent.of(Resource::Retries), 1);
 }
 
 /// L31 (context too long): the second time, without a fallback that takes it, the error names the remedy.

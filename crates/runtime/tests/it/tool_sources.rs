@@ -134,9 +134,9 @@ async fn each_tree_has_the_tools_that_it_was_offered() {
     let home = scene.home();
     for name in ["one", "two"] {
         let tree = home.start(definition(name)).await.unwrap();
-        let look = settled(&tree).await;
-        assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-        assert!(look.end.unwrap().shown.text.contains(&format!("{name} looks")), "{name}");
+        let snapshot = settled(&tree).await;
+        assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+        assert!(snapshot.end.unwrap().shown.text.contains(&format!("{name} looks")), "{name}");
         verify(scene.journal.as_ref(), tree.id(), None).await.unwrap();
     }
     assert_eq!(scene.server.asked.load(Ordering::Relaxed), 2);
@@ -158,8 +158,8 @@ async fn a_resumed_tree_keeps_the_tools_of_its_start() {
 
     *scene.server.answer.lock().unwrap() = Answer::Offers;
     let second = scene.home();
-    let look = settled(&second.resume(tree.id()).await.unwrap()).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let snapshot = settled(&second.resume(tree.id()).await.unwrap()).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(scene.server.asked.load(Ordering::Relaxed), 3);
     let attempts = scene.model.attempts();
     let described = attempts.iter().map(|attempt| attempt.packet.tools[0].description.as_str());

@@ -15,7 +15,7 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, Body, ByName, Durability, ModelName, Time, ToolName, TreeId};
 use spinney_kernel::world::World;
 
@@ -349,7 +349,7 @@ fn said(text: &str) -> Option<Said> {
 pub(crate) fn started(definition: &Definition) -> Result<(), Refusal> {
     let mut world = World::new(TreeId::new([7; 16]));
     let request = Request::Start(Start::new(definition.clone()));
-    let what = What::Request { by: Actor::PERSON, request: Box::new(request) };
+    let what = InputKind::Request { by: Actor::PERSON, request: Box::new(request) };
     decide(&mut world, &Input { now: Time(1_000), draw: 0, what }).map(|_| ())
 }
 

@@ -9,7 +9,7 @@ use spinney::prelude::*;
 use spinney::tree_file::{ERRORS_MAX, NoCatalog, SpendBound, WorstCase};
 use spinney::{FirstCall, FunctionModel};
 use spinney_kernel::budget::{Resource, Usage, Used};
-use spinney_kernel::port::model::{Missed, ModelAnswer};
+use spinney_kernel::port::model::{AttemptError, ModelAnswer};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind, Time};
 use spinney_testkit::settled;
@@ -305,7 +305,7 @@ pub(crate) fn random_model(seed: u64) -> FunctionModel {
         let fails = draw(&mut seed, 6) == 0;
         async move {
             if fails {
-                return Err(Missed { fault: Fault::of(FaultKind::Server), used });
+                return Err(AttemptError { fault: Fault::of(FaultKind::Server), used });
             }
             Ok(ModelAnswer::said("Here.").with_asks(asks).with_used(used))
         }
@@ -326,8 +326,8 @@ async fn g18_the_worst_case_is_never_below_what_a_run_of_the_file_spent() {
             .with_model("b".parse().unwrap(), Arc::new(random_model(case + 7)));
         let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
         let tree = home.start(file.definition).await.unwrap();
-        let look = settled(&tree).await;
-        let spent = look.agents[0].spent;
+        let snapshot = settled(&tree).await;
+        let spent = snapshot.agents[0].spent;
         for (bound, resource) in [(&worst.cost, Resource::Cost), (&worst.tokens, Resource::Tokens)] {
             if let Some(most) = bound.most() {
                 bounded += 1;

@@ -33,7 +33,7 @@ async fn a_tree_runs_to_its_answer() {
     let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
     let status = tree.ended().await;
     assert_eq!(status.state, TreeState::Ended(ExitKind::Completed));
-    assert_eq!(tree.look().await.unwrap().end.unwrap().shown.text, "I was told: three results for trees");
+    assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "I was told: three results for trees");
     let recorded = recorded(&tree).await;
     let places: Vec<u64> = recorded.iter().map(|recorded| recorded.seq.0).collect();
     assert_eq!(places, (1..=status.seq.0).collect::<Vec<_>>());
@@ -73,8 +73,8 @@ async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
     let stage = Stage::new("rules: [{ say: Again., call: [{ tool: list_agents }] }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20").await;
-    let look = settled(&tree).await;
-    let end = look.end.unwrap();
+    let snapshot = settled(&tree).await;
+    let end = snapshot.end.unwrap();
     let spinney_kernel::record::Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
     assert_eq!(error.code, "max_steps");
     assert!(error.message.contains("20 turns"), "{}", error.message);
@@ -99,8 +99,8 @@ rules:
     );
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     let last = stage.model().attempts().pop().unwrap();
     let errors = last.packet.messages.iter().filter(|message| is_error(message)).count();
     assert_eq!(errors, 3);
@@ -118,10 +118,10 @@ async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
     );
     let home = stage.home();
     let tree = stage.start(&home, "root turns=7").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Failed));
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Failed));
     assert_eq!(stage.model().model().calls(), 7);
-    assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::ToolCalls), 7);
+    assert_eq!(snapshot.agents[0].spent.of(spinney_kernel::budget::Resource::ToolCalls), 7);
 }
 
 /// L41: the directory lists every agent with role, parent, state and depth, and only those of its own tree.
@@ -132,8 +132,8 @@ async fn l41_the_directory_lists_every_agent_of_its_own_tree_only() {
     let fixture = "root $9.00 turns=20 / helper later turns=3";
     let (one, other) = (stage.start(&home, fixture).await, stage.start(&home, fixture).await);
     let looks = [settled(&one).await, settled(&other).await];
-    for look in looks {
-        let lines: Vec<String> = look
+    for snapshot in looks {
+        let lines: Vec<String> = snapshot
             .agents
             .iter()
             .map(|view| {
@@ -171,8 +171,8 @@ rules:
         spinney_testkit::definition("root turns=5 / a later turns=5 / b later turns=5 / c later turns=5");
     definition.limits.parallel_max = 1;
     let tree = home.start(definition).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!((look.state, look.agents.len()), (TreeState::Ended(ExitKind::Completed), 11));
+    let snapshot = settled(&tree).await;
+    assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 11));
 }
 
 /// A tree read back from its journal looks as it did when it ended, and nothing is called for it.
@@ -182,6 +182,6 @@ async fn a_stored_tree_looks_as_it_did_at_its_end() {
     let tree = stage.start(&stage.home(), "root turns=3").await;
     let status = tree.ended().await;
     let stored = stored(stage.journal().as_ref(), tree.id()).wait().unwrap();
-    assert_eq!(stored, Stored { look: tree.look().await.unwrap(), hash: status.hash.unwrap() });
+    assert_eq!(stored, Stored { snapshot: tree.snapshot().await.unwrap(), hash: status.hash.unwrap() });
     assert_eq!(stage.model().model().calls(), 1);
 }

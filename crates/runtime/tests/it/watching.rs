@@ -7,7 +7,7 @@ use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, TracedEvent, Watch, WatchFault, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
-use spinney::tree::{Need, Waited};
+use spinney::tree::{Quorum, ReplyError};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Actor, AgentId, Envelope, Seq, Topic};
@@ -16,7 +16,7 @@ use spinney_testkit::{Stage, definition, recorded, settled};
 
 use crate::name;
 
-/// A root that spawns two children, each of which calls `look` twice.
+/// A root that spawns two children, each of which calls `snapshot` twice.
 const SCRIPT: &str = "
 rules:
   - when: { agent: root, turn: 1 }
@@ -175,7 +175,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
         // There is more to come.
         if depth == DEPTH && texts[depth] != text {
             times.insert(clock.now_ms());
-            let deepest = tree.look().await.unwrap().agents.pop().unwrap();
+            let deepest = tree.snapshot().await.unwrap().agents.pop().unwrap();
             assert_eq!((deepest.agent.as_str(), deepest.status.to_string().as_str()), (&*deep, "running"));
         }
     }
@@ -477,7 +477,7 @@ async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     };
     assert_eq!(body.text, "done with help Ok(\"reply.right\")");
     let late = tree.call(Actor::PERSON, to("nowhere", "hello?"), Duration::from_millis(10)).await;
-    assert_eq!(late, Err(Waited::TooLong { timeout: Duration::from_millis(10) }));
+    assert_eq!(late, Err(ReplyError::TooLong { timeout: Duration::from_millis(10) }));
     let (watchers, places) = tree.watchers();
     assert_eq!(watchers, before.0);
     assert!(places <= watchers, "{places}");
@@ -503,15 +503,15 @@ async fn l34_replies_are_counted_once_per_sender() {
     let tree = stage.start(&home, TREE).await;
     settled(&tree).await;
     let cases = [
-        (Need::First(2), vec![("a", "x"), ("a", "y"), ("b", "z")], vec![("a", "x"), ("b", "z")], true),
+        (Quorum::First(2), vec![("a", "x"), ("a", "y"), ("b", "z")], vec![("a", "x"), ("b", "z")], true),
         (
-            Need::Majority(3),
+            Quorum::Majority(3),
             vec![("a", "x"), ("b", "y"), ("root", "x")],
             vec![("a", "x"), ("root", "x")],
             true,
         ),
-        (Need::Majority(4), vec![("a", "x"), ("a", "x"), ("b", "x")], vec![("a", "x"), ("b", "x")], false),
-        (Need::All(3), vec![("a", "x"), ("b", "y")], vec![("a", "x"), ("b", "y")], false),
+        (Quorum::Majority(4), vec![("a", "x"), ("a", "x"), ("b", "x")], vec![("a", "x"), ("b", "x")], false),
+        (Quorum::All(3), vec![("a", "x"), ("b", "y")], vec![("a", "x"), ("b", "y")], false),
     ];
     for (number, (need, replies, counted, is_complete)) in cases.into_iter().enumerate() {
         let correlation = Some(name(&format!("poll-{number}")));

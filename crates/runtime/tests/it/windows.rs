@@ -60,7 +60,7 @@ fn has(attempt: &ModelAttempt, mark: &str) -> bool {
 }
 
 async fn cuts(tree: &Tree, stage: &Stage) -> usize {
-    let seq = tree.look().await.unwrap().seq;
+    let seq = tree.snapshot().await.unwrap().seq;
     let batches = stage.journal().read(tree.id(), spinney_kernel::words::Seq(0), usize::MAX).wait().unwrap();
     assert!(seq.0 > 0);
     let events = batches.iter().flat_map(|entry| &entry.batch.events);
@@ -145,9 +145,9 @@ tools: {{ look: {{ say: {result} }} }}
     // The share of dialog is 40 %.
     let tree =
         home.start(with_windows("root turns=30 tools=ask_human,look", &[("root", 4_000)])).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     send(&tree, "root", Category::Dialog, long("NEWEST", 2_000)).await;
-    tree.answer(look.questions[0].question, "red").await.unwrap();
+    tree.answer(snapshot.questions[0].question, "red").await.unwrap();
     assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     assert!(cuts(&tree, &stage).await > 2);
     let packets = packets_of(&stage, "root");

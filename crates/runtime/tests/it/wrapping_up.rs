@@ -68,15 +68,15 @@ async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_continue()
     let stage = Stage::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $90 steps=3 turns=20 wrap").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Halted);
-    assert_eq!(look.so_far.unwrap().text, "As far as I got.");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Halted);
+    assert_eq!(snapshot.so_far.unwrap().text, "As far as I got.");
     assert_eq!((stage.model().attempts().len(), last_calls(&stage.model().attempts()).len()), (3, 1));
     let add = Amounts::ZERO.with(Resource::Steps, 5);
     tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
-    insta::assert_snapshot!(look.end.unwrap().shown.text, @"I was told: The budget was raised. What you answered last is kept as the output so far: go on.");
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"I was told: The budget was raised. What you answered last is kept as the output so far: go on.");
     let attempts = stage.model().attempts();
     assert_eq!((attempts.len(), attempts[3].purpose), (4, Purpose::Turn));
     assert!(!attempts[3].packet.tools.is_empty());
@@ -106,8 +106,8 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         let home = stage.home();
         let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look,never";
         let tree = stage.start(&home, fixture).await;
-        let look = settled(&tree).await;
-        let read = look.end.unwrap().shown.text;
+        let snapshot = settled(&tree).await;
+        let read = snapshot.end.unwrap().shown.text;
         assert!(read.contains(reason) && read.ends_with("partial result:\nAs far as I got."), "{read}");
         let mut attempts = stage.model().attempts();
         attempts.retain(|attempt| attempt.origin.role.as_str() == "child");
@@ -115,7 +115,7 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         assert!(last.packet.tools.is_empty(), "{reason}");
         assert_eq!(last.turn as usize, attempts.len(), "{reason}: nothing comes after it");
         assert!(attempts.len() <= 20 && (reason != "max_steps" || attempts.len() == 20), "{reason}");
-        let spent = look.agents[1].spent.of(Resource::Tokens);
+        let spent = snapshot.agents[1].spent.of(Resource::Tokens);
         assert!(reason != "tokens ceiling" || spent <= 3_300, "{spent}");
         let at = |wanted: &dyn Fn(&Event) -> bool, recorded: &[spinney::bus::RecordedEvent]| {
             recorded.iter().find(|recorded| wanted(&recorded.event)).unwrap().at.0
@@ -241,8 +241,8 @@ tools: {{ look: {{ say: '{}' }} }}
     let stage = Stage::new(&script);
     let home = stage.home();
     let tree = stage.start(&home, "root tokens=5000 turns=9 out=2000 tools=look").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed), "{:?}", look.halted);
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed), "{:?}", snapshot.halted);
     let attempts = stage.model().attempts();
     let second = &attempts[1];
     let held = second.packet.tokens + second.output_cap;
@@ -270,10 +270,10 @@ async fn shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
     let stage = Stage::new(WAITS);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=50s turns=9 wrap / child later turns=9 wrap").await;
-    let look = settled(&tree).await;
-    let end = look.end.unwrap();
+    let snapshot = settled(&tree).await;
+    let end = snapshot.end.unwrap();
     assert_eq!((code(&end.exit), end.shown.text.as_str()), ("timeout", "As far as I got."));
-    assert_eq!(look.agents[1].status.to_string(), "cancelled");
+    assert_eq!(snapshot.agents[1].status.to_string(), "cancelled");
     let attempts = stage.model().attempts();
     let last = last_calls(&attempts)[0];
     let results: Vec<String> = last
@@ -312,8 +312,8 @@ async fn a_turn_that_runs_when_time_is_short_is_let_end() {
         let stage = Stage::new(&script);
         let home = stage.home();
         let tree = stage.start(&home, "root timeout=100s turns=9 wrap").await;
-        let look = settled(&tree).await;
-        assert_eq!((look.state.word(), look.end.unwrap().shown.text.as_str()), (state, shown));
+        let snapshot = settled(&tree).await;
+        assert_eq!((snapshot.state.word(), snapshot.end.unwrap().shown.text.as_str()), (state, shown));
         assert_eq!(stage.model().attempts().len(), calls);
     }
 }
@@ -343,8 +343,8 @@ tools: { never: { hang: true } }
     let stage = Stage::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / child later turns=9 wrap active=20s").await;
-    let look = settled(&tree).await;
-    assert_eq!(look.state, TreeState::Ended(ExitKind::Completed));
+    let snapshot = settled(&tree).await;
+    assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     let recorded = recorded(&tree).await;
     let ended = recorded.iter().find_map(|recorded| match &recorded.event {
         Event::AgentEnded { agent, exit, .. } if agent.as_str() == "a" => Some((recorded.at, exit.clone())),
@@ -374,9 +374,9 @@ tools: { look: { say: seen } }
     }
     let raise = Raise { agent: "root".parse().unwrap(), add: Amounts::ZERO, add_ms: 60_000 };
     tree.raise(raise).await.unwrap();
-    let look = settled(&tree).await;
+    let snapshot = settled(&tree).await;
     assert_eq!(
-        (look.state, look.end.unwrap().shown.text.as_str()),
+        (snapshot.state, snapshot.end.unwrap().shown.text.as_str()),
         (TreeState::Ended(ExitKind::Completed), "All of it.")
     );
     assert!(last_calls(&stage.model().attempts()).is_empty());
@@ -416,11 +416,11 @@ async fn a_last_call_that_thinks_answers_inside_its_ceiling() {
         let home = stage.home();
         let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
         let tree = stage.start(&home, fixture).await;
-        let look = settled(&tree).await;
-        let read = look.end.unwrap().shown.text;
+        let snapshot = settled(&tree).await;
+        let read = snapshot.end.unwrap().shown.text;
         assert!(read.ends_with(&format!("partial result:\n{answer}")), "{read}");
         assert!(read.starts_with("child exhausted (tokens ceiling"), "{read}");
-        let spent = look.agents[1].spent.of(Resource::Tokens);
+        let spent = snapshot.agents[1].spent.of(Resource::Tokens);
         assert!(spent <= 3_300, "{spent}");
         assert_eq!(last_calls(&stage.model().attempts()).len(), 1);
     }

@@ -113,7 +113,7 @@ fn program_failure(code: u8) -> Failure {
 
 /// The root of a run, if its tree can be looked at.
 pub async fn root(tree: &Tree) -> Option<AgentView> {
-    tree.look().await.ok()?.agents.into_iter().find(|agent| agent.parent.is_none())
+    tree.snapshot().await.ok()?.agents.into_iter().find(|agent| agent.parent.is_none())
 }
 
 /// Ends the root.
@@ -134,9 +134,9 @@ pub async fn finish(tree: &Tree, how: Result<(), Failure>) {
 
 /// Ends the agents of a program that has ended well, the deepest first: none of them was stopped.
 async fn finish_agents(tree: &Tree) {
-    let Ok(look) = tree.look().await else { return };
+    let Ok(snapshot) = tree.snapshot().await else { return };
     let mut agents: Vec<AgentView> =
-        look.agents.into_iter().filter(|agent| agent.parent.is_some() && agent.limit.is_some()).collect();
+        snapshot.agents.into_iter().filter(|agent| agent.parent.is_some() && agent.limit.is_some()).collect();
     agents.sort_by_key(|agent| std::cmp::Reverse(agent.depth));
     for AgentView { agent, .. } in agents {
         // One that has ended meanwhile needs nothing.

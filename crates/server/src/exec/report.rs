@@ -77,14 +77,14 @@ impl ExecReport {
     /// # Errors
     /// If its journal cannot be read.
     pub async fn of_ended(journal: &dyn Journal, tree: TreeId) -> Result<Self, JournalFault> {
-        let look = stored(journal, tree).await?.look;
+        let snapshot = stored(journal, tree).await?.snapshot;
         let (ledger, costs) = (RunLedger::read(journal, tree).await?, Costs::read(journal, tree).await?);
         Ok(Self {
             tree: Some(tree),
-            state: look.state.word(),
-            end: look.end.as_ref().map(|end| end.exit.to_string()),
-            exit: look.end.as_ref().map_or(RunExit::Failed, |end| RunExit::of_end(&end.exit)),
-            agents: look.agents,
+            state: snapshot.state.word(),
+            end: snapshot.end.as_ref().map(|end| end.exit.to_string()),
+            exit: snapshot.end.as_ref().map_or(RunExit::Failed, |end| RunExit::of_end(&end.exit)),
+            agents: snapshot.agents,
             costs: Some(costs),
             budget: *ledger.budget(),
             requests: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spinney::bus::{Watch, WatchFault};
 use spinney::clock::{Clock as _, SystemClock};
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney::tree::{RequestError, Stopped};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_host::defaults::{ExecCeilings, GivenCeilings, Sourced};
@@ -122,7 +122,7 @@ impl RunTree {
     /// If its home cannot be made or written.
     pub async fn start(run: StartRun<'_>) -> Result<Self, RunTreeError> {
         let StartRun { home, program, options, user, ceilings, parallel, trace } = run;
-        let tree = Draws::fresh().tree_id(SystemClock::new().now_ms());
+        let tree = Rng::fresh().tree_id(SystemClock::new().now_ms());
         let JournalToStart { folder: path, journal } = side_journals::make(home, tree).await?;
         let (opened, pending_calls) = open(journal);
         let most = |ceiling: Option<Sourced<u64>>| ceiling.map(|ceiling| ceiling.value);
@@ -188,7 +188,7 @@ impl StoredRun {
     /// # Errors
     /// If there is no such home, or it has no tree.
     pub async fn read(path: PathBuf) -> Result<Self, RunTreeError> {
-        let journal = home::look(&path)?;
+        let journal = home::open_read_only(&path)?;
         let head = ids::find(&path, &journal, LAST).await?;
         Ok(Self { path, journal, head })
     }
@@ -227,7 +227,7 @@ impl StoredRun {
         let Self { path, journal, head } = self;
         options.check_folder(side_journals::above(&path))?;
         drop(journal);
-        let (opened, pending_calls) = open(home::write(&path).await?);
+        let (opened, pending_calls) = open(home::open_writable(&path).await?);
         let past = head.seq;
         let tree = match opened.resume(head.tree).await {
             Ok(tree) => tree,
@@ -259,7 +259,7 @@ impl StoredRun {
 pub async fn home_of_run(home: &Path, id: &str) -> Result<PathBuf, RunTreeError> {
     let path = side_journals::find(home, id).await?;
     if !side_journals::is_of_exec(&path).await {
-        ids::find(&path, &home::look(&path)?, id).await?;
+        ids::find(&path, &home::open_read_only(&path)?, id).await?;
         return Err(RunTreeError::NotARun { id: id.to_owned() });
     }
     Ok(path)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney::Tree;
 use spinney::clock::instant;
-use spinney::tree::{Look, RequestError};
+use spinney::tree::{RequestError, TreeSnapshot};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{BudgetSpec, Refusal};
@@ -76,10 +76,14 @@ pub(super) struct Payer {
 
 impl Agents {
     /// The agents of a tree, which an earlier process may have begun.
-    pub(super) fn new(look: &Look, role: RoleName, child_cost_nanos: Option<u64>) -> Option<Self> {
-        let root = look.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
+    pub(super) fn new(
+        snapshot: &TreeSnapshot,
+        role: RoleName,
+        child_cost_nanos: Option<u64>,
+    ) -> Option<Self> {
+        let root = snapshot.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
         let life = |status| if status_is_over(status) { Life::Ended } else { Life::Unnamed };
-        let taken = look.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
+        let taken = snapshot.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
         let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
         Some(Self { root, role, child_cost_nanos, table })
     }
@@ -263,7 +267,8 @@ mod tests {
             let home = Home::open(Arc::new(MemoryJournal::new()), Drivers::new().with_any_model(driver));
             let definition = exec_definition("program", "program", &ExecBudget::default()).unwrap();
             let tree = home.start(definition).await.unwrap();
-            let agents = Agents::new(&tree.look().await.unwrap(), "agent".parse().unwrap(), None).unwrap();
+            let agents =
+                Agents::new(&tree.snapshot().await.unwrap(), "agent".parse().unwrap(), None).unwrap();
             Self { _home: home, tree, agents }
         }
 
@@ -292,8 +297,8 @@ mod tests {
         }
 
         async fn alive(&self) -> usize {
-            let look = self.tree.look().await.unwrap();
-            look.agents.iter().filter(|agent| !status_is_over(&agent.status)).count()
+            let snapshot = self.tree.snapshot().await.unwrap();
+            snapshot.agents.iter().filter(|agent| !status_is_over(&agent.status)).count()
         }
     }
 
@@ -353,8 +358,8 @@ mod tests {
     async fn an_agent_of_an_earlier_process_keeps_its_account() {
         let program = Program::start().await;
         let first = program.calls("a", None).await;
-        let look = program.tree.look().await.unwrap();
-        let agents = Agents::new(&look, "agent".parse().unwrap(), None).unwrap();
+        let snapshot = program.tree.snapshot().await.unwrap();
+        let agents = Agents::new(&snapshot, "agent".parse().unwrap(), None).unwrap();
         let resumed = Program { agents, ..program };
         advance(SILENT).await;
         resumed.agents.collect(&resumed.tree, SILENT).await;

@@ -14,8 +14,8 @@ use spinney_drivers::http::BodyEnd;
 use spinney_drivers::wire::{Secrets, WireFault, WireFaultKind};
 use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::port::model::{Missed, ModelAnswer};
-use spinney_kernel::record::Why;
+use spinney_kernel::port::model::{AttemptError, ModelAnswer};
+use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{Hold, HoldFor, HoldReply};
 use spinney_kernel::words::{
     Actor, AgentId, Body, CallId, Enclosure, Fault, FaultKind, MediaType, ModelName, PartName, Time, enclose,
@@ -68,7 +68,7 @@ pub(super) struct OutsideRequest {
 /// A call that the tree knows.
 struct HeldCall {
     call: CallId,
-    why: Option<Why>,
+    why: Option<WaitReason>,
     input: InputBound,
 }
 
@@ -447,9 +447,9 @@ impl UpstreamFault {
         GatewayError::new(kind, format!("spinney: the provider did not answer: {}", self.message))
     }
 
-    fn missed(&self) -> Missed {
+    fn missed(&self) -> AttemptError {
         let used = if self.may_be_billed { Used::Unknown } else { Used::NOTHING };
-        Missed { fault: Fault { message: self.message.clone(), ..Fault::of(FaultKind::Server) }, used }
+        AttemptError { fault: Fault { message: self.message.clone(), ..Fault::of(FaultKind::Server) }, used }
     }
 }
 
@@ -529,8 +529,8 @@ fn report(end: oneshot::Sender<CallReport>, result: CallReport) {
     let _ = end.send(result);
 }
 
-fn unsent(message: &str) -> Missed {
-    Missed {
+fn unsent(message: &str) -> AttemptError {
+    AttemptError {
         fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) },
         used: Used::NOTHING,
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::{CallId, Fault, FaultKind, limit};
 use tokio::time::timeout;
 
@@ -26,7 +26,11 @@ impl GatewayModel {
 }
 
 impl Model for GatewayModel {
-    fn call(&self, attempt: Arc<ModelAttempt>, _deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(
+        &self,
+        attempt: Arc<ModelAttempt>,
+        _deltas: Deltas,
+    ) -> Pending<Result<ModelAnswer, AttemptError>> {
         let pending_calls = Arc::clone(&self.pending_calls);
         Box::pin(async move {
             let call = attempt.call;
@@ -51,8 +55,8 @@ fn used(pending_calls: &PendingCalls, call: CallId) -> Used {
     if pending_calls.is_sent(call) { Used::Unknown } else { Used::NOTHING }
 }
 
-fn missed(message: &str, used: Used) -> Missed {
-    Missed { fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Cut) }, used }
+fn missed(message: &str, used: Used) -> AttemptError {
+    AttemptError { fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Cut) }, used }
 }
 
 #[cfg(test)]

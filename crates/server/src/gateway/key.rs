@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::{HeaderMap, header};
-use spinney::draw::secret;
+use spinney::rng::secret;
 
 /// The key of one run. It is never printed.
 #[derive(Clone)]

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::port::model::{Missed, ModelAnswer};
-use spinney_kernel::record::{Outcome, Why};
+use spinney_kernel::port::model::{AttemptError, ModelAnswer};
+use spinney_kernel::record::{Outcome, WaitReason};
 use spinney_kernel::words::CallId;
 use tokio::sync::{oneshot, watch};
 
@@ -24,7 +24,7 @@ pub(super) struct Permit {
 }
 
 /// How a call ended, as the tree records it.
-pub(super) type CallReport = Result<ModelAnswer, Missed>;
+pub(super) type CallReport = Result<ModelAnswer, AttemptError>;
 
 /// What the tree's events say about a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) enum CallStatus {
     /// It was asked for.
     #[default]
     Asked,
-    Waiting(Why),
+    Waiting(WaitReason),
     Started,
     Ended(Box<Outcome>),
 }

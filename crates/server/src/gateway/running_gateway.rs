@@ -123,9 +123,10 @@ impl Gateway {
         on_notice: OnNotice,
         socket: GatewaySocket,
     ) -> Result<Self, GatewayStartError> {
-        let look = tree.look().await.map_err(GatewayStartError::Tree)?;
+        let snapshot = tree.snapshot().await.map_err(GatewayStartError::Tree)?;
         let role = AGENT.parse().map_err(GatewayStartError::Name)?;
-        let agents = Agents::new(&look, role, settings.child_cost_nanos).ok_or(GatewayStartError::NoRoot)?;
+        let agents =
+            Agents::new(&snapshot, role, settings.child_cost_nanos).ok_or(GatewayStartError::NoRoot)?;
         let table = PriceTable::embedded().map_err(GatewayStartError::Prices)?;
         let models = Arc::new(Models::new(settings.models.clone(), table));
         let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)
@@ -136,7 +137,7 @@ impl Gateway {
         let keys = keys.chain(settings.secrets.iter().map(String::as_str));
         let kept_secrets = Secrets::new(keys.map(str::to_owned));
         let GatewaySocket { listener, address } = socket;
-        let halted = look.halted.clone().map(|halt| HaltedCall { halt, large_cap: None });
+        let halted = snapshot.halted.clone().map(|halt| HaltedCall { halt, large_cap: None });
         let (halted, halt) = watch::channel(halted);
         let given_up = GivenUp::default();
         let permissions = Permissions::new(settings.permitted.clone(), settings.ask_person.clone());
@@ -170,7 +171,7 @@ impl Gateway {
             capped: AtomicU64::new(0),
         });
         let follower = Follower::new(pending_calls, models, halted, given_up, on_notice);
-        let following = tokio::spawn(events::follow(tree, look.seq, follower));
+        let following = tokio::spawn(events::follow(tree, snapshot.seq, follower));
         let listening = tokio::spawn(listen::listen(listener, Arc::clone(&run)));
         let collecting = tokio::spawn(collect(Arc::clone(&run)));
         Ok(Self { run, address, listening, following, collecting })

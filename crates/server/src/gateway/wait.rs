@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use spinney::clock::instant;
 use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{Outcome, Why};
+use spinney_kernel::record::{Outcome, WaitReason};
 use spinney_kernel::rules::request::Withdraw;
 use spinney_kernel::words::{Actor, AgentId, CallId};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -35,7 +35,7 @@ pub(super) struct WaitingCall<'r> {
     pub(super) is_streamed: bool,
     pub(super) retry: &'r RetryKey,
     /// What the reply to its request said.
-    pub(super) why: Option<Why>,
+    pub(super) why: Option<WaitReason>,
 }
 
 /// How a wait ended.
@@ -120,7 +120,7 @@ impl WaitingCall<'_> {
                 CallStatus::Ended(outcome) => return WaitEnd::Over(self.ended(&outcome)),
             };
             patience.halted = match why {
-                Some(Why::Halted) => patience.halted.or_else(|| Some(instant())),
+                Some(WaitReason::Halted) => patience.halted.or_else(|| Some(instant())),
                 _ => None,
             };
             let give_up = match (patience.halted, self.run.settings.on_limit) {

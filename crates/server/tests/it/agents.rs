@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::What;
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::words::{Actor, Seq};
 use spinney_server::gateway::Notice;
 use tokio::time::sleep;
@@ -73,9 +73,9 @@ async fn g10_sessions_below_a_session_are_agents_with_their_own_accounts() {
     }
     // The last call is settled only now.
     run.gateway.close(sleep(Duration::from_secs(10))).await;
-    let look = run.tree.look().await.unwrap();
+    let snapshot = run.tree.snapshot().await.unwrap();
     let spent = |depth: u32| {
-        let at = look.agents.iter().filter(|agent| agent.depth == depth);
+        let at = snapshot.agents.iter().filter(|agent| agent.depth == depth);
         at.map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect::<Vec<u64>>()
     };
     // What is below counts above as well.
@@ -100,14 +100,14 @@ async fn g10_agents_from_the_wire_are_nested_and_their_sum_is_the_total() {
     assert_eq!(codex(&run, "t-1", None, 1_000).await, StatusCode::OK);
     assert_eq!(codex(&run, "t-2", Some("t-1"), 500).await, StatusCode::OK);
     run.gateway.close(sleep(Duration::from_secs(10))).await;
-    let look = run.tree.look().await.unwrap();
-    let spent = |at: usize| look.agents[at].spent.of(Resource::Cost) / TOKEN;
+    let snapshot = run.tree.snapshot().await.unwrap();
+    let spent = |at: usize| snapshot.agents[at].spent.of(Resource::Cost) / TOKEN;
     let parents: Vec<Option<&str>> =
-        look.agents.iter().map(|agent| agent.parent.as_ref().map(|parent| parent.as_str())).collect();
-    let (main, a) = (look.agents[0].agent.as_str(), look.agents[1].agent.as_str());
+        snapshot.agents.iter().map(|agent| agent.parent.as_ref().map(|parent| parent.as_str())).collect();
+    let (main, a) = (snapshot.agents[0].agent.as_str(), snapshot.agents[1].agent.as_str());
     assert_eq!(parents, [None, Some(main), Some(a), Some(main), Some(main)]);
     assert_eq!([0, 1, 2, 3, 4].map(spent), [1_750, 43, 3, 7, 500]);
-    assert!(look.agents[4].agent.as_str().starts_with("review-"));
+    assert!(snapshot.agents[4].agent.as_str().starts_with("review-"));
 }
 
 /// `--child-budget-usd` is the ceiling of each sub-agent; the notice names the account to raise.
@@ -124,8 +124,8 @@ async fn the_ceiling_of_a_sub_agent_halts_the_run_until_that_agent_is_raised() {
         .header("x-claude-code-agent-id", "a");
     let call = tokio::spawn(post.send());
     run.heard(|notice| matches!(notice, Notice::Halted { account, .. } if account.as_str() != "main")).await;
-    let look = run.look().await;
-    let child = look.halted.unwrap().account;
+    let snapshot = run.snapshot().await;
+    let child = snapshot.halted.unwrap().account;
     run.raise(child.as_str(), 100).await;
     assert_eq!(call.await.unwrap().unwrap().status(), StatusCode::OK);
 }
@@ -139,7 +139,7 @@ async fn hostile_names_of_agents_make_no_agents() {
     for name in ["../../etc", "a b", "\u{e9}", long.as_str()] {
         assert_eq!(claude(&run, Some(name), None, 1).await, StatusCode::OK);
     }
-    assert_eq!(run.look().await.agents.len(), 1);
+    assert_eq!(run.snapshot().await.agents.len(), 1);
 }
 
 /// Many agents that speak for the first time at once are spawned once each.
@@ -166,10 +166,11 @@ async fn agents_below_the_deepest_level_are_booked_above() {
         assert_eq!(claude(&run, Some(name), parent, 1).await, StatusCode::OK);
     }
     run.gateway.close(sleep(Duration::from_secs(10))).await;
-    let look = run.tree.look().await.unwrap();
-    assert_eq!(look.agents.len(), 17);
-    assert_eq!(look.agents.iter().map(|agent| agent.depth).max(), Some(16));
-    let spent: Vec<u64> = look.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
+    let snapshot = run.tree.snapshot().await.unwrap();
+    assert_eq!(snapshot.agents.len(), 17);
+    assert_eq!(snapshot.agents.iter().map(|agent| agent.depth).max(), Some(16));
+    let spent: Vec<u64> =
+        snapshot.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
     assert_eq!((spent[0], spent[16]), (20, 5), "{spent:?}");
 }
 
@@ -189,9 +190,9 @@ async fn silent_agents_are_collected_and_may_come_back() {
         tokio::task::yield_now().await;
     }
     assert_eq!(claude(&run, Some("a"), None, 1).await, StatusCode::OK);
-    let look = run.look().await;
-    assert_eq!(look.agents.len(), 4);
-    assert_ne!(look.agents[1].agent, look.agents[3].agent);
+    let snapshot = run.snapshot().await;
+    assert_eq!(snapshot.agents.len(), 4);
+    assert_ne!(snapshot.agents[1].agent, snapshot.agents[3].agent);
 }
 
 /// What the gateway asks of the tree is recorded as the gateway's, and not as a person's: models, agents and calls.
@@ -206,8 +207,8 @@ async fn requests_of_the_gateway_are_recorded_as_its_own() {
     let asked: Vec<(Actor, &str)> = entries
         .iter()
         .filter_map(|entry| match &entry.batch.input.what {
-            What::Request { by, .. } => Some((by.clone(), entry.batch.events[0].word())),
-            What::Report(_) => None,
+            InputKind::Request { by, .. } => Some((by.clone(), entry.batch.events[0].word())),
+            InputKind::Report(_) => None,
         })
         .collect();
     assert_eq!(asked[0], (Actor::PROGRAM, "tree_started"));

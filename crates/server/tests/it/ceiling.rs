@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use spinney::clock::{Clock as _, SystemClock};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::OnLow;
-use spinney_kernel::record::{Event, Outcome, Why};
+use spinney_kernel::record::{Event, Outcome, WaitReason};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::world::{Halt, TreeState};
 use spinney_server::gateway::{ExecBudget, Notice, OnLimit, WaitTimes};
@@ -34,7 +34,7 @@ async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
         let later = tokio::spawn(join_all(later.collect::<Vec<_>>()));
         run.heard(|notice| matches!(notice, Notice::Halted { account, .. } if account.as_str() == "main"))
             .await;
-        assert_eq!(run.look().await.state, TreeState::Halted);
+        assert_eq!(run.snapshot().await.state, TreeState::Halted);
         assert_eq!(run.spent().await, 900 * TOKEN);
         run.raise("main", 5_000).await;
         for response in later.await.unwrap() {
@@ -45,8 +45,8 @@ async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
         run.heard(|notice| *notice == Notice::Continued).await;
         run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
         run.gateway.close(sleep(Duration::from_secs(10))).await;
-        let look = run.tree.look().await.unwrap();
-        assert_eq!(look.agents[0].spent.of(Resource::Cost), 4 * 900 * TOKEN);
+        let snapshot = run.tree.snapshot().await.unwrap();
+        assert_eq!(snapshot.agents[0].spent.of(Resource::Cost), 4 * 900 * TOKEN);
     }
 }
 
@@ -165,7 +165,7 @@ async fn a_retry_of_a_waiting_call_takes_its_place_in_line() {
     let format = Format::Messages;
     let body = format.request(900, "patience", false);
     let first = tokio::spawn(run.post(format, &body).send());
-    run.saw(|event| matches!(event, Event::CallWaiting { why: Why::Halted, .. })).await;
+    run.saw(|event| matches!(event, Event::CallWaiting { why: WaitReason::Halted, .. })).await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     // The server sees the closed connection on its own time: the retry is merged from then on.
@@ -198,7 +198,7 @@ async fn a_waiting_call_without_a_program_is_withdrawn() {
     let run = TestRun::start_with(settings, &budget(100)).await;
     let format = Format::Chat;
     let call = tokio::spawn(run.post(format, &format.request(900, "gone", false)).send());
-    run.saw(|event| matches!(event, Event::CallWaiting { why: Why::Halted, .. })).await;
+    run.saw(|event| matches!(event, Event::CallWaiting { why: WaitReason::Halted, .. })).await;
     call.abort();
     run.saw(|event| matches!(event, Event::CallEnded { outcome: Outcome::Cancelled, .. })).await;
     run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
@@ -221,8 +221,8 @@ async fn shrink_lowers_the_cap_and_the_thinking_budget() {
     assert_eq!(sent["max_tokens"], 4_000);
     assert!(sent["thinking"]["budget_tokens"].as_u64().unwrap() < 4_000);
     run.gateway.close(sleep(Duration::from_secs(10))).await;
-    let look = run.tree.look().await.unwrap();
-    assert_eq!(look.agents[0].spent.of(Resource::Cost), 4_000 * TOKEN);
+    let snapshot = run.tree.snapshot().await.unwrap();
+    assert_eq!(snapshot.agents[0].spent.of(Resource::Cost), 4_000 * TOKEN);
 }
 
 /// A call that only its output cap makes too large: program and person read what would lower it.
@@ -265,7 +265,7 @@ async fn g11_ceilings_of_tokens_and_calls_freeze_until_they_are_raised() {
         let second = tokio::spawn(call("two"));
         run.heard(|notice| matches!(notice, Notice::Halted { short, .. } if short.resource == resource))
             .await;
-        assert_eq!((run.look().await.state, provider.requests().len()), (TreeState::Halted, 1));
+        assert_eq!((run.snapshot().await.state, provider.requests().len()), (TreeState::Halted, 1));
         let add = Amounts::ZERO.with(resource, add);
         run.tree.raise(Raise { agent: "main".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
         assert_eq!(second.await.unwrap().unwrap().status(), StatusCode::OK);
@@ -285,7 +285,7 @@ async fn steps_and_parallel_calls_are_limited() {
     let format = Format::Responses;
     let call = |at: u64| tokio::spawn(run.post(format, &format.request(100 + at, "x", false)).send());
     let (one, two) = (call(1), call(2));
-    run.saw(|event| matches!(event, Event::CallWaiting { why: Why::Slot, .. })).await;
+    run.saw(|event| matches!(event, Event::CallWaiting { why: WaitReason::Slot, .. })).await;
     assert_eq!(provider.requests().len().max(1), 1, "one at a time");
     go.add_permits(2);
     for made in [one, two] {

@@ -47,8 +47,9 @@ async fn g11_killing_the_gateway_loses_no_booking() {
     let provider = Provider::spending_all().await;
     let again = TestRun::resume_in(Arc::clone(&journal), settings(&provider)).await;
     assert_eq!(again.tree.id(), tree);
-    let look = again.look().await;
-    let counts: Vec<u64> = look.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
+    let snapshot = again.snapshot().await;
+    let counts: Vec<u64> =
+        snapshot.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
     let ends: Vec<Outcome> = again
         .events()
         .await
@@ -65,9 +66,9 @@ async fn g11_killing_the_gateway_loses_no_booking() {
     let post = post.header("x-claude-code-session-id", "s").header("x-claude-code-agent-id", "a");
     assert_eq!(post.send().await.unwrap().status(), StatusCode::OK);
     again.gateway.close(sleep(Duration::from_secs(10))).await;
-    let look = again.tree.look().await.unwrap();
-    assert_eq!(look.agents.len(), 2, "the agent was found again");
-    assert_eq!(look.agents[1].spent.of(Resource::Cost) / TOKEN, before + 50);
+    let snapshot = again.tree.snapshot().await.unwrap();
+    assert_eq!(snapshot.agents.len(), 2, "the agent was found again");
+    assert_eq!(snapshot.agents[1].spent.of(Resource::Cost) / TOKEN, before + 50);
     again.home.shutdown(Shutdown::Stop).await;
     let verified = verify(journal.as_ref(), tree, None).await.unwrap();
     assert!(verified.decided);

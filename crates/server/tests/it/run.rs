@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney::{Drivers, Home, Journal, MemoryJournal, Tree};
 use spinney_kernel::budget::{Amounts, Price, Resource};
 use spinney_kernel::record::Event;
@@ -133,12 +133,12 @@ impl TestRun {
         }
     }
 
-    pub(crate) async fn look(&self) -> Look {
-        self.tree.look().await.unwrap()
+    pub(crate) async fn snapshot(&self) -> TreeSnapshot {
+        self.tree.snapshot().await.unwrap()
     }
 
     pub(crate) async fn spent(&self) -> u64 {
-        self.look().await.agents[0].spent.of(Resource::Cost)
+        self.snapshot().await.agents[0].spent.of(Resource::Cost)
     }
 
     pub(crate) async fn raise(&self, agent: &str, tokens: u64) {

@@ -30,8 +30,8 @@ async fn storm(format: Format, calls: usize, stream: bool) {
         tokio::task::yield_now().await;
     }
     run.gateway.close(sleep(Duration::from_secs(10))).await;
-    let look = run.tree.look().await.unwrap();
-    assert_eq!(look.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 900 * TOKEN);
+    let snapshot = run.tree.snapshot().await.unwrap();
+    assert_eq!(snapshot.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 900 * TOKEN);
     assert_eq!(provider.requests().len(), 1, "nothing else left");
 }
 

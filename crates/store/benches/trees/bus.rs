@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use spinney_kernel::budget::Used;
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{Pending, model};
 use spinney_kernel::words::{Actor, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
@@ -118,7 +118,7 @@ impl Model for Talker {
         &self,
         _: Arc<model::ModelAttempt>,
         deltas: Deltas,
-    ) -> Pending<Result<model::ModelAnswer, Missed>> {
+    ) -> Pending<Result<model::ModelAnswer, AttemptError>> {
         Box::pin(async move {
             for number in 0..DELTAS {
                 deltas(DeltaKind::Text, "word ");
@@ -212,7 +212,7 @@ impl Model for Thinker {
         &self,
         attempt: Arc<model::ModelAttempt>,
         deltas: Deltas,
-    ) -> Pending<Result<model::ModelAnswer, Missed>> {
+    ) -> Pending<Result<model::ModelAnswer, AttemptError>> {
         let (answer, think) = (self.0.call(attempt, deltas), self.1);
         Box::pin(async move {
             if !think.is_zero() {

@@ -46,8 +46,8 @@ fn cancel(runtime: &Runtime, journal: Arc<dyn Journal>) -> f64 {
     runtime.block_on(async {
         let tree = tree::start(&home, Durability::Normal).await;
         model.stuck(AGENTS as usize).await;
-        let root = match tree.look().await {
-            Ok(look) => look.agents[0].agent.clone(),
+        let root = match tree.snapshot().await {
+            Ok(snapshot) => snapshot.agents[0].agent.clone(),
             Err(error) => panic!("{error}"),
         };
         let start = Instant::now();

@@ -50,7 +50,7 @@ fn per_child() -> f64 {
         let start = Instant::now();
         let tree = runtime.block_on(tree::run(&home, Durability::Normal));
         let took = start.elapsed();
-        let agents = runtime.block_on(tree.look()).map_or(0, |look| look.agents.len());
+        let agents = runtime.block_on(tree.snapshot()).map_or(0, |snapshot| snapshot.agents.len());
         assert_eq!(agents, CHILDREN as usize + 1, "every child was born");
         took.as_nanos() as f64 / f64::from(CHILDREN)
     };

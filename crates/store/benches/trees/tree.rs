@@ -7,7 +7,7 @@ use spinney_journal::Journal;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition;
 use spinney_kernel::definition::{Definition, OnLost};
-use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::{ExitKind, ToolAsk};
@@ -98,7 +98,7 @@ impl Model for Scripted {
         &self,
         attempt: Arc<model::ModelAttempt>,
         _: Deltas,
-    ) -> Pending<Result<model::ModelAnswer, Missed>> {
+    ) -> Pending<Result<model::ModelAnswer, AttemptError>> {
         let asks = match self.next(attempt.origin.depth(), attempt.turn) {
             Move::Ask(asks) => asks,
             Move::Answer => Vec::new(),
@@ -144,7 +144,7 @@ impl Tool for Noop {
         definition::ToolSpec { lost: OnLost::Repeatable, ..definition::ToolSpec::default() }
     }
 
-    fn call(&self, _: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
+    fn call(&self, _: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, AttemptError>> {
         Box::pin(std::future::ready(Ok(tool::ToolAnswer::said("y".repeat(STEP_BYTES)))))
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::RateLimit;
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::Durability;
 use spinney_store::MemoryJournal;
 
@@ -124,7 +124,7 @@ impl Timed {
 }
 
 impl Model for Timed {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
         self.inner.call(attempt, deltas)
     }

@@ -31,7 +31,7 @@ pub(super) struct Owner {
 }
 
 /// The lineage columns of a tree's row.
-struct Kin {
+struct LineageRow {
     id: i64,
     tree: TreeId,
     /// Its last batch; outdated in the middle of a transaction.
@@ -44,13 +44,13 @@ struct Kin {
 const KIN: &str = "SELECT id, trees.tree, last, base, base_seq, coalesce(seed, trees.tree)
     FROM trees JOIN heads ON heads.tree = id";
 
-fn to_kin(row: &Row<'_>) -> rusqlite::Result<Kin> {
+fn to_kin(row: &Row<'_>) -> rusqlite::Result<LineageRow> {
     let (base, at): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
     let (tree, seed) = (TreeId::new(row.get(1)?), TreeId::new(row.get(5)?));
-    Ok(Kin { id: row.get(0)?, tree, last: row.get(2)?, base: base.zip(at), seed })
+    Ok(LineageRow { id: row.get(0)?, tree, last: row.get(2)?, base: base.zip(at), seed })
 }
 
-fn kin(connection: &Connection, tree: TreeId) -> Result<Kin, JournalFault> {
+fn kin(connection: &Connection, tree: TreeId) -> Result<LineageRow, JournalFault> {
     connection
         .prepare_cached(&format!("{KIN} WHERE trees.tree = ?1"))
         .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_kin).optional())
@@ -59,7 +59,7 @@ fn kin(connection: &Connection, tree: TreeId) -> Result<Kin, JournalFault> {
 }
 
 /// The base of a branch. A missing one is damage: a tree that a branch reads is never removed.
-fn above(connection: &Connection, tree: TreeId, at: i64, base: i64) -> Result<Kin, JournalFault> {
+fn above(connection: &Connection, tree: TreeId, at: i64, base: i64) -> Result<LineageRow, JournalFault> {
     let reason = || "the tree that it was branched from is not there".to_owned();
     connection
         .prepare_cached(&format!("{KIN} WHERE id = ?1"))
@@ -111,7 +111,7 @@ pub(super) fn fork(
 }
 
 /// The number of trees that a journal is read from.
-fn depth(connection: &Connection, owner: &Kin) -> Result<usize, JournalFault> {
+fn depth(connection: &Connection, owner: &LineageRow) -> Result<usize, JournalFault> {
     let (mut depth, mut base) = (1, owner.base);
     while let Some((above, at)) = base {
         depth += 1;
@@ -128,7 +128,7 @@ pub(super) fn release(
     shared: Shared,
 ) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
-    let mut users: Vec<Kin> = connection
+    let mut users: Vec<LineageRow> = connection
         .prepare_cached(&format!("{KIN} WHERE base = ?1 ORDER BY id"))
         .and_then(|mut found| found.query_map([id], to_kin)?.collect())
         .map_err(sqlite)?;
@@ -142,7 +142,7 @@ pub(super) fn release(
     }
 }
 
-fn hand_over(connection: &Connection, tree: i64, heir: &Kin) -> rusqlite::Result<()> {
+fn hand_over(connection: &Connection, tree: i64, heir: &LineageRow) -> rusqlite::Result<()> {
     let Some((_, at)) = heir.base else { return Ok(()) };
     let run = |sql: &str| connection.prepare_cached(sql)?.execute(params![tree, heir.id, at]);
     run("UPDATE batches SET tree = ?2 WHERE tree = ?1 AND after < ?3 AND id >=

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::OpenHomeError;
 use super::fault::from_sqlite_at;
-use super::look::beside;
 use super::loss::keep_wal_on_close;
+use super::read_only::beside;
 
 /// SQLite's VFS without locks.
 const WITHOUT_LOCKS: &std::ffi::CStr = c"unix-none";

@@ -11,13 +11,13 @@ mod home_folder;
 mod home_refusal;
 mod in_place;
 mod lock;
-mod look;
 mod loss;
 mod open_home_error;
 mod places;
 mod poll;
 mod queue;
 mod read;
+mod read_only;
 mod readers;
 mod recent_heads;
 mod reserve;
@@ -61,7 +61,7 @@ pub enum Access {
     /// Only one process at a time may write.
     Write,
     /// Any number of readers, beside a writer.
-    Look,
+    ReadOnly,
 }
 
 pub struct SqliteJournal {
@@ -84,7 +84,7 @@ impl SqliteJournal {
     /// If another process writes there, a newer version wrote it, confirmed commits are missing, or the disk fails.
     pub fn open(home: &Path, access: Access) -> Result<Self, OpenHomeError> {
         match access {
-            Access::Look => Ok(Self::new(Readers::open(home)?, Arc::default(), None)),
+            Access::ReadOnly => Ok(Self::new(Readers::open(home)?, Arc::default(), None)),
             Access::Write => Self::open_bounded(home, u64::MAX),
         }
     }
@@ -105,7 +105,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// The same as for writing.
-    pub fn open_to_remove(home: &Path) -> Result<Self, OpenHomeError> {
+    pub fn open_writable_to_remove(home: &Path) -> Result<Self, OpenHomeError> {
         let give_up =
             |folder: &Path| reserve::give_up(folder).map_err(|error| fault::from_io(folder, &error));
         Self::open_with(home, u64::MAX, give_up).map(|(journal, _)| journal)
@@ -191,7 +191,7 @@ fn not_foreign(file: &Path) -> Result<(), OpenHomeError> {
         return Ok(());
     }
     // If the file is open somewhere, its locks may be this process's own.
-    let is_open = look::beside(file, "-shm").exists();
+    let is_open = read_only::beside(file, "-shm").exists();
     let opened = if is_open { connection::open(file, READS) } else { connection::open_still(file) };
     match opened.and_then(|found| schema::ours(&found)) {
         Err(fault @ OpenHomeError::Refused { .. }) => Err(fault),

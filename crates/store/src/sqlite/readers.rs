@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use spinney_journal::{JournalFault, Reading};
 
 use super::OpenHomeError;
-use super::look::Reader;
 use super::queue::Queue;
+use super::read_only::Reader;
 
 /// Most threads. All except the first open their connection themselves.
 const READERS: usize = 4;

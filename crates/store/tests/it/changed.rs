@@ -117,7 +117,7 @@ fn readers_and_checkpoints_are_no_change() {
             let found: i64 = reader.query_row("SELECT max(seq) FROM heads", [], |row| row.get(0)).unwrap();
             assert_eq!(found as u64, after.0);
         }
-        let other = SqliteJournal::open(home.path(), Access::Look).unwrap();
+        let other = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
         assert_eq!(other.head(TREE).wait().unwrap().unwrap().seq, after);
     }
 }

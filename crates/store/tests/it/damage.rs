@@ -129,7 +129,7 @@ fn a_file_that_is_no_journal_is_named() {
     let home = tempfile::tempdir().unwrap();
     for junk in [vec![b'x'; 5_000], vec![0; 5_000], b"SQLite format 3\0".to_vec(), b"x".to_vec()] {
         fs::write(file(home.path()), &junk).unwrap();
-        for access in [Access::Write, Access::Look] {
+        for access in [Access::Write, Access::ReadOnly] {
             let fault = SqliteJournal::open(home.path(), access).err();
             let Some(OpenHomeError::Damaged { path, .. }) = fault else { panic!("{} {fault:?}", junk.len()) };
             assert_eq!(path, file(home.path()).display().to_string());

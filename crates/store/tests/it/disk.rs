@@ -122,9 +122,9 @@ fn something_else_where_the_home_should_be_is_named() {
     fs::write(&plain, "not a folder").unwrap();
     for (home, access) in [
         (plain.clone(), Access::Write),
-        (plain.clone(), Access::Look),
+        (plain.clone(), Access::ReadOnly),
         (plain.join("below"), Access::Write),
-        (plain.join("below"), Access::Look),
+        (plain.join("below"), Access::ReadOnly),
     ] {
         let fault = SqliteJournal::open(&home, access).err();
         assert_eq!(fault, Some(OpenHomeError::NotAHome { path: home.display().to_string() }), "{access:?}");
@@ -141,12 +141,12 @@ fn looking_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("nowhere");
     let none = Some(OpenHomeError::NoHome { path: home.display().to_string() });
-    assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
+    assert_eq!(SqliteJournal::open(&home, Access::ReadOnly).err(), none);
     fs::create_dir(&home).unwrap();
-    assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
+    assert_eq!(SqliteJournal::open(&home, Access::ReadOnly).err(), none);
     assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
     fs::write(file(&home), "").unwrap();
-    assert_eq!(SqliteJournal::open(&home, Access::Look).err(), none);
+    assert_eq!(SqliteJournal::open(&home, Access::ReadOnly).err(), none);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_home_of_a_newer_version_is_refused_and_left_alone() {
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
     let before = fs::read(file(home.path())).unwrap();
-    for access in [Access::Write, Access::Look] {
+    for access in [Access::Write, Access::ReadOnly] {
         let refused = SqliteJournal::open(home.path(), access).err();
         assert_eq!(refused, Some(OpenHomeError::Newer { found: 99, known: 10 }));
     }
@@ -191,7 +191,7 @@ fn a_looker_may_not_write() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
     let journal = open(home.path());
-    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
     assert_eq!(looker.remove(TREE, Shared::Refuse).wait(), Err(JournalFault::ReadOnly));
     let more = conformance::of(TREE, Seq(0), &conformance::batches()[0]);

@@ -84,7 +84,7 @@ async fn the_only_worker_goes_on_while_the_disk_stands_still() {
     let answers: Vec<_> = busy.iter().cloned().map(|tree| tokio::spawn(answered(tree))).collect();
     for _ in 0..3 {
         for (tree, _) in quiet {
-            assert_eq!(tree.look().await.unwrap().state, TreeState::Waiting);
+            assert_eq!(tree.snapshot().await.unwrap().state, TreeState::Waiting);
         }
         for (tree, _) in &trees {
             assert!(!stage.journal().read(tree.id(), Seq(0), usize::MAX).await.unwrap().is_empty());

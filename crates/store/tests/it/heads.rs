@@ -101,7 +101,7 @@ fn a_home_that_was_never_closed_has_every_trees_head() {
         let copy = crashed(home.path()).unwrap();
         let hashes = confirmed.iter().map(|(tree, (_, hash, _))| (*tree, *hash.bytes()));
         assert_eq!(bare(copy.path()).unwrap(), hashes.collect());
-        check(&SqliteJournal::open(copy.path(), Access::Look).unwrap(), &confirmed);
+        check(&SqliteJournal::open(copy.path(), Access::ReadOnly).unwrap(), &confirmed);
         check(&journal, &confirmed);
         let (next, mut confirmed) = (open(copy.path()), confirmed.clone());
         check(&next, &confirmed);

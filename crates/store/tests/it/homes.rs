@@ -34,7 +34,7 @@ fn refused(home: &Path, application_id: i32) -> std::io::Result<()> {
 fn refused_as(home: &Path, why: &HomeRefusal) -> std::io::Result<()> {
     fs::set_permissions(home, fs::Permissions::from_mode(0o755))?;
     let before = everything(home)?;
-    for access in [Access::Write, Access::Look] {
+    for access in [Access::Write, Access::ReadOnly] {
         let fault = SqliteJournal::open(home, access).err();
         let path = file(home).display().to_string();
         assert_eq!(fault, Some(OpenHomeError::Refused { path, why: why.clone() }), "{access:?}");
@@ -145,7 +145,7 @@ fn room_is_kept_for_removing_trees() {
     let is_kept =
         || fs::metadata(&reserve).is_ok_and(|about| about.len() > 100_000 && about.mode() & 0o077 == 0);
     assert!(is_kept());
-    let journal = SqliteJournal::open_to_remove(home.path()).unwrap();
+    let journal = SqliteJournal::open_writable_to_remove(home.path()).unwrap();
     assert!(!reserve.exists());
     assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
     drop(journal);
@@ -174,13 +174,13 @@ fn a_home_whose_maker_was_killed_is_new_or_whole() {
         if !wal.is_empty() {
             fs::write(home.path().join("journal.sqlite3-wal"), wal).unwrap();
         }
-        match SqliteJournal::open(home.path(), Access::Look) {
+        match SqliteJournal::open(home.path(), Access::ReadOnly) {
             Ok(_) => whole += 1,
             Err(OpenHomeError::NoHome { .. }) => assert_eq!(whole, 0),
             Err(other) => panic!("{} bytes of the log: {other}", wal.len()),
         }
         drop(SqliteJournal::open(home.path(), Access::Write).unwrap());
-        SqliteJournal::open(home.path(), Access::Look).unwrap();
+        SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     }
     assert!(whole > 0);
 }

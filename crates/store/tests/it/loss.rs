@@ -65,7 +65,7 @@ fn bytes(home: &Path) -> [Vec<u8>; 3] {
 /// The fault when such a home is opened, for writing and for reading; the files must not change.
 fn refused(home: &Path) -> Option<OpenHomeError> {
     let before = bytes(home);
-    let faults = [Access::Write, Access::Look].map(|access| SqliteJournal::open(home, access).err());
+    let faults = [Access::Write, Access::ReadOnly].map(|access| SqliteJournal::open(home, access).err());
     let changed: Vec<(usize, usize, usize)> = bytes(home)
         .iter()
         .zip(&before)
@@ -254,7 +254,7 @@ fn an_emptied_or_deleted_database_does_not_take_its_write_ahead_file_along() {
         let found = fs::read(wal(home.path())).unwrap();
         let fault = SqliteJournal::open(home.path(), Access::Write).err();
         assert!(matches!(fault, Some(OpenHomeError::Damaged { .. })), "{fault:?}");
-        assert!(SqliteJournal::open(home.path(), Access::Look).is_err());
+        assert!(SqliteJournal::open(home.path(), Access::ReadOnly).is_err());
         assert!(fs::read(wal(home.path())).unwrap() == found, "it is still there");
         let loss = SqliteJournal::accept_loss(home.path()).unwrap().unwrap();
         assert!(fs::read(loss.set_aside.join("journal.sqlite3-wal")).unwrap() == found);

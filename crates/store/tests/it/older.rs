@@ -123,7 +123,7 @@ fn the_documents_name_the_version_of_the_file() {
 fn a_file_of_version_1_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     first(home.path()).unwrap();
-    let looked = SqliteJournal::open(home.path(), Access::Look).err();
+    let looked = SqliteJournal::open(home.path(), Access::ReadOnly).err();
     assert_eq!(looked, Some(OpenHomeError::Older { found: 1, known: 10 }));
     let journal = open(home.path());
     let read = journal.read(TREE, Seq(0), usize::MAX).wait().unwrap();
@@ -131,7 +131,7 @@ fn a_file_of_version_1_is_brought_up_to_date() {
     let named = Fact { key: TREE.to_string(), tree: TREE, value: "fixture".to_owned() };
     assert_eq!(journal.catalog(CatalogKind::Tree, "").wait(), Ok(vec![named]));
     assert_eq!(journal.heads(&[TreeState::Running]).wait().unwrap().len(), 2);
-    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
 }
 
@@ -150,7 +150,7 @@ fn a_file_of_version_4_is_brought_up_to_date() {
         .unwrap();
     drop(connection);
     std::fs::remove_file(home.path().join("journal.head")).unwrap();
-    let looked = SqliteJournal::open(home.path(), Access::Look).err();
+    let looked = SqliteJournal::open(home.path(), Access::ReadOnly).err();
     assert_eq!(looked, Some(OpenHomeError::Older { found: 4, known: 10 }));
     let journal = open(home.path());
     assert_eq!((journal.heads(&[]).wait(), journal.read(TREE, Seq(0), usize::MAX).wait()), before);
@@ -187,7 +187,7 @@ fn never_closed(home: &Path, recent_hash: &[u8]) -> (Option<Head>, Vec<Entry>) {
 fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
     let home = tempfile::tempdir().unwrap();
     let (head, entries) = never_closed(home.path(), b"");
-    let looked = SqliteJournal::open(home.path(), Access::Look).err();
+    let looked = SqliteJournal::open(home.path(), Access::ReadOnly).err();
     assert_eq!(looked, Some(OpenHomeError::Older { found: 7, known: 10 }));
     let journal = open(home.path());
     assert_eq!(journal.head(TREE).wait().unwrap(), head);

@@ -84,7 +84,7 @@ fn a_key_that_a_dead_process_reserved_is_free_when_its_tree_is_claimed() {
 fn a_reader_claims_nothing() {
     let home = tempfile::tempdir().unwrap();
     filled(home.path(), Durability::Normal);
-    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     assert_eq!(looker.claim(TREE).wait(), Err(JournalFault::ReadOnly));
     assert_eq!(looker.release(Claim::first(TREE)).wait(), Ok(()));
 }

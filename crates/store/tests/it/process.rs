@@ -77,7 +77,7 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
     let pid = other.child.id();
     let refused = || SqliteJournal::open(home.path(), Access::Write).err();
     assert_eq!(refused(), Some(OpenHomeError::Locked { pid }));
-    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     assert_eq!(looker.heads(&[]).wait(), Ok(Vec::new()));
     for count in 1..=5 {
         other.append().unwrap();
@@ -141,7 +141,7 @@ fn g13_two_hundred_plain_kills_are_never_called_damage() {
         child.wait().unwrap();
         // Every other time the next process is the first to read.
         if kill % 2 == 0 {
-            let journal = SqliteJournal::open(home.path(), Access::Look);
+            let journal = SqliteJournal::open(home.path(), Access::ReadOnly);
             let journal = journal.unwrap_or_else(|fault| panic!("kill {kill}: {fault}"));
             let events = conformance::batches()[3].events.len() as u64;
             assert!(journal.head(TREE).wait().unwrap().unwrap().seq.0 >= confirmed * events, "kill {kill}");

@@ -18,7 +18,7 @@ fn is_pending(changed: &mut Reading<Head>) -> bool {
 fn a_reader_notices_what_a_writer_writes_and_then_waits_again() {
     let home = tempfile::tempdir().unwrap();
     let mut end = filled(home.path(), Durability::Normal);
-    let (journal, looker) = (open(home.path()), SqliteJournal::open(home.path(), Access::Look).unwrap());
+    let (journal, looker) = (open(home.path()), SqliteJournal::open(home.path(), Access::ReadOnly).unwrap());
     let batch = &conformance::batches()[1];
     for _ in 0..3 {
         let mut changed = looker.changed(TREE, Seq(end));
@@ -36,7 +36,7 @@ fn a_caller_of_a_closed_journal_waits_no_more() {
     let memory = MemoryJournal::new();
     conformance::append(&memory, conformance::of(TREE, Seq(0), &conformance::batches()[0])).unwrap();
     let first = memory.head(TREE).wait().unwrap().unwrap().seq;
-    let looker = SqliteJournal::open(home.path(), Access::Look).unwrap();
+    let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     let journals: [(Box<dyn Journal>, Seq); 3] =
         [(Box::new(memory), first), (Box::new(open(home.path())), end), (Box::new(looker), end)];
     for (journal, end) in journals {

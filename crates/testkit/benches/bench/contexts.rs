@@ -9,7 +9,7 @@ use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Request, Start};
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, AgentId, Body, CallId, RoleName, Time, TokenCount, TreeId};
 use spinney_kernel::world::World;
 
@@ -88,11 +88,11 @@ impl Talk {
             now: 0,
         };
         let start = Start { goal_tokens: Some(TokenCount::exact(10)), ..Start::new(plan) };
-        talk.input(What::Request { by: Actor::PERSON, request: Box::new(Request::Start(start)) });
+        talk.input(InputKind::Request { by: Actor::PERSON, request: Box::new(Request::Start(start)) });
         talk
     }
 
-    fn input(&mut self, what: What) {
+    fn input(&mut self, what: InputKind) {
         self.now += 1;
         let input = Input { now: Time(self.now), draw: 0, what };
         let decision = decide(&mut self.world, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -114,7 +114,7 @@ impl Talk {
             stop: StopReason::End,
             files: Vec::new(),
         };
-        self.input(What::Report(Report::Done(done)));
+        self.input(InputKind::Report(Report::Done(done)));
         self.messages += 1;
     }
 

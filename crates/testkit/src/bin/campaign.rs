@@ -24,7 +24,7 @@ use spinney_kernel::context::Message;
 use spinney_kernel::definition::{
     BudgetSpec, Caps, Definition, ModelSpec, OnLost, Role, ToolSpec as Spec, TreeLimits, Turns, Unpriced,
 };
-use spinney_kernel::port::model::{Deltas, Missed, Model};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::record::{Event, ToolAsk};
@@ -88,12 +88,12 @@ async fn run(folder: &Path, outside: &Path, seed: u64) -> Result<(), String> {
 
 /// Prints a line for every durable event and answers every question.
 async fn follow(tree: &Tree) -> Result<(), String> {
-    let look = tree.look().await.map_err(|error| error.to_string())?;
+    let snapshot = tree.snapshot().await.map_err(|error| error.to_string())?;
     println!("up");
-    for question in &look.questions {
+    for question in &snapshot.questions {
         answer(tree, question.question).await;
     }
-    let mut events = tree.watch(Watch::after(look.seq));
+    let mut events = tree.watch(Watch::after(snapshot.seq));
     while let Some(traced) = events.next_event().await {
         let traced = traced.map_err(|fault| fault.to_string())?;
         let recorded = &traced.recorded;
@@ -230,7 +230,7 @@ impl Model for SeededDriver {
         &self,
         attempt: Arc<model::ModelAttempt>,
         _deltas: Deltas,
-    ) -> Pending<Result<model::ModelAnswer, Missed>> {
+    ) -> Pending<Result<model::ModelAnswer, AttemptError>> {
         let path = &attempt.origin.path;
         let agent = attempt.origin.agent().as_str();
         let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map_or("", |id| id.as_str());
@@ -266,7 +266,7 @@ impl Tool for SeededDriver {
         Spec { description: "acts outside".to_owned(), lost: self.lost, ..Spec::default() }
     }
 
-    fn call(&self, attempt: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
+    fn call(&self, attempt: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, AttemptError>> {
         let (outside, ms) = (self.outside.clone(), self.throw(&attempt.args) % 3);
         Box::pin(async move {
             let acted = act(&outside, &attempt);

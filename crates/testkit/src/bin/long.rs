@@ -15,7 +15,7 @@ use spinney_kernel::definition::OnLost;
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, HoldReply, Request, Start};
-use spinney_kernel::rules::{Input, InputReply, Reply, What};
+use spinney_kernel::rules::{Input, InputKind, InputReply, Reply};
 use spinney_kernel::words::{Actor, Body, CallId, Durability, Time, TreeId};
 use spinney_kernel::world::World;
 
@@ -88,16 +88,16 @@ struct Builder {
 
 impl Builder {
     fn ask(&mut self, request: Request) -> Result<InputReply, String> {
-        self.input(What::Request { by: Actor::PERSON, request: Box::new(request) })
+        self.input(InputKind::Request { by: Actor::PERSON, request: Box::new(request) })
     }
 
     fn done(&mut self, call: CallId) -> Result<InputReply, String> {
         let (used, body) = (Used::CostNanos(2), Body::text("kept"));
         let done = Done::new(call, 1, used, body);
-        self.input(What::Report(Report::Done(done)))
+        self.input(InputKind::Report(Report::Done(done)))
     }
 
-    fn input(&mut self, what: What) -> Result<InputReply, String> {
+    fn input(&mut self, what: InputKind) -> Result<InputReply, String> {
         self.now += 1;
         let after = self.world.seq();
         let input = Input { now: Time(self.now), draw: 0, what };
@@ -137,15 +137,15 @@ fn resume(home: &Path) -> Result<u64, String> {
             .map(|head| head.tree);
         let tree = tree.ok_or("there is no tree")?;
         let tree = home.resume(tree).await.map_err(|error| error.to_string())?;
-        let look = tree.look().await.map_err(|error| error.to_string())?;
+        let snapshot = tree.snapshot().await.map_err(|error| error.to_string())?;
         home.shutdown(Shutdown::Kill).await;
-        Ok(look.seq.0)
+        Ok(snapshot.seq.0)
     })
 }
 
 /// Decides every input again.
 fn replay(home: &Path) -> Result<u64, String> {
-    let journal = SqliteJournal::open(home, Access::Look).map_err(|fault| fault.to_string())?;
+    let journal = SqliteJournal::open(home, Access::ReadOnly).map_err(|fault| fault.to_string())?;
     let head = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?.into_iter().next();
     let head = head.ok_or("there is no tree")?;
     let verified = verify(&journal, head.tree, Some(head.hash)).wait().map_err(|error| error.to_string())?;

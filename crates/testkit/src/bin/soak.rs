@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use spinney::clock::{Clock, SystemClock};
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney_testkit::kill_campaign::{KillTally, kill_one_tree};
 use spinney_testkit::sim;
 use spinney_testkit::sim::whole::{self, Place};
@@ -59,10 +59,10 @@ fn soak(first: u64, seconds: u64, folder: &Path) -> Result<(), String> {
             batches += tally.batches;
         }
         let round = folder.join(format!("kills-{rounds}"));
-        kills.add(&kill_one_tree(&program, &round, seed, &mut Draws::seeded(seed)).map_err(at)?);
+        kills.add(&kill_one_tree(&program, &round, seed, &mut Rng::seeded(seed)).map_err(at)?);
         std::fs::remove_dir_all(&round).map_err(|error| error.to_string())?;
         std::fs::create_dir_all(&round).map_err(|error| error.to_string())?;
-        transfers.add(&transfer_one_tree(&command_line, &round, &mut Draws::seeded(seed)).map_err(at)?);
+        transfers.add(&transfer_one_tree(&command_line, &round, &mut Rng::seeded(seed)).map_err(at)?);
         std::fs::remove_dir_all(&round).map_err(|error| error.to_string())?;
         rounds += 1;
     }

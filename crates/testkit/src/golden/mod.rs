@@ -46,20 +46,20 @@ pub struct Ending {
 impl Ending {
     /// The state of a tree.
     pub(crate) fn at(world: &World, contexts: &Contexts, rules: u32, hash: ChainHash) -> Self {
-        let look = spinney::tree::Look::at(world, contexts);
+        let snapshot = spinney::tree::TreeSnapshot::at(world, contexts);
         Self {
             tree: world.tree(),
             rules,
-            events: look.seq.0,
+            events: snapshot.seq.0,
             hash: hash.to_string(),
-            state: look.state.word().to_owned(),
-            agents: look
+            state: snapshot.state.word().to_owned(),
+            agents: snapshot
                 .agents
                 .into_iter()
                 .map(|view| (view.agent, (view.status.to_string(), view.spent)))
                 .collect(),
-            questions: look.questions.into_iter().map(|question| question.text).collect(),
-            end: look.end.map(|end| (end.exit, end.shown.text)),
+            questions: snapshot.questions.into_iter().map(|question| question.text).collect(),
+            end: snapshot.end.map(|end| (end.exit, end.shown.text)),
         }
     }
 }

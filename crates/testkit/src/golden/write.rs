@@ -67,7 +67,7 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
             tree.settled().await;
             Ok(())
         }
-        Act::Answer(text) => match tree.look().await?.questions.first() {
+        Act::Answer(text) => match tree.snapshot().await?.questions.first() {
             Some(question) => tree.answer(question.question, text).await,
             None => Ok(()),
         },

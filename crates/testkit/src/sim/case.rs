@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, Why};
+use spinney_kernel::record::{ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, WaitReason};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
 use spinney_kernel::rules::request::{Cancel, Request, Start, Unseal};
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, AgentId, CallId, CheckpointKind, Time, TreeId};
 use spinney_kernel::world::{AgentIx, World};
 
@@ -255,17 +255,17 @@ impl Case {
     }
 
     /// A timer fires at its time, never before.
-    fn wait_for(&mut self, what: &What) {
-        if let What::Report(Report::Timer(Timer { timer })) = what {
+    fn wait_for(&mut self, what: &InputKind) {
+        if let InputKind::Report(Report::Timer(Timer { timer })) = what {
             let alarm = self.world.alarms().find(|alarm| alarm.timer == *timer);
             self.now = alarm.map_or(self.now, |alarm| alarm.at.max(self.now));
         }
     }
 
     /// Decides one input and checks every law.
-    fn input(&mut self, what: What) -> Law {
+    fn input(&mut self, what: InputKind) -> Law {
         self.tally.operations += 1;
-        let is_report = matches!(what, What::Report(_));
+        let is_report = matches!(what, InputKind::Report(_));
         let input = Input { now: self.now, draw: self.dice.next(), what };
         let before = self.world.clone();
         match decide(&mut self.world, &input) {
@@ -332,7 +332,8 @@ impl Case {
         self.tally.halts += u64::from(matches!(event, Event::TreeHalted { .. }));
         self.tally.blanks +=
             u64::from(matches!(event, Event::ContextCut { cut, .. } if !cut.blank.is_empty()));
-        self.tally.waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Budget { .. }, .. }));
+        self.tally.waits +=
+            u64::from(matches!(event, Event::CallWaiting { why: WaitReason::Budget { .. }, .. }));
         self.tally.wrap_ups +=
             u64::from(matches!(event, Event::CallAsked { work, .. } if work.wrap_up().is_some()));
         self.tally.repeats += u64::from(matches!(event, Event::RepeatsNoticed { .. }));
@@ -345,7 +346,8 @@ impl Case {
         let is_undo = |start: &NodeStart| start.of == StartOf::Undo;
         self.tally.undone += u64::from(matches!(event, Event::NodeStarted(start) if is_undo(start)));
         self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));
-        self.tally.cache_waits += u64::from(matches!(event, Event::CallWaiting { why: Why::Cache, .. }));
+        self.tally.cache_waits +=
+            u64::from(matches!(event, Event::CallWaiting { why: WaitReason::Cache, .. }));
         self.tally.held_back += u64::from(matches!(event, Event::CallHeldBack { .. }));
         self.tally.first_tokens += u64::from(matches!(event, Event::FirstToken { .. }));
         self.tally.summaries +=
@@ -364,7 +366,7 @@ impl Case {
         self.ring_clocks()?;
         for call in running {
             let attempt = self.world.call(call).map_or(0, |call| call.attempt);
-            self.input(What::Report(Report::Lost(Lost { call, attempt })))?;
+            self.input(InputKind::Report(Report::Lost(Lost { call, attempt })))?;
         }
         Ok(())
     }
@@ -388,7 +390,7 @@ impl Case {
         let before = left(&self.world, sealed.unwrap_or(since));
         let since = if sealed.is_some() { now } else { since };
         self.unseal()?;
-        self.input(What::Report(Report::Resumed(Resumed { since })))?;
+        self.input(InputKind::Report(Report::Resumed(Resumed { since })))?;
         let (mut before, mut after) = (before, left(&self.world, now));
         // One whose deadline passed meanwhile has ended; what waited for that may have begun.
         after.retain(|of, _| before.contains_key(of));
@@ -400,7 +402,7 @@ impl Case {
     fn ring_clocks(&mut self) -> Law {
         let due = self.world.clock_alarms().filter(|alarm| alarm.at <= self.now);
         for timer in due.map(|alarm| alarm.timer).collect::<Vec<_>>() {
-            self.input(What::Report(Report::Timer(Timer { timer })))?;
+            self.input(InputKind::Report(Report::Timer(Timer { timer })))?;
         }
         Ok(())
     }
@@ -435,7 +437,7 @@ impl Case {
         while let Some(call) = self.running().first().copied() {
             self.now = self.now.after_ms(1);
             if let Some(report) = moves::end_well(&mut self.dice, &self.world, call) {
-                self.input(What::Report(report))?;
+                self.input(InputKind::Report(report))?;
             }
         }
         Ok(())
@@ -499,8 +501,8 @@ impl Case {
 }
 
 /// An allowed request of an agent concerns itself, or is a signal to a descendant, or a message.
-fn may_act(before: &World, what: &What) -> Law {
-    let What::Request { by: Actor::Agent(by), request } = what else { return Ok(()) };
+fn may_act(before: &World, what: &InputKind) -> Law {
+    let InputKind::Request { by: Actor::Agent(by), request } = what else { return Ok(()) };
     let own = |agent: &AgentId| if agent == by { Ok(()) } else { Err(format!("{by} acted for {agent}")) };
     let below = |agent: &AgentId| {
         let (above, target) = (before.agents().find(by), before.agents().find(agent));
@@ -539,6 +541,6 @@ fn may_act(before: &World, what: &What) -> Law {
     }
 }
 
-fn person(request: Request) -> What {
-    What::Request { by: Actor::PERSON, request: Box::new(request) }
+fn person(request: Request) -> InputKind {
+    InputKind::Request { by: Actor::PERSON, request: Box::new(request) }
 }

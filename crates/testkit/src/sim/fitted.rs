@@ -3,7 +3,7 @@
 
 use spinney_kernel::budget::{Amounts, Ceilings, Fit, Resource, Shortfall};
 use spinney_kernel::definition::OnLow;
-use spinney_kernel::record::{ModelCall, Why, Work};
+use spinney_kernel::record::{ModelCall, WaitReason, Work};
 use spinney_kernel::words::{AgentId, CallId, ModelName, limit};
 use spinney_kernel::world::{Call, CallStage, World};
 
@@ -58,7 +58,8 @@ pub(super) fn ask(world: &World, call: &Call) -> Option<Amounts> {
 /// Half of what is free, divided among this call and the waiting calls: once with the whole line ahead of it, once with
 /// none of it.
 fn shares(world: &World, id: CallId, call: &Call, work: &ModelCall) -> [u64; 2] {
-    let waits = |call: &Call| matches!(call.stage, CallStage::Waiting(Why::Budget { .. } | Why::Slot));
+    let waits =
+        |call: &Call| matches!(call.stage, CallStage::Waiting(WaitReason::Budget { .. } | WaitReason::Slot));
     let waiting = world.calls().all().filter(|(other, call)| *other != id && waits(call)).count() as u64;
     let at = world.agents().agent(call.agent).account;
     [world.ledger().free(at), world.ledger().remaining(at)]

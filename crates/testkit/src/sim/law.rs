@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, ResourceSet, Scan};
 use spinney_kernel::definition::{Allow, Caps, Role};
-use spinney_kernel::record::{Event, Spawned, Why, Work};
+use spinney_kernel::record::{Event, Spawned, WaitReason, Work};
 use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
 
@@ -38,7 +38,7 @@ pub(super) struct Witness {
     spent: BTreeMap<AgentId, Amounts>,
     presumed: BTreeMap<AgentId, Amounts>,
     holding: BTreeSet<CallId>,
-    waiting: BTreeMap<CallId, (Why, Option<AgentId>, Option<Time>)>,
+    waiting: BTreeMap<CallId, (WaitReason, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
     /// Agents that asked for a summary and have not cut their window since.
     summarising: BTreeSet<AgentId>,
@@ -65,7 +65,7 @@ impl Witness {
             Event::TreeUnsealed
                 | Event::TreeBranched(_)
                 | Event::ClockSet { alarm: None, .. }
-                | Event::CallWaiting { why: Why::Suspended, .. }
+                | Event::CallWaiting { why: WaitReason::Suspended, .. }
         );
         hold(!self.sealed || may_follow, || format!("an event in a sealed tree: {event:?}"))?;
         match event {
@@ -222,10 +222,10 @@ impl Witness {
             let agent = world.agents().agent(call.agent);
             match call.stage {
                 CallStage::Asked => return Err(format!("{id} was asked and forgotten")),
-                CallStage::Waiting(Why::Slot) => {
+                CallStage::Waiting(WaitReason::Slot) => {
                     hold(!free, || format!("{id} waits for a slot that is free"))?;
                 }
-                CallStage::Waiting(Why::Budget { ask }) => {
+                CallStage::Waiting(WaitReason::Budget { ask }) => {
                     if let Some(needed) = fitted::ask(world, call) {
                         let is_needed = needed == ask || !free || world.halted().is_some();
                         hold(is_needed, || format!("{id} needs {needed:?} to start and waits for {ask:?}"))?;
@@ -240,18 +240,18 @@ impl Witness {
                     }
                 }
                 // The only call that waits although it could start: another one fills the cache for it.
-                CallStage::Waiting(Why::Cache) => {
+                CallStage::Waiting(WaitReason::Cache) => {
                     let is_led = world.leader_of(id).is_some();
                     hold(!free || is_led || world.halted().is_some(), || {
                         format!("{id} waits for a cached prompt, and nobody fills the cache")
                     })?;
                 }
-                CallStage::Waiting(Why::Suspended) => {
+                CallStage::Waiting(WaitReason::Suspended) => {
                     hold(!free || world.is_suspended(), || {
                         format!("{id} waits although somebody runs the tree")
                     })?;
                 }
-                CallStage::Waiting(Why::Message) => {
+                CallStage::Waiting(WaitReason::Message) => {
                     hold(agent.inbox.is_empty(), || format!("{id} waits for a message that came"))?;
                 }
                 CallStage::Waiting(_) | CallStage::Running { .. } => {}

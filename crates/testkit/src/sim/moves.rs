@@ -7,7 +7,7 @@ use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor,
     WaitNeed, Work,
 };
-use spinney_kernel::rules::What;
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
     Breaker, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
 };
@@ -28,33 +28,33 @@ use super::random_tool_calls::asks;
 use crate::fixture::parse;
 
 /// The next input of a tree.
-pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> What {
+pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     if let Some(halt) = world.halted()
         && dice.once_in(3)
     {
         let raise = raise(dice, halt.account.clone());
-        return What::Request { by: Actor::PERSON, request: Box::new(raise) };
+        return InputKind::Request { by: Actor::PERSON, request: Box::new(raise) };
     }
     if world.sealed().is_some() && dice.once_in(3) {
-        return What::Request { by: Actor::PERSON, request: Box::new(Request::Unseal(Unseal {})) };
+        return InputKind::Request { by: Actor::PERSON, request: Box::new(Request::Unseal(Unseal {})) };
     }
     if world.is_suspended() && dice.once_in(9) {
         let kind = SealKind::Moved { to: parse("away.tree") };
-        return What::Request { by: Actor::PERSON, request: Box::new(Request::Seal(Seal { kind })) };
+        return InputKind::Request { by: Actor::PERSON, request: Box::new(Request::Seal(Seal { kind })) };
     }
     if world.is_suspended() && dice.once_in(4) {
-        return What::Report(Report::Continued(Continued {}));
+        return InputKind::Report(Report::Continued(Continued {}));
     }
     match dice.below(100) {
         0..35 => report_call(dice, world, now),
-        35..40 => What::Report(Report::Timer(Timer { timer: a_timer(dice, world) })),
+        35..40 => InputKind::Report(Report::Timer(Timer { timer: a_timer(dice, world) })),
         40..42 => gate(dice, now),
-        42..43 => What::Report(Report::Suspended(Suspended { was_pause: dice.once_in(4) })),
+        42..43 => InputKind::Report(Report::Suspended(Suspended { was_pause: dice.once_in(4) })),
         _ => {
             let agent = an_agent(dice, world);
             let by = if dice.once_in(8) { Actor::Agent(an_agent(dice, world)) } else { Actor::PERSON };
             let by = if dice.once_in(3) { Actor::Agent(agent.clone()) } else { by };
-            What::Request { by, request: Box::new(request(dice, world, agent)) }
+            InputKind::Request { by, request: Box::new(request(dice, world, agent)) }
         }
     }
 }
@@ -221,19 +221,19 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
     }
 }
 
-fn report_call(dice: &mut Dice, world: &World, now: Time) -> What {
+fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     let running: Vec<CallId> =
         world.calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect();
     let id = dice.pick(&running).unwrap_or_else(|| CallId(dice.below(200)));
     let Some(call) = world.call(id) else {
         let used = Used::Unknown;
-        return What::Report(Report::Done(Done::new(id, 1, used, Body::default())));
+        return InputKind::Report(Report::Done(Done::new(id, 1, used, Body::default())));
     };
     let text = said(dice);
     // Sometimes an attempt that ended long ago reports again.
     let attempt = if dice.once_in(20) { call.attempt.saturating_sub(1) } else { call.attempt };
     if world.leads(id) && dice.once_in(2) {
-        return What::Report(Report::FirstToken(FirstToken { call: id, attempt }));
+        return InputKind::Report(Report::FirstToken(FirstToken { call: id, attempt }));
     }
     if matches!(call.work, Work::Model(_)) && dice.once_in(24) {
         let limits =
@@ -241,9 +241,9 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> What {
         let by = dice.pick(&limits).unwrap_or(HeldBy::Breaker);
         let most_ms = if dice.once_in(9) { 5_000_000 } else { 3_000 };
         let until = now.after_ms(dice.below(most_ms));
-        return What::Report(Report::HeldBack(HeldBack { call: id, attempt, by, until }));
+        return InputKind::Report(Report::HeldBack(HeldBack { call: id, attempt, by, until }));
     }
-    What::Report(match dice.below(20) {
+    InputKind::Report(match dice.below(20) {
         0..12 => Report::Done(Done {
             call: id,
             attempt,
@@ -370,9 +370,9 @@ fn fault(dice: &mut Dice) -> Fault {
     Fault { retry_after_ms: dice.once_in(3).then(|| dice.below(900_000)), ..Fault::of(kind) }
 }
 
-fn gate(dice: &mut Dice, now: Time) -> What {
+fn gate(dice: &mut Dice, now: Time) -> InputKind {
     let model = parse(dice.pick(&MODELS).unwrap_or("big"));
-    What::Report(match dice.below(4) {
+    InputKind::Report(match dice.below(4) {
         0 => Report::Breaker(Breaker { model, breaker: Gate::Open }),
         1 | 2 => Report::Breaker(Breaker { model, breaker: Gate::Closed }),
         _ => Report::Rate(Rate { model, until: now.after_ms(dice.below(3_000)) }),

@@ -5,7 +5,7 @@ use spinney_journal::Batch;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Raise, Request, Send, WriteValue};
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, ActorName, Body, Envelope, OutsiderKind, Time};
 use spinney_testkit::Play;
 
@@ -41,7 +41,7 @@ fn batch_of(actor: &Actor) -> Batch {
     let (from, to, envelope) = (actor.clone(), name("root"), Envelope::default());
     let events = vec![Event::MessageSent { from, to, body: Body::text("Hello."), envelope }];
     let request = Box::new(Request::Send(Send::plain(name("root"), Body::text("Hello."))));
-    let input = Input { now: Time(5), draw: 1, what: What::Request { by: actor.clone(), request } };
+    let input = Input { now: Time(5), draw: 1, what: InputKind::Request { by: actor.clone(), request } };
     Batch { input, events }
 }
 

@@ -10,7 +10,7 @@ use spinney_kernel::rules::request::{
     Accepted, Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect,
     Request, Send, Spawn, Start, Unpause, Wait,
 };
-use spinney_kernel::rules::{Receipt, What};
+use spinney_kernel::rules::{InputKind, Receipt};
 use spinney_kernel::words::{
     Actor, AgentId, Body, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
     TimerId, ToolName, TreeId, limit,
@@ -116,7 +116,7 @@ fn children(agents: &[&str]) -> WaitFor {
 }
 
 /// Requests about agents that never existed, have ended or are ending.
-fn about_nobody() -> Vec<What> {
+fn about_nobody() -> Vec<InputKind> {
     let mut all = Vec::new();
     for id in ["ghost", "dead", "dying"] {
         let failure = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
@@ -147,11 +147,11 @@ fn about_nobody() -> Vec<What> {
 }
 
 /// Requests that only the agent itself, or only a person, may make.
-fn by_the_wrong_one() -> Vec<What> {
+fn by_the_wrong_one() -> Vec<InputKind> {
     let failure = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
     let start = Start::new(fixture::shared(&fixture::plants("root")));
     let (to, running) = (|| name("a"), Running::Stops);
-    let mut all: Vec<What> = ["root", "b", "ghost"]
+    let mut all: Vec<InputKind> = ["root", "b", "ghost"]
         .iter()
         .flat_map(|by| {
             [
@@ -188,7 +188,7 @@ fn spent() -> Envelope {
 }
 
 /// Requests with wrong texts, numbers or names.
-fn malformed() -> Vec<What> {
+fn malformed() -> Vec<InputKind> {
     let (note, long) = (text(limit::NOTE_BYTES_MAX + 1), text(limit::TEXT_BYTES_MAX + 1));
     let failure = |code: &str| Failure { code: FailureCode::of(code), message: "why".to_owned() };
     let answer = OnTimeout::answer(long.clone());
@@ -300,7 +300,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
 fn nothing_happens(play: &mut Play, refusal: &Refusal) {
     let before = play.world().clone();
     for what in about_nobody().into_iter().chain(malformed()).chain(by_the_wrong_one()) {
-        if matches!(&what, What::Request { by: Actor::PERSON, request } if matches!(**request, Request::Start(_)))
+        if matches!(&what, InputKind::Request { by: Actor::PERSON, request } if matches!(**request, Request::Start(_)))
         {
             continue;
         }

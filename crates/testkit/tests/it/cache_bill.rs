@@ -9,7 +9,7 @@ use spinney_kernel::budget::{Price, Resource, Usage, Used, usd};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Definition, ModelSpec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt, StopReason};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt, StopReason};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Body, ModelName, Time, grouped};
 use spinney_testkit::{CachingModel, Stage, definition, settled};
@@ -69,7 +69,7 @@ struct Call {
 }
 
 impl Model for Team {
-    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+    fn call(&self, attempt: Arc<ModelAttempt>, deltas: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let (caches, calls) = (self.caches, Arc::clone(&self.calls));
         let answered = self.cache.call(Arc::clone(&attempt), deltas);
         Box::pin(async move {
@@ -137,7 +137,7 @@ async fn bill(caches: Caches, cache_wait_ms: u64) -> Bill {
     let home = stage.home_with(|drivers| drivers.with_model("team".parse().unwrap(), team));
     let tree = home.start(tree(cache_wait_ms)).await.unwrap();
     settled(&tree).await;
-    let nanos = tree.look().await.unwrap().end.unwrap().spent.of(Resource::Cost);
+    let nanos = tree.snapshot().await.unwrap().end.unwrap().spent.of(Resource::Cost);
     let mut calls = calls.lock().unwrap().clone();
     let place = |call: &Call| match call.name.as_str() {
         "lead, turn 1" => (0, call.name.clone()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney_testkit::kill_campaign::{KillTally, kill_one_tree};
 
 const KILLS: u64 = 200;
@@ -12,7 +12,7 @@ const KILLS: u64 = 200;
 #[test]
 fn x2_two_hundred_kills_lose_nothing_and_repeat_nothing() {
     let run = |first: u64| {
-        let mut draws = Draws::seeded(first);
+        let mut draws = Rng::seeded(first);
         let mut tally = KillTally::default();
         for seed in (first..).step_by(2) {
             let folder = tempfile::tempdir().unwrap();

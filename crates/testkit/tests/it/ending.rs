@@ -1,7 +1,7 @@
 //! How agents end: from the bottom up, once, and never as a false success.
 
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{Effect, Event, Exit, Failure, FailureCode, Outcome, Why};
+use spinney_kernel::record::{Effect, Event, Exit, Failure, FailureCode, Outcome, WaitReason};
 use spinney_kernel::rules::request::{Fail, Finish, Request, Spawn, SpawnReply};
 use spinney_kernel::words::{AgentId, Body, Seq};
 use spinney_kernel::world::{CallStage, Phase};
@@ -52,7 +52,11 @@ fn v6_in_a_halted_tree_nothing_starts_at_any_depth() {
     play.run("call c $0.40\ncall root $2.00\nfailed #1 server\ncall a $0.01\ntool b read\ncall c $0.01");
     assert_eq!((attempts(&play), running(&play)), (1, Vec::new()));
     let why = play.world().calls().all().map(|(_, call)| call.stage);
-    assert_eq!(why.collect::<Vec<_>>(), [CallStage::Waiting(Why::Halted); 5], "they wait for a person");
+    assert_eq!(
+        why.collect::<Vec<_>>(),
+        [CallStage::Waiting(WaitReason::Halted); 5],
+        "they wait for a person"
+    );
     assert_eq!(refused(&mut play, person(Request::Spawn(Play::spawn("c", "x")))), Refusal::TreeHalted);
 }
 

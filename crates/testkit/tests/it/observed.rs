@@ -9,7 +9,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Effect, Event, Exit, Outcome, Spawned};
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
-use spinney_kernel::rules::{InputReply, Receipt, What};
+use spinney_kernel::rules::{InputKind, InputReply, Receipt};
 use spinney_kernel::words::{Actor, AgentId, CallId};
 use spinney_testkit::Play;
 
@@ -19,13 +19,13 @@ pub(crate) fn name<T: FromStr<Err: Debug>>(text: &str) -> T {
 }
 
 /// A person's request.
-pub(crate) fn person(request: Request) -> What {
-    What::Request { by: Actor::PERSON, request: Box::new(request) }
+pub(crate) fn person(request: Request) -> InputKind {
+    InputKind::Request { by: Actor::PERSON, request: Box::new(request) }
 }
 
 /// An agent's request.
-pub(crate) fn agent(by: &str, request: Request) -> What {
-    What::Request { by: Actor::Agent(name(by)), request: Box::new(request) }
+pub(crate) fn agent(by: &str, request: Request) -> InputKind {
+    InputKind::Request { by: Actor::Agent(name(by)), request: Box::new(request) }
 }
 
 /// A request for a call of the agent's own model with at most `tokens` output tokens.
@@ -35,7 +35,7 @@ pub(crate) fn model_call(agent: &str, tokens: u64) -> Request {
 }
 
 /// The refusal of a request, which must not change the world.
-pub(crate) fn refused(play: &mut Play, what: What) -> Refusal {
+pub(crate) fn refused(play: &mut Play, what: InputKind) -> Refusal {
     let (before, asked) = (play.world().clone(), format!("{what:?}"));
     let refusal = match play.input(what) {
         Err(refusal) => refusal,
@@ -48,7 +48,7 @@ pub(crate) fn refused(play: &mut Play, what: What) -> Refusal {
 /// Reports something that has ended: nothing may change.
 pub(crate) fn ignored(play: &mut Play, report: Report) {
     let before = play.world().clone();
-    let decision = play.input(What::Report(report)).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let decision = play.input(InputKind::Report(report)).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!((decision.events, decision.reply), (Vec::new(), InputReply::Report(Receipt::Stale)));
     assert_eq!(&before, play.world(), "a stale report leaves the world as it was");
 }

@@ -4,7 +4,7 @@
 use spinney_kernel::budget::{Amounts, CacheWrites, Price, PriceTier, Resource, Usage, Used};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::{BudgetSpec, ModelSpec, OnLow, Refusal};
-use spinney_kernel::record::{Event, HeldBy, Outcome, Why, Work};
+use spinney_kernel::record::{Event, HeldBy, Outcome, WaitReason, Work};
 use spinney_kernel::rules::report::{Done, Failed, HeldBack, Lost, Report, Resumed};
 use spinney_kernel::rules::request::{
     AddModel, Collect, Hold, HoldFor, HoldReply, Raise, Request, Spawn, Withdraw,
@@ -53,8 +53,8 @@ fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
     let mut play = Play::grow("root $1.00");
     assert_eq!(play.must(call("root", 900)), HoldReply::Started { call: CallId(1) });
     done(&mut play, 1, 900);
-    assert_eq!(play.must(call("root", 400)), HoldReply::Waiting { call: CallId(2), why: Why::Halted });
-    assert_eq!(play.must(call("root", 50)), HoldReply::Waiting { call: CallId(3), why: Why::Halted });
+    assert_eq!(play.must(call("root", 400)), HoldReply::Waiting { call: CallId(2), why: WaitReason::Halted });
+    assert_eq!(play.must(call("root", 50)), HoldReply::Waiting { call: CallId(3), why: WaitReason::Halted });
     assert_eq!(play.world().state(), TreeState::Halted);
     play.must(raise("root", 2_000));
     assert_eq!(running(&play), [CallId(2), CallId(3)]);
@@ -65,7 +65,10 @@ fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
 #[test]
 fn g11_a_call_larger_than_the_whole_ceiling_waits_for_a_person() {
     let mut play = Play::grow("root $1.00");
-    assert_eq!(play.must(call("root", 5_000)), HoldReply::Waiting { call: CallId(1), why: Why::Halted });
+    assert_eq!(
+        play.must(call("root", 5_000)),
+        HoldReply::Waiting { call: CallId(1), why: WaitReason::Halted }
+    );
     play.must(raise("root", 3_000));
     assert_eq!(play.world().state(), TreeState::Halted, "it is still too large");
     play.must(raise("root", 1_000));
@@ -76,7 +79,7 @@ fn g11_a_call_larger_than_the_whole_ceiling_waits_for_a_person() {
 #[test]
 fn g11_the_account_of_a_sub_agent_halts_the_tree_until_it_is_raised() {
     let mut play = Play::grow("root $9.00 / a $0.50");
-    assert_eq!(play.must(call("a", 600)), HoldReply::Waiting { call: CallId(1), why: Why::Halted });
+    assert_eq!(play.must(call("a", 600)), HoldReply::Waiting { call: CallId(1), why: WaitReason::Halted });
     assert!(
         matches!(events(&play).iter().rev().nth(1), Some(Event::TreeHalted { account, .. }) if *account == name("a"))
     );
@@ -198,7 +201,10 @@ fn shrink_lowers_the_cap_of_an_outside_call_but_never_to_a_stub() {
     play.must(call("root", 5_000));
     assert_eq!(caps(&play), [left]);
     done(&mut play, 2, 1);
-    assert_eq!(play.must(call("root", 5_000)), HoldReply::Waiting { call: CallId(3), why: Why::Halted });
+    assert_eq!(
+        play.must(call("root", 5_000)),
+        HoldReply::Waiting { call: CallId(3), why: WaitReason::Halted }
+    );
     // What it asks for is the least with which it would start.
     let short = play.world().halted().unwrap().short;
     assert_eq!(short.asked, limit::OUTPUT_TOKENS_FITTED * 1_000_000);
@@ -231,7 +237,7 @@ fn a_call_that_waits_is_fitted_when_it_starts() {
     play.must(call("root", 4_500));
     let waiting = play.must(call("root", 4_500));
     assert!(
-        matches!(waiting, HoldReply::Waiting { why: Why::Budget { ask }, .. } if ask.of(Resource::Cost) == 4_096_000_000)
+        matches!(waiting, HoldReply::Waiting { why: WaitReason::Budget { ask }, .. } if ask.of(Resource::Cost) == 4_096_000_000)
     );
     assert_eq!(caps(&play), [4_500, 4_096]);
     done(&mut play, 1, 0);
@@ -300,7 +306,7 @@ fn an_agent_of_an_outside_program_is_spawned_in_a_halted_tree_and_at_a_spent_cei
     let spawn = |id: &str, collect| Spawn { id: Some(name(id)), collect, ..Play::spawn("root", "a") };
     refused(&mut play, person(Request::Spawn(spawn("x", Collect::Detached))));
     play.must(spawn("x", Collect::Outside));
-    assert_eq!(play.must(call("x", 10)), HoldReply::Waiting { call: CallId(2), why: Why::Halted });
+    assert_eq!(play.must(call("x", 10)), HoldReply::Waiting { call: CallId(2), why: WaitReason::Halted });
     refused(&mut play, person(Request::Spawn(spawn("y", Collect::Detached))));
     play.must(spawn("y", Collect::Outside));
     let by_agent = refused(&mut play, agent("root", Request::Spawn(spawn("z", Collect::Outside))));

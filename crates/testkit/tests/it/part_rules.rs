@@ -16,7 +16,7 @@ use spinney_kernel::words::{
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::Event;
-use spinney_kernel::rules::What;
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::{TokenCount, limit};
@@ -238,7 +238,7 @@ fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     let done = |play: &mut Play, call: CallId, images: usize| {
         let body =
             Body::text("x").with_parts((0..images).map(|nth| part(&format!("{}-{nth}", call.0))).collect());
-        play.input(What::Report(Report::Done(Done::new(call, 1, Used::Unknown, body)))).unwrap();
+        play.input(InputKind::Report(Report::Done(Done::new(call, 1, Used::Unknown, body)))).unwrap();
     };
     done(&mut play, *third, 3);
     let (world, texts) = counted(&play, "root");

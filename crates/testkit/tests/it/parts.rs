@@ -9,7 +9,7 @@ use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::Shown;
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, WindowSpec};
 use spinney_kernel::port::Pending;
-use spinney_kernel::port::model::{Deltas, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::rules::request::{Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{
     Actor, BadPart, BlobRef, Body, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
@@ -89,7 +89,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
         let sent = vec![image("a.png"), file("rows.csv"), image("b.png"), image("c.png"), image("d.png")];
         tree.send_with(name("root"), "Look at these.", sent).await.unwrap();
         tree.send_with(name("root"), "", vec![image("e.png")]).await.unwrap();
-        let question = tree.look().await.unwrap().questions[0].question;
+        let question = tree.snapshot().await.unwrap().questions[0].question;
         tree.answer(question, "yes").await.unwrap();
         settled(&tree).await;
         let second = stage.model().attempts().pop().unwrap();
@@ -113,7 +113,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
         let home = stage.home();
         let tree = home.resume(tree.id()).await.unwrap();
         settled(&tree).await;
-        let question = tree.look().await.unwrap().questions[0].question;
+        let question = tree.snapshot().await.unwrap().questions[0].question;
         tree.answer(question, "yes").await.unwrap();
         settled(&tree).await;
         let third = stage.model().attempts().pop().unwrap();
@@ -122,7 +122,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
 
         // One more image: one more placeholder, and earlier ones stay.
         tree.send_with(name("root"), "And this.", vec![image("f.png")]).await.unwrap();
-        let question = tree.look().await.unwrap().questions[0].question;
+        let question = tree.snapshot().await.unwrap().questions[0].question;
         tree.answer(question, "yes").await.unwrap();
         tree.ended().await;
         let last = stage.model().attempts().pop().unwrap();
@@ -144,7 +144,7 @@ async fn p5_a_window_for_no_image_shows_placeholders_and_files() {
     let tree = home.start(windowed(0, None)).await.unwrap();
     settled(&tree).await;
     tree.send_with(name("root"), "Look.", vec![image("a.png"), file("b.csv")]).await.unwrap();
-    let question = tree.look().await.unwrap().questions[0].question;
+    let question = tree.snapshot().await.unwrap().questions[0].question;
     tree.answer(question, "yes").await.unwrap();
     tree.ended().await;
     let attempts = stage.model().attempts();
@@ -256,7 +256,7 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     assert!(all.iter().all(|blob| journal.blob(blob).wait().unwrap().is_some()), "the branch has them");
     let branched = home.resume(branch).await.unwrap();
     settled(&branched).await;
-    let question = branched.look().await.unwrap().questions[0].question;
+    let question = branched.snapshot().await.unwrap().questions[0].question;
     branched.answer(question, "yes").await.unwrap();
     branched.ended().await;
     let last = stage.model().attempts().pop().unwrap();
@@ -353,7 +353,7 @@ async fn a_long_answer_with_an_image_keeps_both() {
 fn parts_count_by_kind_unless_a_driver_knows_better() {
     struct Words;
     impl Model for Words {
-        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, Missed>> {
+        fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
             unreachable!("it only counts")
         }
         fn tokens(&self, text: &str) -> u64 {

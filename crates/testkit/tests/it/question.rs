@@ -1,7 +1,7 @@
 //! Questions to people: only the asking agent waits, at any depth, and never for ever.
 
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::Why;
+use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{Answer, Request};
 use spinney_kernel::words::{Body, CallId};
 use spinney_kernel::world::{CallStage, TreeState};
@@ -118,7 +118,7 @@ fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
     for batch in play.batches() {
         batch.events.iter().for_each(|event| again.apply(event));
     }
-    assert_eq!(again.call(CallId(1)).map(|call| call.stage), Some(CallStage::Waiting(Why::Person)));
+    assert_eq!(again.call(CallId(1)).map(|call| call.stage), Some(CallStage::Waiting(WaitReason::Person)));
     assert_eq!(again.alarms().map(|alarm| alarm.at.0).collect::<Vec<_>>(), [6_000]);
 }
 

@@ -10,7 +10,7 @@ use spinney_journal::{
 };
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
-use spinney_kernel::rules::{Input, What};
+use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::limit::CHECKPOINTS_KEPT_MAX;
 use spinney_kernel::words::{Actor, CheckpointKind, Seq, Time, TreeId};
 use spinney_store::MemoryJournal;
@@ -93,7 +93,7 @@ fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<Tree
     for (nth, (tree, kind, number, hours)) in planned.iter().copied().chain(more).enumerate() {
         let tree = TreeId::new([tree; 16]);
         let ListedCheckpoint { name, known, .. } = aged(nth, kind, number, hours * HOUR);
-        let what = What::Request {
+        let what = InputKind::Request {
             by: Actor::PERSON,
             request: Box::new(Request::Checkpoint(Checkpoint::manual(known.agent.clone(), None))),
         };

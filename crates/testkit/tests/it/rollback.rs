@@ -3,7 +3,7 @@
 use spinney_journal::Batch;
 use spinney_kernel::context::ContextSnapshot;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::record::{Header, Standing, Tie};
+use spinney_kernel::record::{AgentSnapshot, Header, Tie};
 use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request, Rollback, Send};
 use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq, TokenCount};
 use spinney_testkit::Play;
@@ -13,11 +13,11 @@ use crate::observed::{events, name};
 const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
 
 /// An agent's current state, as a reader of the journal finds it.
-fn stands(play: &Play, agent: &str) -> (Standing, ContextSnapshot) {
+fn stands(play: &Play, agent: &str) -> (AgentSnapshot, ContextSnapshot) {
     let agent: AgentId = name(agent);
     let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
     let known = contexts.known(&agent).unwrap();
-    (Standing::of(play.world(), &agent, &known).unwrap(), known)
+    (AgentSnapshot::of(play.world(), &agent, &known).unwrap(), known)
 }
 
 /// A checkpoint of an agent, and the rollback to it.
@@ -114,7 +114,7 @@ fn a_past_that_cannot_have_been_is_refused() {
     let mut play = Play::grow(FIXTURE);
     let rollback = checkpoint(&mut play, "root");
     let at = rollback.at;
-    let wrong: [fn(&mut Standing); 10] = [
+    let wrong: [fn(&mut AgentSnapshot); 10] = [
         |standing| standing.born = 0,
         |standing| standing.born = 3,
         |standing| standing.said = Some(Seq(9_999)),

@@ -20,7 +20,7 @@ use spinney_testkit::sim::is_within;
 use spinney_testkit::spinney::StartOptions;
 use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
-use spinney_testkit::spinney::tree::Look;
+use spinney_testkit::spinney::tree::TreeSnapshot;
 use spinney_testkit::{Stage, definition, recorded};
 
 use crate::escape_attempts::{After, Comes, TRIES};
@@ -134,7 +134,7 @@ tools: { look: { say: seen } }
 struct Tried {
     attempts: Vec<Arc<ModelAttempt>>,
     recorded: Vec<RecordedEvent>,
-    look: Look,
+    snapshot: TreeSnapshot,
     /// How often a tool ran that no agent below the root may call.
     ran: usize,
     /// Every file of the home that does not belong to the child, the grandchild or anything below them, by path.
@@ -177,7 +177,7 @@ async fn tried(role: &str, calls: &str) -> Tried {
     Tried {
         attempts: stage.model().attempts(),
         recorded: recorded(&tree).await,
-        look: tree.look().await.unwrap(),
+        snapshot: tree.snapshot().await.unwrap(),
         ran: ran.load(Ordering::Relaxed),
         files: found,
     }
@@ -264,7 +264,7 @@ impl Tried {
             }
         }
         for (who, how) in [("root", "completed"), ("s", "completed"), ("q", "completed")] {
-            let view = self.look.agents.iter().find(|view| view.agent.as_str() == who);
+            let view = self.snapshot.agents.iter().find(|view| view.agent.as_str() == who);
             let is_as_it_should = view.is_some_and(|view| view.status.to_string() == how);
             seen(!is_as_it_should, format!("{who} is {:?}", view.map(|view| view.status)));
         }
@@ -287,7 +287,7 @@ async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
             let tried = tried(role, calls).await;
             tried_in_all += 1;
             kinds.insert(after);
-            assert_eq!(tried.look.state, TreeState::Ended(ExitKind::Completed), "{role} {calls}");
+            assert_eq!(tried.snapshot.state, TreeState::Ended(ExitKind::Completed), "{role} {calls}");
             let came_to = tried.came_to(role);
             let is_refused = came_to.iter().all(|(_, is_error)| *is_error);
             // The spawned agent may use up the budget, so that no other has another turn.

@@ -1,6 +1,6 @@
 //! What is visible of a living agent, and what is kept after its end.
 
-use spinney_kernel::budget::{Amounts, Ceilings, Resource, Seldom};
+use spinney_kernel::budget::{Amounts, Ceilings, Resource, SparseAmounts};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{ThreadId, TokenCount};
 use spinney_kernel::world::{AgentStatus, AgentView, Ended};
@@ -69,7 +69,7 @@ fn v13_only_totals_are_left_of_an_agent_that_ended() {
         at: world.agents().ended(ix).unwrap().at,
         tokens: TokenCount::of_bytes(2),
         spent: turn(200),
-        presumed: Seldom::default(),
+        presumed: SparseAmounts::default(),
     };
     assert_eq!((world.agents().living(ix), world.agents().ended(ix)), (None, Some(&ended)));
     assert_eq!((world.ledger().len(), world.ledger().line_len()), (1, 0));

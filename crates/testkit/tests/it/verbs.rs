@@ -5,9 +5,9 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney_kernel::context::Contexts;
-use spinney_kernel::record::Why;
+use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{
     Accepted, AskReply, Broadcast, BroadcastReply, Checkpoint, CheckpointReply, HoldReply, OtherReply,
     Outside, Pause, RefreshReply, Reply, Request, RollbackReply, Send, SendReply, SpawnReply, StartReply,
@@ -35,7 +35,7 @@ fn replies() -> Vec<Reply> {
         BroadcastReply { messages: vec![0, 2] }.into(),
         CheckpointReply { name: checkpoint.clone() }.into(),
         HoldReply::Started { call }.into(),
-        HoldReply::Waiting { call, why: Why::Paused }.into(),
+        HoldReply::Waiting { call, why: WaitReason::Paused }.into(),
         HoldReply::Refused { call, refusal: spinney_kernel::definition::Refusal::TreeHalted }.into(),
         RefreshReply { messages: 1 }.into(),
         RollbackReply { agent: agent.clone(), messages: 4, cancelled: vec![name("b")], prior: checkpoint }
@@ -44,7 +44,7 @@ fn replies() -> Vec<Reply> {
         SendReply::Queued.into(),
         SpawnReply { agent: agent.clone(), call: Some(call) }.into(),
         StartReply { agent }.into(),
-        WaitReply::Waiting { call, why: Why::Message }.into(),
+        WaitReply::Waiting { call, why: WaitReason::Message }.into(),
         WaitReply::Over.into(),
     ]
 }
@@ -85,14 +85,14 @@ fn a_verb_is_closed_to_other_processes_unless_it_opens_itself() {
 fn a_view_of_a_tree_is_the_same_after_it_was_written_and_read() {
     let mut play = Play::grow("root $9.00 / a / b");
     play.run("call a $0.10\nask b Which?\npause b");
-    let look = |play: &Play| {
+    let snapshot = |play: &Play| {
         let mut contexts = Contexts::new(play.world().tree());
         play.batches().iter().flat_map(|batch| &batch.events).for_each(|event| contexts.apply(event));
-        Look::at(play.world(), &contexts)
+        TreeSnapshot::at(play.world(), &contexts)
     };
-    again(&look(&play));
+    again(&snapshot(&play));
     play.run("finish root ok\ndone #1 $0.10");
-    let ended = look(&play);
+    let ended = snapshot(&play);
     assert_eq!(serde_json::to_value(ended.state).unwrap(), serde_json::json!({ "ended": "completed" }));
     again(&ended);
 }

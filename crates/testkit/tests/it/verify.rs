@@ -9,7 +9,7 @@ use spinney_journal::{
     HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
 use spinney_kernel::record::{Event, Restored};
-use spinney_kernel::rules::What;
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::{BlobRef, Category, Seq, TokenCount, TreeId};
 use spinney_store::{Access, SqliteJournal};
@@ -121,10 +121,10 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
 async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     let inner = Arc::clone(Stage::new(SCRIPT).journal());
     let (tree, hash, calls) = run(Arc::clone(&inner)).await;
-    let Verified { hash: again, decided, look, .. } =
+    let Verified { hash: again, decided, snapshot, .. } =
         verify(inner.as_ref(), tree, Some(hash)).wait().unwrap();
     assert!(decided && again == Some(hash) && calls == 3);
-    assert_eq!(look.end.unwrap().shown.text, "I was told: three results for trees");
+    assert_eq!(snapshot.end.unwrap().shown.text, "I was told: three results for trees");
 
     // The journal claims that the helper had another goal.
     let forge = |entries: &mut Vec<Entry>| {
@@ -205,7 +205,7 @@ async fn x8_a_word_changed_in_the_file_is_found_by_the_chain() {
         std::fs::write(&path, bytes).unwrap();
     }
     assert!(changed > 0, "the word is not in the file");
-    let journal = SqliteJournal::open(folder.path(), Access::Look).unwrap();
+    let journal = SqliteJournal::open(folder.path(), Access::ReadOnly).unwrap();
     let found = verify(&journal, tree, None).wait().unwrap_err();
     assert!(matches!(found, Diverged::Journal(JournalFault::Damaged { after, .. }) if after > 1), "{found}");
 }
@@ -240,7 +240,7 @@ async fn a_rollback_to_what_never_was_is_found() {
             for batch in entries.iter_mut().map(|entry| &mut entry.batch) {
                 let Some(Event::ContextRestored(restored)) = batch.events.first_mut() else { continue };
                 forge(restored);
-                let What::Request { request, .. } = &mut batch.input.what else { panic!() };
+                let InputKind::Request { request, .. } = &mut batch.input.what else { panic!() };
                 let Request::Rollback(rollback) = request.as_mut() else { panic!() };
                 rollback.standing = Some(Box::new(restored.standing.clone()));
                 rollback.at = restored.at;

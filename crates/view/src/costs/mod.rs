@@ -13,7 +13,7 @@ use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::{Aim, OpenCalls};
 use spinney_kernel::definition::{Definition, ModelSpec};
 use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Outcome, Spawned};
-use spinney_kernel::rules::What;
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::words::{AgentId, CallId, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::world::World;
@@ -243,9 +243,9 @@ pub struct CostsFold {
 impl TreeFold for CostsFold {
     fn take(&mut self, batch: &Batch) -> ControlFlow<()> {
         let used = match &batch.input.what {
-            What::Report(Report::Done(done)) => Some((done.call, done.used)),
-            What::Report(Report::Failed(failed)) => Some((failed.call, failed.used)),
-            What::Report(_) | What::Request { .. } => None,
+            InputKind::Report(Report::Done(done)) => Some((done.call, done.used)),
+            InputKind::Report(Report::Failed(failed)) => Some((failed.call, failed.used)),
+            InputKind::Report(_) | InputKind::Request { .. } => None,
         };
         for event in &batch.events {
             self.calls.enter(event);

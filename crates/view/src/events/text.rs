@@ -6,7 +6,7 @@ use spinney_kernel::definition::{Graph, ModelSpec, OnLow, Refusal};
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
     ModelCall, NodeEnd, NodeStart, Outcome, Question, Restored, Skip, Span, Spawned, StartOf, StopReason,
-    Summary, ToolCall, WaitFor, WaitNeed, Why, Work,
+    Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
 };
 use spinney_kernel::words::{
     Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
@@ -436,14 +436,14 @@ fn calls(names: &EventNames, agent: &AgentId, call: &ToolCall) -> String {
     format!("calls {} {}", call.tool, short(args))
 }
 
-fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>) -> EventText {
+fn waiting(names: &EventNames, call: CallId, why: WaitReason, account: Option<&AgentId>) -> EventText {
     let name = name(names, call);
     match why {
-        Why::Budget { ask } => {
+        WaitReason::Budget { ask } => {
             let whose = account.map(|account| format!(" of `{account}`")).unwrap_or_default();
             main_line(format!("waits for {ask:#} of the budget{whose} to call {name}"))
         }
-        Why::Rate => main_line(match names.held_by(call) {
+        WaitReason::Rate => main_line(match names.held_by(call) {
             Some(by @ (HeldBy::ModelRate | HeldBy::RoleRate | HeldBy::TreeRate)) => {
                 format!("waits to call {name}: {by} is used up")
             }
@@ -451,16 +451,16 @@ fn waiting(names: &EventNames, call: CallId, why: Why, account: Option<&AgentId>
                 format!("waits until {name} accepts calls again")
             }
         }),
-        Why::Breaker => main_line(format!("waits until the provider of {name} is tried again")),
-        Why::Cache => detail(format!("waits until the shared prompt of {name} is cached")),
-        Why::Backoff => main_line(format!("retries {name} in a moment")),
-        Why::Slot
-        | Why::Paused
-        | Why::Suspended
-        | Why::Halted
-        | Why::Children
-        | Why::Message
-        | Why::Person => detail(format!("waits with {name}: {why}")),
+        WaitReason::Breaker => main_line(format!("waits until the provider of {name} is tried again")),
+        WaitReason::Cache => detail(format!("waits until the shared prompt of {name} is cached")),
+        WaitReason::Backoff => main_line(format!("retries {name} in a moment")),
+        WaitReason::Slot
+        | WaitReason::Paused
+        | WaitReason::Suspended
+        | WaitReason::Halted
+        | WaitReason::Children
+        | WaitReason::Message
+        | WaitReason::Person => detail(format!("waits with {name}: {why}")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::port::model::DeltaKind;
-use spinney_kernel::record::{ExitKind, WaitFor, Why, Work};
+use spinney_kernel::record::{ExitKind, WaitFor, WaitReason, Work};
 use spinney_kernel::words::{AgentId, CallId, ModelName, Time, ToolName};
 use spinney_kernel::world::{Agent, AgentIx, AgentState, Call, CallStage};
 
@@ -46,7 +46,7 @@ pub enum CallDoing<'a> {
     /// It has not started.
     Waits {
         /// What it waits for.
-        why: Why,
+        why: WaitReason,
         /// The account that has no room, if that is why.
         account: Option<&'a AgentId>,
     },
@@ -143,14 +143,14 @@ impl LiveTree {
         if self.world.halted().is_some() {
             return AgentMark::Halted;
         }
-        let waits = |wanted: fn(Why) -> bool| {
+        let waits = |wanted: fn(WaitReason) -> bool| {
             self.open(agent).any(|(_, call)| matches!(call.stage, CallStage::Waiting(why) if wanted(why)))
         };
-        if waits(|why| why == Why::Person) {
+        if waits(|why| why == WaitReason::Person) {
             AgentMark::Asking
-        } else if agent.paused || waits(|why| why == Why::Paused) {
+        } else if agent.paused || waits(|why| why == WaitReason::Paused) {
             AgentMark::Paused
-        } else if waits(|why| matches!(why, Why::Budget { .. })) {
+        } else if waits(|why| matches!(why, WaitReason::Budget { .. })) {
             AgentMark::WaitingForBudget
         } else if agent.open.is_empty() {
             AgentMark::Idle
@@ -233,30 +233,30 @@ impl LiveTree {
 }
 
 /// Whether the call itself is a wait, so that its own words say more.
-const fn is_own_wait(why: Why) -> bool {
-    matches!(why, Why::Children | Why::Message | Why::Person)
+const fn is_own_wait(why: WaitReason) -> bool {
+    matches!(why, WaitReason::Children | WaitReason::Message | WaitReason::Person)
 }
 
 /// What a call waits for, in words.
 #[must_use]
-pub fn waiting_words(why: Why, account: Option<&AgentId>) -> String {
+pub fn waiting_words(why: WaitReason, account: Option<&AgentId>) -> String {
     match why {
-        Why::Budget { ask } => {
+        WaitReason::Budget { ask } => {
             let most = Resource::ALL.into_iter().find(|resource| ask.of(*resource) > 0);
             let most = most.map(|resource| format!("{:#} of ", resource.amount(ask.of(resource))));
             let whose = account.map(|account| format!(" of {account}")).unwrap_or_default();
             format!("waits for {}the budget{whose}", most.unwrap_or_default())
         }
-        Why::Slot => "waits for a free slot".to_owned(),
-        Why::Rate => "waits for the rate limit".to_owned(),
-        Why::Breaker => "waits for the provider to work again".to_owned(),
-        Why::Cache => "waits for a cached prompt".to_owned(),
-        Why::Backoff => "waits to retry".to_owned(),
-        Why::Paused => "paused".to_owned(),
-        Why::Suspended => "stopped".to_owned(),
-        Why::Halted => "halted: needs more budget".to_owned(),
-        Why::Children => "waits for its agents".to_owned(),
-        Why::Message => "waits for a message".to_owned(),
-        Why::Person => "waits for a person".to_owned(),
+        WaitReason::Slot => "waits for a free slot".to_owned(),
+        WaitReason::Rate => "waits for the rate limit".to_owned(),
+        WaitReason::Breaker => "waits for the provider to work again".to_owned(),
+        WaitReason::Cache => "waits for a cached prompt".to_owned(),
+        WaitReason::Backoff => "waits to retry".to_owned(),
+        WaitReason::Paused => "paused".to_owned(),
+        WaitReason::Suspended => "stopped".to_owned(),
+        WaitReason::Halted => "halted: needs more budget".to_owned(),
+        WaitReason::Children => "waits for its agents".to_owned(),
+        WaitReason::Message => "waits for a message".to_owned(),
+        WaitReason::Person => "waits for a person".to_owned(),
     }
 }

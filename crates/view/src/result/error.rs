@@ -1,6 +1,6 @@
 //! Why a tree did not complete, with the numbers of a ceiling and what helps.
 
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney_kernel::budget::{Resource, Shortfall, usd};
 use spinney_kernel::record::Exit;
 use spinney_kernel::words::{AgentId, grouped};
@@ -23,8 +23,8 @@ pub struct ResultError {
 impl ResultError {
     /// That of a tree, if it failed or is halted.
     #[must_use]
-    pub fn of(look: &Look) -> Option<Self> {
-        if let Some(end) = &look.end {
+    pub fn of(snapshot: &TreeSnapshot) -> Option<Self> {
+        if let Some(end) = &snapshot.end {
             return match &end.exit {
                 Exit::Completed | Exit::Cancelled { .. } => None,
                 Exit::Failed { error } => Some(Self {
@@ -41,11 +41,11 @@ impl ResultError {
                 }),
             };
         }
-        let halt = look.halted.as_ref()?;
+        let halt = snapshot.halted.as_ref()?;
         Some(Self {
             code: "ceiling".to_owned(),
             message: halt.short.describe(&halt.account),
-            remedy: Remedy::of_halt(halt, look),
+            remedy: Remedy::of_halt(halt, snapshot),
             numbers: Some((halt.account.clone(), halt.short)),
         })
     }

@@ -4,7 +4,7 @@ mod error;
 mod json;
 mod steps;
 
-use spinney::tree::{Look, OpenQuestion};
+use spinney::tree::{OpenQuestion, TreeSnapshot};
 use spinney_journal::{ChainHash, Journal, JournalFault};
 use spinney_kernel::record::{Exit, ExitKind};
 use spinney_kernel::words::{Body, ModelName, TreeId};
@@ -67,39 +67,39 @@ impl TreeResult {
     /// Of a tree that is no longer run, by its last look. What the look does not have is read from the journal; a part that
     /// cannot be read is missing, and the fault is returned with the rest.
     pub async fn read(
-        look: &Look,
+        snapshot: &TreeSnapshot,
         hash: Option<ChainHash>,
         journal: &dyn Journal,
         tree: TreeId,
     ) -> (Self, Vec<ResultFault>) {
         let mut faults = Vec::new();
-        let mut state = state(look);
-        if look.state == TreeState::Paused && is_paused_by_a_person(journal, tree).await {
+        let mut state = state(snapshot);
+        if snapshot.state == TreeState::Paused && is_paused_by_a_person(journal, tree).await {
             state = TreeState::Paused;
         }
         // A halted tree shows its progress; one that waits or was stopped is not finished.
-        let halted = look.so_far.as_ref().filter(|_| state == TreeState::Halted);
-        let output = match look.end.as_ref().map(|end| &end.shown).or(halted) {
+        let halted = snapshot.so_far.as_ref().filter(|_| state == TreeState::Halted);
+        let output = match snapshot.end.as_ref().map(|end| &end.shown).or(halted) {
             None => String::new(),
             Some(body) => whole(body, journal).await.unwrap_or_else(|fault| {
                 faults.push(ResultFault::Output(fault));
                 body.text.clone()
             }),
         };
-        let run = if look.end.is_some() { RunState::Ended } else { RunState::Stopped };
+        let run = if snapshot.end.is_some() { RunState::Ended } else { RunState::Stopped };
         let steps = StepResults::read(journal, tree, run).await.unwrap_or_else(|fault| {
             faults.push(ResultFault::Steps(fault));
             StepResults::default()
         });
-        let spent = look.agents.first().map(Spent::from_view).unwrap_or_default();
+        let spent = snapshot.agents.first().map(Spent::from_view).unwrap_or_default();
         let result = Self {
             state,
             output,
             steps,
-            usage: Some((spent, look.agents.len())),
+            usage: Some((spent, snapshot.agents.len())),
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
-            error: ResultError::of(look),
-            questions: look.questions.clone(),
+            error: ResultError::of(snapshot),
+            questions: snapshot.questions.clone(),
             ..Self::none(Some(tree))
         };
         (result, faults)
@@ -127,8 +127,8 @@ pub async fn whole(body: &Body, journal: &dyn Journal) -> Result<String, Journal
     Ok(bytes.map_or_else(|| body.text.clone(), |bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn state(look: &Look) -> TreeState {
-    match (&look.end, look.state) {
+fn state(snapshot: &TreeSnapshot) -> TreeState {
+    match (&snapshot.end, snapshot.state) {
         (Some(end), _) => match &end.exit {
             Exit::Completed => TreeState::Ended(ExitKind::Completed),
             Exit::Cancelled { .. } => TreeState::Ended(ExitKind::Cancelled),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney::tree::OpenQuestion;
-use spinney_host::control::{Asked, GoesOn};
+use spinney_host::control::{GoesOn, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
 use spinney_kernel::rules::request::Answer;
 use spinney_kernel::words::{Body, CallId};
@@ -123,15 +123,15 @@ async fn each(named: &NamedTree) -> Result<Exit> {
             }
             Some(text) => match ask(place, &[], Answer { question: number, answer: Body::text(text) }).await?
             {
-                Asked::Done { goes_on: now, .. } => {
+                SteerReply::Done { goes_on: now, .. } => {
                     out::note(&format!("answered question {}", number.0));
                     (is_answered, goes_on) = (true, now);
                 }
-                Asked::Refused { message, .. } => {
+                SteerReply::Refused { message, .. } => {
                     out::complain(&message);
                     left_open.insert(number);
                 }
-                Asked::Failed { message } => {
+                SteerReply::Failed { message } => {
                     out::complain(&message);
                     return Ok(Exit::Failed);
                 }

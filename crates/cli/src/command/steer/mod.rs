@@ -6,7 +6,7 @@ mod send;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::control::{Asked, GoesOn, steering};
+use spinney_host::control::{GoesOn, SteerReply, steering};
 use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
@@ -38,7 +38,7 @@ pub(super) async fn refresh(home: &Path, args: args::Refresh) -> Result<Exit> {
     let (named, replace) = ([agent.clone()], args.replace);
     let done = ask(place, &named, Refresh { agent, replace }).await?;
     let [agent] = named;
-    let recorded = if let Asked::Done { reply, .. } = &done { reply.messages } else { 0 };
+    let recorded = if let SteerReply::Done { reply, .. } = &done { reply.messages } else { 0 };
     let messages = counted(recorded.into(), "message");
     let (said, next) = match (recorded, replace) {
         (0, _) => (format!("`{agent}` already knew everything"), Next::Nothing),
@@ -58,7 +58,7 @@ pub(super) async fn broadcast(home: &Path, args: args::Broadcast) -> Result<Exit
     let categories = category.into_iter().map(args::Knowledge::category).collect();
     let done = ask(place, &named, Broadcast { from, to, categories }).await?;
     let [from, to @ ..] = named.as_slice() else { unreachable!("somebody tells it") };
-    let recorded: &[u32] = if let Asked::Done { reply, .. } = &done { &reply.messages } else { &[] };
+    let recorded: &[u32] = if let SteerReply::Done { reply, .. } = &done { &reply.messages } else { &[] };
     let each = to.iter().zip(recorded).map(|(agent, recorded)| match recorded {
         0 => format!("`{agent}` nothing new"),
         recorded => format!("`{agent}` {}", counted((*recorded).into(), "message")),
@@ -74,8 +74,8 @@ pub(super) async fn cancel_tree(place: TreeInHome<'_>) -> Result<String> {
     let (_, agent) = whom(place.home, &place.tree.to_string(), None).await?;
     let cancel = Cancel { agent, reason: args::Cancel::REASON.to_owned() };
     Ok(match ask(place, &[], cancel).await? {
-        Asked::Done { .. } => format!("cancelled {}", short_id(place.tree)),
-        Asked::Refused { message, .. } | Asked::Failed { message } => message,
+        SteerReply::Done { .. } => format!("cancelled {}", short_id(place.tree)),
+        SteerReply::Refused { message, .. } | SteerReply::Failed { message } => message,
     })
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn write_value(
     let is_json = serde_json::from_str::<serde_json::Value>(set).is_ok();
     let json = if is_json { set.to_owned() } else { serde_json::Value::from(set).to_string() };
     let done = ask(place, &[], WriteValue { name, json, expect_version, tokens: None }).await?;
-    let version = if let Asked::Done { reply, .. } = &done { reply.version } else { 0 };
+    let version = if let SteerReply::Done { reply, .. } = &done { reply.version } else { 0 };
     finish(done, place, &format!("wrote `{key}`, version {version}"), Next::Resume).await
 }
 
@@ -146,20 +146,20 @@ pub(super) async fn ask<V: Verb>(
     place: TreeInHome<'_>,
     named: &[AgentId],
     verb: V,
-) -> Result<Asked<V::Reply>> {
+) -> Result<SteerReply<V::Reply>> {
     Ok(steering::ask_about(place, named, verb, Vec::new()).await?)
 }
 
 /// Prints the result of a request and the command to run next.
 pub(super) async fn finish<R>(
-    answer: Asked<R>,
+    answer: SteerReply<R>,
     place: TreeInHome<'_>,
     said: &str,
     next: Next,
 ) -> Result<Exit> {
     let TreeInHome { home, tree } = place;
     match answer {
-        Asked::Done { goes_on, .. } => {
+        SteerReply::Done { goes_on, .. } => {
             out::note(&match (goes_on, next) {
                 (GoesOn::WhenResumed, Next::Resume) => {
                     format!("{said}; continue with: {}", continued(place).await?)
@@ -172,7 +172,7 @@ pub(super) async fn finish<R>(
             });
             Ok(Exit::Completed)
         }
-        Asked::Refused { message, refusal } => {
+        SteerReply::Refused { message, refusal } => {
             let way = match refusal {
                 Some(refusal) => way_out(&refusal, place).await?,
                 None => None,
@@ -180,7 +180,7 @@ pub(super) async fn finish<R>(
             out::complain(&way.map_or_else(|| message.clone(), |way| format!("{message}; {way}")));
             Ok(Exit::Usage)
         }
-        Asked::Failed { message } => {
+        SteerReply::Failed { message } => {
             out::complain(&message);
             Ok(Exit::Failed)
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use spinney_host::attachments;
-use spinney_host::control::Asked;
+use spinney_host::control::SteerReply;
 use spinney_host::control::steering::{UnreadMessage, ask_about, check_recipient, has_agent, meant};
 use spinney_host::home::ids::{LAST, NamedTree};
 use spinney_kernel::rules::request::{Send, SendReply};
@@ -41,7 +41,7 @@ pub(in crate::command) async fn send(home: &Path, args: args::Send) -> Result<Ex
     let [to] = named;
     let mut said = format!("sent to `{to}`{with}");
     let mut next = Next::Resume;
-    if let Asked::Done { reply: SendReply::Queued, .. } = done {
+    if let SteerReply::Done { reply: SendReply::Queued, .. } = done {
         said += &format!(": no agent has that name yet ({})", meant(place, &to).await?);
         next = Next::Spawn;
     }

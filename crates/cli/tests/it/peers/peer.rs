@@ -17,7 +17,7 @@ use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup};
 use spinney_drivers::wire::WireParams;
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::words::{Actor, CallId, Category, TreeId};
 use tempfile::TempDir;
 
@@ -157,7 +157,7 @@ impl Format {
 }
 
 /// One attempt through the driver: what it came to, and the pieces that were streamed.
-pub(super) async fn called(format: Format, peer: &Peer) -> (Result<ModelAnswer, Missed>, Vec<String>) {
+pub(super) async fn called(format: Format, peer: &Peer) -> (Result<ModelAnswer, AttemptError>, Vec<String>) {
     let params = WireParams { temperature: Some(0.into()), ..WireParams::default() };
     let setup = ProviderSetup {
         provider: format.provider(),

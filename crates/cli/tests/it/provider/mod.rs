@@ -17,7 +17,7 @@ use serde_json::json;
 
 pub(crate) use self::answer::{Answer, Pace};
 pub(crate) use self::question::{Question, WireFormat};
-use crate::upstream::{self, Asked};
+use crate::upstream::{self, ReceivedRequest};
 
 /// How long a test waits for a request. Programs take seconds to start on a busy machine.
 const ASKED_MAX: Duration = Duration::from_secs(120);
@@ -28,7 +28,7 @@ type Script = dyn Fn(&Question) -> Answer + Send + Sync;
 /// A request, and what came of it.
 #[derive(Clone)]
 pub(crate) struct Exchange {
-    pub(crate) asked: Asked,
+    pub(crate) asked: ReceivedRequest,
     /// The question and its answer, if a model was asked and the script answered.
     pub(crate) answered: Option<(Question, Answer)>,
     /// The first line of the response.
@@ -133,7 +133,7 @@ impl Reply {
     }
 }
 
-fn reply(asked: &Asked, script: &Script) -> Reply {
+fn reply(asked: &ReceivedRequest, script: &Script) -> Reply {
     let path = asked.path().split('?').next().unwrap();
     match (asked.method(), path) {
         // Codex tries this first; it goes on over HTTP at once only if it is told so.
@@ -160,7 +160,7 @@ fn reply(asked: &Asked, script: &Script) -> Reply {
     }
 }
 
-fn answer(asked: &Asked, format: WireFormat, script: &Script) -> Reply {
+fn answer(asked: &ReceivedRequest, format: WireFormat, script: &Script) -> Reply {
     let question = Question::read(asked, format);
     let answer = script(&question);
     let (body, content_type) = match (format, question.is_streamed) {

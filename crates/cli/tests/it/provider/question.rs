@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::upstream::Asked;
+use crate::upstream::ReceivedRequest;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireFormat {
@@ -13,7 +13,7 @@ pub(crate) enum WireFormat {
 
 #[derive(Clone)]
 pub(crate) struct Question {
-    pub(crate) asked: Asked,
+    pub(crate) asked: ReceivedRequest,
     pub(crate) model: String,
     pub(crate) is_streamed: bool,
     /// What users and other agents said, one text per message. Programs put notes of their own among it.
@@ -30,7 +30,7 @@ impl Question {
         list(&self.asked.body["input"]).last().is_some_and(|item| item["type"] == "compaction_trigger")
     }
 
-    pub(super) fn read(asked: &Asked, format: WireFormat) -> Self {
+    pub(super) fn read(asked: &ReceivedRequest, format: WireFormat) -> Self {
         let (asked, body) = (asked.clone(), &asked.body);
         let turns = match format {
             WireFormat::Responses => &body["input"],

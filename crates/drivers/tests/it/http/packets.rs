@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney_drivers::http::wire_request;
 use spinney_drivers::wire::{Thinking, WireFormat, WireMessage, WireParams, WirePart, WireToolCall, write};
-use spinney_kernel::context::{Along, Message};
+use spinney_kernel::context::{Attachments, Message};
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::model::Purpose;
 use spinney_kernel::record::ToolAsk;
@@ -34,7 +34,7 @@ async fn messages_keep_their_order_their_senders_and_their_parts() {
     let (parts, _) = enclose(enclosed).unwrap();
     let lines: Vec<String> = parts.iter().map(ToString::to_string).collect();
     // The oldest image is not shown any more.
-    let along = Some(Box::new(Along { parts, blank: 1, ..Along::default() }));
+    let along = Some(Box::new(Attachments { parts, blank: 1, ..Attachments::default() }));
     let heard = |from, text: &str, along| Message::Heard {
         from,
         text: text.into(),
@@ -101,7 +101,8 @@ async fn a_part_that_cannot_be_read_is_a_fault() {
     let bytes = b"x".to_vec();
     let name = "a.txt".parse().unwrap();
     let enclosure = Enclosure { kind: PartKind::File, media: "text/plain".parse().unwrap(), name, bytes };
-    let along = Some(Box::new(Along { parts: enclose(vec![enclosure]).unwrap().0, ..Along::default() }));
+    let along =
+        Some(Box::new(Attachments { parts: enclose(vec![enclosure]).unwrap().0, ..Attachments::default() }));
     let heard = Message::Heard { from: Actor::PERSON, text: "hi".into(), category: Category::Dialog, along };
     let attempt = with(attempt(), |it| it.packet = packet(vec![heard]));
     let missed = wire_request(&Arc::new(attempt), "m", WireParams::default()).await.unwrap_err();

@@ -8,7 +8,9 @@ use spinney_drivers::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, Wi
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{ModelProvider, OnLost};
-use spinney_kernel::port::model::{DeltaKind, Missed, Model, ModelAnswer, ModelAttempt, Purpose, StopReason};
+use spinney_kernel::port::model::{
+    AttemptError, DeltaKind, Model, ModelAnswer, ModelAttempt, Purpose, StopReason,
+};
 use spinney_kernel::words::{Actor, Category, FaultKind};
 
 use super::super::wire::{KEY, stream};
@@ -41,7 +43,7 @@ pub(super) fn hello() -> ModelAttempt {
 }
 
 /// One attempt, and what was streamed.
-async fn called(provider: ModelProvider, base_url: &str) -> (Result<ModelAnswer, Missed>, String) {
+async fn called(provider: ModelProvider, base_url: &str) -> (Result<ModelAnswer, AttemptError>, String) {
     let streamed = Arc::new(Mutex::new(String::new()));
     let heard = Arc::clone(&streamed);
     let deltas = Arc::new(move |kind, text: &str| {
@@ -54,7 +56,7 @@ async fn called(provider: ModelProvider, base_url: &str) -> (Result<ModelAnswer,
     (answer, streamed)
 }
 
-async fn missed(upstream: &Upstream) -> Missed {
+async fn missed(upstream: &Upstream) -> AttemptError {
     called(ModelProvider::OpenAiCompatible, &upstream.url).await.0.unwrap_err()
 }
 

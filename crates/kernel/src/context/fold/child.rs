@@ -4,7 +4,7 @@ use super::super::text::{child_text, shown, wait_text};
 use super::{Context, Contexts, End, Reader};
 use crate::budget::Amounts;
 use crate::context::agent_context::Returned;
-use crate::context::{Along, Facts, Finding, Late, Message};
+use crate::context::{Attachments, Facts, Finding, Late, Message};
 use crate::definition::Builtin;
 use crate::record::{ChildEnd, Exit, Outcome, WaitFor};
 use crate::words::{Actor, AgentId, Body, Category, answer_digest};
@@ -41,7 +41,7 @@ impl Contexts {
                 let (from, category, along) = (
                     Actor::Agent(agent.clone()),
                     Category::Output,
-                    Along::telling(Facts { used, left: None }),
+                    Attachments::telling(Facts { used, left: None }),
                 );
                 above.letter(seq, Message::Heard { from, text, category, along });
             }

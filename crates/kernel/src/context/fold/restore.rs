@@ -8,7 +8,7 @@ use super::super::agent_context::{All, Unread};
 use super::super::message::Texts;
 use super::super::text::ROLLED_BACK;
 use super::{Contexts, Reader};
-use crate::record::{Event, Restored, Standing};
+use crate::record::{AgentSnapshot, Event, Restored};
 use crate::window::MessageList;
 use crate::words::{AgentId, CallId, Seq};
 
@@ -31,7 +31,7 @@ impl ContextSnapshot {
 
     /// Whether these texts belong to an agent in that state.
     #[must_use]
-    pub fn fits(&self, agent: &AgentId, standing: &Standing) -> bool {
+    pub fn fits(&self, agent: &AgentId, standing: &AgentSnapshot) -> bool {
         let window = &standing.window;
         let read = self.list.read_messages();
         let categories = read.iter().map(|message| message.category());

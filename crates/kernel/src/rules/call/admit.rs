@@ -4,7 +4,7 @@
 use super::cache::{self, CacheRole};
 use super::fitted_cap::FittedCap;
 use super::{choose, cost, end};
-use crate::record::{Outcome, Why, Work};
+use crate::record::{Outcome, WaitReason, Work};
 use crate::world::{Call, CallStage};
 
 use crate::budget::{AccountIx, Amounts, Fit, Price, Resource, Scan, Shortfall};
@@ -17,7 +17,7 @@ use crate::world::AgentIx;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admitted {
     Started,
-    Waiting(Why),
+    Waiting(WaitReason),
     Refused(Refusal),
 }
 
@@ -31,13 +31,13 @@ enum Verdict {
 /// What a call waits for, with the time or the account if it depends on one.
 #[derive(Clone, Copy)]
 struct Pause {
-    why: Why,
+    why: WaitReason,
     until: Option<Time>,
     blocked: Option<AccountIx>,
 }
 
 impl Pause {
-    const fn on(why: Why) -> Self {
+    const fn on(why: WaitReason) -> Self {
         Self { why, until: None, blocked: None }
     }
 }
@@ -56,7 +56,9 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) 
             }
             Verdict::Wait(pause) => {
                 wait(draft, id, pause);
-                if let (Why::Budget { ask }, Some(blocked), Some(scan)) = (pause.why, pause.blocked, scan) {
+                if let (WaitReason::Budget { ask }, Some(blocked), Some(scan)) =
+                    (pause.why, pause.blocked, scan)
+                {
                     scan.pass(blocked, &ask);
                 }
                 return Admitted::Waiting(pause.why);
@@ -89,7 +91,7 @@ pub(crate) fn pump(draft: &mut Draft<'_>) {
                 Admitted::Refused(_) => again = true,
                 // What it holds may block a skipped call at another account, and leave its place to the calls between.
                 Admitted::Started => again |= has_skipped && draft.rules() >= 5,
-                Admitted::Waiting(why) => has_skipped |= matches!(why, Why::Budget { .. }),
+                Admitted::Waiting(why) => has_skipped |= matches!(why, WaitReason::Budget { .. }),
             }
         }
         if !again {
@@ -100,7 +102,7 @@ pub(crate) fn pump(draft: &mut Draft<'_>) {
 
 /// Parks every startable call of `ix` and below while the agent is paused.
 pub(crate) fn park(draft: &mut Draft<'_>, ix: AgentIx) {
-    hold_back(draft, ix, Why::Paused);
+    hold_back(draft, ix, WaitReason::Paused);
 }
 
 /// Parks every startable call while no process runs the tree.
@@ -110,18 +112,23 @@ pub(crate) fn suspend(draft: &mut Draft<'_>) {
     }
     draft.record(Event::TreeSuspended);
     if let Some(root) = draft.agents().root() {
-        hold_back(draft, root, Why::Suspended);
+        hold_back(draft, root, WaitReason::Suspended);
     }
 }
 
-fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: Why) {
+fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: WaitReason) {
     for member in draft.agents().subtree(ix) {
         for id in draft.agent(member).open.clone() {
             let Some(CallStage::Waiting(why)) = draft.call(id).map(|call| call.stage) else { continue };
             // A paused call waits for a person first, even if no process runs the tree.
             if matches!(
                 why,
-                Why::Budget { .. } | Why::Slot | Why::Rate | Why::Breaker | Why::Cache | Why::Suspended
+                WaitReason::Budget { .. }
+                    | WaitReason::Slot
+                    | WaitReason::Rate
+                    | WaitReason::Breaker
+                    | WaitReason::Cache
+                    | WaitReason::Suspended
             ) {
                 wait(draft, id, Pause::on(until));
             }
@@ -133,13 +140,13 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are admitted") };
     let ix = call.agent;
     if draft.is_paused(ix) {
-        return Verdict::Wait(Pause::on(Why::Paused));
+        return Verdict::Wait(Pause::on(WaitReason::Paused));
     }
     if draft.is_suspended() {
-        return Verdict::Wait(Pause::on(Why::Suspended));
+        return Verdict::Wait(Pause::on(WaitReason::Suspended));
     }
     if draft.halted().is_some() {
-        return Verdict::Wait(Pause::on(Why::Halted));
+        return Verdict::Wait(Pause::on(WaitReason::Halted));
     }
     if let Err(refusal) = clock::check_deadline(draft, ix) {
         return Verdict::Refuse(refusal);
@@ -158,20 +165,20 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             return match (choose::fallback(draft, id), draft.broken_until(&work.model)) {
                 (Some((model, output_cap)), _) => Verdict::Switch(model, output_cap),
                 (None, Some(until)) if may_wait_for_provider(call) => {
-                    Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Breaker) })
+                    Verdict::Wait(Pause { until: Some(until), ..Pause::on(WaitReason::Breaker) })
                 }
                 (None, _) => Verdict::Refuse(Refusal::ModelUnavailable { model: work.model.clone() }),
             };
         }
         let not_before = call.past().and_then(|past| past.not_before).filter(|until| *until > draft.now());
         if let Some(until) = draft.limited_until(&work.model).max(not_before) {
-            return Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Rate) });
+            return Verdict::Wait(Pause { until: Some(until), ..Pause::on(WaitReason::Rate) });
         }
     }
     // Calls that wait for a slot get the next one in order; a scan has already visited the earlier ones.
     let taken = draft.calls().running() >= draft.limits().parallel_max;
     if taken || (scan.is_none() && draft.calls().is_behind(id)) {
-        return Verdict::Wait(Pause::on(Why::Slot));
+        return Verdict::Wait(Pause::on(WaitReason::Slot));
     }
     let fitted = FittedCap::new(draft, id);
     let ask = needed(draft, id, call);
@@ -185,14 +192,16 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
             }
             match cache::role(draft, id) {
                 CacheRole::Waits(until) => {
-                    Verdict::Wait(Pause { until: Some(until), ..Pause::on(Why::Cache) })
+                    Verdict::Wait(Pause { until: Some(until), ..Pause::on(WaitReason::Cache) })
                 }
                 role @ (CacheRole::Leads | CacheRole::Alone) => {
                     Verdict::Start(cost::worst_case(draft.definition(), call, draft.now()), role)
                 }
             }
         }
-        Fit::Wait(by, _) => Verdict::Wait(Pause { blocked: Some(by), ..Pause::on(Why::Budget { ask }) }),
+        Fit::Wait(by, _) => {
+            Verdict::Wait(Pause { blocked: Some(by), ..Pause::on(WaitReason::Budget { ask }) })
+        }
         Fit::Shut(by) => {
             let (agent, stopped) = (draft.agent_id(ix).clone(), draft.owner(by));
             Verdict::Refuse(Refusal::AgentStopped { agent, stopped })
@@ -302,8 +311,8 @@ fn halt(draft: &mut Draft<'_>, id: CallId, ix: AgentIx, account: AgentId, short:
     let agent = draft.agent_id(ix).clone();
     let also = also_lacks(draft, id, &account, &short);
     draft.record(Event::TreeHalted { agent, call: id, account, short, also });
-    wait(draft, id, Pause::on(Why::Halted));
-    Admitted::Waiting(Why::Halted)
+    wait(draft, id, Pause::on(WaitReason::Halted));
+    Admitted::Waiting(WaitReason::Halted)
 }
 
 /// What a call lacks beside `short`: a person raises everything at once.

@@ -2,7 +2,7 @@
 //! provider has cached it. Nobody waits longer than the model allows.
 
 use crate::context::{self, Goal};
-use crate::record::{Why, Work};
+use crate::record::{WaitReason, Work};
 use crate::rules::Draft;
 use crate::words::{CallId, Time, TokenCount, limit};
 use crate::world::{Call, CallStage, Prefix};
@@ -57,5 +57,5 @@ fn wait_ms(draft: &Draft<'_>, call: &Call) -> Option<u64> {
 /// Whether its time to wait is over, whoever fills the cache now.
 fn has_waited(draft: &Draft<'_>, call: &Call) -> bool {
     let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
-    call.stage == CallStage::Waiting(Why::Cache) && alarm.is_some_and(|at| at <= draft.now())
+    call.stage == CallStage::Waiting(WaitReason::Cache) && alarm.is_some_and(|at| at <= draft.now())
 }

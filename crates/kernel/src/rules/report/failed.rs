@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::running;
 use crate::budget::{Amounts, Fit, Resource, Used};
 use crate::definition;
-use crate::record::{Alarm, Event, Outcome, Why, Work};
+use crate::record::{Alarm, Event, Outcome, WaitReason, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Shorter;
 use crate::rules::{Draft, Receipt, call, turn};
@@ -44,7 +44,12 @@ impl Failed {
             Next::After(ms) => {
                 call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent, self.used);
                 let alarm = Some(Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) });
-                draft.record(Event::CallWaiting { call: self.call, why: Why::Backoff, account: None, alarm });
+                draft.record(Event::CallWaiting {
+                    call: self.call,
+                    why: WaitReason::Backoff,
+                    account: None,
+                    alarm,
+                });
             }
             Next::Shorter(shorter) => {
                 call::attempt_failed(draft, self.call, Some(self.fault.bounded()), spent, self.used);

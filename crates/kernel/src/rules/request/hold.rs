@@ -11,7 +11,7 @@ use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
 
 use crate::definition::{OnLost, Refusal, check_text};
-use crate::record::{Event, Why};
+use crate::record::{Event, WaitReason};
 use crate::rules::{Draft, clock, turn};
 use crate::words::{Actor, AgentId, Body, CallId, ModelName, ToolName, limit};
 
@@ -86,7 +86,7 @@ pub enum HoldReply {
     },
     Waiting {
         call: CallId,
-        why: Why,
+        why: WaitReason,
     },
     /// It was recorded, but will not start.
     Refused {

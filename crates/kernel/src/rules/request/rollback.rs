@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outside, Verb, person};
 use crate::definition::Refusal;
-use crate::record::{Event, Exit, Restored, Standing, Work};
+use crate::record::{AgentSnapshot, Event, Exit, Restored, Work};
 use crate::rules::{Draft, agent};
 use crate::words::{Actor, AgentId, CallId, CheckpointName, Seq};
 use crate::world::{AgentIx, World};
@@ -26,7 +26,7 @@ pub struct Rollback {
     pub prior: Option<CheckpointName>,
     /// The agent's state at the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Box<Standing>>,
+    pub standing: Option<Box<AgentSnapshot>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl Rollback {
     }
 
     /// The children that the context does not know: later ones, and all of them if it was another agent's.
-    fn leaving(&self, world: &World, ix: AgentIx, standing: &Standing) -> Vec<AgentIx> {
+    fn leaving(&self, world: &World, ix: AgentIx, standing: &AgentSnapshot) -> Vec<AgentIx> {
         let is_own = *self.target() == self.agent;
         let known = |child: &AgentIx| is_own && child.is_among_first(standing.born);
         world.agents().children(ix).filter(|child| !known(child)).collect()

@@ -6,7 +6,7 @@ use super::{Verb, acting, room_for_call, timeout};
 use crate::world::AgentIx;
 
 use crate::definition::Refusal;
-use crate::record::{Alarm, Event, WaitFor, WaitNeed, Why};
+use crate::record::{Alarm, Event, WaitFor, WaitNeed, WaitReason};
 use crate::rules::Draft;
 use crate::rules::call::wake_waits;
 use crate::words::{Actor, AgentId, CallId, limit};
@@ -26,7 +26,7 @@ pub struct Wait {
 pub enum WaitReply {
     Waiting {
         call: CallId,
-        why: Why,
+        why: WaitReason,
     },
     /// What it waits for already happened, so it has ended.
     Over,
@@ -42,13 +42,13 @@ impl Wait {
         room_for_call(draft, ix)?;
         let ms = timeout(self.timeout_ms, limit::WAIT_TIMEOUT_MS)?;
         let why = match &self.wait {
-            WaitFor::Message => Why::Message,
+            WaitFor::Message => WaitReason::Message,
             WaitFor::Children { agents, need, .. } => {
                 if *need == WaitNeed::First(0) {
                     return Err(Refusal::NothingToWaitFor);
                 }
                 self.check_children(draft, ix, agents)?;
-                Why::Children
+                WaitReason::Children
             }
         };
         let call = draft.calls().next_id();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::budget::{AccountIx, Amounts, Seldom};
+use crate::budget::{AccountIx, Amounts, SparseAmounts};
 use crate::definition::{Caps, OnLow, Recursion, Repeats, WrapUp};
 use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
 use crate::window::{Inbox, KeptChildren, Room, Window};
@@ -41,9 +41,9 @@ impl AgentIx {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// What was fixed at spawn; siblings share it if it is the same.
-    pub charter: Arc<Charter>,
+    pub charter: Arc<AgentTerms>,
     pub attachment: Attachment,
-    pub(crate) kin: Kin,
+    pub(crate) kin: FamilyLinks,
     pub account: AccountIx,
     pub state: AgentState,
     /// Whether it and everything below it start no new effects.
@@ -67,7 +67,7 @@ pub(crate) struct Kinds {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct QueuedMessage {
     pub seq: Seq,
     pub room: Room,
     pub category: Category,
@@ -75,7 +75,7 @@ pub struct Letter {
 
 impl Agent {
     /// Adds a message to its inbox.
-    pub(crate) fn take(&mut self, Letter { seq, room, category }: Letter) {
+    pub(crate) fn take(&mut self, QueuedMessage { seq, room, category }: QueuedMessage) {
         self.inbox.push(seq);
         self.progress.read(room.tokens);
         let tokens = room.tokens.plus(limit::MESSAGE_TOKENS);
@@ -92,7 +92,7 @@ impl Agent {
 
 /// What is fixed about an agent at spawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Charter {
+pub struct AgentTerms {
     pub role: RoleName,
     pub model: ModelName,
     pub thread: ThreadId,
@@ -109,7 +109,7 @@ pub struct Charter {
     pub deadline: Option<Time>,
 }
 
-impl Charter {
+impl AgentTerms {
     /// Whether a new sibling would have the same charter.
     fn is_of(&self, spawned: &Spawned) -> bool {
         self.goal.is_none()
@@ -125,7 +125,7 @@ impl Charter {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kin {
+pub(crate) struct FamilyLinks {
     pub(crate) parent: Option<AgentIx>,
     pub(crate) first_child: Option<AgentIx>,
     pub(crate) next: Option<AgentIx>,
@@ -147,7 +147,7 @@ pub struct Ended {
     /// What it and everything below it used.
     pub spent: Amounts,
     /// The part of it that no provider reported.
-    pub presumed: Seldom,
+    pub presumed: SparseAmounts,
 }
 
 impl Ended {
@@ -166,7 +166,7 @@ enum Slot {
 /// A completed child that can be given another task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    pub charter: Arc<Charter>,
+    pub charter: Arc<AgentTerms>,
     /// Its messages, as headers.
     pub window: Window,
 }
@@ -348,7 +348,7 @@ impl Agents {
         let agent = Agent {
             charter: self.charter(spawned, parent, recursive),
             attachment: spawned.attachment,
-            kin: Kin { parent, next: sibling, ..Kin::default() },
+            kin: FamilyLinks { parent, next: sibling, ..FamilyLinks::default() },
             account,
             state: AgentState::Live,
             paused: false,
@@ -414,7 +414,7 @@ impl Agents {
     }
 
     /// Siblings of one role mostly have the same charter, and a child often has its parent's rights.
-    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Arc<Charter> {
+    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Arc<AgentTerms> {
         let parent = parent.and_then(|ix| self.living(ix));
         let sibling = parent.and_then(|parent| self.living(parent.kin.first_child?));
         let recurses = recursive == Recursion::Allowed;
@@ -422,7 +422,7 @@ impl Agents {
             return Arc::clone(&sibling.charter);
         }
         let shared = [sibling, parent].into_iter().flatten().find(|kin| *kin.charter.caps == spawned.caps);
-        Arc::new(Charter {
+        Arc::new(AgentTerms {
             role: spawned.role.clone(),
             model: spawned.model.clone(),
             thread: spawned.thread.clone(),

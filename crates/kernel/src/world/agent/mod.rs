@@ -4,12 +4,12 @@ mod arena;
 mod clocks;
 mod progress;
 mod repeats;
-mod standing;
+mod snapshot;
 mod state;
 
 pub(crate) use arena::Birth;
-pub use arena::{Agent, AgentIx, Agents, Charter, Ended, Finished, Letter};
+pub use arena::{Agent, AgentIx, AgentTerms, Agents, Ended, Finished, QueuedMessage};
 pub use clocks::AgentClock;
 pub(crate) use clocks::AgentClocks;
 pub use progress::Progress;
-pub use state::{AgentState, AgentStatus, Farewell, Phase};
+pub use state::{AgentState, AgentStatus, EndNote, Phase};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Exit, ExitKind, Why};
+use crate::record::{Exit, ExitKind, WaitReason};
 use crate::words::Body;
 
 /// An agent's state while it lives. An ended agent keeps only its totals.
@@ -12,12 +12,12 @@ use crate::words::Body;
 pub enum AgentState {
     Live,
     /// The exit is decided; running work is being stopped.
-    Ending(Box<Farewell>),
+    Ending(Box<EndNote>),
 }
 
 /// The decided exit, kept until everything below the agent has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Farewell {
+pub struct EndNote {
     pub exit: Exit,
     pub result: Option<Body>,
 }
@@ -54,7 +54,7 @@ pub enum AgentStatus {
     Idle,
     Running,
     /// Every open call waits; the reason is that of the first one.
-    Waiting(Why),
+    Waiting(WaitReason),
     /// It or an ancestor is paused, and nothing runs.
     Paused,
     /// The tree is halted, and nothing of it runs.

@@ -10,7 +10,7 @@ use spinney_drivers::wire::{
     ErrorResponse, FaultReader, OpaqueHash, ReadAs, ServedFrom, WireAnswer, WireFault, WireFaultKind,
     WireHeader,
 };
-use spinney_kernel::port::model::{Missed, ModelAnswer};
+use spinney_kernel::port::model::{AttemptError, ModelAnswer};
 
 use super::bounds::WHOLE_RESPONSE_BYTES_MAX;
 use super::usage_chunk::UsageChunkFilter;
@@ -41,7 +41,7 @@ pub struct CallEnd {
     /// What was held back and goes to the program as well. There is some only if a stream ends in the middle of an event.
     pub rest: Bytes,
     /// The end of the call for the kernel: usage and stop reason. The texts in it are empty: they are in the bytes.
-    pub result: Result<ModelAnswer, Missed>,
+    pub result: Result<ModelAnswer, AttemptError>,
     /// Texts in it that only the provider can read.
     pub opaque: Vec<OpaqueHash>,
     /// What was received, if it is not an API response. The call costs nothing.

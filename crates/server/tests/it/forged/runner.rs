@@ -117,7 +117,7 @@ async fn provider(stage: &Stage) -> Provider {
 
 impl Played {
     async fn play(&self, run: &TestRun) -> Result<(), String> {
-        let (row, since) = (&self.row, run.look().await.seq);
+        let (row, since) = (&self.row, run.snapshot().await.seq);
         if row.is_parallel {
             join_all(row.calls.iter().map(|call| send(run, row, call))).await;
             if self.bills.lock().unwrap().len() < row.calls.len() {
@@ -167,7 +167,7 @@ impl Played {
                 }
             }
         }
-        let root = &run.look().await.agents[0];
+        let root = &run.snapshot().await.agents[0];
         let taken = root.spent.of(Resource::Cost) + root.held.of(Resource::Cost);
         if taken > ceiling { Err(format!("{taken} spent and held of {ceiling}")) } else { Ok(()) }
     }

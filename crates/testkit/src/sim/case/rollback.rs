@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use spinney_kernel::context::{ContextSnapshot, Contexts, Message};
-use spinney_kernel::record::{Event, Standing};
-use spinney_kernel::rules::What;
+use spinney_kernel::record::{AgentSnapshot, Event};
+use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::{Checkpoint, Hold, HoldFor, Request, Rollback};
 use spinney_kernel::words::{Actor, AgentId, CheckpointKind, Seq};
 use spinney_kernel::world::{Agent, World};
@@ -85,7 +85,7 @@ impl Case {
     }
 
     /// An agent's state at one of its own checkpoints, if it takes turns.
-    fn stood(&self, agent: &AgentId, at: Seq) -> Option<(Standing, ContextSnapshot)> {
+    fn stood(&self, agent: &AgentId, at: Seq) -> Option<(AgentSnapshot, ContextSnapshot)> {
         let events = self.events().take(at.0 as usize);
         let made = events.clone().last().filter(|_| self.world.seq() >= at)?;
         let is_its = matches!(made, Event::CheckpointMade { agent: whose, .. } if whose == agent);
@@ -96,7 +96,7 @@ impl Case {
         let mut world = World::new(TREE);
         events.for_each(|event| world.apply(event));
         let known = contexts.known(agent)?;
-        Some((Standing::of(&world, agent, &known)?, known))
+        Some((AgentSnapshot::of(&world, agent, &known)?, known))
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &Event> + Clone {
@@ -113,8 +113,8 @@ pub(super) fn check_contexts(contexts: &Contexts) -> Law {
 }
 
 /// Whether the simulator calls models for an agent.
-pub(super) fn meddles(what: &What) -> bool {
-    let What::Request { request, .. } = what else { return false };
+pub(super) fn meddles(what: &InputKind) -> bool {
+    let InputKind::Request { request, .. } = what else { return false };
     matches!(request.as_ref(), Request::Hold(Hold { effect: HoldFor::Model { .. }, .. }))
 }
 

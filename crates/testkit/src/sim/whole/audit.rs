@@ -57,7 +57,8 @@ pub fn audit(journal: &dyn Journal, tree: TreeId) -> Result<Audit, String> {
         }
     }
     record.check_over()?;
-    audit.spent = record.look().and_then(|look| look.end).map(|end| end.spent).unwrap_or_default();
+    audit.spent =
+        record.snapshot().and_then(|snapshot| snapshot.end).map(|end| end.spent).unwrap_or_default();
     Ok(audit)
 }
 

@@ -1,6 +1,8 @@
 //! Coverage counters: a simulator that never halts a tree or loses a call proves nothing about either.
 
-use spinney_kernel::record::{ClockKind, Event, Exit, HeldBy, NodeEnd, Outcome, Skip, StartOf, Summary, Why};
+use spinney_kernel::record::{
+    ClockKind, Event, Exit, HeldBy, NodeEnd, Outcome, Skip, StartOf, Summary, WaitReason,
+};
 use spinney_kernel::words::Running;
 
 /// What must happen at least once for a run to count.
@@ -137,20 +139,20 @@ const fn node_ended(end: &NodeEnd) -> &'static str {
     }
 }
 
-fn waiting(why: Why) -> Option<&'static str> {
+fn waiting(why: WaitReason) -> Option<&'static str> {
     match why {
-        Why::Budget { .. } => Some("a call waited for budget"),
-        Why::Slot => Some("a call waited for a slot"),
-        Why::Backoff => Some("a call backed off"),
-        Why::Cache => Some("a call waited for a cached prompt"),
-        Why::Rate
-        | Why::Breaker
-        | Why::Paused
-        | Why::Suspended
-        | Why::Halted
-        | Why::Children
-        | Why::Message
-        | Why::Person => None,
+        WaitReason::Budget { .. } => Some("a call waited for budget"),
+        WaitReason::Slot => Some("a call waited for a slot"),
+        WaitReason::Backoff => Some("a call backed off"),
+        WaitReason::Cache => Some("a call waited for a cached prompt"),
+        WaitReason::Rate
+        | WaitReason::Breaker
+        | WaitReason::Paused
+        | WaitReason::Suspended
+        | WaitReason::Halted
+        | WaitReason::Children
+        | WaitReason::Message
+        | WaitReason::Person => None,
     }
 }
 

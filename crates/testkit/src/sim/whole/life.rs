@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use spinney::clock::Clock;
-use spinney::draw::Draws;
+use spinney::rng::Rng;
 use spinney::tree::{Stopped, TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal, JournalFault};
@@ -123,7 +123,7 @@ impl Stage {
             crashing = crashing.on(Disk::new(self.plot.dice(&format!("disk/{number}"))));
         }
         let crashing = Arc::new(crashing);
-        let draws = Draws::seeded(self.plot.dice(&format!("draws/{number}")).next());
+        let draws = Rng::seeded(self.plot.dice(&format!("draws/{number}")).next());
         let journal: Arc<dyn Journal> = Arc::<CrashingJournal>::clone(&crashing);
         let home = Home::open_with(journal, process.drivers(), Arc::clone(&self.clock), draws);
         self.record.opened(Time(self.clock.now_ms()));
@@ -183,16 +183,16 @@ impl Stage {
         tree: &Tree,
         (questions, opened): (Vec<(CallId, AgentId, Time)>, Time),
     ) -> Result<Left, String> {
-        let look = tree.look().await.map_err(|error| format!("nobody can look: {error}"))?;
-        self.record.judge_look(&look)?;
+        let snapshot = tree.snapshot().await.map_err(|error| format!("nobody can look: {error}"))?;
+        self.record.judge_look(&snapshot)?;
         let looked = Time(self.clock.now_ms());
         for (question, agent, until) in questions {
-            let open = look.questions.iter().any(|open| open.question == question);
-            let ends = look.agents.iter().any(|view| {
+            let open = snapshot.questions.iter().any(|open| open.question == question);
+            let ends = snapshot.agents.iter().any(|view| {
                 view.agent == agent && matches!(view.status, AgentStatus::Ending | AgentStatus::Ended(_))
             });
             let stops = |event: &Event| matches!(event, Event::WrapUpStarted { agent: who, stops: true } if *who == agent);
-            let is_short = self.record.events(Seq(0), look.seq).iter().any(stops);
+            let is_short = self.record.events(Seq(0), snapshot.seq).iter().any(stops);
             let may_be_over = until <= looked || is_short || (ends && !self.plot.mode.is_exact());
             hold(open || may_be_over, || format!("{question} of {agent} is gone"))?;
             hold(!open || until > opened, || {
@@ -213,40 +213,43 @@ impl Stage {
 
     async fn ended(&self, tree: &Tree, status: &TreeStatus) -> Result<Left, String> {
         hold(status.stopped.is_none(), || format!("the tree stopped: {:?}", status.stopped))?;
-        let look = tree.look().await.map_err(|error| format!("nobody can look: {error}"))?;
-        self.record.judge_look(&look)?;
+        let snapshot = tree.snapshot().await.map_err(|error| format!("nobody can look: {error}"))?;
+        self.record.judge_look(&snapshot)?;
         Ok(Left::Over)
     }
 
     /// Checks everything that must hold for an ended tree.
     fn judge(&self, crashes: u64) -> Result<Life, String> {
         self.record.check_over()?;
-        let Some(look) = self.record.look() else { return Err("there is no tree".to_owned()) };
+        let Some(snapshot) = self.record.snapshot() else { return Err("there is no tree".to_owned()) };
         let Some(id) = self.record.tree() else { return Err("there is no tree".to_owned()) };
         let journal = self.shelf.open()?;
         let head = journal.head(id).wait().map_err(|fault| fault.to_string())?;
         let Some(head) = head else { return Err("the tree is not in the journal".to_owned()) };
-        hold(head.seq == look.seq, || {
-            format!("the journal is at {:?}, the tree at {:?}", head.seq, look.seq)
+        hold(head.seq == snapshot.seq, || {
+            format!("the journal is at {:?}, the tree at {:?}", head.seq, snapshot.seq)
         })?;
-        hold(look.state.is_over() && head.state == look.state, || {
-            format!("the head says {}, the tree is {:?}", head.state, look.state)
+        hold(snapshot.state.is_over() && head.state == snapshot.state, || {
+            format!("the head says {}, the tree is {:?}", head.state, snapshot.state)
         })?;
         let heads = journal.heads(&[]).wait().map_err(|fault| fault.to_string())?.len();
         hold(heads == 1, || format!("there are {heads} trees"))?;
         let verified =
             verify(journal.as_ref(), id, Some(head.hash)).wait().map_err(|error| error.to_string())?;
         hold(verified.decided, || "the journal was not decided again".to_owned())?;
-        hold(verified.look == look, || format!("a replay gives {:?}, seen was {look:?}", verified.look))?;
-        let Some(end) = look.end else { return Err("the tree has no end".to_owned()) };
-        let agents = look.agents.into_iter().map(|view| (view.agent, (view.status.to_string(), view.spent)));
+        hold(verified.snapshot == snapshot, || {
+            format!("a replay gives {:?}, seen was {snapshot:?}", verified.snapshot)
+        })?;
+        let Some(end) = snapshot.end else { return Err("the tree has no end".to_owned()) };
+        let agents =
+            snapshot.agents.into_iter().map(|view| (view.agent, (view.status.to_string(), view.spent)));
         Ok(Life {
             exit: end.exit,
             shown: end.shown.text,
             spent: end.spent,
             agents: agents.collect(),
             batches: self.record.batches(),
-            events: look.seq.0,
+            events: snapshot.seq.0,
             crashes,
             stopped: self.record.stopped(),
             calls: self.outside.calls(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
-use spinney_kernel::port::model::{DeltaKind, Deltas, Missed, Model, Purpose};
+use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model, Purpose};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
 use spinney_kernel::words::{Enclosure, Fault, FaultKind, Part};
@@ -70,7 +70,7 @@ struct Player {
 /// The course of one attempt.
 enum Course {
     Well,
-    Missed(FaultKind),
+    AttemptError(FaultKind),
     Stuck,
 }
 
@@ -85,11 +85,11 @@ impl Player {
         let mut dice = plot.dice(&place);
         let ms = latency(&mut dice);
         let course = match (plot.mode, dice.below(30)) {
-            (_, 0) => Course::Missed(FaultKind::Auth),
-            (Mode::Wild, 7..24) if plot.is_failing() => Course::Missed(FaultKind::Server),
-            (Mode::Parallel | Mode::Wild, 1 | 2) => Course::Missed(FaultKind::RateLimit),
-            (Mode::Parallel | Mode::Wild, 3 | 4) => Course::Missed(FaultKind::Server),
-            (Mode::Parallel | Mode::Wild, 5) => Course::Missed(FaultKind::Cut),
+            (_, 0) => Course::AttemptError(FaultKind::Auth),
+            (Mode::Wild, 7..24) if plot.is_failing() => Course::AttemptError(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 1 | 2) => Course::AttemptError(FaultKind::RateLimit),
+            (Mode::Parallel | Mode::Wild, 3 | 4) => Course::AttemptError(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 5) => Course::AttemptError(FaultKind::Cut),
             (Mode::Wild, 6) => Course::Stuck,
             _ => Course::Well,
         };
@@ -102,7 +102,7 @@ impl Player {
         let mut dice = plot.dice(&place);
         let ms = latency(&mut dice);
         let course = match (plot.mode, dice.below(20)) {
-            (Mode::Parallel | Mode::Wild, 0) => Course::Missed(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 0) => Course::AttemptError(FaultKind::Server),
             (Mode::Parallel | Mode::Wild, 1) => Course::Stuck,
             _ => Course::Well,
         };
@@ -120,7 +120,7 @@ impl Model for Player {
         &self,
         attempt: Arc<model::ModelAttempt>,
         deltas: Deltas,
-    ) -> Pending<Result<model::ModelAnswer, Missed>> {
+    ) -> Pending<Result<model::ModelAnswer, AttemptError>> {
         let process = self.process.clone();
         let (ms, course) = self.model_course(&attempt);
         Box::pin(async move {
@@ -138,10 +138,10 @@ impl Model for Player {
                 Course::Well => {
                     Ok(model::ModelAnswer::said(text).with_asks(asks).with_used(Used::Tokens(used)))
                 }
-                Course::Missed(kind) => {
+                Course::AttemptError(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
                     let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);
-                    Err(Missed { fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
+                    Err(AttemptError { fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
                 }
                 Course::Stuck => pending().await,
             }
@@ -178,7 +178,7 @@ impl Tool for Player {
         Spec { description: "keeps a line".to_owned(), lost: self.lost, ..Spec::default() }
     }
 
-    fn call(&self, attempt: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, Missed>> {
+    fn call(&self, attempt: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, AttemptError>> {
         let (process, lost) = (self.process.clone(), self.lost);
         let (ms, course) = self.tool_course(&attempt);
         Box::pin(async move {
@@ -192,8 +192,8 @@ impl Tool for Player {
             process.pass(ms).await;
             match course {
                 Course::Well => {}
-                Course::Missed(kind) => {
-                    return Err(Missed { fault: Fault::of(kind), used: Used::NOTHING });
+                Course::AttemptError(kind) => {
+                    return Err(AttemptError { fault: Fault::of(kind), used: Used::NOTHING });
                 }
                 Course::Stuck => pending().await,
             }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use spinney::tree::Look;
+use spinney::tree::TreeSnapshot;
 use spinney_journal::Batch;
 use spinney_kernel::budget::{Amounts, ResourceSet};
 use spinney_kernel::context::Contexts;
@@ -177,15 +177,19 @@ impl Record {
     }
 
     /// What people see must match the durable events.
-    pub(super) fn judge_look(&self, look: &Look) -> Law {
+    pub(super) fn judge_look(&self, snapshot: &TreeSnapshot) -> Law {
         let kept = self.kept();
         let Some(fold) = &kept.tree else { return Err("there is a look and no tree".to_owned()) };
         let mut world = World::new(fold.world.tree());
-        let events = kept.events.iter().take(look.seq.0 as usize);
+        let events = kept.events.iter().take(snapshot.seq.0 as usize);
         let contexts = crate::contexts_of(fold.world.tree(), events.clone());
         events.for_each(|event| world.apply(event));
-        let expected = Look::at(&world, &contexts);
-        if expected == *look { Ok(()) } else { Err(format!("seen {look:?}, the journal says {expected:?}")) }
+        let expected = TreeSnapshot::at(&world, &contexts);
+        if expected == *snapshot {
+            Ok(())
+        } else {
+            Err(format!("seen {snapshot:?}, the journal says {expected:?}"))
+        }
     }
 
     /// Open questions: who asked, and until when an answer counts.
@@ -212,8 +216,8 @@ impl Record {
     }
 
     /// The durable state.
-    pub(super) fn look(&self) -> Option<Look> {
-        self.kept().tree.as_ref().map(|fold| Look::at(&fold.world, &fold.contexts))
+    pub(super) fn snapshot(&self) -> Option<TreeSnapshot> {
+        self.kept().tree.as_ref().map(|fold| TreeSnapshot::at(&fold.world, &fold.contexts))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

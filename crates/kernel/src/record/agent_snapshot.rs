@@ -1,13 +1,13 @@
 //! An agent's state at a checkpoint, which a rollback restores into the world. Counts and positions only; the texts
 //! are read back from the journal.
 
-use crate::record::Holding;
+use crate::record::WindowSnapshot;
 use crate::words::{CallId, Seq, TokenCount};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Standing {
+pub struct AgentSnapshot {
     /// How many agents the tree had had. Agents with higher numbers did not exist.
     pub born: u32,
     /// Upper bound on the tokens of its context.
@@ -24,5 +24,5 @@ pub struct Standing {
     /// Open calls for tools of its last answer, with the tool's index from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<(CallId, u32)>,
-    pub window: Holding,
+    pub window: WindowSnapshot,
 }

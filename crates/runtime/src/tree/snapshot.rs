@@ -9,7 +9,7 @@ use spinney_kernel::world::{AgentView, Halt, TreeState, World};
 /// A tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Look {
+pub struct TreeSnapshot {
     /// Its last event.
     pub seq: Seq,
     /// Its state.
@@ -39,7 +39,7 @@ pub struct OpenQuestion {
     pub approves: Option<Box<ToolAsk>>,
 }
 
-impl Look {
+impl TreeSnapshot {
     /// The view of a world and its contexts.
     #[must_use]
     pub fn at(world: &World, contexts: &Contexts) -> Self {

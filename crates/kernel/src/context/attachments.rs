@@ -7,7 +7,7 @@ use crate::words::Part;
 
 /// What a message carries beside its text. Most have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Along {
+pub struct Attachments {
     /// The file with the whole text, if the text is only a part.
     pub file: Option<Offloaded>,
     pub parts: Vec<Part>,
@@ -24,7 +24,7 @@ pub enum Shown<'m> {
     LeftOut(&'m Part),
 }
 
-impl Along {
+impl Attachments {
     /// `None` if there is nothing to carry.
     pub(super) fn boxed(file: Option<Offloaded>, parts: &[Part]) -> Option<Box<Self>> {
         let nothing = file.is_none() && parts.is_empty();

@@ -7,9 +7,9 @@ use super::Amounts;
 
 /// Amounts that take memory only while they are not zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seldom(Option<Box<Amounts>>);
+pub struct SparseAmounts(Option<Box<Amounts>>);
 
-impl Seldom {
+impl SparseAmounts {
     pub(super) fn add(&mut self, more: &Amounts) {
         if !more.is_zero() {
             self.0.get_or_insert_default().add(more);
@@ -32,7 +32,7 @@ impl Seldom {
     }
 }
 
-impl Deref for Seldom {
+impl Deref for SparseAmounts {
     type Target = Amounts;
 
     #[inline]

@@ -1,16 +1,16 @@
 //! Saves the content of a window for a checkpoint and restores it. The size is not part of it: the current size
 //! applies.
 
-pub(crate) use crate::record::Holding;
+pub(crate) use crate::record::WindowSnapshot;
 
-use super::{MessageList, Seldom, Window};
+use super::{MessageList, RareParts, Window};
 use crate::record::Tie;
 use crate::words::AgentId;
 
 impl Window {
     #[must_use]
-    pub(crate) fn holding(&self) -> Holding {
-        Holding {
+    pub(crate) fn holding(&self) -> WindowSnapshot {
+        WindowSnapshot {
             headers: self.headers().to_vec(),
             unread: self.unread() as u32,
             images: self.seldom.as_ref().map(|seldom| seldom.images.clone()).unwrap_or_default(),
@@ -19,16 +19,16 @@ impl Window {
         }
     }
 
-    pub(crate) fn restore(&mut self, holding: &Holding) {
+    pub(crate) fn restore(&mut self, holding: &WindowSnapshot) {
         self.shrunk();
         let headers = holding.headers.iter().copied().collect();
         self.list.restore(MessageList::new(headers, holding.unread));
         let (tellers, images) = (holding.tellers.clone(), holding.images.clone());
-        let mut seldom = Seldom { tellers, images, ..Seldom::default() };
+        let mut seldom = RareParts { tellers, images, ..RareParts::default() };
         for (category, left) in &holding.left_out {
             seldom.left_out[category.place()] = *left;
         }
-        self.seldom = Some(Box::new(seldom)).filter(|seldom| **seldom != Seldom::default());
+        self.seldom = Some(Box::new(seldom)).filter(|seldom| **seldom != RareParts::default());
     }
 
     /// Forgets another agent's context messages beyond the first `contexts`: they no longer exist, and their

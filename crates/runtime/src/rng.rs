@@ -17,9 +17,9 @@ pub fn secret() -> io::Result<[u8; 32]> {
 
 /// A stream of random numbers. The same seed gives the same stream.
 #[derive(Clone, Debug)]
-pub struct Draws(u64);
+pub struct Rng(u64);
 
-impl Draws {
+impl Rng {
     /// An unpredictable stream.
     #[must_use]
     pub fn fresh() -> Self {

@@ -2,11 +2,11 @@
 //! texts are read back from the journal.
 
 use crate::context::ContextSnapshot;
-use crate::record::Standing;
+use crate::record::AgentSnapshot;
 use crate::words::{AgentId, Seq, limit};
 use crate::world::World;
 
-impl Standing {
+impl AgentSnapshot {
     /// `None` unless it lives and takes turns.
     #[must_use]
     pub fn of(world: &World, agent: &AgentId, known: &ContextSnapshot) -> Option<Self> {

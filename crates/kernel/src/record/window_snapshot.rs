@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// An agent that shared its context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Teller {
+pub struct ContextSharer {
     pub agent: AgentId,
     /// How many of its context messages were shared.
     pub contexts: u32,
@@ -17,7 +17,7 @@ pub struct Teller {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Holding {
+pub struct WindowSnapshot {
     /// Headers of its messages, oldest first.
     pub headers: Vec<Header>,
     /// How many at the end were unread.
@@ -31,7 +31,7 @@ pub struct Holding {
     pub left_out: Vec<(Category, LeftOut)>,
     /// Agents that had shared their context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tellers: Vec<Teller>,
+    pub tellers: Vec<ContextSharer>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -39,7 +39,7 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl Holding {
+impl WindowSnapshot {
     /// Why it is not a valid window, if it is not.
     pub(crate) fn wrong(&self) -> Option<&'static str> {
         let is_shared = |header: &Header| match header.tie {
