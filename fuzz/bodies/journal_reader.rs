@@ -25,7 +25,7 @@ impl Shelf {
     fn new() -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let journal = SqliteJournal::open(home.path(), Access::Write).expect("a journal");
-        let first = conformance::of(TREE, Seq(0), &conformance::batches()[0]);
+        let first = conformance::append_for(TREE, Seq(0), &conformance::batches()[0]);
         conformance::append(&journal, first).expect("a tree");
         let back = Connection::open(home.path().join("journal.sqlite3")).expect("a connection");
         back.execute_batch("PRAGMA synchronous = OFF").expect("it need not last");

@@ -11,7 +11,7 @@ pub(crate) fn run(bytes: &[u8]) {
     match TreeFile::parse_whole(name, text, &NoCatalog) {
         Ok(file) => {
             let _ = file.check(&file.definition);
-            let _ = WorstCase::of(&file.definition, Time(0));
+            let _ = WorstCase::new(&file.definition, Time(0));
             let _ = file.with_inputs(&[], &|_| None);
         }
         Err(all) => {

@@ -59,7 +59,7 @@ fn with_values(mut command: Command) -> Command {
     let name = command.get_name().to_owned();
     let has_agent = command.get_positionals().any(|argument| argument.get_id() == "agent");
     command = command.mut_args(|argument| {
-        let values = Values::of(&name, argument.get_id().as_str(), has_agent);
+        let values = Values::complete(&name, argument.get_id().as_str(), has_agent);
         match (values, argument.get_value_hint()) {
             ([], ValueHint::AnyPath) => argument.add(safe(PathCompleter::any())),
             ([], ValueHint::FilePath) => argument.add(safe(PathCompleter::file())),
@@ -89,7 +89,7 @@ enum Values {
 
 impl Values {
     /// Where a tree may be left out, what follows it may be meant.
-    fn of(command: &str, argument: &str, has_agent: bool) -> &'static [Self] {
+    fn complete(command: &str, argument: &str, has_agent: bool) -> &'static [Self] {
         match (command, argument) {
             ("send", "first" | "second") => &[Self::Agents, Self::Trees],
             ("answer", "first") => &[Self::Questions, Self::Trees],

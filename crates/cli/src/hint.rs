@@ -113,7 +113,7 @@ pub(crate) enum ContinuedBy {
 }
 
 impl ContinuedBy {
-    pub(crate) async fn of(home: &Path) -> Self {
+    pub(crate) async fn find(home: &Path) -> Self {
         if side_journals::is_of_exec(home).await { Self::Exec } else { Self::Resume }
     }
 
@@ -129,7 +129,7 @@ impl ContinuedBy {
 
 /// The command that continues a tree that is not running, by the state in its journal.
 pub(crate) async fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
-    ContinuedBy::of(home).await.command(home, tree, state)
+    ContinuedBy::find(home).await.command(home, tree, state)
 }
 
 fn written(home: Option<&Path>, words: &[&str]) -> String {

@@ -15,7 +15,7 @@ pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &
     let Some(ask) = &question.approves else {
         return format!("{path} asks: {}", question.text.trim_end()).lines().map(str::to_owned).collect();
     };
-    let ShownApproval { lines: values, hidden_bytes } = ShownApproval::of(ask, extent);
+    let ShownApproval { lines: values, hidden_bytes } = ShownApproval::new(ask, extent);
     let agent = question.path.last().map(AgentId::as_str).unwrap_or_default();
     let tool = one_line(&ask.tool, LINE_CHARS_MAX);
     let with = if values.is_empty() { "without arguments" } else { "with this" };

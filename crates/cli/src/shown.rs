@@ -22,7 +22,7 @@ pub(crate) struct Display {
 impl Display {
     /// A live view on a terminal that can be drawn on, unless lines are wanted. Log lines would take it away all the
     /// time.
-    pub(crate) fn of(terminal: Terminal, style: Style, is_plain: bool) -> Self {
+    pub(crate) fn for_terminal(terminal: Terminal, style: Style, is_plain: bool) -> Self {
         let has_log = log::is_on();
         Self { terminal, is_live: style == Style::Lines && !is_plain && !has_log && terminal.can_draw() }
     }

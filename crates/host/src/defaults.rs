@@ -120,8 +120,8 @@ impl Defaults {
 
     /// The default of a ceiling: what the user's configuration says, or less if the project says so.
     pub fn ceiling(&self, ceiling: Ceiling) -> Option<Sourced<u64>> {
-        let project = self.project.as_ref().and_then(|project| project.budget.of(ceiling));
-        lower(self.configuration.budget().of(ceiling), project)
+        let project = self.project.as_ref().and_then(|project| project.budget.get(ceiling));
+        lower(self.configuration.budget().get(ceiling), project)
     }
 
     /// The default of what happens first to a call that does not fit.
@@ -138,7 +138,7 @@ impl Defaults {
         for ceiling in Ceiling::ALL {
             let Some(Sourced { value, .. }) = self.ceiling(ceiling) else { continue };
             match resource(ceiling) {
-                Some(resource) if own.limit.of(resource).is_none() => {
+                Some(resource) if own.limit.get(resource).is_none() => {
                     definition.budget.limit = definition.budget.limit.with(resource, value);
                 }
                 None if own.timeout_ms.is_none() => definition.budget.timeout_ms = Some(value),
@@ -287,7 +287,7 @@ mod tests {
     fn ceilings(mut definition: Definition, defaults: &Defaults) -> [u64; 2] {
         defaults.fill(&mut definition);
         let root = definition.root_budget();
-        [root.limit.of(Resource::Tokens), root.timeout_ms].map(|most| most.unwrap_or(u64::MAX))
+        [root.limit.get(Resource::Tokens), root.timeout_ms].map(|most| most.unwrap_or(u64::MAX))
     }
 
     /// All of them: whatever the file, its root's role and the user say, a project's file never gives more than there

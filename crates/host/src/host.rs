@@ -73,7 +73,7 @@ pub struct RefusedEgress {
 }
 
 impl RefusedEgress {
-    fn of(question: &EgressQuestion<'_>) -> Self {
+    fn new(question: &EgressQuestion<'_>) -> Self {
         let hosts = question.hosts().into_iter().map(ToString::to_string).collect();
         Self { what: question.to_string(), hosts }
     }
@@ -247,7 +247,7 @@ impl Host {
             let prepared = PreparedTree::read(&folder, &request, &own, now)?;
             let PreparedTree { source, definition, egress, allowed, sources, .. } = prepared;
             if let Some(question) = EgressQuestion::about(&source.text, &egress, &allowed)? {
-                return Err(RefusedEgress::of(&question).into());
+                return Err(RefusedEgress::new(&question).into());
             }
             if origin == HostOrigin::Listed
                 && let Some(question) = foreign_home::for_new_tree(&folder, &egress::sent(&egress)).await?
@@ -360,7 +360,7 @@ pub(crate) async fn kept_drivers(
         let mut allowed = AllowedHosts::new(hosts, &configuration, &user);
         allowed.add_remembered(mark.as_ref());
         if let Some(question) = EgressQuestion::about(&called.text, &egress, &allowed)? {
-            return Err(RefusedEgress::of(&question).into());
+            return Err(RefusedEgress::new(&question).into());
         }
     }
     Ok(own.over(kept.drivers_beside(&user, own)?))

@@ -92,7 +92,7 @@ impl ProtectedHome {
     /// A home, also by the path of one of its runs.
     pub fn new(home: &Path) -> io::Result<Self> {
         let path = side_folders::above(&fs::canonicalize(home)?).to_owned();
-        let inode = HomeInode::of(&path)?;
+        let inode = HomeInode::read(&path)?;
         Ok(Self { path, inode })
     }
 
@@ -182,7 +182,7 @@ pub struct PeerProcess {
 
 impl PeerProcess {
     /// The process at the other end.
-    pub fn of(stream: &UnixStream) -> io::Result<Self> {
+    pub fn from_stream(stream: &UnixStream) -> io::Result<Self> {
         let handle = match getsockopt(stream, PeerPidfd) {
             Ok(handle) => Some(handle),
             Err(Errno::ENOPROTOOPT) => None,
@@ -218,7 +218,7 @@ pub struct HomeInode {
 
 impl HomeInode {
     /// The home that people name, also for the home of a run.
-    pub fn of(home: &Path) -> io::Result<Self> {
+    pub fn read(home: &Path) -> io::Result<Self> {
         let about = fs::metadata(side_folders::above(&fs::canonicalize(home)?))?;
         Ok(Self { device: about.dev(), inode: about.ino() })
     }
@@ -459,7 +459,7 @@ mod tests {
         assert!(child.output().unwrap().status.success());
         let (stream, _) = listener.accept().await.unwrap();
         let home = ProtectedHome::new(folder.path()).unwrap();
-        let denied = home.check_peer(PeerProcess::of(&stream));
+        let denied = home.check_peer(PeerProcess::from_stream(&stream));
         assert!(matches!(denied, Err(ChangeDenied::Unknown(_))), "{denied:?}");
     }
 
@@ -467,7 +467,7 @@ mod tests {
     #[tokio::test]
     async fn g23_a_peer_is_known_by_its_handle() {
         let (one, _other) = UnixStream::pair().unwrap();
-        let peer = PeerProcess::of(&one).unwrap();
+        let peer = PeerProcess::from_stream(&one).unwrap();
         assert_eq!(peer.pid, std::process::id());
         assert!(peer.is_there().unwrap());
         let mut child = std::process::Command::new("true").spawn().unwrap();

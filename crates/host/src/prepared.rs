@@ -134,7 +134,7 @@ impl PreparedTree {
             let problems = TreeFileProblems::new(home, file, problems, ProblemsKind::InFile);
             return Err(SourceError::from(problems).into());
         }
-        let definition = Reach::of(&definition).pruned(definition);
+        let definition = Reach::new(&definition).pruned(definition);
         let egress = Egress::all(&source.file, &source.called, InputValues::Given(&given.inputs));
         let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
         check_secrets(&source, given, &user)?;

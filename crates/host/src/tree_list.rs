@@ -64,7 +64,7 @@ pub enum ListedState {
 
 impl ListedState {
     /// If the process that has the home open does not answer, the stored state is shown.
-    fn of(head: &Head, running: &RunningTrees) -> Self {
+    fn new(head: &Head, running: &RunningTrees) -> Self {
         match (head.state, running) {
             (TreeState::Running, RunningTrees::Nobody) => Self::Interrupted,
             (TreeState::Running, RunningTrees::Trees(trees)) if !trees.contains(&head.tree) => {
@@ -207,7 +207,7 @@ impl Listing {
             RunningTrees::Trees(_) | RunningTrees::Nobody => {}
         }
         self.trees.extend(trees.into_iter().map(|NamedHead { head, name }| ListedTree {
-            state: ListedState::of(&head, &running),
+            state: ListedState::new(&head, &running),
             is_run: matches!(&running, RunningTrees::Trees(trees) if trees.contains(&head.tree)),
             home: Arc::clone(home),
             head,

@@ -72,7 +72,7 @@ pub async fn recall(
     }
     let contexts = mended(journal, tree, contexts, Contexts::new(tree)).await?;
     let known = contexts.known(agent);
-    let stood = known.and_then(|known| Some((AgentSnapshot::of(&world, agent, &known)?, known)));
+    let stood = known.and_then(|known| Some((AgentSnapshot::new(&world, agent, &known)?, known)));
     match stood {
         Some((standing, known)) if known.fits(agent, &standing) => Ok(Ok((standing, known))),
         Some(_) => Err(damaged(tree, at)),

@@ -79,7 +79,7 @@ impl TreeHooks for Watch {
     }
 
     fn before_charge(&self, _call: &Calling, actual: &Amounts) -> Result<(), String> {
-        println!("  {} tokens", actual.of(Resource::Tokens));
+        println!("  {} tokens", actual.get(Resource::Tokens));
         Ok(())
     }
 }

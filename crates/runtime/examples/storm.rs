@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{CHILDREN} children asked for $0.90 each, at once, of $1.00");
     println!("ran:     {}", CHILDREN - refused.len());
     println!("refused: {}", refused.len());
-    println!("spent:   {}", usd(root.snapshot().spent.of(Resource::Cost)));
+    println!("spent:   {}", usd(root.snapshot().spent.get(Resource::Cost)));
     if let Some(reason) = refused.first() {
         println!("\nwhat each of the others was told:\n{reason}");
     }

@@ -39,13 +39,13 @@ fn root() -> Budget {
 }
 
 fn cents(amounts: &Amounts) -> u64 {
-    amounts.of(Resource::Cost) / 10_000_000
+    amounts.get(Resource::Cost) / 10_000_000
 }
 
 /// Invariants at every moment.
 fn within_ceiling(budget: &Budget) {
     let snapshot = budget.snapshot();
-    let limit = snapshot.limits.of(Resource::Cost).unwrap() / 10_000_000;
+    let limit = snapshot.limits.get(Resource::Cost).unwrap() / 10_000_000;
     assert!(cents(&snapshot.spent) + cents(&snapshot.held) <= limit, "{snapshot:?}");
 }
 

@@ -32,7 +32,7 @@ fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
 
 /// Checks the bytes of a blob against its reference.
 pub(crate) fn check_blob(blob: &BlobRef, bytes: Vec<u8>) -> Result<Vec<u8>, JournalFault> {
-    if bytes.len() as u64 == blob.bytes && BlobHash::of(&bytes) == blob.hash {
+    if bytes.len() as u64 == blob.bytes && BlobHash::digest(&bytes) == blob.hash {
         Ok(bytes)
     } else {
         Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() })

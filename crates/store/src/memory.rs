@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn a_blob_that_is_not_what_its_hash_says_is_a_fault() {
         let journal = MemoryJournal::new();
-        let blob = BlobRef { hash: BlobHash::of(b"right"), bytes: 5 };
+        let blob = BlobRef { hash: BlobHash::digest(b"right"), bytes: 5 };
         let name = *blake3::hash(b"right").as_bytes();
         journal.shelf().blobs.insert(name, Kept { bytes: b"wrong".to_vec(), trees: 1 });
         assert_eq!(

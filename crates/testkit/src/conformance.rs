@@ -89,7 +89,7 @@ fn tree(number: u8) -> TreeId {
 fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
     let mut after = Seq(0);
     let entry = |batch: &Batch| {
-        let entry = of(tree, after, batch);
+        let entry = append_for(tree, after, batch);
         let hash = append(journal, entry).unwrap_or_else(|fault| panic!("{fault}"));
         let entry = Entry { after, batch: batch.clone(), hash };
         after = Seq(after.0 + batch.events.len() as u64);
@@ -100,7 +100,7 @@ fn write(journal: &dyn Journal, tree: TreeId, batches: &[Batch]) -> Vec<Entry> {
 
 /// One batch of a tree that was never claimed again, with its changes to the catalog.
 #[must_use]
-pub fn of(tree: TreeId, after: Seq, batch: &Batch) -> Append {
+pub fn append_for(tree: TreeId, after: Seq, batch: &Batch) -> Append {
     let catalog = catalog_of(tree, after, batch);
     let batch = batch.clone().encode().unwrap_or_else(|fault| panic!("{fault}"));
     let (state, durability) = (TreeState::Running, Durability::Normal);
@@ -127,7 +127,7 @@ fn with_rows(tree: TreeId, rows: &[(&str, Option<&str>)]) -> Append {
         key: (*key).to_owned(),
         value: value.map(str::to_owned),
     };
-    Append { catalog: rows.iter().map(row).collect(), ..of(tree, Seq(0), &batches()[0]) }
+    Append { catalog: rows.iter().map(row).collect(), ..append_for(tree, Seq(0), &batches()[0]) }
 }
 
 /// Keys, trees and values of one kind.
@@ -175,7 +175,8 @@ fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
             // The third has only a few.
             if which < 3 || number % 70 == 0 {
                 let after = Seq(events * if which < 3 { number } else { number / 70 });
-                append(journal, of(tree(which), after, batch)).unwrap_or_else(|fault| panic!("{fault}"));
+                append(journal, append_for(tree(which), after, batch))
+                    .unwrap_or_else(|fault| panic!("{fault}"));
             }
         }
     }
@@ -234,7 +235,7 @@ fn a_hash_does_not_depend_on_the_writers_hint(journal: &dyn Journal) {
     for before in knows {
         assert_eq!(journal.remove(tree(1), Shared::Refuse).wait(), Ok(()));
         for (entry, before) in written.iter().zip(before) {
-            let known = Append { before: Some(before), ..of(tree(1), entry.after, &entry.batch) };
+            let known = Append { before: Some(before), ..append_for(tree(1), entry.after, &entry.batch) };
             assert_eq!(append(journal, known), Ok(entry.hash));
         }
         assert_eq!(verify_chain(journal, tree(1), None).wait(), Ok(written[written.len() - 1].hash));
@@ -246,10 +247,10 @@ fn a_stale_writer_is_refused_and_writes_nothing(journal: &dyn Journal) {
     let written = write(journal, tree(1), &batches);
     let found = last(&batches).0;
     for expected in [0, 1, found - 1, found + 1, u64::MAX] {
-        let stale = append(journal, of(tree(1), Seq(expected), &batches[0]));
+        let stale = append(journal, append_for(tree(1), Seq(expected), &batches[0]));
         assert_eq!(stale, Err(JournalFault::Stale { tree: tree(1), expected, found }));
     }
-    let early = append(journal, of(tree(2), Seq(5), &batches[0]));
+    let early = append(journal, append_for(tree(2), Seq(5), &batches[0]));
     assert_eq!(early, Err(JournalFault::Stale { tree: tree(2), expected: 5, found: 0 }));
     assert_eq!(journal.read(tree(1), Seq(0), usize::MAX).wait(), Ok(written));
     assert_eq!(journal.head(tree(2)).wait(), Ok(None));
@@ -274,7 +275,7 @@ fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
     let blob = reference(&bytes);
     assert_eq!(journal.blob(&blob).wait(), Ok(None));
     for number in [1, 2] {
-        let append = of(tree(number), Seq(0), &batches()[0]);
+        let append = append_for(tree(number), Seq(0), &batches()[0]);
         let with_blob = Append { blobs: [bytes.clone()].into(), ..append };
         self::append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     }
@@ -287,7 +288,7 @@ fn blobs_live_as_long_as_a_tree_that_uses_them(journal: &dyn Journal) {
 fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
     let of_sizes = |sizes: &[usize]| {
         let blobs = sizes.iter().map(|size| vec![1; *size]).collect();
-        append(journal, Append { blobs, ..of(tree(1), Seq(0), &batches()[0]) })
+        append(journal, Append { blobs, ..append_for(tree(1), Seq(0), &batches()[0]) })
     };
     let max = limit::BLOB_BYTES_MAX;
     for sizes in [&[5, max + 1][..], &[max; 5], &[1; limit::BLOBS_MAX + 1]] {
@@ -307,7 +308,7 @@ fn a_blob_above_its_bound_is_refused(journal: &dyn Journal) {
 
 fn a_blob_is_read_only_by_its_own_reference(journal: &dyn Journal) {
     let bytes = b"what a tool said".to_vec();
-    let with_blob = Append { blobs: [bytes.clone()].into(), ..of(tree(1), Seq(0), &batches()[0]) };
+    let with_blob = Append { blobs: [bytes.clone()].into(), ..append_for(tree(1), Seq(0), &batches()[0]) };
     append(journal, with_blob).unwrap_or_else(|fault| panic!("{fault}"));
     let blob = reference(&bytes);
     let damaged = JournalFault::DamagedBlob { hash: blob.hash.to_string() };
@@ -323,7 +324,7 @@ fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
         for page in 0..10 {
             let blobs = (page * 1_000..(page + 1) * 1_000).map(blob).collect();
             let after = Seq(page as u64 * batch.events.len() as u64);
-            let append = Append { blobs, catalog: Vec::new(), ..of(tree(number), after, batch) };
+            let append = Append { blobs, catalog: Vec::new(), ..append_for(tree(number), after, batch) };
             self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
         }
     }
@@ -334,7 +335,7 @@ fn a_tree_with_many_blobs_is_removed(journal: &dyn Journal) {
 }
 
 fn reference(bytes: &[u8]) -> BlobRef {
-    BlobRef { hash: BlobHash::of(bytes), bytes: bytes.len() as u64 }
+    BlobRef { hash: BlobHash::digest(bytes), bytes: bytes.len() as u64 }
 }
 
 fn a_removed_tree_is_gone_and_may_come_again(journal: &dyn Journal) {
@@ -375,9 +376,9 @@ fn heads_are_listed_by_state(journal: &dyn Journal) {
         (2, TreeState::Waiting),
         (1, TreeState::Running),
     ] {
-        let append = Append { state: TreeState::New, ..of(tree(number), Seq(0), &batches[0]) };
+        let append = Append { state: TreeState::New, ..append_for(tree(number), Seq(0), &batches[0]) };
         self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
-        let append = Append { state, ..of(tree(number), Seq(events), &batches[1]) };
+        let append = Append { state, ..append_for(tree(number), Seq(events), &batches[1]) };
         self::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
     }
     let listed = |states: &[TreeState]| -> Vec<TreeId> {

@@ -185,7 +185,7 @@ fn role(plant: &Plant) -> Role {
         ..WindowSpec::default()
     });
     let BudgetSpec { answer_reserve, wrap_up, repeats, .. } = plant.budget;
-    let budget = BudgetSpec { answer_reserve, wrap_up, repeats, ..BudgetSpec::of(Ceilings::NONE) };
+    let budget = BudgetSpec { answer_reserve, wrap_up, repeats, ..BudgetSpec::with_limit(Ceilings::NONE) };
     Role {
         model: parse("m"),
         caps: Caps {

@@ -64,7 +64,7 @@ pub fn kill_one_tree(program: &Path, folder: &Path, seed: u64, draws: &mut Rng) 
         kills += 1;
     }
     let audit = ground.compare(&undisturbed).map_err(broken)?;
-    let (resumed, presumed) = (audit.resumed.values().sum(), audit.presumed.of(Resource::Cost));
+    let (resumed, presumed) = (audit.resumed.values().sum(), audit.presumed.get(Resource::Cost));
     Ok(KillTally { trees: 1, kills, resumed, lost: audit.lost, presumed })
 }
 
@@ -155,7 +155,7 @@ impl<'a> Ground<'a> {
         same("agents and messages", &[audit.agents, audit.completed, audit.messages], &[50, 50, 42])?;
         same("answers", &audit.answers, &audit.questions)?;
         // Every call is paid once; what a kill cut off is presumed spent and counted separately.
-        let cost = |audit: &Audit| audit.spent.of(Resource::Cost) - audit.presumed.of(Resource::Cost);
+        let cost = |audit: &Audit| audit.spent.get(Resource::Cost) - audit.presumed.get(Resource::Cost);
         same("the cost", &cost(&audit), &cost(whole))?;
         // A keyed effect starts again only if that was decided; an unkeyed one never does.
         for ((tool, key), starts) in self.starts()? {

@@ -283,8 +283,8 @@ fn adjusted(adjusted: &Adjusted) -> String {
 fn amounts(amounts: &Amounts) -> String {
     let shown: Vec<String> = Resource::ALL
         .into_iter()
-        .filter(|resource| amounts.of(*resource) > 0)
-        .map(|resource| one(resource, amounts.of(resource)))
+        .filter(|resource| amounts.get(*resource) > 0)
+        .map(|resource| one(resource, amounts.get(resource)))
         .collect();
     if shown.is_empty() { "nothing".to_owned() } else { shown.join(" ") }
 }
@@ -292,7 +292,7 @@ fn amounts(amounts: &Amounts) -> String {
 fn limits(limits: &Ceilings) -> String {
     let shown: Vec<String> = Resource::ALL
         .into_iter()
-        .filter_map(|resource| limits.of(resource).map(|amount| one(resource, amount)))
+        .filter_map(|resource| limits.get(resource).map(|amount| one(resource, amount)))
         .collect();
     if shown.is_empty() { "no ceiling".to_owned() } else { shown.join(" ") }
 }

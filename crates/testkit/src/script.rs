@@ -89,7 +89,8 @@ fn request(verb: &str, rest: &[&str]) -> Request {
         "answer" => Request::Answer(Answer { question: call_id(name), answer: Body::text(said()) }),
         "finish" => Request::Finish(Finish { agent: agent(), result: Body::text(said()) }),
         "fail" => {
-            let error = Failure { code: FailureCode::of(&said()), message: "it went wrong".to_owned() };
+            let error =
+                Failure { code: FailureCode::from_text(&said()), message: "it went wrong".to_owned() };
             Request::Fail(Fail { agent: agent(), error, partial: None })
         }
         "pause" => Request::Pause(Pause { agent: agent() }),
@@ -174,7 +175,12 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
         _ => {
             let kind = fault_kind(rest.get(1).copied().unwrap_or("server"));
             let retry_after_ms = option(rest, "after").map(millis);
-            Report::Failed(Failed { call, attempt, fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
+            Report::Failed(Failed {
+                call,
+                attempt,
+                fault: Fault { retry_after_ms, ..Fault::new(kind) },
+                used,
+            })
         }
     }
 }

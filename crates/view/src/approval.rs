@@ -68,7 +68,7 @@ struct Entry {
 impl ShownApproval {
     /// What a yes to this call permits.
     #[must_use]
-    pub fn of(ask: &ToolAsk, extent: ApprovalExtent) -> Self {
+    pub fn new(ask: &ToolAsk, extent: ApprovalExtent) -> Self {
         let mut entries = entries(&ask.args);
         entries.sort_by_key(|entry| rank(&entry.key));
         let shown = match extent {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn whole(args: &str) -> Vec<String> {
-        let ShownApproval { lines, hidden_bytes } = ShownApproval::of(&ask(args), ApprovalExtent::Whole);
+        let ShownApproval { lines, hidden_bytes } = ShownApproval::new(&ask(args), ApprovalExtent::Whole);
         assert_eq!(hidden_bytes, 0);
         lines
     }
@@ -293,14 +293,14 @@ mod tests {
     #[test]
     fn whatever_is_hidden_is_counted_and_nothing_hides_in_padding() {
         let padded = format!(r#"{{"text": "{}../../secret", "path": "out"}}"#, " ".repeat(4_000));
-        let ShownApproval { lines, hidden_bytes } = ShownApproval::of(&ask(&padded), ApprovalExtent::Brief);
+        let ShownApproval { lines, hidden_bytes } = ShownApproval::new(&ask(&padded), ApprovalExtent::Brief);
         assert_eq!(lines[0], "path: \"out\"");
         assert!(lines[1].ends_with("../../secret\""), "{lines:?}");
         assert!(lines[1].contains("3,414 BYTES HIDDEN HERE"), "{lines:?}");
         assert_eq!(hidden_bytes, 3_414);
         assert!(whole(&padded)[1].contains(&" ".repeat(4_000)));
         let tall = format!(r#"{{"text": "{}", "path": "out"}}"#, r"a\n".repeat(100));
-        let lines = ShownApproval::of(&ask(&tall), ApprovalExtent::Brief).lines;
+        let lines = ShownApproval::new(&ask(&tall), ApprovalExtent::Brief).lines;
         assert!(lines.contains(&"  … 89 LINES OF 178 BYTES HIDDEN HERE …".to_owned()), "{lines:?}");
         // In full it is longer than a screen: the path appears at both ends.
         let lines = whole(&tall);

@@ -148,10 +148,10 @@ impl Serialize for ProgramCallView<'_> {
         if let Some(ProgramCallEnd { at, outcome, spent }) = &self.made.ended {
             map.serialize_entry("ended", at)?;
             map.serialize_entry("end", end_word(outcome))?;
-            map.serialize_entry("cost_nanos", &spent.of(Resource::Cost))?;
-            map.serialize_entry("tokens", &spent.of(Resource::Tokens))?;
+            map.serialize_entry("cost_nanos", &spent.get(Resource::Cost))?;
+            map.serialize_entry("tokens", &spent.get(Resource::Tokens))?;
             let [cost_nanos, tokens] =
-                [Resource::Cost, Resource::Tokens].map(|resource| spent.presumed.of(resource));
+                [Resource::Cost, Resource::Tokens].map(|resource| spent.presumed.get(resource));
             map.serialize_entry("presumed", &PresumedPart { cost_nanos, tokens })?;
             map.serialize_entry("response", self.answer)?;
         }

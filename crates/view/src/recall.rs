@@ -298,7 +298,7 @@ impl<'a> Fold<'a> {
             return Err(RecallError::NoTurns { agent });
         };
         let because = window.size().map(|size| {
-            match SizeSource::of(definition, &charter.role, &charter.model, &charter.on_low, size) {
+            match SizeSource::new(definition, &charter.role, &charter.model, &charter.on_low, size) {
                 SizeSource::Role => format!("what role `{}` says", charter.role),
                 SizeSource::Model(model) => {
                     format!("{} % of what model `{model}` takes", limit::WINDOW_PERCENT)
@@ -330,7 +330,7 @@ impl<'a> Fold<'a> {
     fn thread(&self, ix: AgentIx) -> Option<SharedThread> {
         let threads = self.world.threads();
         let head = threads.read_by(ix).unwrap_or(ix);
-        let thread = threads.of(head)?;
+        let thread = threads.get(head)?;
         let of = self.world.agents().id(head).clone();
         Some(SharedThread { of, readers: thread.readers.len(), bound: thread.bound })
     }

@@ -138,7 +138,7 @@ impl SuggestedRaise {
     /// What a call lacks at an account. Money and tokens are rounded up to two digits, which people can read and type; the
     /// same halt gets the same amount wherever it is shown.
     #[must_use]
-    pub fn of(account: &AgentId, short: &Shortfall) -> Self {
+    pub fn new(account: &AgentId, short: &Shortfall) -> Self {
         let missing = short.missing();
         let amount = match short.resource {
             Resource::Cost | Resource::Tokens => two_digits_up(missing),
@@ -149,7 +149,7 @@ impl SuggestedRaise {
 
     /// Those of all accounts that have no room, in their order.
     pub fn all<'h>(lacks: impl IntoIterator<Item = (&'h AgentId, &'h Shortfall)>) -> Vec<Self> {
-        lacks.into_iter().map(|(account, short)| Self::of(account, short)).collect()
+        lacks.into_iter().map(|(account, short)| Self::new(account, short)).collect()
     }
 }
 

@@ -66,7 +66,7 @@ impl RunLedger {
         let presumed = |mut agent: AgentView| {
             agent.spent = agent.spent.plus(&agent.held);
             for resource in [Resource::Cost, Resource::Tokens] {
-                let sum = agent.presumed.of(resource) + agent.held.of(resource);
+                let sum = agent.presumed.get(resource) + agent.held.get(resource);
                 agent.presumed = agent.presumed.with(resource, sum);
             }
             agent

@@ -33,8 +33,8 @@ impl Spent {
 
     /// The amount of one resource.
     #[must_use]
-    pub const fn of(&self, resource: Resource) -> u64 {
-        self.all.of(resource)
+    pub const fn get(&self, resource: Resource) -> u64 {
+        self.all.get(resource)
     }
 
     /// The sum of both.
@@ -52,8 +52,8 @@ impl Spent {
     /// One resource with its unit: `1,234 tokens (1,000 presumed)`.
     #[must_use]
     pub fn amount(&self, resource: Resource) -> String {
-        let all = resource.amount(self.of(resource));
-        match (self.presumed.of(resource), self.of(resource)) {
+        let all = resource.amount(self.get(resource));
+        match (self.presumed.get(resource), self.get(resource)) {
             (0, _) => format!("{all:#}"),
             (presumed, spent) if presumed == spent => format!("{all:#} (all presumed)"),
             (presumed, _) if resource == Resource::Cost => format!("{all:#} ({} presumed)", usd(presumed)),
@@ -65,14 +65,14 @@ impl Spent {
     #[must_use]
     pub fn presumed_first(&self) -> Option<(Resource, u64)> {
         let amounts =
-            [Resource::Cost, Resource::Tokens].map(|resource| (resource, self.presumed.of(resource)));
+            [Resource::Cost, Resource::Tokens].map(|resource| (resource, self.presumed.get(resource)));
         amounts.into_iter().find(|(_, amount)| *amount > 0)
     }
 
     /// [`MARK`] if a part of this resource is presumed.
     #[must_use]
     pub const fn mark(&self, resource: Resource) -> &'static str {
-        if self.presumed.of(resource) > 0 { MARK } else { "" }
+        if self.presumed.get(resource) > 0 { MARK } else { "" }
     }
 
     /// What [`MARK`] means below a view whose total this is.
@@ -86,12 +86,12 @@ impl Spent {
 /// What a call wrote, of what it spent and the input that its provider reported.
 #[must_use]
 pub const fn output_tokens(spent: &Amounts, input: u64) -> u64 {
-    spent.of(Resource::Tokens).saturating_sub(input)
+    spent.get(Resource::Tokens).saturating_sub(input)
 }
 
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let present = Resource::ALL.into_iter().filter(|resource| self.of(*resource) > 0);
+        let present = Resource::ALL.into_iter().filter(|resource| self.get(*resource) > 0);
         let amounts: Vec<String> = present.map(|resource| self.amount(resource)).collect();
         f.write_str(if amounts.is_empty() { "nothing" } else { "" })?;
         f.write_str(&amounts.join(", "))
@@ -123,16 +123,16 @@ impl From<Spent> for SpentJson {
     fn from(spent: Spent) -> Self {
         let presumed = spent.presumed;
         Self {
-            cost_usd: Dollars(spent.of(Resource::Cost)),
-            cost_nanos: spent.of(Resource::Cost),
-            tokens: spent.of(Resource::Tokens),
-            steps: spent.of(Resource::Steps),
-            tool_calls: spent.of(Resource::ToolCalls),
-            retries: spent.of(Resource::Retries),
+            cost_usd: Dollars(spent.get(Resource::Cost)),
+            cost_nanos: spent.get(Resource::Cost),
+            tokens: spent.get(Resource::Tokens),
+            steps: spent.get(Resource::Steps),
+            tool_calls: spent.get(Resource::ToolCalls),
+            retries: spent.get(Resource::Retries),
             presumed: PresumedJson {
-                cost_usd: Dollars(presumed.of(Resource::Cost)),
-                cost_nanos: presumed.of(Resource::Cost),
-                tokens: presumed.of(Resource::Tokens),
+                cost_usd: Dollars(presumed.get(Resource::Cost)),
+                cost_nanos: presumed.get(Resource::Cost),
+                tokens: presumed.get(Resource::Tokens),
             },
         }
     }

@@ -95,7 +95,7 @@ impl WindowView {
 
 fn categories(recalled: &RecalledAgent) -> Vec<CategoryUse> {
     let window = &recalled.window;
-    let shares = window.size().map(|size| Shares::of(recalled.preset, size));
+    let shares = window.size().map(|size| Shares::new(recalled.preset, size));
     let row = |category| {
         let mut gone = window.left_out();
         let left_out = gone.find(|(gone, _)| *gone == category).map(|(_, left_out)| left_out);

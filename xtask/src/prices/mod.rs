@@ -111,7 +111,7 @@ fn model_line(model: &Model, is_unpriced: bool) -> anyhow::Result<Map<String, Va
 fn price(dated: &[Dated]) -> anyhow::Result<Result<Map<String, Value>, String>> {
     let Some((first, later)) = dated.split_first() else { bail!("no prices at all") };
     ensure!(first.constraint.is_none(), "the first price is not the one that holds without a condition");
-    let mut price = match Card::of(&first.prices)? {
+    let mut price = match Card::from_prices(&first.prices)? {
         Ok(card) => card.object(),
         Err(reason) => return Ok(Err(reason)),
     };
@@ -127,7 +127,7 @@ fn price(dated: &[Dated]) -> anyhow::Result<Result<Map<String, Value>, String>> 
             }
             Constraint { .. } => bail!("a condition that is neither a date nor a time of day"),
         };
-        match Card::of(prices)? {
+        match Card::from_prices(prices)? {
             Ok(card) => changes.push(card.change(active)),
             Err(reason) => return Ok(Err(reason)),
         }

@@ -58,7 +58,7 @@ struct TierText {
 
 impl Card {
     /// The rates, or why nobody can say what a call costs at most.
-    pub(super) fn of(prices: &Prices) -> anyhow::Result<Result<Self, String>> {
+    pub(super) fn from_prices(prices: &Prices) -> anyhow::Result<Result<Self, String>> {
         let read = |key: &str| prices.get(key).map(|text| Tiered::read(text)).transpose();
         if prices.is_empty() {
             return Ok(Err("the source has no price".to_owned()));

@@ -34,7 +34,7 @@ const FLAGS_OF_OTHERS: [&str; 3] = ["--model", "--resume", "--search"];
 const PROTOCOLS: [&str; 1] = ["crates/host/src/inside.rs"];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
-    let words = CommandWords::of(workspace);
+    let words = CommandWords::read(workspace);
     let is_library = |source: &&Source| {
         LIBRARIES.iter().any(|folder| source.path.starts_with(folder))
             && !PROTOCOLS.contains(&source.path.as_str())
@@ -63,7 +63,7 @@ struct CommandWords {
 }
 
 impl CommandWords {
-    fn of(workspace: &Workspace) -> Self {
+    fn read(workspace: &Workspace) -> Self {
         let mut words = Self::default();
         let arguments = workspace.sources.iter().filter(|source| source.path.starts_with(ARGUMENTS));
         for item in arguments.flat_map(|source| &source.syntax.items) {

@@ -32,7 +32,7 @@ const STILL_RUNS: Duration = Duration::from_secs(1);
 pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal) -> Result<Exit> {
     let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
     let place = TreeInHome { home, tree };
-    let display = Display::of(terminal, Style::Lines, args.plain);
+    let display = Display::for_terminal(terminal, Style::Lines, args.plain);
     let mut view = TailView::begin(place, &journal, Style::Lines, Seq(0), display).await;
     let mut still_runs = interval(STILL_RUNS);
     let mut reader_gone = pin!(reader::gone());
@@ -67,7 +67,7 @@ async fn left(
     shown.erase();
     let Shown { screen, live, .. } = shown;
     let Stored { snapshot, hash } = stored(journal, tree).await?;
-    let outcome = Outcome::of(&snapshot, Some(hash), journal, place).await.took(screen.elapsed_ms());
+    let outcome = Outcome::read(&snapshot, Some(hash), journal, place).await.took(screen.elapsed_ms());
     match live {
         Some(live) => {
             write_summary(&outcome, live.tree(), Some(&Costs::read(journal, tree).await?), place, terminal)?;

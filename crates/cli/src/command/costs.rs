@@ -50,17 +50,17 @@ fn lines(costs: &Costs, by: Option<CostsBy>, width: Option<usize>) -> Vec<Row> {
 fn head(costs: &Costs, width: Option<usize>) -> Vec<Row> {
     let total = &costs.total;
     let root = costs.world.agents().root().map(|root| costs.world.view(root));
-    let ceiling = root.as_ref().and_then(|root| root.limit?.of(Resource::Cost));
+    let ceiling = root.as_ref().and_then(|root| root.limit?.get(Resource::Cost));
     let of = ceiling.map(|ceiling| format!(" of {}", usd(ceiling))).unwrap_or_default();
     let (id, state) = (short_id(costs.world.tree()), costs.world.state());
     let counts = [Resource::Tokens, Resource::Steps, Resource::ToolCalls, Resource::Retries];
     let booked = total.booked();
     let (cost, counts) = (booked.amount(Resource::Cost), counts.map(|resource| booked.amount(resource)));
     let mut said = vec![format!("tree {id} · {state} · spent {cost}{of} · {}", counts.join(" · "))];
-    let (held, spent) = (total.held.of(Resource::Cost), total.spent.of(Resource::Cost));
+    let (held, spent) = (total.held.get(Resource::Cost), total.spent.get(Resource::Cost));
     if held > 0 {
         let permille = u128::from(spent) * 1_000 / u128::from(held);
-        let overrun = match total.overrun.of(Resource::Cost) {
+        let overrun = match total.overrun.get(Resource::Cost) {
             0 => "nothing was used beyond its hold".to_owned(),
             beyond => format!("{} were used beyond their hold", usd(beyond)),
         };
@@ -90,7 +90,7 @@ fn saving(nanos: i64) -> String {
 
 fn table(costs: &Costs, by: CostsBy) -> Table {
     // They stay if no cost says how much is presumed.
-    let presumed_tokens = if costs.total.presumed.of(Resource::Cost) > 0 { 6 } else { 0 };
+    let presumed_tokens = if costs.total.presumed.get(Resource::Cost) > 0 { 6 } else { 0 };
     let mut table = Table::new(vec![
         Column::left(match by {
             CostsBy::Agent => "AGENT",
@@ -117,18 +117,18 @@ fn table(costs: &Costs, by: CostsBy) -> Table {
     let breakdown = costs.by(by);
     let (rows, total) = (breakdown.rows(), &costs.total);
     let shown: Vec<&Sums> = rows.iter().map(|(_, sums)| sums).chain([total]).collect();
-    let money = MoneyColumns::of(&shown);
+    let money = MoneyColumns::new(&shown);
     let shares = total.shares(rows.iter().map(|(_, sums)| sums));
     for ((name, sums), share) in rows.iter().zip(shares) {
         let role = if by == CostsBy::Agent { costs.role(name) } else { "" };
-        table.add(cells(Row::of(Ink::Name, name), role, sums, share, money));
+        table.add(cells(Row::inked(Ink::Name, name), role, sums, share, money));
     }
     let whole = |sums: &Sums| sums.shares([sums]).into_iter().sum();
-    table.add(cells(Row::of(Ink::Strong, "total"), "", total, whole(total), money));
+    table.add(cells(Row::inked(Ink::Strong, "total"), "", total, whole(total), money));
     if by == CostsBy::Branch {
         for (tree, sums) in &costs.before {
-            let name = Row::of(Ink::Dim, &format!("before, in {}", short_id(*tree)));
-            table.add(cells(name, "", sums, whole(sums), MoneyColumns::of(&[sums])));
+            let name = Row::inked(Ink::Dim, &format!("before, in {}", short_id(*tree)));
+            table.add(cells(name, "", sums, whole(sums), MoneyColumns::new(&[sums])));
         }
     }
     table
@@ -144,23 +144,23 @@ struct MoneyColumns {
 }
 
 impl MoneyColumns {
-    fn of(shown: &[&Sums]) -> Self {
+    fn new(shown: &[&Sums]) -> Self {
         let column = |amount: fn(&Sums) -> u64| MoneyColumn::exact(shown.iter().map(|sums| amount(sums)));
         Self {
-            cost: column(|sums| sums.spent.of(Resource::Cost)),
-            presumed: column(|sums| sums.presumed.of(Resource::Cost)),
-            held: column(|sums| sums.held.of(Resource::Cost)),
+            cost: column(|sums| sums.spent.get(Resource::Cost)),
+            presumed: column(|sums| sums.presumed.get(Resource::Cost)),
+            held: column(|sums| sums.held.get(Resource::Cost)),
             saved: column(|sums| sums.saved_nanos.unsigned_abs()),
         }
     }
 }
 
 fn cells(name: Row, role: &str, sums: &Sums, share: u64, money: MoneyColumns) -> Vec<Row> {
-    let of = |resource| sums.spent.of(resource);
-    let presumed = |resource| match sums.presumed.of(resource) {
+    let of = |resource| sums.spent.get(resource);
+    let presumed = |resource| match sums.presumed.get(resource) {
         0 => Row::new(),
-        nanos if resource == Resource::Cost => Row::of(Ink::Warn, &money.presumed.show(nanos)),
-        count => Row::of(Ink::Warn, &grouped(count)),
+        nanos if resource == Resource::Cost => Row::inked(Ink::Warn, &money.presumed.show(nanos)),
+        count => Row::inked(Ink::Warn, &grouped(count)),
     };
     let saved = match sums.saved_nanos {
         0 => String::new(),
@@ -171,18 +171,18 @@ fn cells(name: Row, role: &str, sums: &Sums, share: u64, money: MoneyColumns) ->
     };
     vec![
         name,
-        Row::of(Ink::Dim, role),
+        Row::inked(Ink::Dim, role),
         Row::plain(&money.cost.show(of(Resource::Cost))),
         presumed(Resource::Cost),
-        Row::of(Ink::Dim, &format!("{share} %")),
+        Row::inked(Ink::Dim, &format!("{share} %")),
         Row::plain(&grouped(of(Resource::Tokens))),
         presumed(Resource::Tokens),
         Row::plain(&grouped(sums.count)),
         Row::plain(&grouped(of(Resource::Steps))),
         Row::plain(&grouped(of(Resource::ToolCalls))),
         Row::plain(&grouped(of(Resource::Retries))),
-        Row::of(Ink::Dim, &money.held.show(sums.held.of(Resource::Cost))),
-        Row::of(Ink::Good, &saved),
+        Row::inked(Ink::Dim, &money.held.show(sums.held.get(Resource::Cost))),
+        Row::inked(Ink::Good, &saved),
     ]
 }
 
@@ -204,9 +204,9 @@ mod tests {
             let costs = fold.costs();
             let ledger = costs.ledger();
             let printed: Vec<String> = lines(&costs, None, None).iter().map(|line| line.text()).collect();
-            let cost = usd(ledger.of(Resource::Cost));
+            let cost = usd(ledger.get(Resource::Cost));
             assert!(printed[0].contains(&ledger.amount(Resource::Cost)), "seed {seed}: {printed:?}");
-            let presumed_part = match ledger.presumed.of(Resource::Cost) {
+            let presumed_part = match ledger.presumed.get(Resource::Cost) {
                 0 => String::new(),
                 nanos => usd(nanos),
             };

@@ -139,7 +139,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let known_as = known_as(program);
     let ask = allowed_fields::asked_at_terminal(&known_as, view_on.is_some());
     let settings = gateway_settings(&options, &configuration, &user, &known_as, ask)?;
-    let search = WebSearch::of(&settings.permitted);
+    let search = WebSearch::from_permitted(&settings.permitted);
     let notices = notices(ready.home.clone(), ready.tree.id(), on_limit(&options), view_on, given_up.clone());
     let gateway =
         Gateway::start(ready.tree.clone(), Arc::clone(&ready.pending_calls), settings, notices, socket)
@@ -167,7 +167,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     }
     let patience = if matches!(end, Ok(RunEnd::Program(_))) { LAST_CALLS } else { LAST_CALLS_INTERRUPTED };
     let requests = gateway.requests();
-    let ceiling = CeilingReached::of(&given_up, &gateway);
+    let ceiling = CeilingReached::new(&given_up, &gateway);
     let report = gateway.close(time_for_last_calls(patience, &mut signals, args.json)).await;
     if let Some(view) = view {
         view.end().await;
@@ -256,7 +256,7 @@ fn explain(home: &Sourced<&Path>, args: &args::Exec, terminal: Terminal) -> Resu
 
 /// Says what runs where.
 fn head(program: &OsStr, tree: TreeId, budget: &Ceilings, at: SocketAddr) -> String {
-    let most = |resource: Resource| Some(format!("{:#}", resource.amount(budget.of(resource)?)));
+    let most = |resource: Resource| Some(format!("{:#}", resource.amount(budget.get(resource)?)));
     let most: Vec<String> = Resource::ALL.into_iter().filter_map(most).collect();
     let budget = if most.is_empty() { String::new() } else { format!(" · at most {}", most.join(", ")) };
     format!("spinney: {} · tree {}{budget} · gateway on {at}", base_name(program), short_id(tree))

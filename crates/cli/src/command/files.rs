@@ -42,7 +42,7 @@ pub(super) async fn files(home: &Path, args: &args::Files, terminal: Terminal) -
     ]);
     for OutputFile { agent, path, bytes, .. } in &files {
         let path = Row::plain(&path.to_string_lossy());
-        table.add(vec![Row::of(Ink::Name, agent), Row::plain(&grouped(*bytes)), path]);
+        table.add(vec![Row::inked(Ink::Name, agent), Row::plain(&grouped(*bytes)), path]);
     }
     table.write(terminal)?;
     if files.len() == FILES_MAX {

@@ -56,13 +56,13 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
     for ListedTree { head, name, state, .. } in &listed {
         let base = head.base.map(|base| format!("branch of {} at {}", short_id(base.tree), base.at.0));
         table.add(vec![
-            Row::of(Ink::Name, &short_id(head.tree)),
-            Row::of(state_ink(*state), state.word()),
+            Row::inked(Ink::Name, &short_id(head.tree)),
+            Row::inked(state_ink(*state), state.word()),
             Row::plain(name),
             Row::plain(&head.seq.0.to_string()),
             Row::plain(&since(head.started.0)),
             Row::plain(&since(head.changed.0)),
-            Row::of(Ink::Dim, &base.unwrap_or_default()),
+            Row::inked(Ink::Dim, &base.unwrap_or_default()),
         ]);
     }
     table.write(terminal)?;

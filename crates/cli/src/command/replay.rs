@@ -67,7 +67,7 @@ async fn tell(
                 screen.show_stored(&journal).await?;
             }
             let Verified { snapshot, hash, .. } = verified;
-            let outcome = Outcome::of(&snapshot, hash, &journal, TreeInHome { home, tree }).await;
+            let outcome = Outcome::read(&snapshot, hash, &journal, TreeInHome { home, tree }).await;
             let outcome = outcome.took(screen.elapsed_ms());
             outcome.write_json()?;
             // For an unfinished tree, a complete replay is a success.

@@ -47,7 +47,7 @@ const TAKE_UPS_MAX: u32 = 1_000;
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
-    let display = Display::of(terminal, style, args.plain);
+    let display = Display::for_terminal(terminal, style, args.plain);
     let (mut tree, mut left) = (None, None);
     for _ in 0..TAKE_UPS_MAX {
         let resumed = match take_up(path, args, style, display, &mut tree, left).await {
@@ -112,7 +112,7 @@ async fn take_up(
         };
         bail!("{}; {helps}", Refusal::Sealed { kind });
     }
-    if let by @ ContinuedBy::Exec = ContinuedBy::of(path).await {
+    if let by @ ContinuedBy::Exec = ContinuedBy::find(path).await {
         let resume = by.command(path, known.tree, known.state);
         bail!("this tree was started by `exec`: continue it with `{resume}`");
     }
@@ -210,7 +210,7 @@ async fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
     screen.show_stored(journal).await?;
     let Stored { snapshot, hash } = stored(journal, tree).await?;
-    let outcome = Outcome::of(&snapshot, Some(hash), journal, TreeInHome { home: path, tree }).await;
+    let outcome = Outcome::read(&snapshot, Some(hash), journal, TreeInHome { home: path, tree }).await;
     let outcome = outcome.took(screen.elapsed_ms());
     match style {
         Style::Json => outcome.write_json()?,

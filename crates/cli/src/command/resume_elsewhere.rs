@@ -129,7 +129,7 @@ impl Elsewhere {
         let is_interrupted = interrupts.came();
         interrupts.close().await;
         let Shown { screen, live, .. } = view.shown;
-        let outcome = Outcome::of(&snapshot, Some(hash), &journal, place).await.took(screen.elapsed_ms());
+        let outcome = Outcome::read(&snapshot, Some(hash), &journal, place).await.took(screen.elapsed_ms());
         let outcome = if is_interrupted { outcome.interrupted() } else { outcome };
         let end = FollowedEnd { outcome: &outcome, snapshot: &snapshot, screen: &screen, live, place };
         end.write(&journal, display).await?;

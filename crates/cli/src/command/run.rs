@@ -39,7 +39,7 @@ pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Termina
         return explain(&home, &args.file, &args.given, args.json, terminal);
     }
     let (path, style) = (home.value, if args.json { Style::Json } else { Style::Lines });
-    let display = Display::of(terminal, style, args.plain);
+    let display = Display::for_terminal(terminal, style, args.plain);
     match start(path, args, style, display).await {
         Ok(started) => follow(started).await,
         Err(error) => Err(failed_unseen(style, path, None, error).await),

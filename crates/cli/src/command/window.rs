@@ -153,11 +153,11 @@ fn table(rows: &[CategoryUse], is_bound: bool, terminal: Terminal) -> Result<(),
         let (sign, ink) = sign(row.category);
         let left_out = if row.left_out.messages == 0 { String::new() } else { gone(row.left_out) };
         let mut cells =
-            vec![Row::of(ink, sign), Row::plain(row.category.word()), Row::plain(&grouped(row.used))];
+            vec![Row::inked(ink, sign), Row::plain(row.category.word()), Row::plain(&grouped(row.used))];
         if is_bound {
-            cells.push(Row::of(Ink::Dim, &row.share.map(grouped).unwrap_or_default()));
+            cells.push(Row::inked(Ink::Dim, &row.share.map(grouped).unwrap_or_default()));
         }
-        cells.push(Row::of(Ink::Warn, &left_out));
+        cells.push(Row::inked(Ink::Warn, &left_out));
         table.add(cells);
     }
     table.write(terminal)

@@ -109,7 +109,7 @@ impl Screen {
             return out::line(&format!("{time}{indent}{who}{text}"));
         };
         let start = width_of(time) + width_of(indent);
-        let mut head = Row::of(Ink::Dim, time).with(Ink::Plain, indent).with(Ink::Name, who);
+        let mut head = Row::inked(Ink::Dim, time).with(Ink::Plain, indent).with(Ink::Name, who);
         let Some(width) = terminal.width else { return out::row(&head.with(Ink::Plain, text), terminal) };
         // Further lines begin a little below the name, and the first one has less room.
         let room = width.saturating_sub(start + HANGING).max(WRAPPED_MIN);

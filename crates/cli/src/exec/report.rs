@@ -42,7 +42,7 @@ impl ShownReport<'_> {
     fn write_plain(&self) {
         let Self { place: TreeInHome { home, tree }, report, .. } = self;
         let spent = report.spent();
-        let limit = report.budget.of(Resource::Cost);
+        let limit = report.budget.get(Resource::Cost);
         let of = limit.map(|limit| format!(" of {}", usd(limit))).unwrap_or_default();
         let costs = report.costs.as_ref();
         let calls = costs.map(|costs| format!(" · {}", call_count(&costs.total))).unwrap_or_default();
@@ -101,14 +101,14 @@ impl ShownReport<'_> {
 
     fn write_agents(&self) {
         let mut agents = self.report.own_spending();
-        agents.sort_by_key(|agent| Reverse(agent.own.of(Resource::Cost)));
+        agents.sort_by_key(|agent| Reverse(agent.own.get(Resource::Cost)));
         if agents.len() < 2 {
             return;
         }
         for OwnSpending { agent, own } in agents.iter().take(LISTED_MAX) {
             let (name, cost) = (agent.agent.as_str(), own.amount(Resource::Cost));
             let costs = self.report.costs.as_ref();
-            let calls = costs.map(|costs| format!(" · {}", call_count(&costs.by(CostsBy::Agent).of(name))));
+            let calls = costs.map(|costs| format!(" · {}", call_count(&costs.by(CostsBy::Agent).get(name))));
             out::note(&format!("spinney:   {name:<28} {cost}{}", calls.unwrap_or_default()));
         }
         if agents.len() > LISTED_MAX {

@@ -24,8 +24,8 @@ const LINE_BYTES_MAX: usize = 256 * 1024;
 /// The terminal for a live view beside a program: standard error's, because standard output is the program's; or else
 /// that of standard output. `None` if neither can be drawn on.
 pub(crate) fn terminal(colour: ColorChoice) -> Option<Terminal> {
-    let terminals = [Stream::Errors, Stream::Output].map(|stream| Terminal::of(stream, colour));
-    terminals.into_iter().find(|terminal| Display::of(*terminal, Style::Lines, false).is_live)
+    let terminals = [Stream::Errors, Stream::Output].map(|stream| Terminal::new(stream, colour));
+    terminals.into_iter().find(|terminal| Display::for_terminal(*terminal, Style::Lines, false).is_live)
 }
 
 /// What draws a view until it is ended.

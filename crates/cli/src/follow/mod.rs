@@ -98,7 +98,7 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
             return Err(failed(screen.style(), outcome, error).await);
         }
     };
-    let outcome = Outcome::of(&snapshot, tree.status().hash, journal, place).await;
+    let outcome = Outcome::read(&snapshot, tree.status().hash, journal, place).await;
     let outcome = outcome.took(screen.elapsed_ms());
     let outcome = if interrupted { outcome.interrupted() } else { outcome };
     let end = FollowedEnd { outcome: &outcome, snapshot: &snapshot, screen: &screen, live, place };
@@ -208,7 +208,7 @@ async fn failed_at(
 ) -> Outcome {
     match stored(journal, place.tree).await {
         Ok(Stored { snapshot, hash }) => {
-            let outcome = Outcome::of(&snapshot, Some(hash), journal, place).await;
+            let outcome = Outcome::read(&snapshot, Some(hash), journal, place).await;
             outcome.took(screen.elapsed_ms()).failed(failure)
         }
         // The message already names the journal's fault.

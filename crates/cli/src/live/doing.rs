@@ -35,11 +35,11 @@ pub(super) const fn sign(mark: AgentMark) -> (&'static str, Ink) {
 pub(super) fn doing(tree: &LiveTree, ix: AgentIx, now: Time, width: usize) -> Row {
     let row = match tree.doing(ix, now) {
         None => Row::new(),
-        Some(AgentDoing::Failed(failure)) => Row::of(Ink::Bad, failure),
-        Some(AgentDoing::Said(text) | AgentDoing::Begins(text)) => Row::of(Ink::Dim, text),
-        Some(AgentDoing::Completed) => Row::of(Ink::Dim, "completed"),
-        Some(AgentDoing::Ending) => Row::of(Ink::Dim, "ends: what it started is being stopped"),
-        Some(AgentDoing::Paused) => Row::of(Ink::Warn, "paused"),
+        Some(AgentDoing::Failed(failure)) => Row::inked(Ink::Bad, failure),
+        Some(AgentDoing::Said(text) | AgentDoing::Begins(text)) => Row::inked(Ink::Dim, text),
+        Some(AgentDoing::Completed) => Row::inked(Ink::Dim, "completed"),
+        Some(AgentDoing::Ending) => Row::inked(Ink::Dim, "ends: what it started is being stopped"),
+        Some(AgentDoing::Paused) => Row::inked(Ink::Warn, "paused"),
         Some(AgentDoing::Calls(call)) => called(&call, width),
     };
     row.cut(width)
@@ -52,19 +52,19 @@ fn called(DoingCall { what, others, age_ms }: &DoingCall<'_>, width: usize) -> R
     }
     let room = width.saturating_sub(after.chars().count());
     let row = match what {
-        CallDoing::Waits { why, account } => Row::of(Ink::Warn, &waiting_words(*why, *account)),
+        CallDoing::Waits { why, account } => Row::inked(Ink::Warn, &waiting_words(*why, *account)),
         CallDoing::Streams { kind, text } => streamed(*kind, text, room),
         CallDoing::AsksModel(model) => asks(model, room),
         CallDoing::CallsTool { tool, args } => {
-            Row::of(Ink::Strong, tool.as_str()).with(Ink::Dim, &format!(" {}", one_line(args, CHARS_MAX)))
+            Row::inked(Ink::Strong, tool.as_str()).with(Ink::Dim, &format!(" {}", one_line(args, CHARS_MAX)))
         }
         CallDoing::WaitsForAgents(agents) => {
             let names: Vec<&str> = agents.iter().map(|agent| AgentId::as_str(agent)).collect();
-            Row::of(Ink::Dim, &format!("waits for {}", one_line(&names.join(", "), CHARS_MAX)))
+            Row::inked(Ink::Dim, &format!("waits for {}", one_line(&names.join(", "), CHARS_MAX)))
         }
-        CallDoing::WaitsForMessage => Row::of(Ink::Dim, "waits for a message"),
+        CallDoing::WaitsForMessage => Row::inked(Ink::Dim, "waits for a message"),
         CallDoing::AsksPerson(text) => {
-            Row::of(Ink::Warn, &format!("asks a person: {}", one_line(text, CHARS_MAX)))
+            Row::inked(Ink::Warn, &format!("asks a person: {}", one_line(text, CHARS_MAX)))
         }
     };
     row.cut(room).with(Ink::Dim, &after)
@@ -77,11 +77,11 @@ fn streamed(kind: DeltaKind, text: &str, room: usize) -> Row {
         DeltaKind::Reasoning => (Ink::Dim, "thinks: "),
     };
     let shown = inert(&text).into_owned();
-    Row::of(ink, &format!("{before}{}", tail(&shown, room.saturating_sub(before.chars().count()))))
+    Row::inked(ink, &format!("{before}{}", tail(&shown, room.saturating_sub(before.chars().count()))))
 }
 
 fn asks(model: &ModelName, room: usize) -> Row {
-    let asks = |name: &str| Row::of(Ink::Dim, "asks model ").with(Ink::Plain, name);
+    let asks = |name: &str| Row::inked(Ink::Dim, "asks model ").with(Ink::Plain, name);
     let whole = asks(model.as_str());
     // Its end says more than its provider.
     if whole.width() <= room { whole } else { model.as_str().rsplit('/').next().map_or(whole, asks) }

@@ -23,7 +23,7 @@ pub(crate) fn tree_lines(tree: &LiveTree, width: Option<usize>, now: Time) -> Ve
     let places = lines_within(tree, usize::MAX);
     // Where everything fits, it is the same with and without a terminal.
     let unbound = Columns::unbound(tree, &places, now);
-    let columns = width.filter(|width| unbound.width() > *width).map_or(unbound, Columns::of);
+    let columns = width.filter(|width| unbound.width() > *width).map_or(unbound, Columns::new);
     lines.extend(places.iter().map(|place| line(tree, place, columns, now)));
     let fit = |line: Row| if let Some(width) = width { line.cut(width) } else { line };
     lines.into_iter().map(fit).collect()
@@ -55,7 +55,7 @@ fn escaped(text: &str) -> String {
 /// How much of its ceiling a tree in a list has used, and the ceiling.
 pub(crate) fn overview_bar(overview: &TreeOverview) -> Row {
     let Some(most) = overview.cost_nanos_max else { return Row::new() };
-    let row = bar(overview.spent.of(Resource::Cost), overview.cost_nanos_held, most, BAR_WIDTH);
+    let row = bar(overview.spent.get(Resource::Cost), overview.cost_nanos_held, most, BAR_WIDTH);
     row.with(Ink::Dim, &format!(" {}", usd(most)))
 }
 

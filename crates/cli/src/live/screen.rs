@@ -48,7 +48,7 @@ impl LiveScreen {
         frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Self {
             tree: LiveTree::new(tree),
-            commands: Commands::of(home, tree),
+            commands: Commands::new(home, tree),
             prompt: None,
             terminal,
             clock: SystemClock::new(),

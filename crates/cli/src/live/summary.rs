@@ -54,7 +54,7 @@ pub(super) fn summary(
         Exit::Failed | Exit::Halted => Ink::Bad,
         _ => Ink::Warn,
     };
-    let mut lines = vec![Row::of(ink, &outcome.headline())];
+    let mut lines = vec![Row::inked(ink, &outcome.headline())];
     for (label, text) in outcome.blocks(more, &looks) {
         // A command is never broken: it is there to be copied.
         let is_command = matches!(label, "look" | "go on" | "give up" | "remedy" | "tree");
@@ -68,7 +68,7 @@ pub(super) fn summary(
         };
         for (at, line) in fitted.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
-            let row = Row::of(Ink::Dim, &format!("  {label:<7} "));
+            let row = Row::inked(Ink::Dim, &format!("  {label:<7} "));
             lines.push(row.with(if is_command { Ink::Name } else { Ink::Plain }, line));
         }
     }
@@ -121,13 +121,13 @@ struct Suffixes {
 }
 
 fn spender_lines(shown: &[(&str, Spent)], suffixes: impl Fn(&Spent) -> Suffixes) -> Vec<String> {
-    let money = MoneyColumn::exact(shown.iter().map(|(_, spent)| spent.of(Resource::Cost)));
+    let money = MoneyColumn::exact(shown.iter().map(|(_, spent)| spent.get(Resource::Cost)));
     let cells: Vec<[String; 4]> = shown
         .iter()
         .map(|(name, spent)| {
             let Suffixes { cost, tokens, end } = suffixes(spent);
-            let cost = money.show(spent.of(Resource::Cost)) + cost;
-            [(*name).to_owned(), cost, grouped(spent.of(Resource::Tokens)) + tokens, end]
+            let cost = money.show(spent.get(Resource::Cost)) + cost;
+            [(*name).to_owned(), cost, grouped(spent.get(Resource::Tokens)) + tokens, end]
         })
         .collect();
     let width = |at: usize| cells.iter().map(|cells| cells[at].len()).max().unwrap_or(0);

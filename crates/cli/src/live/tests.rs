@@ -46,10 +46,10 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        Self::of(FILE)
+        Self::from_file(FILE)
     }
 
-    fn of(file: &str) -> Self {
+    fn from_file(file: &str) -> Self {
         let mut definition = TreeFile::parse("tree.yaml", file).unwrap().definition;
         definition.tools.insert("look".parse().unwrap(), ToolSpec::default());
         let (world, trace) = (World::new(TREE), Trace::default());
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     fn shown(&self, width: usize, height: usize) -> String {
-        let mut commands = Commands::of(Path::new("/no/home"), TREE);
+        let mut commands = Commands::new(Path::new("/no/home"), TREE);
         commands.update(self.live.world());
         let rows = view(&self.live, &commands, None, Size { width, height }, Time(self.now));
         for row in &rows {
@@ -141,7 +141,7 @@ fn busy() -> Stage {
     stage.after(1_500).done("lead", "I split the work.", &spawns);
     stage.after(700).done("torch", "", &[("look", r#"{"at":"https://example.org/a/long/path"}"#)]);
     let (call, used) = (stage.call("jax"), Used::Tokens(Usage { input: 900, ..Usage::default() }));
-    let fault = Fault { message: "too many requests".to_owned(), ..Fault::of(FaultKind::RateLimit) };
+    let fault = Fault { message: "too many requests".to_owned(), ..Fault::new(FaultKind::RateLimit) };
     stage.after(40).input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     stage.after(300).done("torch", "A page about PyTorch.", &[]);
     stage.delta("torch", DeltaKind::Text, "PyTorch is what most people know, ");
@@ -178,7 +178,7 @@ fn a_long_name_leaves_room_for_what_was_refused() {
 fn g40_the_view_says_how_much_is_presumed() {
     let mut stage = busy();
     let (call, used) = (stage.call("torch"), Used::Unknown);
-    let fault = Fault { message: "the stream broke off".to_owned(), ..Fault::of(FaultKind::Cut) };
+    let fault = Fault { message: "the stream broke off".to_owned(), ..Fault::new(FaultKind::Cut) };
     stage.input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     insta::assert_snapshot!("presumed_60", stage.shown(60, 20));
     insta::assert_snapshot!("presumed_80", stage.shown(80, 20));
@@ -242,7 +242,7 @@ fn a_question_is_shown_with_the_command_that_answers_it() {
 fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
     let mut stage = busy();
     let (call, used) = (stage.call("torch"), Used::NOTHING);
-    let fault = Fault { message: "no such key".to_owned(), ..Fault::of(FaultKind::Auth) };
+    let fault = Fault { message: "no such key".to_owned(), ..Fault::new(FaultKind::Auth) };
     stage.input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     insta::assert_snapshot!("failed_80", stage.shown(80, 20));
     let lines = tree_lines(&stage.live, Some(100), Time(stage.now));
@@ -259,7 +259,7 @@ fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
 #[test]
 fn a_large_tree_is_folded_by_importance() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
-    let mut stage = Stage::of(&FILE.replace(budget, "budget: { cost_usd: 5 }"));
+    let mut stage = Stage::from_file(&FILE.replace(budget, "budget: { cost_usd: 5 }"));
     for wave in 0..40 {
         let spawns: Vec<(String, String)> = (0..16)
             .map(|at| {
@@ -296,7 +296,7 @@ fn no_random_tree_breaks_the_view() {
         for (width, height) in [(40, 5), (60, 20), (80, 24), (200, 50)] {
             let rows = view(
                 &live,
-                &Commands::of(Path::new("home"), TREE),
+                &Commands::new(Path::new("home"), TREE),
                 Some(&(CallId(1), "typed\u{1b}[2J".repeat(30))),
                 Size { width, height },
                 now,
@@ -352,13 +352,13 @@ pipeline:
         - { id: jax, agent_id: researcher, task_description: Research JAX., output_to: jax, required: false }
     - { id: report, agent_id: lead, task_description: Write it., input_from: [torch], output_to: report }
 ";
-    let mut stage = Stage::of(&FILE.replace("entry: lead\n", pipeline));
+    let mut stage = Stage::from_file(&FILE.replace("entry: lead\n", pipeline));
     insta::assert_snapshot!("steps_started", stage.shown(80, 20));
     let agents: Vec<String> =
         stage.world.calls().all().map(|(_, call)| stage.world.agents().id(call.agent).to_string()).collect();
     let of = |step: &str| agents.iter().find(|agent| agent.contains(step)).unwrap().clone();
     let (call, used) = (stage.call(&of("jax")), Used::NOTHING);
-    let fault = Fault { message: "no such key".to_owned(), ..Fault::of(FaultKind::Auth) };
+    let fault = Fault { message: "no such key".to_owned(), ..Fault::new(FaultKind::Auth) };
     stage.after(500).input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
     stage.after(500).done(&of("torch"), "PyTorch.", &[]);
     insta::assert_snapshot!("steps_later", stage.shown(80, 20));
@@ -368,7 +368,7 @@ pipeline:
 #[test]
 fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
-    let stage = Stage::of(&FILE.replace(budget, "budget: { cost_usd: 0.00001, answer_reserve: 0 }"));
+    let stage = Stage::from_file(&FILE.replace(budget, "budget: { cost_usd: 0.00001, answer_reserve: 0 }"));
     assert!(stage.live.world().halted().is_some());
     insta::assert_snapshot!("halted_70", stage.shown(70, 20));
     insta::assert_snapshot!("halted_80", stage.shown(80, 5));
@@ -379,7 +379,7 @@ fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {
 #[test]
 fn an_agent_that_waits_for_budget_says_so() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
-    let mut stage = Stage::of(&FILE.replace(budget, "budget: { tokens: 7000, answer_reserve: 0 }"));
+    let mut stage = Stage::from_file(&FILE.replace(budget, "budget: { tokens: 7000, answer_reserve: 0 }"));
     let spawn = |id: &str| format!(r#"{{"agent":"researcher","id":"{id}","goal":"Research {id}."}}"#);
     let asks: Vec<String> = ["one", "two", "three"].map(spawn).into();
     let asks: Vec<(&str, &str)> = asks.iter().map(|args| ("spawn_agent", args.as_str())).collect();

@@ -49,7 +49,7 @@ pub(crate) struct Commands {
 impl Commands {
     const NUMBER: &str = "NUMBER";
 
-    pub(crate) fn of(home: &Path, tree: TreeId) -> Self {
+    pub(crate) fn new(home: &Path, tree: TreeId) -> Self {
         let answer = about(home, "answer", tree, &[Self::NUMBER, YOUR_ANSWER]);
         Self { home: home.to_owned(), tree, answer, raise: None }
     }
@@ -93,7 +93,7 @@ pub(crate) fn view(
     let below = below(tree, commands, prompt.map(|(question, _)| *question), size);
     let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
     lines.push(Row::new());
-    let columns = Columns::of(width);
+    let columns = Columns::new(width);
     lines.extend(lines_within(tree, room).iter().map(|place| line(tree, place, columns, now)));
     lines.extend(below);
     lines.truncate(size.height);
@@ -104,16 +104,16 @@ pub(crate) fn view(
 /// What a person is typing, as far as it fits, and where the next character goes.
 fn typed_line(typed: &str, width: usize) -> Row {
     let typed = tail(&inert(typed), width.saturating_sub(3));
-    Row::of(Ink::Strong, "> ").with(Ink::Plain, &typed).with(Ink::Strong, "▏")
+    Row::inked(Ink::Strong, "> ").with(Ink::Plain, &typed).with(Ink::Strong, "▏")
 }
 
 /// Why the tree is halted, and the command that lets it go on.
 fn halt(commands: &Commands, width: usize) -> Vec<Row> {
     let Some((halt, raise)) = &commands.raise else { return Vec::new() };
-    let why = Row::of(Ink::Bad, &format!("■ everything waits: {}", halt.short.describe(&halt.account)));
+    let why = Row::inked(Ink::Bad, &format!("■ everything waits: {}", halt.short.describe(&halt.account)));
     let mut lines = vec![why.cut(width)];
     if shows_command(raise, width) {
-        lines.push(Row::of(Ink::Name, &format!("  {raise}")));
+        lines.push(Row::inked(Ink::Name, &format!("  {raise}")));
     }
     lines
 }
@@ -134,7 +134,7 @@ pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
         TreeState::Moved | TreeState::Copied => Ink::Dim,
     };
     let until = if state.is_over() { tree.last } else { now.max(tree.last) };
-    let mut head = Row::of(Ink::Strong, &tree.name)
+    let mut head = Row::inked(Ink::Strong, &tree.name)
         .with(Ink::Dim, &format!(" · {} · ", short_id(tree.world().tree())))
         .with(ink, state.word())
         .with(Ink::Dim, &format!(" · {:#}", Millis(until.0.saturating_sub(tree.started.0))));
@@ -158,8 +158,8 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
     let bar_width = (width / 10).clamp(5, 16);
     let mut row = Row::new();
     for resource in [Resource::Cost, Resource::Tokens, Resource::Steps] {
-        let limit = account.limit.and_then(|limit| limit.of(resource));
-        let (spent, held) = (account.spent.of(resource), account.held.of(resource));
+        let limit = account.limit.and_then(|limit| limit.get(resource));
+        let (spent, held) = (account.spent.get(resource), account.held.get(resource));
         if !row.text().is_empty() {
             row.push(Ink::Dim, "   ");
         }
@@ -189,7 +189,7 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
 
 /// How much of what the whole tree has spent is presumed, if any. Lines with such a part are marked.
 pub(super) fn presumed(tree: &LiveTree) -> Option<Row> {
-    Some(Row::of(Ink::Warn, &tree.root_account()?.spent.footnote()?))
+    Some(Row::inked(Ink::Warn, &tree.root_account()?.spent.footnote()?))
 }
 
 /// The steps of a pipeline, if there is one.
@@ -201,7 +201,7 @@ pub(super) fn steps(tree: &LiveTree) -> Option<Row> {
     }
     let planned = steps.planned.filter(|planned| *planned >= steps.succeeded);
     let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
-    let mut row = Row::of(Ink::Dim, "steps ").with(Ink::Plain, &format!("{}{of} done", steps.succeeded));
+    let mut row = Row::inked(Ink::Dim, "steps ").with(Ink::Plain, &format!("{}{of} done", steps.succeeded));
     for (count, word, ink) in [
         (steps.failed.len(), "failed", Ink::Bad),
         (steps.skipped, "skipped", Ink::Dim),
@@ -243,10 +243,10 @@ impl Columns {
         let name = agents().map(|(ix, rails)| name(tree, ix, rails, usize::MAX).width()).max();
         let doing = agents().map(|(ix, _)| doing(tree, ix, now, DOING_UNBOUND).width()).max();
         let (name, doing) = (name.unwrap_or_default(), doing.unwrap_or_default());
-        Self { name, doing, ..Self::of(WIDTH_UNBOUND) }
+        Self { name, doing, ..Self::new(WIDTH_UNBOUND) }
     }
 
-    pub(super) fn of(width: usize) -> Self {
+    pub(super) fn new(width: usize) -> Self {
         let name = (width / 4).clamp(14, 36);
         let (cost, bar) = match width {
             0..70 => (9, 5),
@@ -271,7 +271,8 @@ pub(super) fn line(tree: &LiveTree, place: &TreeLine, columns: Columns, now: Tim
         TreeLine::Hidden { rails, count, by_mark } => {
             let marks = by_mark.iter().map(|(mark, count)| format!("{count} {}", mark.word()));
             let marks: Vec<String> = marks.collect();
-            Row::of(Ink::Dim, &drawn(rails)).with(Ink::Dim, &format!("… {count} more: {}", marks.join(", ")))
+            Row::inked(Ink::Dim, &drawn(rails))
+                .with(Ink::Dim, &format!("… {count} more: {}", marks.join(", ")))
         }
     }
 }
@@ -295,7 +296,7 @@ fn name(tree: &LiveTree, ix: AgentIx, rails: &[bool], width: usize) -> Row {
         || agents.ended(ix).map_or("", |ended| ended.role.as_str()),
         |agent| agent.charter.role.as_str(),
     );
-    let mut row = Row::of(Ink::Dim, &drawn(rails)).with(ink, sign).with(Ink::Plain, " ");
+    let mut row = Row::inked(Ink::Dim, &drawn(rails)).with(ink, sign).with(Ink::Plain, " ");
     let is_over = matches!(mark, AgentMark::Completed | AgentMark::Cancelled);
     row.push(if is_over { Ink::Dim } else { Ink::Name }, id.as_str());
     let more = note.and_then(|note| note.step.as_deref()).filter(|step| !id.as_str().starts_with(*step));
@@ -304,7 +305,7 @@ fn name(tree: &LiveTree, ix: AgentIx, rails: &[bool], width: usize) -> Row {
         row.push(Ink::Dim, &format!(" {more}"));
     }
     let refusals = note.map(|note| note.refusals).filter(|refusals| *refusals > 0);
-    let refused = refusals.map_or_else(Row::new, |count| Row::of(Ink::Warn, &format!(" !{count}")));
+    let refused = refusals.map_or_else(Row::new, |count| Row::inked(Ink::Warn, &format!(" !{count}")));
     row = row.cut(width.saturating_sub(refused.width()));
     row.append(refused);
     row
@@ -315,8 +316,8 @@ fn spending(account: &LiveAccount, money: MoneyColumn, columns: Columns) -> Row 
     let mut row = Row::new();
     for (resource, width) in [(Resource::Cost, Some(columns.cost)), (Resource::Tokens, columns.tokens)] {
         let Some(width) = width else { continue };
-        let limit = account.own_limit.and_then(|limit| limit.of(resource));
-        let spent = account.spent.of(resource);
+        let limit = account.own_limit.and_then(|limit| limit.get(resource));
+        let spent = account.spent.get(resource);
         let is_cost = resource == Resource::Cost;
         let alone = if is_cost { money.show(spent) } else { grouped(spent) } + account.spent.mark(resource);
         let most = |limit| if is_cost { usd(limit) } else { grouped(limit) };
@@ -327,7 +328,7 @@ fn spending(account: &LiveAccount, money: MoneyColumn, columns: Columns) -> Row 
         row.push(if account.is_over { Ink::Dim } else { Ink::Plain }, &text);
         row.push(Ink::Plain, " ");
         match limit {
-            Some(limit) => row.append(bar(spent, account.held.of(resource), limit, columns.bar)),
+            Some(limit) => row.append(bar(spent, account.held.get(resource), limit, columns.bar)),
             None => row.push(Ink::Plain, &" ".repeat(columns.bar)),
         }
     }
@@ -336,7 +337,7 @@ fn spending(account: &LiveAccount, money: MoneyColumn, columns: Columns) -> Row 
 
 /// How the amounts of a tree are shown. The root has the largest.
 pub(super) fn money(tree: &LiveTree) -> MoneyColumn {
-    MoneyColumn::rounded(tree.root_account().map_or(0, |root| root.spent.of(Resource::Cost)))
+    MoneyColumn::rounded(tree.root_account().map_or(0, |root| root.spent.get(Resource::Cost)))
 }
 
 /// The lines that lead to an agent.
@@ -362,12 +363,12 @@ fn below(tree: &LiveTree, commands: &Commands, asked_here: Option<CallId>, size:
     for (call, (agent, text)) in questions.by_ref().take(QUESTIONS_SHOWN) {
         let number = call.0.to_string();
         lines.push(
-            Row::of(Ink::Warn, "? ")
+            Row::inked(Ink::Warn, "? ")
                 .with(Ink::Name, agent.as_str())
                 .with(Ink::Plain, &format!(" asks: {text}"))
                 .cut(size.width),
         );
-        let answer = Row::of(Ink::Dim, &format!("  {}", commands.answer(&number)));
+        let answer = Row::inked(Ink::Dim, &format!("  {}", commands.answer(&number)));
         // Half a command is worse than none.
         if answer.width() <= size.width && Some(*call) != asked_here {
             lines.push(answer);
@@ -375,7 +376,7 @@ fn below(tree: &LiveTree, commands: &Commands, asked_here: Option<CallId>, size:
     }
     match questions.count() {
         0 => {}
-        more => lines.push(Row::of(Ink::Dim, &format!("  and {more} more questions"))),
+        more => lines.push(Row::inked(Ink::Dim, &format!("  and {more} more questions"))),
     }
     if size.height >= HEIGHT_FOR_NOTICES {
         let from = tree.notices.len().saturating_sub(NOTICES_SHOWN);
@@ -394,7 +395,7 @@ fn notice_line(tree: &LiveTree, LiveNotice { at, who, text, urgency, count }: &L
         NoticeUrgency::Information => Ink::Plain,
     };
     let since = Millis(at.0.saturating_sub(tree.started.0));
-    let mut row = Row::of(Ink::Dim, &format!("{since:>#7} "));
+    let mut row = Row::inked(Ink::Dim, &format!("{since:>#7} "));
     if let Some(who) = who {
         row.push(Ink::Name, &format!("{who} "));
     }

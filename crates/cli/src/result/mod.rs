@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// The result of a tree that is no longer run.
-    pub(crate) async fn of(
+    pub(crate) async fn read(
         snapshot: &TreeSnapshot,
         hash: Option<ChainHash>,
         journal: &dyn Journal,
@@ -58,7 +58,7 @@ impl Outcome {
             | TreeState::Moved
             | TreeState::Copied => Exit::Interrupted,
         };
-        let continued_by = ContinuedBy::of(place.home).await;
+        let continued_by = ContinuedBy::find(place.home).await;
         Self { home: place.home.to_owned(), result, exit, continued_by }
     }
 

@@ -82,12 +82,12 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn of_output(colour: ColorChoice) -> Self {
-        Self::of(Stream::Output, colour)
+        Self::new(Stream::Output, colour)
     }
 
     /// A stream, as it is now. `COLUMNS` sets the width of output that goes elsewhere.
     #[expect(clippy::disallowed_methods, reason = "people set these variables for all programs")]
-    pub(crate) fn of(stream: Stream, colour: ColorChoice) -> Self {
+    pub(crate) fn new(stream: Stream, colour: ColorChoice) -> Self {
         let is_terminal = stream.is_terminal();
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -112,13 +112,13 @@ pub(crate) fn rows(rows: impl IntoIterator<Item = Row>, terminal: Terminal) -> R
 /// Writes a text to standard output, wrapped between words where the terminal ends; further lines are indented.
 pub(crate) fn text(ink: Ink, text: &str, indent: usize, terminal: Terminal) -> Result<(), Unwritten> {
     let text = inert(text);
-    let Some(width) = terminal.width else { return row(&Row::of(ink, &text), terminal) };
+    let Some(width) = terminal.width else { return row(&Row::inked(ink, &text), terminal) };
     // The first line is wrapped like the others, so that one width fits all; its own beginning is put back.
     let split = text.floor_char_boundary(indent);
     let (head, rest) = if split == indent { text.split_at(split) } else { ("", text.as_ref()) };
     for (at, line) in wrapped(rest, width.saturating_sub(indent).max(1)).iter().enumerate() {
         let before = if at == 0 { head.to_owned() } else { " ".repeat(indent) };
-        row(&Row::of(ink, &(before + line)), terminal)?;
+        row(&Row::inked(ink, &(before + line)), terminal)?;
     }
     Ok(())
 }

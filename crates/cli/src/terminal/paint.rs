@@ -53,12 +53,12 @@ impl Row {
         Self::default()
     }
 
-    pub(crate) fn of(ink: Ink, text: &str) -> Self {
+    pub(crate) fn inked(ink: Ink, text: &str) -> Self {
         Self::new().with(ink, text)
     }
 
     pub(crate) fn plain(text: &str) -> Self {
-        Self::of(Ink::Plain, text)
+        Self::inked(Ink::Plain, text)
     }
 
     pub(crate) fn with(mut self, ink: Ink, text: &str) -> Self {
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_row_is_as_wide_as_a_terminal_shows_it_and_is_cut_to_fit() {
-        let row = Row::of(Ink::Name, "木").with(Ink::Dim, " and\nmore");
+        let row = Row::inked(Ink::Name, "木").with(Ink::Dim, " and\nmore");
         assert_eq!((row.width(), row.text()), (11, "木 and more".to_owned()));
         assert_eq!(row.clone().cut(6).text(), "木 an…");
         assert_eq!(row.painted(true), "\u{1b}[36m木\u{1b}[0m\u{1b}[2m and more\u{1b}[0m");

@@ -77,7 +77,7 @@ impl Table {
 
     fn each_line(&self, width: Option<usize>) -> impl Iterator<Item = Row> {
         let widths = self.widths(width);
-        let titles = self.columns.iter().map(|column| Row::of(Ink::Dim, column.title)).collect::<Vec<_>>();
+        let titles = self.columns.iter().map(|column| Row::inked(Ink::Dim, column.title)).collect::<Vec<_>>();
         let titles = self.line(&titles, &widths);
         std::iter::once(titles).chain(self.rows.iter().map(move |cells| self.line(cells, &widths)))
     }

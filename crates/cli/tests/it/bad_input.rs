@@ -211,7 +211,7 @@ async fn reported(used: Used, amount: u64) {
     let snapshot = tree.snapshot().await.unwrap();
     assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
     // What was held: its output cap of 100 tokens at $0.001 each.
-    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), 100_000_000, "{used:?}");
+    assert_eq!(snapshot.end.unwrap().spent.get(Resource::Cost), 100_000_000, "{used:?}");
     assert!(snapshot.agents[0].overrun.is_zero());
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, u32, String)> {
                 open.push(path.clone());
             }
             let bytes = if about.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
-            found.push((path, about.mode(), BlobHash::of(&bytes).to_string()));
+            found.push((path, about.mode(), BlobHash::digest(&bytes).to_string()));
         }
     }
     found.sort();

@@ -264,7 +264,7 @@ tools: { look: { say: seen } }
     let whole = stage.spinney(&["show", "last", "long", "--json"]).result();
     let whole = whole["text"].as_str().unwrap();
     assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
-    let hash = &BlobHash::of(whole.as_bytes()).as_str()[..16].to_owned();
+    let hash = &BlobHash::digest(whole.as_bytes()).as_str()[..16].to_owned();
     assert!(results.contains(&format!("{} bytes in all; the whole is blob {hash}]", whole.len())), "{hash}");
     assert!(results.len() < 40 * 1024, "{} bytes", results.len());
 }
@@ -288,7 +288,7 @@ tools: { look: { say: seen } }
     let shown = stage.spinney(&["show", "last", "a", "--json"]).result();
     let whole = shown["text"].as_str().unwrap();
     assert!(whole.len() > 64 * 1024 && whole.ends_with("number 899. end"), "{} bytes", whole.len());
-    let hash = &BlobHash::of(whole.as_bytes()).as_str()[..16].to_owned();
+    let hash = &BlobHash::digest(whole.as_bytes()).as_str()[..16].to_owned();
     let (beginning, words) = results.rsplit_once('\n').unwrap();
     assert_eq!(
         words,
@@ -299,7 +299,7 @@ tools: { look: { say: seen } }
     // The event has the beginning and a reference to the whole: hash and size.
     let events = stage.spinney(&["events", "last", "--agent", "a", "--json"]).json();
     let said = events.iter().find(|event| event["type"] == "call_ended").unwrap();
-    let rest = json!({ "hash": BlobHash::of(whole.as_bytes()), "bytes": whole.len() });
+    let rest = json!({ "hash": BlobHash::digest(whole.as_bytes()), "bytes": whole.len() });
     assert_eq!(said["outcome"]["body"]["rest"], rest);
 }
 

@@ -22,13 +22,13 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(amounts: &Value) -> Self {
+    fn from_json(amounts: &Value) -> Self {
         let of = |key: &str| amounts[key].as_u64().unwrap_or_default();
         Self { nanos: of("cost_nanos"), tokens: of("tokens") }
     }
 
     fn over<'v>(rows: impl IntoIterator<Item = &'v Value>) -> Self {
-        rows.into_iter().map(Self::of).fold(Self { nanos: 0, tokens: 0 }, |sum, one| Self {
+        rows.into_iter().map(Self::from_json).fold(Self { nanos: 0, tokens: 0 }, |sum, one| Self {
             nanos: sum.nanos + one.nanos,
             tokens: sum.tokens + one.tokens,
         })
@@ -79,19 +79,22 @@ fn g40_every_view_of_a_tree_says_how_much_is_presumed() {
     assert_eq!(sum, Sum::over(held.into_iter().skip(1)));
     let spent = Sum { nanos: sum.nanos + REPORTED_NANOS, tokens: sum.tokens + REPORTED_TOKENS };
     let ends = of_type(&["agent_ended"]);
-    assert_eq!((Sum::of(&ends[0]["spent"]), Sum::of(&ends[0]["presumed"])), (spent, sum));
+    assert_eq!((Sum::from_json(&ends[0]["spent"]), Sum::from_json(&ends[0]["presumed"])), (spent, sum));
 
     // The result, `tree` and `costs`, for programs.
     for result in [&result, &out(&["resume", "--json"]).result()] {
         let of = &result["spent"];
-        assert_eq!((Sum::of(of), Sum::of(&of["presumed"])), (spent, sum), "{of}");
+        assert_eq!((Sum::from_json(of), Sum::from_json(&of["presumed"])), (spent, sum), "{of}");
         let dollars = usd(sum.nanos).trim_start_matches('$').parse::<f64>().unwrap();
         assert_eq!(of["presumed"]["cost_usd"].as_f64(), Some(dollars));
     }
     let agents = out(&["tree", "--json"]).json();
-    assert_eq!((Sum::of(&agents[0]["spent"]), Sum::of(&agents[0]["presumed"])), (spent, sum));
+    assert_eq!((Sum::from_json(&agents[0]["spent"]), Sum::from_json(&agents[0]["presumed"])), (spent, sum));
     let costs = out(&["costs", "--json"]).result();
-    assert_eq!((Sum::of(&costs["total"]["spent"]), Sum::of(&costs["total"]["presumed"])), (spent, sum));
+    assert_eq!(
+        (Sum::from_json(&costs["total"]["spent"]), Sum::from_json(&costs["total"]["presumed"])),
+        (spent, sum)
+    );
     for table in ["agents", "roles", "models", "steps", "attempts"] {
         let rows = costs[table].as_array().unwrap();
         assert_eq!(Sum::over(rows.iter().map(|row| &row["presumed"])), sum, "{table}");
@@ -141,15 +144,19 @@ fn g40_an_answer_without_usage_is_presumed_at_its_hold() {
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     let (events, result) = (ended.json(), ended.result());
     let started = events.iter().find(|event| event["type"] == "call_started").unwrap();
-    let (held, spent) = (Sum::of(&started["held"]), &result["spent"]);
-    assert_eq!((Sum::of(spent), Sum::of(&spent["presumed"])), (held, held));
+    let (held, spent) = (Sum::from_json(&started["held"]), &result["spent"]);
+    assert_eq!((Sum::from_json(spent), Sum::from_json(&spent["presumed"])), (held, held));
     let shown = stage.spinney(&["events"]).out;
     let words = format!("answers: Hello.; spent {} (all presumed), ", usd(held.nanos));
     assert!(shown.contains(&words), "{shown}");
     let history = stage.home().join(format!("workspace/{}/lead/history", result["tree"].as_str().unwrap()));
     let step: Value = serde_json::from_slice(&fs::read(history.join("step_001.json")).unwrap()).unwrap();
     let metadata = &step["metadata"];
-    assert_eq!((Sum::of(&metadata["spent"]), Sum::of(&metadata["presumed"])), (held, held), "{step}");
+    assert_eq!(
+        (Sum::from_json(&metadata["spent"]), Sum::from_json(&metadata["presumed"])),
+        (held, held),
+        "{step}"
+    );
 }
 
 /// G40 (layout): what is presumed breaks no table at any width, and is in each of them.

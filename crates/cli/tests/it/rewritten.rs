@@ -80,17 +80,17 @@ pub(crate) fn into_older(stage: &Stage) {
 fn write_files(home: &Path, tree: TreeId, files: &BTreeMap<String, Vec<u8>>) -> BlobHash {
     if let Some(options) = files.get("exec.json") {
         fs::write(home.join("exec.json"), options).unwrap();
-        return BlobHash::of(options);
+        return BlobHash::digest(options);
     }
     let folder = home.join("trees").join(tree.to_string());
     fs::create_dir_all(&folder).unwrap();
     let mut checksums = String::new();
     for (name, bytes) in files {
         fs::write(folder.join(name), bytes).unwrap();
-        checksums += &format!("{}  {name}\n", BlobHash::of(bytes));
+        checksums += &format!("{}  {name}\n", BlobHash::digest(bytes));
     }
     fs::write(folder.join("checksums"), &checksums).unwrap();
-    BlobHash::of(checksums.as_bytes())
+    BlobHash::digest(checksums.as_bytes())
 }
 
 /// Marks a tree, if it has a mark, as one that was just started from this.
@@ -125,7 +125,7 @@ pub(crate) fn forge_source(home: &Path, name: &str, from: &str, to: &str) {
             let text = String::from_utf8(blob(&journal, file["blob"]["hash"].as_str().unwrap())).unwrap();
             assert!(text.contains(from), "{text}");
             let bytes = text.replacen(from, to, 1).into_bytes();
-            let hash = BlobHash::of(&bytes);
+            let hash = BlobHash::digest(&bytes);
             file["blob"] = json!({ "hash": hash.as_str(), "bytes": bytes.len() });
             let insert = include_str!("../../../store/tests/rewritten/add_blob.sql");
             journal.execute(insert, params![unhex(hash.as_str()), bytes]).unwrap();

@@ -65,7 +65,7 @@ impl ModelKey {
 
     /// Tells keys apart in memory. Short, so that it says nothing else about the key; it is never printed.
     pub(crate) fn fingerprint(&self) -> String {
-        BlobHash::of(self.0.as_bytes()).as_str().chars().take(16).collect()
+        BlobHash::digest(self.0.as_bytes()).as_str().chars().take(16).collect()
     }
 }
 

@@ -82,7 +82,7 @@ async fn continuation(
         Err(error) => {
             let message = format!("what the model thought cannot be read: {error}");
             Err(AttemptError {
-                fault: Fault { message, ..Fault::of(FaultKind::Invalid) },
+                fault: Fault { message, ..Fault::new(FaultKind::Invalid) },
                 used: Used::NOTHING,
             })
         }

@@ -147,7 +147,7 @@ impl PriceTable {
             let Some(provider) = providers.last_mut() else {
                 return Err(wrong(at, "a model without a provider"));
             };
-            match TableModel::of(json(at, line)?, provider.unpriced.as_deref()) {
+            match TableModel::from_line(json(at, line)?, provider.unpriced.as_deref()) {
                 Some(model) => provider.models.push(model),
                 None => return Err(wrong(at, "either a price or a reason")),
             }
@@ -225,7 +225,7 @@ impl Provider {
 
 impl TableModel {
     /// None if its line says nothing about its price, or two things.
-    fn of(line: ModelLine, provider_unpriced: Option<&str>) -> Option<Self> {
+    fn from_line(line: ModelLine, provider_unpriced: Option<&str>) -> Option<Self> {
         let ModelLine { model: name, rule, context, deprecated: is_deprecated, price, unpriced } = line;
         let price = match (price, unpriced, provider_unpriced) {
             (Some(price), None, None) => searching(&name).map_or(Ok(price), Err),

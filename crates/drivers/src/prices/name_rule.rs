@@ -31,7 +31,7 @@ pub struct NameRuleError {
 }
 
 impl NameRuleError {
-    fn of(error: impl fmt::Display) -> Self {
+    fn new(error: impl fmt::Display) -> Self {
         Self { reason: error.to_string() }
     }
 }
@@ -39,7 +39,7 @@ impl NameRuleError {
 impl TryFrom<String> for Pattern {
     type Error = NameRuleError;
     fn try_from(text: String) -> Result<Self, NameRuleError> {
-        Regex::new(&text).map(Self).map_err(NameRuleError::of)
+        Regex::new(&text).map(Self).map_err(NameRuleError::new)
     }
 }
 
@@ -50,7 +50,7 @@ impl NameRule {
             Self::StartsWith(text) => Ok(name.starts_with(text)),
             Self::EndsWith(text) => Ok(name.ends_with(text)),
             Self::Contains(text) => Ok(name.contains(text)),
-            Self::Regex(Pattern(regex)) => regex.is_match(name).map_err(NameRuleError::of),
+            Self::Regex(Pattern(regex)) => regex.is_match(name).map_err(NameRuleError::new),
             Self::Or(rules) => {
                 for rule in rules {
                     if rule.matches(name)? {

@@ -59,7 +59,7 @@ pub(super) fn tokenizer(provider: ModelProvider, model: &str) -> Tokenizer {
 /// What counts the tokens of a model of OpenAI at its own address: one that is not known has the newest encoding.
 #[must_use]
 pub fn open_ai_tokenizer(model: &str) -> Tokenizer {
-    match Tokenizer::of(model) {
+    match Tokenizer::for_model(model) {
         Tokenizer::Bytes => Tokenizer::O200k,
         known @ (Tokenizer::O200k | Tokenizer::Cl100k) => known,
     }

@@ -17,7 +17,7 @@ pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, AttemptError> {
     let used = used(&answer.usage);
     let continuation = answer.continuation.map(|data| data.to_bytes()).transpose();
     let continuation = continuation.map_err(|error| {
-        let fault = Fault { message: error.to_string(), ..Fault::of(FaultKind::Invalid) };
+        let fault = Fault { message: error.to_string(), ..Fault::new(FaultKind::Invalid) };
         AttemptError { fault, used }
     })?;
     let stop = stop(answer.stop.as_ref());

@@ -25,7 +25,7 @@ pub(super) fn structured(
     let tools = if attempt.packet.tools.is_empty() { Tools::None } else { Tools::Some };
     // The rest of an answer that was cut is no whole value.
     let takes = attempt.purpose == Purpose::Turn && takes_schemas(provider, model, tools);
-    let counts = Counts::of(schema).filter(|_| takes)?;
+    let counts = Counts::from_schema(schema).filter(|_| takes)?;
     let is_strict = counts.optional == 0;
     // OpenAI promises nothing for schemas with optional members, and may refuse them.
     let fits = is_strict || !matches!(provider, ModelProvider::OpenAi | ModelProvider::OpenAiChat);
@@ -70,7 +70,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(schema: &str) -> Option<Self> {
+    fn from_schema(schema: &str) -> Option<Self> {
         let Value::Object(root) = serde_json::from_str(schema).ok()? else { return None };
         let mut counts = Self::default();
         let is_object = root.get("type").and_then(Value::as_str) == Some("object");
@@ -155,7 +155,7 @@ mod tests {
             (format!("{}{{{closed}}}{}", r#"{"type":"array","items":"#.repeat(8), "}".repeat(8)), None),
         ];
         for (schema, optional) in table {
-            assert_eq!(Counts::of(&schema).map(|counts| counts.optional), optional, "{schema}");
+            assert_eq!(Counts::from_schema(&schema).map(|counts| counts.optional), optional, "{schema}");
         }
     }
 

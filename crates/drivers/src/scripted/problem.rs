@@ -40,7 +40,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) const fn of(text: String) -> Self {
+    pub(super) const fn new(text: String) -> Self {
         Self { place: Location::UNKNOWN, text }
     }
 
@@ -109,7 +109,7 @@ fn plain(expected: &str) -> &str {
 
 pub(super) fn check_millis(key: &str, ms: u64) -> Result<(), Problem> {
     if ms > limit::TIMEOUT_MS_MAX {
-        return Err(Problem::of(format!("`{key}` is {ms}, at most {}", limit::TIMEOUT_MS_MAX)));
+        return Err(Problem::new(format!("`{key}` is {ms}, at most {}", limit::TIMEOUT_MS_MAX)));
     }
     Ok(())
 }

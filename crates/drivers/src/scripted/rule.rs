@@ -54,7 +54,7 @@ impl Rule {
         let say = say.transpose()?;
         let calls = text.call.iter().enumerate().map(|(at, call)| {
             let compiled = Call::compile(call, &NAMES, templates);
-            compiled.map_err(|problem| Problem::of(format!("`call` {}: {problem}", at + 1)))
+            compiled.map_err(|problem| Problem::new(format!("`call` {}: {problem}", at + 1)))
         });
         let calls = calls.collect::<Result<_, _>>()?;
         Ok(Self {
@@ -156,10 +156,10 @@ fn check(text: &RuleText) -> Result<(), Problem> {
     check_millis("chunk_ms", text.chunk_ms)?;
     let UsageText { input, output } = text.usage;
     let usage = Usage { input: input.unwrap_or(0), output: output.unwrap_or(0), ..Usage::default() };
-    usage.checked().map_err(|error| Problem::of(format!("`usage`: {error}")))?;
+    usage.checked().map_err(|error| Problem::new(format!("`usage`: {error}")))?;
     let calls = text.call.len();
     if calls > limit::ASKS_MAX {
-        return Err(Problem::of(format!("`call` has {calls} entries, at most {}", limit::ASKS_MAX)));
+        return Err(Problem::new(format!("`call` has {calls} entries, at most {}", limit::ASKS_MAX)));
     }
     let is_final = text.fail.is_some_and(|fail| fail.is_final());
     let does_something = text.say.is_some() || calls > 0 || is_final || text.hang;
@@ -174,7 +174,7 @@ fn check(text: &RuleText) -> Result<(), Problem> {
     } else {
         return Ok(());
     };
-    Err(Problem::of(problem.to_owned()))
+    Err(Problem::new(problem.to_owned()))
 }
 
 /// What templates see of an attempt.
@@ -192,7 +192,7 @@ fn context(attempt: &ModelAttempt) -> Value {
 
 /// What is left of each resource, by name; none where nothing bounds it.
 fn remaining(limits: &Ceilings) -> Value {
-    let left = |resource| limits.of(resource).map_or_else(|| Value::from(()), Value::from);
+    let left = |resource| limits.get(resource).map_or_else(|| Value::from(()), Value::from);
     context! {
         cost_nanos => left(Resource::Cost),
         tokens => left(Resource::Tokens),

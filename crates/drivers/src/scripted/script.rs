@@ -108,7 +108,7 @@ impl Script {
 
     fn compile(name: &str, file: &File) -> Result<Self, Problem> {
         if file.rules.is_empty() && file.tools.is_empty() {
-            return Err(Problem::of("the script is empty: give it `rules` or `tools`".to_owned()));
+            return Err(Problem::new("the script is empty: give it `rules` or `tools`".to_owned()));
         }
         let mut templates = Templates::new();
         let mut rules = Vec::with_capacity(file.rules.len());

@@ -100,12 +100,12 @@ impl Part {
             (None, None, true) => Reply::Hangs,
             (None, None, false) if text.fail.is_some_and(|fail| fail.is_final()) => Reply::Never,
             (None, None, false) => {
-                return Err(Problem::of(
+                return Err(Problem::new(
                     "the tool answers nothing: give it `say`, `error` or `hang`".to_owned(),
                 ));
             }
             (Some(_), Some(_), _) | (Some(_), _, true) | (_, Some(_), true) => {
-                return Err(Problem::of(
+                return Err(Problem::new(
                     "the tool answers twice: keep one of `say`, `error` and `hang`".to_owned(),
                 ));
             }
@@ -131,7 +131,7 @@ impl Part {
         let answer = text.map(if is_error { ToolAnswer::failed } else { ToolAnswer::said });
         Some(answer.map_err(|problem| {
             let message = format!("{}: {problem}", self.source);
-            AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+            AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: Used::NOTHING }
         }))
     }
 }

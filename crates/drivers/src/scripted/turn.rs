@@ -34,7 +34,7 @@ pub(super) enum End {
 impl Turn {
     /// The script cannot answer this attempt, and no retry will help.
     pub(super) fn invalid(message: String) -> Self {
-        let fault = Fault { message, ..Fault::of(FaultKind::Invalid) };
+        let fault = Fault { message, ..Fault::new(FaultKind::Invalid) };
         let missed = AttemptError { fault, used: Used::Tokens(Usage::default()) };
         Self { think_ms: 0, chunk_ms: 0, text: String::new(), end: End::Misses(missed) }
     }

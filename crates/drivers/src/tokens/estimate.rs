@@ -25,7 +25,7 @@ enum Run {
 }
 
 impl Run {
-    const fn of(c: char) -> Self {
+    const fn from_char(c: char) -> Self {
         match c {
             'a'..='z' => Self::Lower,
             'A'..='Z' => Self::Upper,
@@ -79,7 +79,7 @@ impl Run {
 
 /// An estimate of a text's tokens. It takes linear time and no memory.
 pub(super) fn estimate(text: &str) -> u64 {
-    let mut runs = text.chars().map(Run::of).peekable();
+    let mut runs = text.chars().map(Run::from_char).peekable();
     let mut total = 0_u64;
     while let Some(run) = runs.next() {
         let mut count = 1;

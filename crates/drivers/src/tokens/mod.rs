@@ -32,7 +32,7 @@ impl Tokenizer {
     /// The tokenizer of a model, by the name that its provider gives it; a folder before it, as in `openai/gpt-4o`, and
     /// the `ft:` of fine-tuned models change nothing. A model that is not known is counted by its bytes.
     #[must_use]
-    pub fn of(model: &str) -> Self {
+    pub fn for_model(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model);
         let name = name.strip_prefix("ft:").unwrap_or(name);
         let is = |family: &&str| {

@@ -16,7 +16,7 @@ enum Class {
 }
 
 impl Class {
-    const fn of(character: char) -> Self {
+    const fn from_char(character: char) -> Self {
         match character {
             'a'..='z' | 'A'..='Z' => Self::Letter,
             '0'..='9' => Self::Digit,
@@ -62,7 +62,7 @@ impl Seams {
         let is_open = |first: char| first.is_whitespace() || first == '/';
         let from = if text.starts_with(is_open) { next(text, 0).unwrap_or(text.len()) } else { 0 };
         let (head, rest) = text.split_at(from);
-        let is_shut = |last| matches!(Class::of(last), Class::Letter | Class::Digit);
+        let is_shut = |last| matches!(Class::from_char(last), Class::Letter | Class::Digit);
         let to = if rest.ends_with(is_shut) { rest.len() } else { last(rest).unwrap_or(0) };
         let (middle, tail) = rest.split_at(to);
         (head, middle, tail)
@@ -94,7 +94,7 @@ fn last(text: &str) -> Option<usize> {
 }
 
 fn is_seam(before: char, after: char) -> bool {
-    match (Class::of(before), Class::of(after)) {
+    match (Class::from_char(before), Class::from_char(after)) {
         (Class::Letter, Class::Symbol | Class::Digit) | (Class::Digit, Class::Symbol | Class::Letter) => true,
         (Class::Letter | Class::Digit | Class::Symbol | Class::Unsure, _) => false,
     }

@@ -20,7 +20,7 @@ pub(super) enum Sync {
 
 impl Sync {
     /// What files of a tree with this durability survive.
-    pub(super) const fn of(durability: Durability) -> Self {
+    pub(super) const fn new(durability: Durability) -> Self {
         match durability {
             Durability::Full => Self::Yes,
             Durability::Normal | Durability::Off => Self::No,

@@ -70,7 +70,7 @@ impl Workspaces {
     /// Makes an agent's folder survive the loss of power if its tree's effects have to: its name, and the names of the
     /// folders above it, from the one that holds all trees.
     pub(crate) fn keep_names(&self, root: &Path, durability: Durability) -> Result<(), WorkspaceFault> {
-        let sync = Sync::of(durability);
+        let sync = Sync::new(durability);
         let above = |folder: &Path| Dir::open_ambient_dir(folder, ambient_authority());
         let kept = atomic::keep_names(&self.folder, sync)
             .and_then(|()| atomic::keep_names(&above(root)?, sync))
@@ -114,7 +114,7 @@ impl Workspace {
         limits: OutputLimits,
         durability: Durability,
     ) -> Result<(), Stopped> {
-        outputs::write(&self.folder, path, bytes, limits, Sync::of(durability))
+        outputs::write(&self.folder, path, bytes, limits, Sync::new(durability))
     }
 
     /// Makes an output what the journal has, unless it is that already.

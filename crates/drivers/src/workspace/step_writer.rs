@@ -135,7 +135,7 @@ impl<'j> StepWriter<'j> {
 
     /// Files survive what the tree's events survive.
     const fn sync(&self) -> Sync {
-        Sync::of(self.steps.durability())
+        Sync::new(self.steps.durability())
     }
 }
 

@@ -174,7 +174,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn of(agent: &'static str) -> Self {
+    fn new(agent: &'static str) -> Self {
         let home = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         for other in ["lead", "other"] {
             let outputs = folder(home.path(), other).join("outputs");
@@ -249,7 +249,7 @@ fn filled(path: &str, home: &Path) -> String {
 #[tokio::test]
 async fn l8_no_path_leads_out_of_a_workspace() {
     for agent in ["lead-1", "grandchild"] {
-        let scene = Scene::of(agent);
+        let scene = Scene::new(agent);
         for path in PATHS {
             scene.try_out("a path", &filled(path, scene.home.path())).await;
         }
@@ -261,7 +261,7 @@ async fn l8_no_path_leads_out_of_a_workspace() {
 async fn l8_nothing_planted_leads_out_of_a_workspace() {
     for agent in ["lead-1", "grandchild"] {
         for (what, plant, path) in PLANTS {
-            let scene = Scene::of(agent);
+            let scene = Scene::new(agent);
             plant(&scene.folder(), scene.home.path());
             scene.try_out(what, path).await;
         }
@@ -272,7 +272,7 @@ async fn l8_nothing_planted_leads_out_of_a_workspace() {
 #[tokio::test]
 async fn l8_a_folder_that_becomes_a_link_is_not_followed() {
     const TRIES: usize = 400;
-    let scene = Scene::of("grandchild");
+    let scene = Scene::new("grandchild");
     let (outputs, is_over) = (scene.folder().join("outputs"), Arc::new(AtomicBool::new(false)));
     done(fs::create_dir(outputs.join("real")));
     done(fs::write(outputs.join("real/secret.txt"), "mine"));

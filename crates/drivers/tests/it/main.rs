@@ -52,7 +52,7 @@ pub(crate) struct Ran {
 
 impl Ran {
     /// A tree of a stage that nobody runs any more.
-    pub(crate) async fn of(stage: &Stage, tree: &Tree) -> Self {
+    pub(crate) async fn from_tree(stage: &Stage, tree: &Tree) -> Self {
         Self { tree: tree.id(), recorded: recorded(tree).await, journal: Arc::clone(stage.journal()) }
     }
 
@@ -68,7 +68,7 @@ impl Ran {
         let tree = stage.start(&home, fixture).await;
         tree.settled().await;
         home.shutdown(Shutdown::Stop).await;
-        Self::of(stage, &tree).await
+        Self::from_tree(stage, &tree).await
     }
 
     /// Its last event.

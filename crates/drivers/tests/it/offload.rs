@@ -91,12 +91,12 @@ async fn l40_a_long_output_is_a_preview_and_a_file_and_an_early_failure_is_not_f
     }
     let tree = stage.home().start(definition).await.unwrap();
     tree.ended().await;
-    let ran = Ran::of(&stage, &tree).await;
+    let ran = Ran::from_tree(&stage, &tree).await;
     let last = stage.model().attempts().pop().unwrap();
     assert!(last.packet.tokens <= 3_800, "{}", last.packet.tokens);
     // A bounded preview and the file's path.
     let wholes = ["a", "b"].map(|letter| line(letter, 1_000_000));
-    let names_of = wholes.each_ref().map(|whole| name(&BlobHash::of(whole.as_bytes())));
+    let names_of = wholes.each_ref().map(|whole| name(&BlobHash::digest(whole.as_bytes())));
     let shown = results(&last.packet);
     let words = format!("[998464 of 1000000 bytes left out; the whole is in offload/{}]", names_of[1]);
     assert_eq!(shown.last().unwrap(), &format!("{}\n{words}\n{}", line("b", 1_024), line("b", 512)));
@@ -140,7 +140,7 @@ async fn what_has_no_room_is_no_file_and_the_step_says_so() {
     ran.write(home.path());
     let refs: Vec<String> =
         ran.all_steps()["root"].iter().filter_map(|step| step.outcome_ref.clone()).collect();
-    let hash = |letter, bytes| BlobHash::of(line(letter, bytes).as_bytes());
+    let hash = |letter, bytes| BlobHash::digest(line(letter, bytes).as_bytes());
     let file = |letter, bytes| format!("offload/{}", name(&hash(letter, bytes)));
     let (a, b, c) = (file("a", 10 * MIB), format!("blob:{}", hash("b", 10 * MIB)), file("c", 6 * MIB));
     assert_eq!(refs, [a.clone(), b, a, c, format!("blob:{}", hash("d", 3_000))]);
@@ -161,7 +161,7 @@ async fn what_has_no_room_is_no_file_and_the_step_says_so() {
 async fn an_output_that_is_larger_than_a_blob_does_not_claim_to_be_whole() {
     let (ran, packet) = dumped(&[("ä", 17 * MIB)]).await;
     let kept = line("ä", limit::BLOB_BYTES_MAX);
-    let file = name(&BlobHash::of(kept.as_bytes()));
+    let file = name(&BlobHash::digest(kept.as_bytes()));
     let words = format!("[at least 16775680 bytes left out; the first 16777216 are in offload/{file}]");
     assert_eq!(results(&packet), [format!("{}\n{words}\n{}", line("ä", 1_024), line("ä", 512))]);
     let home = tempfile::tempdir().unwrap();
@@ -177,7 +177,7 @@ async fn long_outputs_are_mended_from_the_journal() {
     ran.write(home.path());
     let offload = ran.agent(home.path(), "root").join("offload");
     let [a, b, c] = [("a", 3_000), ("b", 4_000), ("c", 5_000)]
-        .map(|(letter, bytes)| offload.join(name(&BlobHash::of(line(letter, bytes).as_bytes()))));
+        .map(|(letter, bytes)| offload.join(name(&BlobHash::digest(line(letter, bytes).as_bytes()))));
     let right = fs::metadata(&c).unwrap().ino();
     fs::write(elsewhere.path().join("kept"), "mine").unwrap();
     fs::remove_file(&a).unwrap();
@@ -213,7 +213,7 @@ async fn a_missing_blob_is_a_fault_that_names_the_file() {
     let taken =
         ran.recorded.iter().map(|recorded| step_writer.take(recorded.seq, recorded.at, &recorded.event));
     let faults: Vec<String> = taken.filter_map(Result::err).map(|fault| fault.to_string()).collect();
-    let hash = BlobHash::of(line("a", 3_000).as_bytes());
+    let hash = BlobHash::digest(line("a", 3_000).as_bytes());
     assert_eq!(
         faults,
         [format!(
@@ -267,7 +267,7 @@ rules:
     let stage = Stage::new(&script);
     let ran = Ran::play(&stage, "root turns=9 out=40000 / reader later turns=9").await;
     let json = format!("\"{value}\"");
-    let file = name(&BlobHash::of(json.as_bytes()));
+    let file = name(&BlobHash::digest(json.as_bytes()));
     let attempts = stage.model().attempts();
     let read = attempts.iter().rfind(|attempt| attempt.origin.agent().as_str() == "reader").unwrap();
     let left_out = json.len() - limit::OFFLOAD_HEAD_BYTES - limit::OFFLOAD_TAIL_BYTES;

@@ -78,7 +78,7 @@ async fn a_summary_is_answered_by_rules_for_summaries_only() {
     assert_eq!(answer(script, with(summary(), |it| it.turn = 2)).await.text, "the second");
     let fault = missed("rules: [{ say: a turn }]", summary()).await.fault;
     let message = "x.script.yaml: no rule for a summary of agent `lead` at turn 1: add one with `when: { summary: true }`";
-    assert_eq!(fault, Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) });
+    assert_eq!(fault, Fault { message: message.to_owned(), ..Fault::new(FaultKind::Invalid) });
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn an_attempt_without_a_rule_is_invalid() {
         missed("rules: [{ when: { agent: writer }, say: hi }]", with(attempt(), |it| it.turn = 4)).await;
     let message = "x.script.yaml: no rule for agent `lead` at turn 4: add one that matches, or a last one \
                    without `when`";
-    let fault = Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) };
+    let fault = Fault { message: message.to_owned(), ..Fault::new(FaultKind::Invalid) };
     assert_eq!(missed, AttemptError { fault, used: used(0, 0) });
 }
 
@@ -231,7 +231,7 @@ async fn a_cut_breaks_the_stream_after_the_text() {
     let (end, chunks) = play(&model(script), attempt()).await;
     assert_eq!(chunks.concat(), "Half of the answer is");
     let message = "rule 1 of x.script.yaml: attempt 1 fails as scripted".to_owned();
-    let fault = Fault { message, ..Fault::of(FaultKind::Cut) };
+    let fault = Fault { message, ..Fault::new(FaultKind::Cut) };
     assert_eq!(end, Err(AttemptError { fault, used: used(100, 6) }));
     assert_eq!(answer(script, with(attempt(), |it| it.attempt = 2)).await.asks.len(), 1);
 }

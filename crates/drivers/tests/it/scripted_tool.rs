@@ -80,6 +80,6 @@ async fn a_tool_takes_its_time_or_hangs() {
 async fn a_tool_that_cannot_render_is_invalid() {
     let missed = search("say: '{{ args.query }}'").call(tool_attempt("{}")).await.unwrap_err();
     let message = "tool `search` of x.script.yaml: undefined value".to_owned();
-    let fault = Fault { message, ..Fault::of(FaultKind::Invalid) };
+    let fault = Fault { message, ..Fault::new(FaultKind::Invalid) };
     assert_eq!(missed, AttemptError { fault, used: Used::NOTHING });
 }

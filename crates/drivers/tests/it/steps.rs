@@ -229,7 +229,7 @@ rules:
     let question = tree.snapshot().await.unwrap().questions[0].question;
     tree.answer(question, "Yes, you may.").await.unwrap();
     tree.ended().await;
-    let ran = Ran::of(&stage, &tree).await;
+    let ran = Ran::from_tree(&stage, &tree).await;
     assert_snapshot!(briefly(&ran.all_steps()["root"]), @r#"
     step_001 ask_human {"question":"May I?"} ok: Yes, you may. | -
     step_002 agent:answer {"model":"m"} ok: Done. | -
@@ -267,13 +267,13 @@ tools:
     let tree = home.start(definition).await.unwrap();
     tree.settled().await;
     home.shutdown(Shutdown::Stop).await;
-    let ran = Ran::of(&stage, &tree).await;
+    let ran = Ran::from_tree(&stage, &tree).await;
     let steps = ran.all_steps();
     let (a, b) = (&steps["a"][0], &steps["b"][0]);
     let whole = "0123456789".repeat(10_000);
     let preview = format!("{}…", &whole[..4_096]);
     assert_eq!([&a.observation, &b.observation], [&preview, &preview]);
-    let (event, hash) = (format!("event:{}", a.metadata.seq.0), BlobHash::of(whole.as_bytes()));
+    let (event, hash) = (format!("event:{}", a.metadata.seq.0), BlobHash::digest(whole.as_bytes()));
     assert_eq!([&a.outcome_ref, &b.outcome_ref], [&Some(event), &Some(format!("blob:{hash}"))]);
     let long = steps["root"].iter().find(|step| step.tool_name == "long").unwrap();
     let file = format!("offload/{:.16}.txt", hash.as_str());
@@ -333,7 +333,7 @@ async fn a_step_contains_parts_by_reference() {
     });
     let ran = Ran::play(&Stage::new(script).with_tool("draw", tool), "root $9.00 turns=20").await;
     let step = shown(&ran.all_steps()["root"][0]);
-    let hash = &BlobHash::of(b"pixels").to_string()[..16];
+    let hash = &BlobHash::digest(b"pixels").to_string()[..16];
     let words = format!("Here it is.\\n[image chart.png, image/png, 6 bytes, blob {hash}]");
     assert!(step.contains(&words) && !step.contains("pixels"), "{step}");
 }

@@ -43,7 +43,7 @@ fn a_model_is_counted_by_its_own_encoding_or_else_by_bytes() {
         ("", Tokenizer::Bytes),
     ] {
         for name in names.split(' ') {
-            assert_eq!(Tokenizer::of(name), tokenizer, "{name}");
+            assert_eq!(Tokenizer::for_model(name), tokenizer, "{name}");
         }
     }
     assert_eq!(ALL.map(Tokenizer::name), ["o200k", "cl100k", "bytes"]);

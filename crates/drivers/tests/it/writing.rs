@@ -96,7 +96,7 @@ async fn a_tree_that_survives_the_loss_of_power_has_the_same_files() {
     definition.durability = Durability::Full;
     let tree = home.start(definition).await.unwrap();
     tree.ended().await;
-    let ran = Ran::of(&stage, &tree).await;
+    let ran = Ran::from_tree(&stage, &tree).await;
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());
     assert_eq!(files(home.path()), ran.files(home.path()));

@@ -26,7 +26,7 @@ impl EgressCheck {
         user: &Variables,
     ) -> Result<Self, StateFileError> {
         let is_provider = |source: &ModelSource| matches!(source, ModelSource::Provider(_));
-        let started = Reach::of(&source.file.definition).pruned(source.file.definition.clone());
+        let started = Reach::new(&source.file.definition).pruned(source.file.definition.clone());
         let models = source.file.models.iter().filter(|(name, _)| started.models.contains_key(*name));
         let models = models.filter(|(_, source)| is_provider(source));
         let models: Vec<ModelName> = models.map(|(name, _)| name.clone()).collect();

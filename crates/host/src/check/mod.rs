@@ -96,7 +96,7 @@ impl CheckedFile {
             if definition.goal.trim().is_empty() {
                 problems.push(FileProblem::note(source.file.bad_key("goal", words.no_goal)));
             } else if can_start {
-                let started = Reach::of(&definition).pruned(definition.clone());
+                let started = Reach::new(&definition).pruned(definition.clone());
                 problems.extend(first_call(&source.file, &source.drivers, &started, now));
             }
             let egress = EgressCheck::new(source, request, &defaults.configuration, &user)?;

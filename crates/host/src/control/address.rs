@@ -21,7 +21,7 @@ pub struct SocketAddress {
 
 impl SocketAddress {
     /// Where a home's socket is, or would be.
-    pub fn of(home: &Path) -> io::Result<Self> {
+    pub fn for_home(home: &Path) -> io::Result<Self> {
         let path = home.join(SOCKET);
         if path.as_os_str().as_bytes().len() <= ADDRESS_BYTES_MAX {
             return Ok(Self { path, _folder: None });

@@ -221,7 +221,7 @@ pub(super) fn is_nobody_there(error: &io::Error) -> bool {
 }
 
 async fn exchange(home: &Path, ask: &ControlAsk, bytes: &[Vec<u8>]) -> Result<ControlAnswer, Unreached> {
-    let address = SocketAddress::of(home).map_err(Unreached::Closed)?;
+    let address = SocketAddress::for_home(home).map_err(Unreached::Closed)?;
     let line = line::encode(ask).map_err(|error| Unreached::Closed(error.into()))?;
     if line.len() > LINE_BYTES_MAX {
         let why =

@@ -84,7 +84,7 @@ impl ResumeLease {
         home: &Path,
         ask: &ControlAsk,
     ) -> io::Result<(ControlAnswer, BufReader<OwnedReadHalf>, OwnedWriteHalf)> {
-        let address = SocketAddress::of(home)?;
+        let address = SocketAddress::for_home(home)?;
         address.check()?;
         let (from, mut to) = UnixStream::connect(address.path()).await?.into_split();
         to.write_all(&line::encode(ask)?).await?;

@@ -53,7 +53,7 @@ enum TextKind {
 impl StreamedText {
     /// A piece with the end of its text.
     #[must_use]
-    pub fn of(delta: &Delta) -> Self {
+    pub fn from_delta(delta: &Delta) -> Self {
         let from = delta.text.ceil_char_boundary(delta.text.len().saturating_sub(TEXT_BYTES_MAX));
         Self {
             call: delta.call,
@@ -147,7 +147,7 @@ impl StreamedTexts {
 type Subscribed = (BufReader<OwnedReadHalf>, OwnedWriteHalf);
 
 async fn subscribe(home: &Path, tree: TreeId) -> io::Result<Subscribed> {
-    let address = SocketAddress::of(home)?;
+    let address = SocketAddress::for_home(home)?;
     address.check()?;
     let (from, mut to) = UnixStream::connect(address.path()).await?.into_split();
     to.write_all(&line::encode(&ControlAsk::Text { tree })?).await?;

@@ -33,7 +33,7 @@ pub struct DoctorWords {
 /// Every provider, and whether its usual key is set.
 #[must_use]
 pub fn provider_keys(user: &Variables) -> Vec<ProviderFinding> {
-    let key = |variable| KeyFinding::of(variable, providers::is_set(variable, user));
+    let key = |variable| KeyFinding::new(variable, providers::is_set(variable, user));
     let known = ModelProvider::ALL
         .into_iter()
         .map(|provider| ProviderFinding { provider: provider.word(), key: usual_key_env(provider).map(key) });

@@ -135,7 +135,7 @@ impl DoctorReport {
 }
 
 impl KeyFinding {
-    pub(super) fn of(variable: &str, is_set: bool) -> Self {
+    pub(super) fn new(variable: &str, is_set: bool) -> Self {
         Self { variable: variable.to_owned(), is_set }
     }
 }
@@ -169,7 +169,7 @@ impl ModelFinding {
 }
 
 impl LimitsFinding {
-    pub(super) fn of(announced: &Announced) -> Self {
+    pub(super) fn from_announced(announced: &Announced) -> Self {
         let limits = [
             ("requests", "request", announced.requests),
             ("tokens", "token", announced.tokens),

@@ -91,7 +91,7 @@ impl ModelTrials {
         let clients = ProviderClients::new(limits(timeout_ms))?;
         let trial = &Trial { trials: self, refused, clients, kind };
         let tried = stream::iter(self.file.models.iter().enumerate())
-            .map(|(place, (name, source))| async move { (place, trial.of(name, source).await) });
+            .map(|(place, (name, source))| async move { (place, trial.run(name, source).await) });
         let mut findings: Vec<(usize, ModelFinding)> = tried.buffer_unordered(AT_ONCE_MAX).collect().await;
         findings.sort_by_key(|(place, _)| *place);
         Ok(findings.into_iter().map(|(_, finding)| finding).collect())
@@ -115,7 +115,7 @@ struct Trial<'t> {
 }
 
 impl Trial<'_> {
-    async fn of(&self, name: &ModelName, source: &ModelSource) -> ModelFinding {
+    async fn run(&self, name: &ModelName, source: &ModelSource) -> ModelFinding {
         match source {
             ModelSource::Scripted { script } => {
                 let finding = ModelFinding::new(name, SCRIPTED, None);
@@ -130,7 +130,7 @@ impl Trial<'_> {
         let mut finding = ModelFinding::new(name, source.provider.word(), Some(source.model.clone()));
         let variables = providers::variables(source);
         finding.keys =
-            variables.map(|variable| KeyFinding::of(variable, providers::is_set(variable, user))).collect();
+            variables.map(|variable| KeyFinding::new(variable, providers::is_set(variable, user))).collect();
         if let Some(variable) = providers::missing(source, user) {
             let set = format!("type `export {variable}=…` with the key of your account");
             return match &source.script {
@@ -160,7 +160,7 @@ impl Trial<'_> {
             TrialKind::Reach => model.reach().await.map(|()| None),
         };
         let ended = SystemClock::new().now_ms();
-        finding.limits = LimitsFinding::of(&model.announced());
+        finding.limits = LimitsFinding::from_announced(&model.announced());
         match tried {
             Ok(used) => {
                 finding.server = Some(ServerFinding { url: server, answers: true });

@@ -18,7 +18,7 @@ pub enum WebSearch {
 impl WebSearch {
     /// By what the user allows.
     #[must_use]
-    pub fn of(permitted: &Permitted) -> Self {
+    pub fn from_permitted(permitted: &Permitted) -> Self {
         let is_allowed = permitted.iter().any(|name| name.to_string().starts_with("tool:web_search"));
         if is_allowed { Self::Allowed } else { Self::Refused }
     }

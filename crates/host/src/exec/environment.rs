@@ -257,7 +257,7 @@ impl AskedProgram {
             }
         };
         let removed = REMOVED.into_iter().chain(SWITCHES).map(str::to_owned).chain(hidden).collect();
-        let home = HomeInode::of(home)?;
+        let home = HomeInode::read(home)?;
         Ok(ProgramStart { program: self.program, args, set, removed, settings, home })
     }
 }

@@ -183,7 +183,7 @@ pub async fn fingerprint(
         Some(bytes) => Some(bytes),
         None => read_file(home)?,
     };
-    Ok(kept.map(|bytes| BlobHash::of(&bytes)))
+    Ok(kept.map(|bytes| BlobHash::digest(&bytes)))
 }
 
 async fn read_source(journal: &dyn Journal, tree: TreeId) -> Result<Option<Vec<u8>>, JournalFault> {
@@ -285,7 +285,7 @@ impl RunOptions {
                 (bytes, read)
             }
         };
-        Ok(Self { source: Some(BlobHash::of(&bytes)), ..read })
+        Ok(Self { source: Some(BlobHash::digest(&bytes)), ..read })
     }
 
     /// Its prices, and those of the user's configuration for models that they do not name. The latter are not kept: they may

@@ -80,7 +80,7 @@ impl ExplainedTree<'_> {
             all.add_some(format!("budget.{}", ceiling.key()), self.ceiling(ceiling));
         }
         for (key, resource) in [("tool_calls", Resource::ToolCalls), ("retries", Resource::Retries)] {
-            let most = self.filled.root_budget().limit.of(resource);
+            let most = self.filled.root_budget().limit.get(resource);
             all.add_some(format!("budget.{key}"), most.map(|most| Sourced::new(most.to_string(), file())));
         }
         all.add("on_low", on_low_text(&self.filled.root_budget().on_low.unwrap_or_default()), self.on_low());
@@ -145,7 +145,7 @@ impl ExplainedTree<'_> {
         let file = || OptionSource::File(self.source.text.name.clone());
         let (written, filled) = (self.written.root_budget(), self.filled.root_budget());
         let of = |budget: &BudgetSpec| match resource(ceiling) {
-            Some(resource) => budget.limit.of(resource),
+            Some(resource) => budget.limit.get(resource),
             None => budget.timeout_ms,
         };
         let is_given = ceiling == Ceiling::Cost && self.request.given.cost_nanos.is_some();

@@ -81,7 +81,7 @@ pub fn fingerprint(home: &Path, tree: TreeId) -> Result<Option<BlobHash>, FileFa
     }
     let checksums = text_file::read(&path, LIST_BYTES_MAX, Links::Refuse)
         .map_err(FileFault::when(FileAction::Read, &path))?;
-    Ok(Some(BlobHash::of(checksums.as_bytes())))
+    Ok(Some(BlobHash::digest(checksums.as_bytes())))
 }
 
 /// The list of a tree's files, unchecked. None if it cannot be read.
@@ -105,12 +105,12 @@ fn unchanged(folder: &Path) -> Result<SourceTexts, ChangedCopy> {
             return Err(wrong());
         }
         let text = read_kept(folder, file, KEPT_BYTES_MAX)?;
-        if BlobHash::of(text.as_bytes()).as_str() != checksum {
+        if BlobHash::digest(text.as_bytes()).as_str() != checksum {
             return Err(ChangedCopy::Changed { file: file.to_owned() });
         }
         texts.insert(file.to_owned(), text);
     }
-    Ok(SourceTexts { texts, source: BlobHash::of(checksums.as_bytes()) })
+    Ok(SourceTexts { texts, source: BlobHash::digest(checksums.as_bytes()) })
 }
 
 fn read_kept(folder: &Path, file: &str, bytes_max: u64) -> Result<String, ChangedCopy> {
@@ -131,7 +131,7 @@ mod tests {
         let (from, to) = (TreeId::new([7; 16]), TreeId::new([8; 16]));
         fs::create_dir_all(copies(&home, from)).unwrap();
         fs::write(copies(&home, from).join(LIST), "{}").unwrap();
-        let checksums = format!("{}  {LIST}\n", BlobHash::of(b"{}"));
+        let checksums = format!("{}  {LIST}\n", BlobHash::digest(b"{}"));
         fs::write(copies(&home, from).join(CHECKSUMS), checksums).unwrap();
         FLUSHED.take();
         copy(&home, from, to).unwrap();

@@ -75,7 +75,7 @@ impl TreeSources {
         let list = List { tree_file, scripts, models, called: source.called.clone() };
         let list = serde_json::to_string_pretty(&list);
         put(LIST, &list.unwrap_or_else(|_| unreachable!("a list of names can be written")))?;
-        let hashes = files.iter().map(|(name, bytes)| (name, BlobHash::of(bytes)));
+        let hashes = files.iter().map(|(name, bytes)| (name, BlobHash::digest(bytes)));
         let fingerprint = fingerprint_of(hashes);
         Ok(Self { files, fingerprint })
     }
@@ -84,7 +84,7 @@ impl TreeSources {
 /// The hash of source files, as `b3sum` would list them.
 fn fingerprint_of<'s>(files: impl Iterator<Item = (&'s SourceName, BlobHash)>) -> BlobHash {
     let lines: String = files.map(|(name, hash)| format!("{hash}  {name}\n")).collect();
-    BlobHash::of(lines.as_bytes())
+    BlobHash::digest(lines.as_bytes())
 }
 
 /// Where a tree's files are kept.

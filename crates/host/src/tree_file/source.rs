@@ -90,7 +90,7 @@ pub struct Text {
 impl Text {
     /// The hash of what it says.
     pub fn hash(&self) -> BlobHash {
-        BlobHash::of(self.text.as_bytes())
+        BlobHash::digest(self.text.as_bytes())
     }
 }
 
@@ -232,7 +232,7 @@ fn find_scripts(
     examined: &mut Examined,
 ) -> FoundScripts {
     let mut found = FoundScripts::default();
-    let started = Reach::of(&file.definition).pruned(file.definition.clone());
+    let started = Reach::new(&file.definition).pruned(file.definition.clone());
     for (model, source) in file.models.iter().filter(|(model, _)| !own.has_model(model)) {
         let script = match source {
             ModelSource::Scripted { script } => script,

@@ -180,8 +180,8 @@ fn not_made(home: &Path) -> String {
 async fn may_spend(journal: &dyn Journal, head: &Head) -> Result<String, JournalFault> {
     let snapshot = stored(journal, head.tree).await?.snapshot;
     let root = snapshot.agents.iter().find(|agent| agent.parent.is_none());
-    let limit = root.and_then(|root| root.limit.as_ref()?.of(Resource::Cost));
-    let spent = root.map_or(0, |root| root.spent.of(Resource::Cost));
+    let limit = root.and_then(|root| root.limit.as_ref()?.get(Resource::Cost));
+    let spent = root.map_or(0, |root| root.spent.get(Resource::Cost));
     Ok(match limit {
         Some(limit) => format!("spend up to {} more", usd(limit.saturating_sub(spent))),
         None => "spend any amount of money: it has no ceiling".to_owned(),

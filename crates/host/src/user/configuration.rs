@@ -98,7 +98,7 @@ impl Ceiling {
 
 impl DefaultBudget {
     /// In nano-dollars, tokens, steps or milliseconds.
-    pub fn of(&self, ceiling: Ceiling) -> Option<u64> {
+    pub fn get(&self, ceiling: Ceiling) -> Option<u64> {
         match ceiling {
             Ceiling::Cost => self.cost_usd.map(Usd::nanos),
             Ceiling::Tokens => self.tokens.map(Count::count),
@@ -384,7 +384,8 @@ cached_input_per_mtok_usd = 0.5
     #[test]
     fn every_key_is_read() {
         let whole = read(WHOLE).unwrap();
-        let budget = Ceiling::ALL.map(|ceiling| whole.budget().of(ceiling).map(|most| ceiling.written(most)));
+        let budget =
+            Ceiling::ALL.map(|ceiling| whole.budget().get(ceiling).map(|most| ceiling.written(most)));
         assert_eq!(budget, ["5", "200000", "60", "30m"].map(|most| Some(most.to_owned())));
         assert_eq!(whole.on_low(), Some(LowPolicy::Halt));
         let hosts: Vec<String> = whole.allow_hosts().iter().map(ToString::to_string).collect();

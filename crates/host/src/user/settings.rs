@@ -216,7 +216,7 @@ impl Setting {
             Self::Budget => {
                 Ceiling::ALL.into_iter().flat_map(|ceiling| Self::Ceiling(ceiling).values(of)).collect()
             }
-            Self::Ceiling(ceiling) => one(of.budget.of(*ceiling).map(|most| ceiling.written(most))),
+            Self::Ceiling(ceiling) => one(of.budget.get(*ceiling).map(|most| ceiling.written(most))),
             Self::OnLow => one(of.on_low.map(|policy| policy.as_str().to_owned())),
             Self::AllowHosts => each(of.allow_hosts().iter().map(|host| vec![host.to_string()]).collect()),
             Self::AllowField => {

@@ -112,15 +112,15 @@ impl fmt::Display for Amounts {
         if self.is_zero() {
             return f.write_str("nothing");
         }
-        let present = Resource::ALL.into_iter().filter(|resource| self.of(*resource) > 0);
-        write_list(f, present.map(|resource| resource.amount(self.of(resource))))
+        let present = Resource::ALL.into_iter().filter(|resource| self.get(*resource) > 0);
+        write_list(f, present.map(|resource| resource.amount(self.get(resource))))
     }
 }
 
 impl fmt::Display for Ceilings {
     /// Every resource that has a ceiling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bounded = Resource::ALL.into_iter().filter_map(|resource| Some((resource, self.of(resource)?)));
+        let bounded = Resource::ALL.into_iter().filter_map(|resource| Some((resource, self.get(resource)?)));
         write_list(f, bounded.map(|(resource, amount)| resource.amount(amount)))
     }
 }
@@ -197,7 +197,7 @@ impl Amounts {
     }
 
     #[must_use]
-    pub const fn of(&self, resource: Resource) -> u64 {
+    pub const fn get(&self, resource: Resource) -> u64 {
         self.0[resource as usize]
     }
 
@@ -215,7 +215,7 @@ impl Amounts {
     #[inline]
     pub fn checked(self) -> Result<Self, AmountError> {
         for resource in Resource::ALL {
-            let amount = self.of(resource);
+            let amount = self.get(resource);
             if amount > AMOUNT_MAX {
                 return Err(AmountError::TooLarge { what: resource.to_string(), amount });
             }
@@ -263,9 +263,9 @@ impl Amounts {
     #[must_use]
     pub(crate) fn grown(&self, from: &Self, to: &Self) -> Self {
         let mut grown = *self;
-        for resource in Resource::ALL.into_iter().filter(|resource| from.of(*resource) > 0) {
-            let share = u128::from(self.of(resource)) * u128::from(to.of(resource));
-            let amount = share / u128::from(from.of(resource));
+        for resource in Resource::ALL.into_iter().filter(|resource| from.get(*resource) > 0) {
+            let share = u128::from(self.get(resource)) * u128::from(to.get(resource));
+            let amount = share / u128::from(from.get(resource));
             grown = grown.with(resource, u64::try_from(amount).unwrap_or(NONE).min(NONE));
         }
         grown
@@ -285,7 +285,7 @@ impl Amounts {
     fn masked(&self, set: ResourceSet, pick: impl Fn(bool, u64) -> u64) -> Self {
         let mut out = *self;
         for resource in Resource::ALL {
-            out.0[resource as usize] = pick(set.has(resource), self.of(resource));
+            out.0[resource as usize] = pick(set.has(resource), self.get(resource));
         }
         out
     }
@@ -314,13 +314,13 @@ impl Ceilings {
     }
 
     #[must_use]
-    pub fn of(&self, resource: Resource) -> Option<u64> {
-        Some(self.0.of(resource)).filter(|amount| *amount < NONE)
+    pub fn get(&self, resource: Resource) -> Option<u64> {
+        Some(self.0.get(resource)).filter(|amount| *amount < NONE)
     }
 
     #[must_use]
     pub fn bounded(&self) -> ResourceSet {
-        Resource::ALL.into_iter().filter(|r| self.of(*r).is_some()).collect()
+        Resource::ALL.into_iter().filter(|r| self.get(*r).is_some()).collect()
     }
 
     /// Refuses ceilings above [`AMOUNT_MAX`], so that no given ceiling equals "none".
@@ -328,7 +328,7 @@ impl Ceilings {
     /// # Errors
     /// Names the resource, the number and the largest one allowed.
     pub fn checked(self) -> Result<Self, AmountError> {
-        let none: ResourceSet = Resource::ALL.into_iter().filter(|r| self.0.of(*r) == NONE).collect();
+        let none: ResourceSet = Resource::ALL.into_iter().filter(|r| self.0.get(*r) == NONE).collect();
         self.0.without(none).checked().map(|_| self)
     }
 

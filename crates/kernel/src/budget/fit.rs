@@ -205,10 +205,10 @@ fn roomy(account: &Account, ask: &Amounts) -> bool {
     let Account { terms, spent, held, lent, line, .. } = account;
     let mut ok = true;
     for r in Resource::ALL {
-        let settled = spent.of(r) + terms.reserve.of(r);
-        let used = settled + held.of(r) + lent.of(r) + line.of(r);
-        let limit = terms.limit.amounts().of(r);
-        ok &= (used + ask.of(r) <= limit) & (!r.stops_all() | (settled < limit));
+        let settled = spent.get(r) + terms.reserve.get(r);
+        let used = settled + held.get(r) + lent.get(r) + line.get(r);
+        let limit = terms.limit.amounts().get(r);
+        ok &= (used + ask.get(r) <= limit) & (!r.stops_all() | (settled < limit));
     }
     ok
 }
@@ -232,8 +232,8 @@ fn tight(
         if is_never(account, ask, ceiling, r) {
             return Tight::Never(r);
         }
-        let used = account.spent.of(r) + account.lent.of(r) + account.held.of(r);
-        if ask.of(r) > 0 && used + ahead.of(r) + ask.of(r) > ceiling.of(r) {
+        let used = account.spent.get(r) + account.lent.get(r) + account.held.get(r);
+        if ask.get(r) > 0 && used + ahead.get(r) + ask.get(r) > ceiling.get(r) {
             found = Tight::Wait(r);
         }
     }
@@ -242,19 +242,19 @@ fn tight(
 
 /// Whether it does not fit even if every running hold returns.
 fn is_never(account: &Account, ask: &Amounts, ceiling: &Amounts, r: Resource) -> bool {
-    let (ask, ceiling, spent) = (ask.of(r), ceiling.of(r), account.spent.of(r));
+    let (ask, ceiling, spent) = (ask.get(r), ceiling.get(r), account.spent.get(r));
     let is_exhausted = r.stops_all() && spent >= ceiling;
-    is_exhausted || (ask > 0 && spent + account.lent.of(r) + ask > ceiling)
+    is_exhausted || (ask > 0 && spent + account.lent.get(r) + ask > ceiling)
 }
 
 fn shortfall(account: &Account, ask: &Amounts, resource: Resource, asker: Asker) -> Shortfall {
     Shortfall {
         resource,
-        limit: account.terms.limit.amounts().of(resource),
-        reserve: if asker == Asker::Below { account.terms.reserve.of(resource) } else { 0 },
-        spent: account.spent.of(resource),
-        held: account.held.of(resource),
-        lent: account.lent.of(resource),
-        asked: ask.of(resource),
+        limit: account.terms.limit.amounts().get(resource),
+        reserve: if asker == Asker::Below { account.terms.reserve.get(resource) } else { 0 },
+        spent: account.spent.get(resource),
+        held: account.held.get(resource),
+        lent: account.lent.get(resource),
+        asked: ask.get(resource),
     }
 }

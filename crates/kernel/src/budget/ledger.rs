@@ -182,7 +182,7 @@ impl Ledger {
         let mut add = Amounts::ZERO;
         for resource in limit.bounded().iter() {
             let terms = &mut self.account_mut(at).terms;
-            let (old, new) = (terms.limit.of(resource), limit.of(resource).unwrap_or_default());
+            let (old, new) = (terms.limit.get(resource), limit.get(resource).unwrap_or_default());
             match old {
                 Some(old) if old < new => add = add.with(resource, new - old),
                 Some(_) | None => {
@@ -192,7 +192,7 @@ impl Ledger {
                         // A share stays one: all of a small ceiling would stay all of it when that is raised.
                         terms.reserve = terms.reserve.grown(&before, terms.limit.amounts());
                     }
-                    terms.reserve = terms.reserve.with(resource, terms.reserve.of(resource).min(new));
+                    terms.reserve = terms.reserve.with(resource, terms.reserve.get(resource).min(new));
                 }
             }
         }
@@ -233,8 +233,8 @@ impl Ledger {
         let account = self.account(at);
         let (limit, reserve) = (account.terms.limit, account.terms.reserve);
         Resource::ALL.into_iter().find_map(|resource| {
-            let (limit, reserve) = (limit.of(resource)?, reserve.of(resource));
-            let asked = account.lent.of(resource);
+            let (limit, reserve) = (limit.get(resource)?, reserve.get(resource));
+            let asked = account.lent.get(resource);
             let short = Shortfall { resource, limit, reserve, spent: 0, held: 0, lent: 0, asked };
             (asked > limit.saturating_sub(reserve)).then_some(short)
         })
@@ -262,8 +262,8 @@ impl Ledger {
     pub fn terms_below(&self, at: AccountIx, given: Ceilings) -> Terms {
         let (left, above) = (self.left_below(at), self.account(at).terms.limit);
         let mut terms = Terms::plain(given);
-        for resource in Resource::ALL.into_iter().filter(|resource| given.of(*resource).is_none()) {
-            let taken = if resource.stops_all() { left.of(resource) } else { above.of(resource) };
+        for resource in Resource::ALL.into_iter().filter(|resource| given.get(*resource).is_none()) {
+            let taken = if resource.stops_all() { left.get(resource) } else { above.get(resource) };
             if let Some(amount) = taken {
                 terms.limit = terms.limit.with(resource, amount);
                 terms.inherited = terms.inherited.with(resource);
@@ -325,8 +325,8 @@ impl Ledger {
             let account = self.account(ix);
             let here = of(ix, account);
             for r in Resource::ALL.into_iter().filter(|r| !covered.has(*r)) {
-                if account.terms.limit.of(r).is_some() {
-                    least = least.with(r, least.of(r).min(here.of(r)));
+                if account.terms.limit.get(r).is_some() {
+                    least = least.with(r, least.get(r).min(here.get(r)));
                 }
             }
             covered = covered.union(account.terms.lends);

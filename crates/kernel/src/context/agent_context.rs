@@ -41,7 +41,7 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    pub(super) const fn of(attachment: Attachment) -> Self {
+    pub(super) const fn new(attachment: Attachment) -> Self {
         match attachment {
             Attachment::Call { .. } => Self::Call,
             Attachment::Root | Attachment::Detached => Self::Parent,
@@ -74,7 +74,7 @@ pub(super) struct Returned {
 
 impl Returned {
     /// A result that was shown before.
-    pub(super) fn of(text: String) -> Self {
+    pub(super) fn new(text: String) -> Self {
         Self { text, ..Self::default() }
     }
 }

@@ -19,7 +19,7 @@ pub struct ToolDescription {
 }
 
 impl ToolDescription {
-    fn of(tool: ToolText<'_>) -> Option<Self> {
+    fn from_text(tool: ToolText<'_>) -> Option<Self> {
         let (description, schema) = (tool.description.to_owned(), tool.schema.to_owned());
         tool.name.parse().ok().map(|name| Self { name, description, schema })
     }
@@ -169,7 +169,7 @@ impl Brief {
                 Order::GoalLast => format!("{listed}{close}\n\n"),
             },
             order,
-            tools: described(definition, tools, rules).filter_map(ToolDescription::of).collect(),
+            tools: described(definition, tools, rules).filter_map(ToolDescription::from_text).collect(),
             tells_facts: turns.is_some_and(|turns| turns.facts_tokens.is_some()),
             schema: schema.map(|schema| schema.text().into()),
         }
@@ -211,7 +211,7 @@ impl Briefs {
     }
 
     /// The brief of an agent of this role. One with a schema from its spawner is not shared.
-    pub(super) fn of(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
+    pub(super) fn for_role(&mut self, definition: &Definition, role: &RoleName, own: Own<'_>) -> Arc<Brief> {
         if own.schema.is_some() {
             return Arc::new(Brief::new(definition, role, own, self.rules));
         }

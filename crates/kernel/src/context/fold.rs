@@ -263,12 +263,12 @@ impl Contexts {
         let path = above.iter().chain([&spawned.agent]).cloned().collect();
         let (role, goal): (_, Arc<str>) = (spawned.role.clone(), spawned.goal.as_str().into());
         let own = Own { tools: &spawned.caps.tools, schema: spawned.output_schema.as_deref() };
-        let brief = self.briefs.of(definition, &role, own);
+        let brief = self.briefs.for_role(definition, &role, own);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));
         let mut context = Context {
             origin: Arc::new(Origin { tree: self.tree, path, role, goal }),
-            reader: Reader::of(spawned.attachment),
+            reader: Reader::new(spawned.attachment),
             brief,
             all: self.keeps_all.then(Box::default),
             list: MessageList::default(),

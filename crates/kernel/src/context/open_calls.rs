@@ -42,7 +42,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    fn of(work: &Work) -> Self {
+    fn from_work(work: &Work) -> Self {
         match work {
             Work::Model(work) if work.summary.is_some() => Self::Summary(work.model.clone()),
             Work::Model(work) if work.wrap_up.is_some() => Self::LastTurn(work.model.clone()),
@@ -94,7 +94,7 @@ impl<N: Default> OpenCalls<N> {
             }
             Event::CallAsked { call, agent, work } => {
                 let ask = if let Work::Tool(work) = work { work.ask } else { None };
-                (*call, agent, Aim::of(work), ask)
+                (*call, agent, Aim::from_work(work), ask)
             }
             Event::WaitStarted { call, agent, wait, ask, .. } => {
                 (*call, agent, Aim::Wait(Box::new(wait.clone())), *ask)

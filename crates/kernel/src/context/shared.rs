@@ -14,7 +14,7 @@ pub struct SharedText(String);
 impl SharedText {
     /// Removes insignificant white space. `None` if it is not JSON.
     #[must_use]
-    pub fn of(json: &str) -> Option<Self> {
+    pub fn from_json(json: &str) -> Option<Self> {
         let value: serde_json::Value = serde_json::from_str(json).ok()?;
         Some(Self(value.to_string()))
     }
@@ -23,7 +23,7 @@ impl SharedText {
     #[must_use]
     pub fn in_args(args: &str) -> Option<Self> {
         let super::WriteContextArgs { value, .. } = serde_json::from_str(args).ok()?;
-        Self::of(value.get())
+        Self::from_json(value.get())
     }
 
     #[must_use]
@@ -43,7 +43,7 @@ impl SharedText {
     #[must_use]
     pub fn body(&self, tokens: Option<TokenCount>) -> Body {
         let Some((head, tail)) = self.ends() else { return Body { tokens, ..Body::text(self.0.clone()) } };
-        let rest = BlobRef { hash: BlobHash::of(self.0.as_bytes()), bytes: self.0.len() as u64 };
+        let rest = BlobRef { hash: BlobHash::digest(self.0.as_bytes()), bytes: self.0.len() as u64 };
         let body = Body { tokens, ..Body::text([head, tail].concat()) };
         body.with_rest(rest, u32::try_from(head.len()).ok())
     }

@@ -50,7 +50,7 @@ impl Default for BudgetSpec {
 
 impl BudgetSpec {
     #[must_use]
-    pub fn of(limit: Ceilings) -> Self {
+    pub fn with_limit(limit: Ceilings) -> Self {
         Self { limit, ..Self::default() }
     }
 
@@ -58,12 +58,10 @@ impl BudgetSpec {
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let given = self.limit.bounded();
-        let limit = other
-            .limit
-            .bounded()
-            .iter()
-            .filter(|r| !given.has(*r))
-            .fold(self.limit, |limit, r| other.limit.of(r).map_or(limit, |amount| limit.with(r, amount)));
+        let limit =
+            other.limit.bounded().iter().filter(|r| !given.has(*r)).fold(self.limit, |limit, r| {
+                other.limit.get(r).map_or(limit, |amount| limit.with(r, amount))
+            });
         Self {
             limit,
             timeout_ms: self.timeout_ms.or(other.timeout_ms),

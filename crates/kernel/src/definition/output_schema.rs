@@ -33,12 +33,12 @@ impl OutputSchema {
     /// If it is not a JSON object, or too long. Does not check whether it is a valid schema.
     pub fn read(text: &str) -> Result<Self, Refusal> {
         let value: Value = serde_json::from_str(text).map_err(|error| bad(&error.to_string()))?;
-        Self::of(&value)
+        Self::from_value(&value)
     }
 
     /// # Errors
     /// If it is not a JSON object, or too long.
-    pub fn of(value: &Value) -> Result<Self, Refusal> {
+    pub fn from_value(value: &Value) -> Result<Self, Refusal> {
         let schema = Self { schema: value.to_string(), tokens: None };
         schema.check().map(|()| schema)
     }

@@ -32,7 +32,7 @@ pub struct Shares([u64; Category::COUNT]);
 
 impl Shares {
     #[must_use]
-    pub fn of(preset: Preset, size: u64) -> Self {
+    pub fn new(preset: Preset, size: u64) -> Self {
         Self(preset.percent().map(|percent| size / 100 * percent + size % 100 * percent / 100))
     }
 

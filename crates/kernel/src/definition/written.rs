@@ -141,7 +141,7 @@ impl TimeSpan {
         self.0
     }
 
-    fn of(ms: Option<u64>, text: &str) -> Result<Self, WrittenError> {
+    fn from_ms(ms: Option<u64>, text: &str) -> Result<Self, WrittenError> {
         let bounded = ms.filter(|ms| (1..=limit::TIMEOUT_MS_MAX).contains(ms));
         bounded.map(Self).ok_or_else(|| WrittenError::SpanOutOfBounds { text: text.to_owned() })
     }
@@ -237,7 +237,7 @@ impl FromStr for TimeSpan {
             return Err(WrittenError::NotSpan { text: cut(text) });
         }
         let number: Option<u64> = number.parse().ok();
-        Self::of(number.and_then(|number| number.checked_mul(unit_ms)), &cut(text))
+        Self::from_ms(number.and_then(|number| number.checked_mul(unit_ms)), &cut(text))
     }
 }
 
@@ -246,7 +246,7 @@ impl TryFrom<Value> for TimeSpan {
     fn try_from(value: Value) -> Result<Self, WrittenError> {
         match (&value, value.as_u64()) {
             (Value::String(text), _) => text.parse(),
-            (_, Some(seconds)) => Self::of(seconds.checked_mul(1_000), &seconds.to_string()),
+            (_, Some(seconds)) => Self::from_ms(seconds.checked_mul(1_000), &seconds.to_string()),
             (_, None) => Err(WrittenError::NotSpan { text: shown(&value) }),
         }
     }

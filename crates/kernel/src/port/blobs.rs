@@ -91,5 +91,5 @@ impl ModelAttempt {
 #[must_use]
 pub fn missed(name: &str, why: &str) -> AttemptError {
     let message = format!("`{name}` {why}");
-    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+    AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: Used::NOTHING }
 }

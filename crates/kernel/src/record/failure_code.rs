@@ -141,7 +141,7 @@ impl FailureCode {
 
     /// The code of a word.
     #[must_use]
-    pub fn of(word: &str) -> Self {
+    pub fn from_text(word: &str) -> Self {
         if let Some(plain) = Self::PLAIN.into_iter().find(|plain| plain.as_str() == word) {
             return plain;
         }
@@ -174,7 +174,7 @@ const fn model_word(kind: FaultKind) -> &'static str {
 
 impl From<&Refusal> for FailureCode {
     fn from(refusal: &Refusal) -> Self {
-        Self::of(refusal.code())
+        Self::from_text(refusal.code())
     }
 }
 
@@ -205,7 +205,7 @@ impl Serialize for FailureCode {
 impl<'de> Deserialize<'de> for FailureCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Ok(Self::of(&word))
+        Ok(Self::from_text(&word))
     }
 }
 
@@ -218,17 +218,17 @@ mod tests {
     fn every_code_is_read_back_as_itself() {
         let models = FaultKind::ALL.map(FailureCode::Model);
         for code in FailureCode::PLAIN.into_iter().chain(models) {
-            assert_eq!(FailureCode::of(code.as_str()), code);
+            assert_eq!(FailureCode::from_text(code.as_str()), code);
             let written = serde_json::to_string(&code).unwrap();
             assert_eq!(serde_json::from_str::<FailureCode>(&written).unwrap(), code);
         }
         for word in Refusal::CODES {
-            assert_eq!(FailureCode::of(word).as_str(), word);
+            assert_eq!(FailureCode::from_text(word).as_str(), word);
         }
         for fault in FaultKind::ALL {
             assert_eq!(FailureCode::Model(fault).as_str(), format!("model_{}", fault.word()));
         }
-        assert_eq!(FailureCode::of("oops"), FailureCode::Own("oops".into()));
+        assert_eq!(FailureCode::from_text("oops"), FailureCode::Own("oops".into()));
     }
 
     #[test]

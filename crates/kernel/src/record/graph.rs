@@ -117,7 +117,7 @@ impl NodeEnd {
 
     /// The failure of a step whose agent ended without success.
     #[must_use]
-    pub fn of(exit: &Exit) -> Self {
+    pub fn from_exit(exit: &Exit) -> Self {
         match exit {
             Exit::Completed => Self::succeeded(),
             Exit::Failed { error } => Self::Failed { error: error.clone(), retried: false },

@@ -52,7 +52,7 @@ impl NamedValue {
     }
 
     #[must_use]
-    pub fn of(value: &Value) -> Self {
+    pub fn new(value: &Value) -> Self {
         match value {
             Value::String(text) => Self::text(Body::text(text.clone())),
             other => Self::json(Body::text(other.to_string())),

@@ -52,7 +52,7 @@ pub enum News {
 impl Window {
     /// The last `unread` headers are unread.
     #[must_use]
-    pub fn of(headers: Vec<Header>, unread: usize) -> Self {
+    pub fn new(headers: Vec<Header>, unread: usize) -> Self {
         let unread = u32::try_from(unread.min(headers.len())).unwrap_or(u32::MAX);
         let images = headers.iter().map(|header| usize::from(header.images)).sum();
         let mut window = Self { list: MessageList::new(headers.into(), unread), ..Self::default() };
@@ -365,7 +365,7 @@ impl Window {
     }
 
     pub(crate) fn summary_asked(&mut self, spans: &[Span]) {
-        self.seldom().summary = Some(Box::new(Draft::of(spans.to_vec())));
+        self.seldom().summary = Some(Box::new(Draft::from_spans(spans.to_vec())));
     }
 
     pub(crate) fn summary_ended(&mut self, end: Summary) {

@@ -27,7 +27,7 @@ pub enum SizeSource<'a> {
 impl<'a> SizeSource<'a> {
     /// On a tie, the role is named first.
     #[must_use]
-    pub fn of(
+    pub fn new(
         definition: &'a Definition,
         role: &RoleName,
         model: &'a ModelName,

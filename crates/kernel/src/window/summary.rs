@@ -18,7 +18,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) const fn of(spans: Vec<Span>) -> Self {
+    pub(super) const fn from_spans(spans: Vec<Span>) -> Self {
         Self { spans, end: None }
     }
 

@@ -77,7 +77,7 @@ pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
     let is_over = |slice: &Slice| slice.tokens_in(headers) > slice.tokens;
     let thread = bounds.thread.filter(is_over);
     if total > size || thread.is_some() {
-        let mut units = Units::of(headers, window.unread());
+        let mut units = Units::new(headers, window.unread());
         if cut.folded == 0 {
             cut.folded = bounds.folded();
             units.total += u64::from(cut.folded);
@@ -173,7 +173,7 @@ struct Units {
 }
 
 impl Units {
-    fn of(headers: &[Header], unread: usize) -> Self {
+    fn new(headers: &[Header], unread: usize) -> Self {
         let newest = |tie, category| headers.iter().rposition(|h| h.tie == tie && h.category == category);
         let user = newest(Tie::Letter, Category::Dialog);
         // The unread messages, and the one that asked for them.
@@ -224,7 +224,7 @@ impl Units {
     /// Drops down to the bounds: categories above their share first.
     fn drop_all(&mut self, bounds: &Bounds) {
         let target = share(bounds.size, limit::TRIM_PERCENT);
-        let shares = Shares::of(bounds.preset, bounds.size);
+        let shares = Shares::new(bounds.preset, bounds.size);
         for category in Category::ALL.into_iter().rev() {
             self.drop_oldest(category, |total, of| total > target && of > shares.get(category));
         }

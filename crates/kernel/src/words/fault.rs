@@ -84,7 +84,7 @@ impl FaultKind {
 
 impl Fault {
     #[must_use]
-    pub const fn of(kind: FaultKind) -> Self {
+    pub const fn new(kind: FaultKind) -> Self {
         Self { kind, message: String::new(), retry_after_ms: None }
     }
 

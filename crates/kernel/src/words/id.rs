@@ -437,7 +437,7 @@ impl CheckpointName {
 
 impl BlobHash {
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn digest(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().as_str().into())
     }
 }

@@ -32,7 +32,7 @@ impl PartKind {
     }
 
     #[must_use]
-    pub fn of(media: &MediaType) -> Self {
+    pub fn from_media(media: &MediaType) -> Self {
         if IMAGE_TYPES.contains(&media.as_str()) { Self::Image } else { Self::File }
     }
 }
@@ -87,7 +87,7 @@ impl Part {
         match kind {
             _ if bytes == 0 => Err(BadPart::Empty { name }),
             _ if bytes > bytes_max => Err(BadPart::TooLarge { name, bytes, bytes_max }),
-            PartKind::Image if PartKind::of(&media) != PartKind::Image => {
+            PartKind::Image if PartKind::from_media(&media) != PartKind::Image => {
                 Err(BadPart::NoImage { name, media })
             }
             PartKind::Image | PartKind::File => Ok(Self { kind, media, name, blob, tokens: None }),
@@ -159,7 +159,7 @@ impl Enclosure {
     /// The media type decides whether it is an image or a file.
     #[must_use]
     pub fn new(media: MediaType, name: PartName, bytes: Vec<u8>) -> Self {
-        Self { kind: PartKind::of(&media), media, name, bytes }
+        Self { kind: PartKind::from_media(&media), media, name, bytes }
     }
 
     /// The part that a message holds.
@@ -170,7 +170,7 @@ impl Enclosure {
         let (kind, media, name) = (self.kind, self.media.clone(), self.name.clone());
         let bytes = self.bytes.len() as u64;
         // Do not hash what will be refused for its size.
-        let hash = BlobHash::of(if bytes > limit::PART_BYTES_MAX { &[] } else { &self.bytes });
+        let hash = BlobHash::digest(if bytes > limit::PART_BYTES_MAX { &[] } else { &self.bytes });
         Part::new(kind, media, name, BlobRef { hash, bytes })
     }
 }

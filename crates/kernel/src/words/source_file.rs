@@ -82,7 +82,7 @@ impl SourceFiles {
         check_size(files.len(), files.iter().map(bytes))?;
         let file = |(name, bytes): &(SourceName, Vec<u8>)| SourceFile {
             name: name.clone(),
-            blob: BlobRef { hash: BlobHash::of(bytes), bytes: bytes.len() as u64 },
+            blob: BlobRef { hash: BlobHash::digest(bytes), bytes: bytes.len() as u64 },
         };
         let named = Self::new(files.iter().map(file).collect())?;
         Ok((named, files.into_iter().map(|(_, bytes)| bytes).collect()))

@@ -27,7 +27,7 @@ impl WrittenFile {
     /// The same by reference.
     #[must_use]
     pub fn stored(&self) -> StoredFile {
-        let blob = BlobRef { hash: BlobHash::of(&self.bytes), bytes: self.bytes.len() as u64 };
+        let blob = BlobRef { hash: BlobHash::digest(&self.bytes), bytes: self.bytes.len() as u64 };
         StoredFile { path: self.path.clone(), blob }
     }
 }

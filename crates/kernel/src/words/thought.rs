@@ -30,7 +30,7 @@ const fn is_zero(number: &u64) -> bool {
 impl Thought {
     /// Assigns it to `model` and cuts it to the journal's limits.
     #[must_use]
-    pub(crate) fn of(&self, model: &ModelName) -> Self {
+    pub(crate) fn for_model(&self, model: &ModelName) -> Self {
         Self { model: model.clone(), tokens: self.tokens.min(limit::BLOB_BYTES_MAX as u64), ..self.clone() }
     }
 

@@ -99,7 +99,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// `None` if no member waits for another.
-    fn of(graph: &Graph, node: &GraphNode) -> Option<Box<Self>> {
+    fn new(graph: &Graph, node: &GraphNode) -> Option<Box<Self>> {
         let NodeKind::Parallel { members, .. } = &node.kind else { return None };
         if members.all().all(|member| graph.node(member).after.is_empty()) {
             return None;
@@ -312,7 +312,7 @@ impl GraphRun {
         match start.of {
             StartOf::Undo => drop(self.undo.pop()),
             StartOf::Node => {
-                frame.order = Order::of(&graph, node);
+                frame.order = Order::new(&graph, node);
                 if let Some(items) = &start.items {
                     frame.items = serde_json::from_str(items).unwrap_or_default();
                     frame.collected = vec![None; frame.items.len()];
@@ -325,7 +325,7 @@ impl GraphRun {
         }
         if let Some(group) = start.within.and_then(|within| self.frames.get_mut(&within)) {
             if let (StartOf::Item, NodeKind::Map { item, .. }) = (start.of, &node.kind) {
-                let value = group.items.get(start.place as usize).map(NamedValue::of);
+                let value = group.items.get(start.place as usize).map(NamedValue::new);
                 frame.locals.extend(value.map(|value| (item.clone(), Arc::new(value))));
             }
             group.live.insert(start.frame);

@@ -26,7 +26,7 @@ pub struct Thread {
 impl Threads {
     /// The thread of an agent, if others read it.
     #[must_use]
-    pub fn of(&self, head: AgentIx) -> Option<&Thread> {
+    pub fn get(&self, head: AgentIx) -> Option<&Thread> {
         self.threads.get(&head)
     }
 
@@ -38,7 +38,7 @@ impl Threads {
     /// The bound for an agent, as the owner or a reader of the thread.
     #[must_use]
     pub fn bound(&self, agent: AgentIx) -> Option<u64> {
-        self.of(self.read_by(agent).unwrap_or(agent))?.bound
+        self.get(self.read_by(agent).unwrap_or(agent))?.bound
     }
 
     pub(crate) fn join(&mut self, head: AgentIx, reader: AgentIx, bound: Option<u64>) {

@@ -24,7 +24,7 @@ impl TryFrom<Limits> for BudgetSpec {
     /// For a tree or a role.
     fn try_from(limits: Limits) -> Result<Self, AmountError> {
         let timeout_ms = limits.timeout.map(millis);
-        Ok(Self { timeout_ms, ..Self::of(limits.ceilings_checked()?) })
+        Ok(Self { timeout_ms, ..Self::with_limit(limits.ceilings_checked()?) })
     }
 }
 
@@ -90,8 +90,8 @@ impl Limits {
 
     /// The ceiling on `resource`, if there is one.
     #[must_use]
-    pub fn of(&self, resource: Resource) -> Option<u64> {
-        self.given.has(resource).then(|| self.ceilings.of(resource))
+    pub fn get(&self, resource: Resource) -> Option<u64> {
+        self.given.has(resource).then(|| self.ceilings.get(resource))
     }
 
     /// The timeout, if there is one.
@@ -112,12 +112,12 @@ impl Limits {
     /// The kernel's ceilings. They use a number for "none", so the check comes before the conversion.
     pub(super) fn ceilings_checked(&self) -> Result<kernel::Ceilings, AmountError> {
         let ceilings = self.ceilings.checked()?;
-        Ok(self.given.iter().fold(kernel::Ceilings::NONE, |all, r| all.with(r, ceilings.of(r))))
+        Ok(self.given.iter().fold(kernel::Ceilings::NONE, |all, r| all.with(r, ceilings.get(r))))
     }
 
     pub(super) fn from_kernel(limits: &kernel::Ceilings, timeout: Option<Duration>) -> Self {
         let none = Self { timeout, ..Self::none() };
-        Resource::ALL.into_iter().fold(none, |all, r| match limits.of(r) {
+        Resource::ALL.into_iter().fold(none, |all, r| match limits.get(r) {
             Some(amount) => all.with(r, amount),
             None => all,
         })

@@ -71,7 +71,7 @@ impl Meter {
 /// The larger of reported and held, for the counts only.
 fn with_counts(mut used: Amounts, estimate: &Amounts) -> Amounts {
     for count in [Resource::Steps, Resource::ToolCalls, Resource::Retries] {
-        used = used.with(count, used.of(count).max(estimate.of(count)));
+        used = used.with(count, used.get(count).max(estimate.get(count)));
     }
     used
 }

@@ -181,7 +181,7 @@ impl Budget {
 }
 
 fn with_retry(estimate: Amounts, attempt: u32) -> Amounts {
-    let retries = estimate.of(Resource::Retries);
+    let retries = estimate.get(Resource::Retries);
     if attempt > 1 { estimate.with(Resource::Retries, retries.saturating_add(1)) } else { estimate }
 }
 

@@ -77,7 +77,7 @@ impl Place {
 
     fn state(&self, account: &Account) -> AccountState {
         let reached = |r: &Resource| {
-            r.stops_all() && account.terms.limit.of(*r).is_some_and(|limit| account.spent.of(*r) >= limit)
+            r.stops_all() && account.terms.limit.get(*r).is_some_and(|limit| account.spent.get(*r) >= limit)
         };
         match self.ended.get() {
             Some(Ended::Aborted { reason }) => AccountState::Aborted { reason: reason.clone() },

@@ -30,7 +30,7 @@ enum Key<'a> {
 }
 
 impl Key<'static> {
-    fn of(watch: &Watch) -> Self {
+    fn from_watch(watch: &Watch) -> Self {
         let own = |text: &str| Cow::Owned(text.to_owned());
         match (&watch.agent, &watch.topic, &watch.kind) {
             (Some(agent), _, _) => Self::Agent(own(agent.as_str())),
@@ -50,7 +50,7 @@ impl Index {
     /// Adds a line and returns its number.
     pub(super) fn insert(&mut self, line: &Arc<Line>) -> u64 {
         self.drawn += 1;
-        self.lines.entry(Key::of(&line.watch)).or_default().insert(self.drawn, Arc::clone(line));
+        self.lines.entry(Key::from_watch(&line.watch)).or_default().insert(self.drawn, Arc::clone(line));
         if let Overflow::Wait(_) = line.watch.overflow {
             self.patient.insert(self.drawn, Arc::clone(line));
         }
@@ -58,7 +58,7 @@ impl Index {
     }
 
     pub(super) fn remove(&mut self, id: u64, watch: &Watch) {
-        let key = Key::of(watch);
+        let key = Key::from_watch(watch);
         let Some(lines) = self.lines.get_mut(&key) else { return };
         lines.remove(&id);
         if lines.is_empty() {

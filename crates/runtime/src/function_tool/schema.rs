@@ -16,7 +16,7 @@ const JOINS: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
 ///
 /// Types that are used twice are in `$defs`, so that it does not grow exponentially. A schema above the journal's
 /// limit is refused with its size when a tree starts.
-pub(super) fn of<A: JsonSchema>() -> (String, String) {
+pub(super) fn for_type<A: JsonSchema>() -> (String, String) {
     // Formats that only Rust knows mean nothing to a model.
     let settings = SchemaSettings::draft2020_12().with_transform(RestrictFormats::default());
     let mut schema = settings.into_generator().into_root_schema_for::<A>();

@@ -38,7 +38,7 @@ pub(super) mod sealed {
 
 impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
     fn schema() -> (String, String) {
-        schema::of::<A>()
+        schema::for_type::<A>()
     }
 
     fn read(attempt: ToolAttempt) -> Result<Self, String> {
@@ -48,7 +48,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
 
 impl<A: DeserializeOwned + JsonSchema> sealed::Takes for ToolRequest<A> {
     fn schema() -> (String, String) {
-        schema::of::<A>()
+        schema::for_type::<A>()
     }
 
     fn read(attempt: ToolAttempt) -> Result<Self, String> {

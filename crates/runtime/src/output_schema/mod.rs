@@ -22,7 +22,7 @@ use plan::Plan;
 /// What is wrong with it, and where.
 pub(crate) fn check(schema: &str) -> Result<(), Wrong> {
     let value = read(schema)?;
-    Plan::of(&value)?;
+    Plan::new(&value)?;
     validator(&value).map(drop)
 }
 
@@ -66,7 +66,7 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
     let value: Value = serde_json::from_str(bare)
         .map_err(|error| Mismatch::whole(MismatchKind::NotJson, not_json(bare, &error)))?;
     let schema = read(schema).map_err(bad)?;
-    let plan = Plan::of(&schema).map_err(bad)?;
+    let plan = Plan::new(&schema).map_err(bad)?;
     let validator = validator(&schema).map_err(bad)?;
     Cost::check(&plan, &value).map_err(|expected| Mismatch::whole(MismatchKind::TooMuch, expected))?;
     if validator.is_valid(&value) {

@@ -61,7 +61,7 @@ const REFUSED: [(&str, &str); 6] = [
 impl Plan {
     /// # Errors
     /// What is refused, and where.
-    pub(super) fn of(schema: &Value) -> Result<Self, Wrong> {
+    pub(super) fn new(schema: &Value) -> Result<Self, Wrong> {
         let mut reader = Reader::default();
         reader.add("", schema)?;
         let Reader { mut parts, places, references } = reader;

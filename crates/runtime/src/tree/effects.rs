@@ -353,14 +353,14 @@ fn with_files_that_fit(answer: tool::ToolAnswer) -> Result<tool::ToolAnswer, Att
         "the tool wrote {} files with {bytes} bytes in one call, the limit is {files_max} files and {bytes_max} bytes",
         answer.files.len()
     );
-    Err(AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: answer.used })
+    Err(AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: answer.used })
 }
 
 /// A driver that panics has failed. Its message stays out of the journal: the panic hook has reported it, and it may
 /// contain anything.
 pub(super) fn panicked() -> AttemptError {
     let message = "the driver panicked".to_owned();
-    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::Unknown }
+    AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: Used::Unknown }
 }
 
 /// The result of `work`, unless it is stopped first.
@@ -375,17 +375,17 @@ pub(super) async fn until_stopped<T>(work: impl Future<Output = T>, stop: &mut S
 }
 
 pub(super) fn stopped_with(used: Used) -> AttemptError {
-    AttemptError { fault: Fault::of(FaultKind::Stopped), used }
+    AttemptError { fault: Fault::new(FaultKind::Stopped), used }
 }
 
 fn late(timeout_ms: u64) -> AttemptError {
     let message = format!("no end after {}", Millis(timeout_ms));
-    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Timeout) }, used: Used::Unknown }
+    AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Timeout) }, used: Used::Unknown }
 }
 
 fn missing(what: &str) -> AttemptError {
     let message = format!("no driver for {what}: register one under that name");
-    AttemptError { fault: Fault { message, ..Fault::of(FaultKind::Invalid) }, used: Used::NOTHING }
+    AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: Used::NOTHING }
 }
 
 fn failed(Ticket { call, attempt }: Ticket, AttemptError { mut fault, used }: AttemptError) -> EffectResult {

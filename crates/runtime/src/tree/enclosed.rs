@@ -22,7 +22,7 @@ pub(super) fn enclosed(
     }
     check_parts(parts.iter().map(|part| &**part))?;
     let mut given: BTreeMap<BlobHash, (Vec<u8>, bool)> =
-        bytes.into_iter().map(|bytes| (BlobHash::of(&bytes), (bytes, false))).collect();
+        bytes.into_iter().map(|bytes| (BlobHash::digest(&bytes), (bytes, false))).collect();
     for part in parts {
         let found = given.get_mut(&part.blob().hash);
         let Some((bytes, is_used)) = found.filter(|(bytes, _)| bytes.len() as u64 == part.blob().bytes)

@@ -109,7 +109,7 @@ impl Hooked {
             Target::Tool(_) => FaultKind::Invalid,
         };
         let message = format!("refused by a hook: {reason}");
-        AttemptError { fault: Fault { message, ..Fault::of(kind) }, used: Used::NOTHING }
+        AttemptError { fault: Fault { message, ..Fault::new(kind) }, used: Used::NOTHING }
     }
 
     /// Shows the hooks how the call ended, before it is reported. Does not wait if the call was stopped meanwhile.

@@ -102,7 +102,7 @@ impl IncomingTree {
 /// Every blob must be one that the batch refers to.
 fn check_blobs(batch: &Batch, blobs: &[Vec<u8>]) -> Result<(), String> {
     let named: BTreeSet<&BlobHash> = batch.events.iter().flat_map(blobs_of).map(|blob| &blob.hash).collect();
-    match blobs.iter().map(|bytes| BlobHash::of(bytes)).find(|hash| !named.contains(hash)) {
+    match blobs.iter().map(|bytes| BlobHash::digest(bytes)).find(|hash| !named.contains(hash)) {
         Some(stray) => Err(format!("blob {stray} comes with it, and it does not refer to that")),
         None => Ok(()),
     }

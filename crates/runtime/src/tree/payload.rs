@@ -24,7 +24,7 @@ impl Payload {
         used: Used,
     ) -> Self {
         let mut keep = |bytes: Vec<u8>| {
-            let blob = BlobRef { hash: BlobHash::of(&bytes), bytes: bytes.len() as u64 };
+            let blob = BlobRef { hash: BlobHash::digest(&bytes), bytes: bytes.len() as u64 };
             self.blobs.push(bytes);
             blob
         };
@@ -110,7 +110,7 @@ fn inline(text: String, tokens: impl Fn(&str) -> TokenCount) -> Payload {
 fn with_blob(preview: Body, gap: Option<u32>, mut whole: String) -> Payload {
     whole.truncate(whole.floor_char_boundary(limit::BLOB_BYTES_MAX));
     let whole = whole.into_bytes();
-    let rest = BlobRef { hash: BlobHash::of(&whole), bytes: whole.len() as u64 };
+    let rest = BlobRef { hash: BlobHash::digest(&whole), bytes: whole.len() as u64 };
     Payload { body: preview.with_rest(rest, gap), blobs: vec![whole] }
 }
 

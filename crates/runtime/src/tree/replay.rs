@@ -105,11 +105,11 @@ pub async fn verify(
 ) -> Result<Verified, Diverged> {
     let head = journal.head(tree).await.map_err(Diverged::Journal)?;
     let head = head.ok_or(Diverged::Journal(JournalFault::UnknownTree { tree }))?;
-    let mut replay = Replay::of(journal, &head, Places::default()).await?;
+    let mut replay = Replay::start(journal, &head, Places::default()).await?;
     if replay.contexts.lacks().is_some() {
         // It returns to checkpoints that a first pass does not keep.
         let places = places(journal, tree, head.seq).await.map_err(Diverged::Journal)?;
-        replay = Replay::of(journal, &head, places).await?;
+        replay = Replay::start(journal, &head, places).await?;
     }
     if let Some(seq) = replay.contexts.lacks() {
         return Err(Diverged::Journal(damaged(tree, seq)));
@@ -170,7 +170,7 @@ struct Replay {
 
 impl Replay {
     /// Reads a whole journal and keeps what later events return to.
-    async fn of(journal: &dyn Journal, head: &Head, places: Places) -> Result<Self, Diverged> {
+    async fn start(journal: &dyn Journal, head: &Head, places: Places) -> Result<Self, Diverged> {
         let (tree, world) = (head.tree, World::new(head.seed));
         let mut contexts = Contexts::new(tree);
         contexts.keep(places.clone());
@@ -229,7 +229,7 @@ impl Replay {
             shadow.apply(event);
             for agent in self.places.whose(seq) {
                 let known = self.contexts.kept(seq, agent);
-                let stood = known.and_then(|known| AgentSnapshot::of(shadow, agent, known));
+                let stood = known.and_then(|known| AgentSnapshot::new(shadow, agent, known));
                 self.stood.extend(stood.map(|stood| ((seq, agent.clone()), stood)));
             }
         }

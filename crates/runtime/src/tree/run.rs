@@ -612,7 +612,7 @@ impl Run {
             && self.live.world.call(call).is_some_and(Call::is_void)
         {
             // Its agent was rolled back since, so the call would be about a context that is gone.
-            let fault = Fault::of(FaultKind::Stopped);
+            let fault = Fault::new(FaultKind::Stopped);
             return self
                 .report(Report::Failed(Failed { call, attempt, fault, used: Used::NOTHING }), Vec::new());
         }

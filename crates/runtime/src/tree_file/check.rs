@@ -16,7 +16,7 @@ impl TreeFile {
     /// Everything that is wrong with the definition as a whole. It is this file's, possibly changed by the caller.
     #[must_use]
     pub fn check(&self, definition: &Definition) -> Vec<FileProblem> {
-        let reach = Reach::of(definition);
+        let reach = Reach::new(definition);
         let mut problems: Vec<FileProblem> =
             self.unpriced(definition, &reach).into_iter().map(FileProblem::error).collect();
         let unused = self.unused_models(definition, &reach);
@@ -32,7 +32,7 @@ impl TreeFile {
     /// # Errors
     /// Names the model, its place and what to write.
     pub fn check_prices(&self, definition: &Definition) -> Result<(), FileError> {
-        self.unpriced(definition, &Reach::of(definition)).into_iter().next().map_or(Ok(()), Err)
+        self.unpriced(definition, &Reach::new(definition)).into_iter().next().map_or(Ok(()), Err)
     }
 
     /// The models without a price under a ceiling on cost, each once: those of roles that can start, and those that their
@@ -213,5 +213,5 @@ fn startable<'d>(definition: &'d Definition, reach: &Reach) -> impl Iterator<Ite
 }
 
 fn is_limited(definition: &Definition, budget: &BudgetSpec) -> bool {
-    definition.budget.limit.of(Resource::Cost).or(budget.limit.of(Resource::Cost)).is_some()
+    definition.budget.limit.get(Resource::Cost).or(budget.limit.get(Resource::Cost)).is_some()
 }

@@ -394,7 +394,7 @@ impl Reader<'_> {
         let read = match written {
             Value::String(text) => OutputSchema::read(text),
             Value::Object(_) | Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {
-                OutputSchema::of(written)
+                OutputSchema::from_value(written)
             }
         };
         let schema = read.map_err(|refusal| self.wrong(path, refusal.to_string()))?;

@@ -83,7 +83,7 @@ impl StepBound {
 impl RunFactor {
     /// The step or group that multiplies.
     #[must_use]
-    pub const fn of(&self) -> &StepId {
+    pub const fn step(&self) -> &StepId {
         match self {
             Self::Attempts(id, _)
             | Self::Rounds(id, _)
@@ -107,7 +107,7 @@ impl RunFactor {
 }
 
 impl PipelineBound {
-    pub(super) fn of(definition: &Definition, free: &[ModelName], calls: &[CallBound]) -> Option<Self> {
+    pub(super) fn new(definition: &Definition, free: &[ModelName], calls: &[CallBound]) -> Option<Self> {
         let graph = definition.graph.as_deref()?;
         let values = definition.inputs.iter().map(|(name, value)| (name.to_string(), value.clone()));
         let values: BTreeMap<String, Value> = values.collect();
@@ -194,9 +194,9 @@ impl Bounds<'_> {
 
     /// The most that a budget allows, in nano-dollars.
     fn ceiling(&self, budget: &BudgetSpec) -> Option<u64> {
-        let tokens = budget.limit.of(Resource::Tokens);
+        let tokens = budget.limit.get(Resource::Tokens);
         let at_rate = tokens.and_then(|tokens| cost_at_most(self.definition, self.free, tokens));
-        budget.limit.of(Resource::Cost).into_iter().chain(at_rate).min()
+        budget.limit.get(Resource::Cost).into_iter().chain(at_rate).min()
     }
 
     /// A full window in every turn, within the ceiling.

@@ -26,7 +26,7 @@ pub struct Reach {
 impl Reach {
     /// Starts at the root.
     #[must_use]
-    pub fn of(definition: &Definition) -> Self {
+    pub fn new(definition: &Definition) -> Self {
         let mut reach = Self { is_whole: true, ..Self::default() };
         let mut waiting: VecDeque<(RoleName, Caps, u32)> = VecDeque::new();
         // A graph has every right, and bounds the depth of its steps itself.

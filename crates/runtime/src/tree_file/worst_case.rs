@@ -77,9 +77,9 @@ pub struct CallBound {
 impl WorstCase {
     /// With the ceilings of a definition, at the prices of this moment.
     #[must_use]
-    pub fn of(definition: &Definition, now: Time) -> Self {
+    pub fn new(definition: &Definition, now: Time) -> Self {
         let budget = definition.root_budget();
-        let ceiling = |resource| budget.limit.of(resource).map_or(SpendBound::None, SpendBound::Ceiling);
+        let ceiling = |resource| budget.limit.get(resource).map_or(SpendBound::None, SpendBound::Ceiling);
         let (cost, tokens) = (ceiling(Resource::Cost), ceiling(Resource::Tokens));
         let free = free(definition);
         let at_rate = |most: Option<u64>, bound: &dyn Fn(u64) -> Option<u64>| {
@@ -87,10 +87,10 @@ impl WorstCase {
         };
         let cost_of_tokens = at_rate(tokens.most(), &|tokens| cost_at_most(definition, &free, tokens));
         let tokens_of_cost = at_rate(cost.most(), &|cost| tokens_at_most(definition, cost));
-        let reach = Reach::of(definition);
+        let reach = Reach::new(definition);
         let calls: Vec<CallBound> =
             definition.roles.keys().filter_map(|role| call(definition, &reach, role, now)).collect();
-        let pipeline = PipelineBound::of(definition, &free, &calls);
+        let pipeline = PipelineBound::new(definition, &free, &calls);
         let steps = pipeline.as_ref().and_then(|pipeline| pipeline.cost);
         let cost_of_steps = steps.map_or(SpendBound::None, SpendBound::Steps);
         Self {
@@ -142,12 +142,12 @@ fn call(definition: &Definition, reach: &Reach, name: &RoleName, now: Time) -> O
     let fewest = |turns: u32, steps: Option<u64>| {
         steps.map_or(turns, |steps| turns.min(u32::try_from(steps).unwrap_or(u32::MAX)))
     };
-    let tree = definition.root_budget().limit.of(Resource::Steps);
+    let tree = definition.root_budget().limit.get(Resource::Steps);
     let is_spawned = !reach.is_whole || reach.spawns.values().any(|children| children.contains(name));
     let steps = if is_spawned { None } else { steps_of_graph(definition, name, role) };
     let turns = turns.map(|turns| fewest(fewest(turns.turns_max, tree), steps));
     let unless_given = turns.filter(|_| is_spawned);
-    let unless_given = unless_given.map(|turns| fewest(turns, role.budget.limit.of(Resource::Steps)));
+    let unless_given = unless_given.map(|turns| fewest(turns, role.budget.limit.get(Resource::Steps)));
     Some(CallBound {
         role: name.clone(),
         model: role.model.clone(),
@@ -167,8 +167,8 @@ fn steps_of_graph(definition: &Definition, name: &RoleName, role: &Role) -> Opti
     };
     let nodes = graph.steps().filter(|(_, _, step)| of_role(step));
     let most = nodes.map(|(_, node, _)| {
-        let given = node.budget.as_ref().and_then(|budget| budget.limit.of(Resource::Steps));
-        given.or(role.budget.limit.of(Resource::Steps))
+        let given = node.budget.as_ref().and_then(|budget| budget.limit.get(Resource::Steps));
+        given.or(role.budget.limit.get(Resource::Steps))
     });
     most.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }

@@ -69,10 +69,10 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     let snapshot = settled(&other).await;
     // Nothing is spent yet, and there are two dollars.
     assert_eq!(
-        (spent(&snapshot), snapshot.agents[0].limit.unwrap().of(Resource::Cost)),
+        (spent(&snapshot), snapshot.agents[0].limit.unwrap().get(Resource::Cost)),
         (Amounts::ZERO, Some(2_000_000_000))
     );
-    assert!(spent(&before).of(Resource::Cost) > 0);
+    assert!(spent(&before).get(Resource::Cost) > 0);
     other.answer(CallId(2), "blue").await.unwrap();
     other.ended().await;
     assert_eq!(all(journal, tree.id()), origin);
@@ -93,7 +93,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
     }
     // Its model was called once in the branch; nothing else was paid.
     let snapshot = other.snapshot().await.unwrap();
-    assert_eq!(spent(&snapshot).of(Resource::Steps), 1);
+    assert_eq!(spent(&snapshot).get(Resource::Steps), 1);
     let kinds: Vec<CheckpointKind> =
         checkpoints(journal, None).wait().unwrap().into_iter().map(|listed| listed.known.kind).collect();
     assert!(kinds.contains(&CheckpointKind::Manual) && kinds.contains(&CheckpointKind::Branch), "{kinds:?}");
@@ -116,7 +116,7 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     stage.model().until_out(2).await;
     let (one, two) = (tree.ended().await, other.ended().await);
     assert_eq!([one.state, two.state], [TreeState::Ended(ExitKind::Completed); 2]);
-    let steps = |snapshot: spinney::tree::TreeSnapshot| spent(&snapshot).of(Resource::Steps);
+    let steps = |snapshot: spinney::tree::TreeSnapshot| spent(&snapshot).get(Resource::Steps);
     assert_eq!([steps(tree.snapshot().await.unwrap()), steps(other.snapshot().await.unwrap())], [1, 1]);
     assert_eq!(spent(&tree.snapshot().await.unwrap()), spent(&other.snapshot().await.unwrap()));
     assert!(verify(journal, id, None).wait().unwrap().decided);
@@ -140,7 +140,7 @@ async fn p24_a_branch_of_a_branch_survives_a_crash() {
     for (id, tree) in resumed {
         let tree = tree.unwrap();
         let snapshot = settled(&tree).await;
-        let limit = snapshot.agents[0].limit.unwrap().of(Resource::Cost).unwrap() / 1_000_000_000;
+        let limit = snapshot.agents[0].limit.unwrap().get(Resource::Cost).unwrap() / 1_000_000_000;
         assert_eq!((id == second.id(), id == third), (limit == 2, limit == 3));
         tree.answer(CallId(2), "yes").await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));

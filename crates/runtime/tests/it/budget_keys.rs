@@ -85,7 +85,7 @@ async fn on_low() {
         .collect();
     assert_eq!(called, [("m".to_owned(), 2_000), ("cheap".to_owned(), 2_000)]);
     assert_eq!(
-        snapshot.end.unwrap().spent.of(Resource::Cost),
+        snapshot.end.unwrap().spent.get(Resource::Cost),
         usd(200) + usd(1),
         "the second call at a tenth"
     );
@@ -106,7 +106,7 @@ async fn unpriced() {
     let text = allowed.replace("BUDGET", "cost_usd: 3").replace("MODEL", "free");
     let tree = stage.home().start(TreeFile::parse("tree.yaml", &text).unwrap().definition).await.unwrap();
     let spent = settled(&tree).await.end.unwrap().spent;
-    assert_eq!((spent.of(Resource::Cost), spent.of(Resource::Tokens)), (0, 2_120));
+    assert_eq!((spent.get(Resource::Cost), spent.get(Resource::Tokens)), (0, 2_120));
 }
 
 /// V19 (`answer_reserve`): a child spends until only the reserve of its lead is left, and the lead answers with that.
@@ -125,7 +125,7 @@ rules:
     let end = snapshot.end.unwrap();
     assert!(end.shown.text.starts_with("as far as it got: "), "{}", end.shown.text);
     assert_eq!(attempts_of(&stage, "child").len(), 3, "six of ten dollars");
-    assert_eq!(end.spent.of(Resource::Cost), usd(800));
+    assert_eq!(end.spent.get(Resource::Cost), usd(800));
     let child = recorded(&tree).await.into_iter().find_map(|recorded| match recorded.event {
         Event::AgentEnded { agent, exit, .. } if agent.as_str() == "c" => Some(exit),
         _ => None,
@@ -154,11 +154,11 @@ rules:
     stage.model().until_out(1).await;
     let snapshot = tree.snapshot().await.unwrap();
     let [lead, one] = snapshot.agents.as_slice() else { panic!("{:?}", snapshot.agents) };
-    assert_eq!((lead.lent.of(Resource::Cost), one.agent.as_str()), (usd(600), "one"));
-    assert_eq!(lead.remaining.unwrap().of(Resource::Cost), Some(usd(400)));
+    assert_eq!((lead.lent.get(Resource::Cost), one.agent.as_str()), (usd(600), "one"));
+    assert_eq!(lead.remaining.unwrap().get(Resource::Cost), Some(usd(400)));
     let snapshot = settled(&tree).await;
     assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 2));
-    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), usd(100), "the rest came back");
+    assert_eq!(snapshot.end.unwrap().spent.get(Resource::Cost), usd(100), "the rest came back");
     let second = attempts_of(&stage, "lead").swap_remove(1);
     let refused: String = second.packet.messages.iter().map(|message| message.text().into_owned()).collect();
     assert!(

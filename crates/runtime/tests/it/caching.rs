@@ -60,7 +60,7 @@ async fn bill(model: CachingModel, cache_wait_ms: u64) -> Bill {
     let home = stage.home_with(|drivers| drivers.with_model(name("caching"), model));
     let tree = home.start(siblings(cache_wait_ms)).await.unwrap();
     settled(&tree).await;
-    let nanos = tree.snapshot().await.unwrap().end.unwrap().spent.of(Resource::Cost);
+    let nanos = tree.snapshot().await.unwrap().end.unwrap().spent.get(Resource::Cost);
     let events = recorded(&tree).await;
     let is_wait =
         |event: &Event| matches!(event, Event::CallWaiting { why, .. } if *why == WaitReason::Cache);

@@ -154,7 +154,7 @@ async fn x3_a_tree_that_ran_out_continues_after_a_raise_whatever_it_was_about_to
             assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{next:?} {how:?}");
             // The call that did not fit, and the answers of b, a and the root.
             assert_eq!(stage.model().attempts().len(), before + 4, "{next:?} {how:?}");
-            let retries = tree.snapshot().await.unwrap().end.unwrap().spent.of(Resource::Retries);
+            let retries = tree.snapshot().await.unwrap().end.unwrap().spent.get(Resource::Retries);
             assert_eq!(retries, u64::from(next != Next::Turn), "{next:?} {how:?}");
         }
         for (fixture, add, resource) in [
@@ -187,7 +187,7 @@ async fn x3_a_tree_that_ran_out_continues_after_a_raise_whatever_it_was_about_to
 #[tokio::test(start_paused = true)]
 async fn a_root_whose_retry_does_not_fit_gets_its_last_call_and_halts() {
     let model = FunctionModel::new(|attempt: Arc<ModelAttempt>| {
-        let fault = Fault::of(FaultKind::Timeout);
+        let fault = Fault::new(FaultKind::Timeout);
         std::future::ready(match attempt.purpose {
             Purpose::WrapUp => Ok(ModelAnswer::said("a part")),
             _ => Err(AttemptError { fault, used: Used::Unknown }),
@@ -214,7 +214,7 @@ async fn x3_a_root_whose_fallback_does_not_fit_gets_one_last_call_until_a_raise(
             let calls = Arc::clone(&calls);
             let model = FunctionModel::new(move |attempt: Arc<ModelAttempt>| {
                 calls.lock().unwrap().push(format!("{} {:?}", attempt.model, attempt.purpose));
-                let fault = Fault::of(FaultKind::Server);
+                let fault = Fault::new(FaultKind::Server);
                 std::future::ready(match (attempt.model.as_str(), attempt.purpose) {
                     ("cheap", _) => Err(AttemptError { fault, used: Used::CostNanos(0) }),
                     (_, Purpose::WrapUp) => Ok(ModelAnswer::said("a part")),

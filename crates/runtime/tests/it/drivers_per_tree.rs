@@ -62,7 +62,7 @@ async fn two_files_with_a_model_of_one_name_run_in_one_home() {
     for name in ["one", "two"] {
         let tree = first.start(definition(name)).await.unwrap();
         // Killed while its second call runs, which has read the tool's result.
-        while tree.snapshot().await.unwrap().agents[0].spent.of(Resource::ToolCalls) == 0 {
+        while tree.snapshot().await.unwrap().agents[0].spent.get(Resource::ToolCalls) == 0 {
             tokio::task::yield_now().await;
         }
         ids.push(tree.id());

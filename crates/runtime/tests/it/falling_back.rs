@@ -87,7 +87,7 @@ async fn l31_a_failing_provider_is_left_for_its_fallback_and_a_busy_one_is_given
     let (switch, to) = switches(&tree).await.pop().unwrap();
     assert_eq!((switch.from.as_str(), to.as_str(), switch.reason()), ("m", "cheap", "server"));
     let message = "rule 1 of provider.yaml: attempt 1 fails as scripted".to_owned();
-    assert_eq!(switch.fault, Some(Fault { message, ..Fault::of(FaultKind::Server) }));
+    assert_eq!(switch.fault, Some(Fault { message, ..Fault::new(FaultKind::Server) }));
     let (starts, faults) = times(&tree).await;
     assert_eq!(starts[1], faults[0], "at once");
 
@@ -196,10 +196,10 @@ async fn an_answer_that_was_held_back_is_asked_for_elsewhere() {
         let tree = home.start(definition("root $9.00 turns=5")).await.unwrap();
         let end = settled(&tree).await.state;
         let failed = recorded(&tree).await.into_iter().find_map(|recorded| match recorded.event {
-            Event::AttemptFailed { fault, spent, .. } => Some((fault?, spent.of(Resource::Tokens))),
+            Event::AttemptFailed { fault, spent, .. } => Some((fault?, spent.get(Resource::Tokens))),
             _ => None,
         });
-        let fault = Fault { message: "I cannot".to_owned(), ..Fault::of(kind) };
+        let fault = Fault { message: "I cannot".to_owned(), ..Fault::new(kind) };
         assert_eq!(failed, Some((fault, 13)), "{stop:?}");
         assert_eq!(end, TreeState::Ended(ExitKind::Completed), "{stop:?}");
     }

@@ -142,7 +142,7 @@ async fn of_more_than_a_thousand_tool_calls_the_first_thousand_are_made() {
         let returned: Vec<_> = played.returned("root").into_iter().map(|r| (r.id, r.text)).collect();
         let all: Vec<_> = (1..=1_000).map(|n| (format!("call_1_{n}"), format!("seen {n}"))).collect();
         assert_eq!(returned, all);
-        assert_eq!(played.snapshot.agents[0].spent.of(Resource::ToolCalls), 1_000);
+        assert_eq!(played.snapshot.agents[0].spent.get(Resource::ToolCalls), 1_000);
     }
 }
 

@@ -99,7 +99,7 @@ async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
     tree.request(Actor::PERSON, raise).await.unwrap();
     let TreeStatus { state, .. } = tree.ended().await;
     assert_eq!(state, TreeState::Ended(spinney_kernel::record::ExitKind::Completed));
-    let played = Played::of(&tree, stage).await;
+    let played = Played::from_tree(&tree, stage).await;
     assert_eq!(played.ends().len(), 5);
 }
 
@@ -123,7 +123,7 @@ pipeline:
     let cancel = Cancel { agent: "pipeline".parse().unwrap(), reason: "enough".to_owned() };
     tree.request(Actor::PERSON, cancel).await.unwrap();
     tree.ended().await;
-    let played = Played::of(&tree, stage).await;
+    let played = Played::from_tree(&tree, stage).await;
     assert_eq!(played.agents(), ["pipeline", "a", "b", "c"]);
     assert_eq!(played.code(), "cancelled");
     assert_eq!(played.value("a"), json!("fine"));
@@ -169,7 +169,7 @@ pipeline:
 ";
     let root = || "pipeline".parse().unwrap();
     let cancel = || Request::Cancel(Cancel { agent: root(), reason: "enough".to_owned() });
-    let error = || Failure { code: FailureCode::of("made_up"), message: "enough".to_owned() };
+    let error = || Failure { code: FailureCode::from_text("made_up"), message: "enough".to_owned() };
     let fail = || Request::Fail(Fail { agent: root(), error: error(), partial: None });
     for (pipeline, running) in [
         (steps, vec!["b cancelled", "c cancelled", "inner cancelled", "both cancelled"]),
@@ -219,7 +219,7 @@ async fn the_steps_of_a_graph_below_an_agent_end_with_it() {
     stage.model().until_out(1).await;
     tree.cancel("lead".parse().unwrap(), "enough").await.unwrap();
     tree.ended().await;
-    let played = Played::of(&tree, stage).await;
+    let played = Played::from_tree(&tree, stage).await;
     assert_eq!(left_open(&played.events), [""; 0]);
     assert_eq!(played.ends().first().map(String::as_str), Some("slow cancelled"));
 }
@@ -266,7 +266,7 @@ pipeline:
             .await
             .unwrap();
         tree.ended().await;
-        let played = Played::of(&tree, stage).await;
+        let played = Played::from_tree(&tree, stage).await;
         assert_eq!(played.ends()[2], end);
     }
 }
@@ -339,7 +339,7 @@ pipeline:
     }
     tree.request(Actor::PERSON, redirect("a")).await.unwrap();
     tree.ended().await;
-    assert_eq!(Played::of(&tree, stage).await.code(), "completed");
+    assert_eq!(Played::from_tree(&tree, stage).await.code(), "completed");
 }
 
 fn lead(pipeline: &Value) -> (String, spinney_kernel::definition::Definition) {

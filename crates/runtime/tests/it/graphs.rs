@@ -45,12 +45,12 @@ pub(crate) async fn play_tree(script: &str, definition: Definition) -> Played {
     let home = stage.home();
     let tree = home.start(definition).await.unwrap();
     tree.ended().await;
-    Played::of(&tree, stage).await
+    Played::from_tree(&tree, stage).await
 }
 
 impl Played {
     /// What a tree did that has ended.
-    pub(crate) async fn of(tree: &spinney::Tree, stage: Stage) -> Self {
+    pub(crate) async fn from_tree(tree: &spinney::Tree, stage: Stage) -> Self {
         let recorded = recorded(tree).await;
         let at = |of: Option<&spinney::bus::RecordedEvent>| of.map_or(0, |recorded| recorded.at.0);
         let took_ms = at(recorded.last()) - at(recorded.first());
@@ -357,7 +357,7 @@ async fn o12_a_step_that_a_person_cancels_is_no_success() {
         spinney_kernel::rules::request::Cancel { agent: "a".parse().unwrap(), reason: "enough".to_owned() };
     tree.request(Actor::PERSON, cancel).await.unwrap();
     tree.ended().await;
-    let played = Played::of(&tree, stage).await;
+    let played = Played::from_tree(&tree, stage).await;
     assert_eq!(played.ends(), ["a failed", "pipeline failed"]);
     assert_eq!(played.code(), "cancelled");
 }
@@ -672,7 +672,7 @@ rules:
     assert!(talk.len() > 64 * 1024 && talk.ends_with("number 899. "), "{} bytes", talk.len());
     let list = tree.shared_value("list").await.unwrap().unwrap();
     assert_eq!((list.as_array().unwrap().len(), &list[900]), (901, &Value::from("end")));
-    let played = Played::of(&tree, stage).await;
+    let played = Played::from_tree(&tree, stage).await;
     assert_eq!(played.code(), "completed");
     let packet = played.packet("next");
     let tag = format!(r#"<input name="talk" part="1/2" cut="true" bytes="{}">"a sentence "#, talk.len());

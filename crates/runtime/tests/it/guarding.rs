@@ -27,7 +27,7 @@ impl Watcher {
 }
 
 fn cents(amounts: &Amounts) -> u64 {
-    amounts.of(Resource::Cost) / 10_000_000
+    amounts.get(Resource::Cost) / 10_000_000
 }
 
 impl Hooks for Watcher {

@@ -151,7 +151,7 @@ async fn hooks_are_shown_every_call_before_it_leaves_and_before_it_is_booked() {
         .collect();
     let spent: Vec<Amounts> = recorded.iter().filter_map(|recorded| spent(&recorded.event)).collect();
     assert_eq!(*spy.charged.lock().unwrap(), spent);
-    assert!(spent[0].of(Resource::Cost) > 0);
+    assert!(spent[0].get(Resource::Cost) > 0);
     let calls = spy.calls.lock().unwrap();
     assert_eq!(calls.iter().map(|call| call.held).collect::<Vec<_>>(), held);
     assert!(calls.iter().all(|call| *call.tags == tags() && call.origin.tree == tree.id()));
@@ -209,7 +209,7 @@ async fn a_model_that_a_hook_refuses_is_not_called_and_its_agent_fails_with_why(
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     let snapshot = settled(&tree).await;
     let error = Failure {
-        code: FailureCode::of("model_stopped"),
+        code: FailureCode::from_text("model_stopped"),
         message: "the model call failed: refused by a hook: no models today".to_owned(),
     };
     assert_eq!(snapshot.end.unwrap().exit, Exit::Failed { error });
@@ -233,7 +233,7 @@ tools: { look: { say: seen } }
 "#;
     let refuse = |call: &Calling, actual: &Amounts| {
         if call.origin.depth() == 1 {
-            Err(format!("{} tokens are enough", actual.of(Resource::Tokens)))
+            Err(format!("{} tokens are enough", actual.get(Resource::Tokens)))
         } else {
             Ok(())
         }
@@ -246,13 +246,13 @@ tools: { look: { say: seen } }
     let refused = spy.charged.lock().unwrap()[1];
     let words = format!(
         "a hook refused a charge, which is booked all the same: {} tokens are enough",
-        refused.of(Resource::Tokens)
+        refused.get(Resource::Tokens)
     );
     let text = snapshot.end.unwrap().shown.text;
     assert!(text.contains("charge_refused") && text.contains(&words), "{text}");
     let helper = &snapshot.agents[1];
     assert_eq!(helper.spent.only(ResourceSet::MEASURED), refused);
-    assert!(refused.of(Resource::Cost) > 0 && helper.held.is_zero());
+    assert!(refused.get(Resource::Cost) > 0 && helper.held.is_zero());
     assert!(!spy.seen().iter().any(|seen| seen.ends_with("look")), "it acts no more");
     assert_eq!(helper.status.to_string(), "failed");
 }
@@ -381,7 +381,7 @@ async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
         let snapshot = settled(&tree).await;
         assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Cancelled), "{at}");
         assert!(snapshot.agents[0].held.is_zero() && stage.model().model().calls() == calls, "{at}");
-        assert_eq!(snapshot.agents[0].spent.of(Resource::Cost) > 0, at == "charge", "{at}");
+        assert_eq!(snapshot.agents[0].spent.get(Resource::Cost) > 0, at == "charge", "{at}");
         open.send(()).unwrap();
     }
 }

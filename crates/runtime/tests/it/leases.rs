@@ -20,8 +20,8 @@ fn view<'a>(snapshot: &'a TreeSnapshot, agent: &str) -> &'a AgentView {
 /// An agent's tokens: spent, lent, and still usable.
 fn tokens(snapshot: &TreeSnapshot, agent: &str) -> (u64, u64, Option<u64>) {
     let view = view(snapshot, agent);
-    let left = view.remaining.and_then(|left| left.of(Resource::Tokens));
-    (view.spent.of(Resource::Tokens), view.lent.of(Resource::Tokens), left)
+    let left = view.remaining.and_then(|left| left.get(Resource::Tokens));
+    (view.spent.get(Resource::Tokens), view.lent.get(Resource::Tokens), left)
 }
 
 /// Waits until a tool of this agent is called.
@@ -159,20 +159,20 @@ async fn l26_what_is_used_below_reduces_every_view_above_exactly_once() {
         let (sums, limits) =
             (booked(&tree, snapshot.seq).await, CHAIN.map(|agent| view(&snapshot, agent).limit.unwrap()));
         for resource in Resource::ALL {
-            assert!(sums[3].of(resource) > 0, "nothing was used of {resource}");
+            assert!(sums[3].get(resource) > 0, "nothing was used of {resource}");
             for (place, agent) in CHAIN.iter().enumerate() {
-                let (view, used) = (view(&snapshot, agent), sums[place].of(resource));
-                assert_eq!(view.spent.of(resource), used, "{resource} of {agent}, lent: {lends}");
+                let (view, used) = (view(&snapshot, agent), sums[place].get(resource));
+                assert_eq!(view.spent.get(resource), used, "{resource} of {agent}, lent: {lends}");
                 // What was lent and is not used yet is not there for those above.
-                let ceiling = view.limit.unwrap().of(resource).unwrap();
+                let ceiling = view.limit.unwrap().get(resource).unwrap();
                 let lent = if lends && *agent != "c" {
                     let c = snapshot.agents.iter().find(|view| view.agent.as_str() == "c").unwrap();
-                    c.limit.unwrap().of(resource).unwrap() - sums[3].of(resource)
+                    c.limit.unwrap().get(resource).unwrap() - sums[3].get(resource)
                 } else {
                     0
                 };
-                assert_eq!(view.lent.of(resource), lent, "{resource} lent by {agent}");
-                let left = view.remaining.unwrap().of(resource);
+                assert_eq!(view.lent.get(resource), lent, "{resource} lent by {agent}");
+                let left = view.remaining.unwrap().get(resource);
                 assert_eq!(left, Some(ceiling - used - lent), "{resource} left for {agent}, lent: {lends}");
             }
         }
@@ -193,9 +193,9 @@ async fn l26_what_is_used_below_reduces_every_view_above_exactly_once() {
                 last.packet.messages.iter().rev().find_map(|message| message.facts().copied()).unwrap();
             assert_eq!(facts.used, Some(sums[child]), "{} by {}", CHAIN[child], CHAIN[parent]);
             for resource in Resource::ALL {
-                let used = sums[parent].of(resource) - turn.of(resource);
-                let left = limits[parent].of(resource).map(|limit| limit - used);
-                assert_eq!(facts.left.unwrap().of(resource), left, "{resource} of {}", CHAIN[parent]);
+                let used = sums[parent].get(resource) - turn.get(resource);
+                let left = limits[parent].get(resource).map(|limit| limit - used);
+                assert_eq!(facts.left.unwrap().get(resource), left, "{resource} of {}", CHAIN[parent]);
             }
         }
     }

@@ -71,7 +71,7 @@ impl Provider {
                 provider.calls.lock().unwrap().push(now);
                 sleep(Duration::from_millis(takes_ms)).await;
                 if now.as_millis() < u128::from(provider.down_until_ms.load(Ordering::Relaxed)) {
-                    return Err(AttemptError { fault: Fault::of(FaultKind::Server), used: Used::NOTHING });
+                    return Err(AttemptError { fault: Fault::new(FaultKind::Server), used: Used::NOTHING });
                 }
                 Ok(said("done"))
             }
@@ -94,7 +94,7 @@ fn home(stage: &Stage, models: &[(&str, FunctionModel)]) -> Home {
 }
 
 async fn spent(tree: &Tree, resource: Resource) -> u64 {
-    tree.snapshot().await.unwrap().end.unwrap().spent.of(resource)
+    tree.snapshot().await.unwrap().end.unwrap().spent.get(resource)
 }
 
 async fn held_back(tree: &Tree) -> Vec<(Time, HeldBy, Time)> {
@@ -318,7 +318,7 @@ async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {
         };
         async move {
             if number == 1 {
-                let fault = Fault { retry_after_ms: Some(20_000), ..Fault::of(FaultKind::RateLimit) };
+                let fault = Fault { retry_after_ms: Some(20_000), ..Fault::new(FaultKind::RateLimit) };
                 return Err(AttemptError { fault, used: Used::NOTHING });
             }
             Ok(said("done"))
@@ -414,8 +414,8 @@ async fn a_provider_that_limits_fails_and_comes_back_costs_each_tree_one_retry()
         };
         async move {
             let fault = match now_ms {
-                _ if is_first => Fault { retry_after_ms: Some(20_000), ..Fault::of(FaultKind::RateLimit) },
-                60_000..90_000 => Fault::of(FaultKind::Server),
+                _ if is_first => Fault { retry_after_ms: Some(20_000), ..Fault::new(FaultKind::RateLimit) },
+                60_000..90_000 => Fault::new(FaultKind::Server),
                 _ => {
                     // The first turn ends at the full minute, and the second begins.
                     let asks =

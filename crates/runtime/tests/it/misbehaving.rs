@@ -198,7 +198,7 @@ async fn a_long_fault_message_does_not_stop_the_tree() {
             use spinney_kernel::words::{Fault, FaultKind};
             Box::pin(async {
                 Err(AttemptError {
-                    fault: Fault { message: "x".repeat(70 << 20), ..Fault::of(FaultKind::Invalid) },
+                    fault: Fault { message: "x".repeat(70 << 20), ..Fault::new(FaultKind::Invalid) },
                     used: Used::NOTHING,
                 })
             })
@@ -410,7 +410,7 @@ async fn a_model_knows_that_what_it_reads_is_only_a_preview() {
     let last = stage.model().attempts().pop().unwrap();
     let Message::Result { text, .. } = last.packet.messages.last().unwrap().as_ref() else { panic!() };
     let x = |count: usize| "x".repeat(count);
-    let file = offload::name(&BlobHash::of(x(40_000).as_bytes()));
+    let file = offload::name(&BlobHash::digest(x(40_000).as_bytes()));
     let words = format!("[38464 of 40000 bytes left out; the whole is in offload/{file}]");
     assert_eq!(text, &format!("{}\n{words}\n{}", x(1_024), x(512)));
 }

@@ -29,15 +29,15 @@ rules:
     // Thirty tokens of the broken attempt, thirty at the cheap model after it, ten of the answer.
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
     assert_eq!(paid, [(Some(FaultKind::Cut), 30 * nanos), (None, 3 * nanos), (None, 10 * nanos)]);
-    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), 43 * nanos);
+    assert_eq!(snapshot.end.unwrap().spent.get(Resource::Cost), 43 * nanos);
     assert!(snapshot.agents[0].held.is_zero());
 }
 
 fn paid(event: &Event) -> Option<(Option<FaultKind>, u64)> {
     if let Event::AttemptFailed { fault, spent, .. } = event {
-        return Some((fault.as_ref().map(|fault| fault.kind), spent.of(Resource::Cost)));
+        return Some((fault.as_ref().map(|fault| fault.kind), spent.get(Resource::Cost)));
     }
-    if let Event::CallEnded { spent, .. } = event { Some((None, spent.of(Resource::Cost))) } else { None }
+    if let Event::CallEnded { spent, .. } = event { Some((None, spent.get(Resource::Cost))) } else { None }
 }
 
 /// L23: a child that exceeds its lease stops at its next call; its text is returned and marked, and its usage is
@@ -67,8 +67,8 @@ rules:
     assert!(end.shown.text.starts_with("h exhausted ("), "{}", end.shown.text);
     assert!(end.shown.text.ends_with("partial result:\nThe first half is blue."), "{}", end.shown.text);
     let nanos = spinney_testkit::fixture::NANOS_PER_TOKEN;
-    assert_eq!(snapshot.agents[1].spent.of(Resource::Cost), 90 * nanos);
-    assert_eq!(end.spent.of(Resource::Cost), 105 * nanos);
+    assert_eq!(snapshot.agents[1].spent.get(Resource::Cost), 90 * nanos);
+    assert_eq!(end.spent.get(Resource::Cost), 105 * nanos);
     let exits: Vec<bool> =
         recorded(&tree).await.iter().filter_map(|recorded| exhausted(&recorded.event)).collect();
     assert_eq!(exits, [true, false]);

@@ -198,7 +198,7 @@ async fn a_tree_that_another_writer_took_meanwhile_stops() {
     pass(1_000).await;
     let at = tree.status().seq;
     let batch = batches(remote.inner.as_ref(), tree.id()).swap_remove(0);
-    conformance::append(remote.inner.as_ref(), conformance::of(tree.id(), at, &batch)).unwrap();
+    conformance::append(remote.inner.as_ref(), conformance::append_for(tree.id(), at, &batch)).unwrap();
     remote.set(0);
     let stopped = tree.ended().await.stopped;
     assert!(matches!(stopped, Some(Stopped::Journal(JournalFault::Stale { .. }))), "{stopped:?}");

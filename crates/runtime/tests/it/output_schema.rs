@@ -55,7 +55,7 @@ async fn a_repaired_answer_is_read_as_a_value_and_replays() {
     let tree = stage.home().start(shaped("root $9.00 turns=5", "root", SCHEMA)).await.unwrap();
     assert_eq!(tree.output::<Count>().await, Ok(Count { rings: 70 }));
     let end = tree.snapshot().await.unwrap().end.unwrap();
-    assert_eq!((end.shown.text.as_str(), end.spent.of(Resource::Steps)), (r#"{"rings": 70}"#, 2));
+    assert_eq!((end.shown.text.as_str(), end.spent.get(Resource::Steps)), (r#"{"rings": 70}"#, 2));
     assert_eq!(mismatches(&recorded(&tree).await), [MismatchKind::NotJson]);
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
     // The model saw its answer and what was wrong with it, in this order.

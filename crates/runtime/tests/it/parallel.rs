@@ -33,7 +33,7 @@ fn check(root: &Budget, answers: &[Result<(), RunError<()>>], ran: usize) {
 
 fn within_ceiling(root: &Budget) {
     let snapshot = root.snapshot();
-    assert!(snapshot.spent.plus(&snapshot.held).of(Resource::Cost) <= 1_000_000_000);
+    assert!(snapshot.spent.plus(&snapshot.held).get(Resource::Cost) <= 1_000_000_000);
 }
 
 #[test]

@@ -66,7 +66,7 @@ async fn g18_the_worst_case_of_a_pipeline_is_never_below_what_a_run_spent() {
         let text = random_file(&mut seed);
         let file = TreeFile::parse("tree.yaml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let file = file.with_inputs(&[], &|_| None).unwrap();
-        let worst = WorstCase::of(&file.definition, Time(0));
+        let worst = WorstCase::new(&file.definition, Time(0));
         let drivers = Drivers::new().with_model("a".parse().unwrap(), Arc::new(random_model(case)));
         let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
         let tree = home.start(file.definition).await.unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -75,14 +75,14 @@ async fn g18_the_worst_case_of_a_pipeline_is_never_below_what_a_run_spent() {
         for (bound, resource) in [(&worst.cost, Resource::Cost), (&worst.tokens, Resource::Tokens)] {
             if let Some(most) = bound.most() {
                 bounded += 1;
-                assert!(spent.of(resource) <= most, "case {case}: {spent:?} is above {worst:?}\n{text}");
+                assert!(spent.get(resource) <= most, "case {case}: {spent:?} is above {worst:?}\n{text}");
             }
         }
         let pipeline = worst.pipeline.as_ref().unwrap();
         if let Some(most) = pipeline.cost {
             by_steps += 1;
             assert!(
-                spent.of(Resource::Cost) <= most,
+                spent.get(Resource::Cost) <= most,
                 "case {case}: {spent:?} is above {most} of the steps\n{text}"
             );
         }

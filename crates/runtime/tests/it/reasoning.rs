@@ -108,7 +108,7 @@ async fn g7_another_model_gets_nothing_of_it() {
     fn fails_later(attempt: &ModelAttempt) -> Result<ModelAnswer, AttemptError> {
         match attempt.turn {
             1 => asks("look", "{}"),
-            _ => Err(AttemptError { fault: Fault::of(FaultKind::Auth), used: Used::NOTHING }),
+            _ => Err(AttemptError { fault: Fault::new(FaultKind::Auth), used: Used::NOTHING }),
         }
     }
     let (stage, given) = (Stage::new(LOOKS), Given::default());

@@ -69,7 +69,7 @@ async fn all_trees_are_resumed_page_by_page() {
         let tree = TreeId::new((number as u128).to_be_bytes());
         let state = if number % 50 == 0 { TreeState::Ended(ExitKind::Completed) } else { TreeState::Waiting };
         for entry in &entries {
-            let copy = conformance::of(tree, entry.after, &entry.batch);
+            let copy = conformance::append_for(tree, entry.after, &entry.batch);
             conformance::append(&journal.inner, Append { state, catalog: Vec::new(), ..copy }).unwrap();
         }
     }

@@ -65,7 +65,8 @@ fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: TreeState) ->
     let last = entries.last().unwrap();
     let input = Input { now: last.batch.input.now, draw: 1, what };
     let batch = Batch { input, events: vec![made] };
-    let append = Append { base: Some(origin.id()), state, ..conformance::of(tree, last.end(), &batch) };
+    let append =
+        Append { base: Some(origin.id()), state, ..conformance::append_for(tree, last.end(), &batch) };
     conformance::append(journal, append).unwrap();
     tree
 }

@@ -97,7 +97,7 @@ async fn only_those_who_may_hand_work_down_keep_something_back() {
             _ => None,
         });
         let reserve = spawned.unwrap().terms.reserve;
-        [Resource::Cost, Resource::Tokens, Resource::Steps].map(|resource| reserve.of(resource))
+        [Resource::Cost, Resource::Tokens, Resource::Steps].map(|resource| reserve.get(resource))
     };
     let lead = "turns=9 reserve=default tools=spawn_agent";
     // A tenth is more than a call.

@@ -41,7 +41,7 @@ fn v5_every_resource_is_counted_at_every_ancestor_and_one_retry_budget_stops_a_s
         stopped += 1;
     }
     assert_eq!((attempts.get(), stopped), (4 + 3, 4));
-    assert_eq!(root.snapshot().spent.of(Resource::Retries), 3);
+    assert_eq!(root.snapshot().spent.get(Resource::Retries), 3);
 }
 
 #[test]

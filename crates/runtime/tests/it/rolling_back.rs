@@ -231,7 +231,7 @@ async fn what_runs_is_stopped_and_never_lands() {
     let unanswered = known[tools.len()..].iter().filter(|text| text.contains("rolled back")).count();
     assert_eq!((unanswered, known.len()), (2, tools.len() + 2), "{known:?}");
     let spent = tree.snapshot().await.unwrap().agents[0].spent;
-    assert_eq!(spent.of(Resource::Steps), 3, "turns stay taken and money stays spent");
+    assert_eq!(spent.get(Resource::Steps), 3, "turns stay taken and money stays spent");
     check(&stage, &tree);
     // A restart resumes it there.
     let (_home, tree) = restart(&stage, home, &tree).await;

@@ -120,8 +120,8 @@ impl Played {
             if let Event::AgentEnded { agent, spent, .. } = &recorded.event {
                 let (limit, parent) = ceilings[agent.as_str()];
                 for resource in Resource::ALL {
-                    let most = limit.of(resource).unwrap_or(u64::MAX);
-                    assert!(spent.of(resource) <= most, "{agent} used {spent:?} of {limit:?}");
+                    let most = limit.get(resource).unwrap_or(u64::MAX);
+                    assert!(spent.get(resource) <= most, "{agent} used {spent:?} of {limit:?}");
                 }
                 if let Some(live) = parent.and_then(|parent| live.get_mut(parent.as_str())) {
                     *live -= 1;

@@ -53,7 +53,7 @@ async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end()
     let stage = Stage::new(&THREE_LEVELS.replace("agent: lead, goal:", &format!("agent: lead, {lease}")));
     let home = stage.home();
     let tree = busy(&stage, &home, 4).await;
-    let lent = |snapshot: &spinney::tree::TreeSnapshot| snapshot.agents[0].lent.of(Resource::Cost);
+    let lent = |snapshot: &spinney::tree::TreeSnapshot| snapshot.agents[0].lent.get(Resource::Cost);
     let snapshot = tree.snapshot().await.unwrap();
     assert_eq!((snapshot.agents.len(), lent(&snapshot) > 3_000_000_000), (7, true), "two leases of $2 each");
     let clock = SystemClock::new();
@@ -204,12 +204,12 @@ async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
     let snapshot = settled(&tree).await;
     assert_eq!((snapshot.state, stage.model().model().calls()), (TreeState::Ended(ExitKind::Completed), 3));
     let spent: u64 = recorded(&tree).await.iter().map(|recorded| cost(&recorded.event)).sum();
-    assert_eq!(snapshot.end.unwrap().spent.of(Resource::Cost), spent);
+    assert_eq!(snapshot.end.unwrap().spent.get(Resource::Cost), spent);
 }
 
 fn cost(event: &Event) -> u64 {
     if let Event::CallEnded { spent, .. } | Event::AttemptFailed { spent, .. } = event {
-        spent.of(Resource::Cost)
+        spent.get(Resource::Cost)
     } else {
         0
     }

@@ -82,7 +82,7 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
     };
     let sum =
         recorded(&tree).await.iter().fold(Amounts::ZERO, |sum, recorded| sum.plus(&booked(&recorded.event)));
-    assert_eq!((spent, spent.of(Resource::Steps)), (sum, 12));
+    assert_eq!((spent, spent.get(Resource::Steps)), (sum, 12));
     for limit in 20..110 {
         let stage = Stage::new(&script("say: Looked."));
         let tokens = limit * 120;
@@ -92,7 +92,7 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
             .await
             .unwrap();
         let snapshot = settled(&tree).await;
-        let spent = snapshot.agents[0].spent.of(Resource::Tokens);
+        let spent = snapshot.agents[0].spent.get(Resource::Tokens);
         assert!(spent <= tokens, "{spent} of {tokens}");
     }
 }

@@ -29,7 +29,7 @@ fn stopped_by_an_older_version(stage: &Stage) -> TreeId {
     for line in include_str!("stopped_under_rules_3.jsonl").lines() {
         let mut batch: Batch = serde_json::from_str(line).unwrap();
         batch.unfold();
-        let append = Append { state: TreeState::Suspended, ..conformance::of(tree, after, &batch) };
+        let append = Append { state: TreeState::Suspended, ..conformance::append_for(tree, after, &batch) };
         conformance::append(stage.journal().as_ref(), append).unwrap();
         after = Seq(after.0 + batch.events.len() as u64);
     }

@@ -40,7 +40,7 @@ async fn a_packet_that_is_too_long_is_cut_and_tried_again() {
     assert!(short.packet.messages.len() < long.packet.messages.len());
     assert_eq!(short.packet.messages[0], long.packet.messages[0]);
     assert!(matches!(short.packet.messages[1].as_ref(), Message::Folded(_)), "it is told what was left out");
-    assert_eq!(snapshot.agents[0].spent.of(Resource::Retries), 1);
+    assert_eq!(snapshot.agents[0].spent.get(Resource::Retries), 1);
 }
 
 /// L31 (context too long): the second time, without a fallback that takes it, the error names the remedy.

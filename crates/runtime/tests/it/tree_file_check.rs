@@ -216,7 +216,7 @@ fn worst(budget: &str, price: &str) -> WorstCase {
         "name: t\ngoal: Go.\nbudget: {{ {budget} }}\nunpriced: allow\n\
          models: {{ m: {{ provider: scripted, script: s.yaml, context: 10000, {price} }} }}\nagents: {{ a: {{ model: m }} }}\n"
     );
-    WorstCase::of(&TreeFile::parse("tree.yaml", &text).unwrap().definition, Time(0))
+    WorstCase::new(&TreeFile::parse("tree.yaml", &text).unwrap().definition, Time(0))
 }
 
 #[test]
@@ -305,7 +305,7 @@ pub(crate) fn random_model(seed: u64) -> FunctionModel {
         let fails = draw(&mut seed, 6) == 0;
         async move {
             if fails {
-                return Err(AttemptError { fault: Fault::of(FaultKind::Server), used });
+                return Err(AttemptError { fault: Fault::new(FaultKind::Server), used });
             }
             Ok(ModelAnswer::said("Here.").with_asks(asks).with_used(used))
         }
@@ -320,7 +320,7 @@ async fn g18_the_worst_case_is_never_below_what_a_run_of_the_file_spent() {
         let mut seed = case.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(99);
         let text = random_file(&mut seed);
         let file = TreeFile::parse("tree.yaml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let worst = WorstCase::of(&file.definition, Time(0));
+        let worst = WorstCase::new(&file.definition, Time(0));
         let drivers = Drivers::new()
             .with_model("a".parse().unwrap(), Arc::new(random_model(case)))
             .with_model("b".parse().unwrap(), Arc::new(random_model(case + 7)));
@@ -331,7 +331,7 @@ async fn g18_the_worst_case_is_never_below_what_a_run_of_the_file_spent() {
         for (bound, resource) in [(&worst.cost, Resource::Cost), (&worst.tokens, Resource::Tokens)] {
             if let Some(most) = bound.most() {
                 bounded += 1;
-                assert!(spent.of(resource) <= most, "case {case}: {spent:?} is above {worst:?}\n{text}");
+                assert!(spent.get(resource) <= most, "case {case}: {spent:?} is above {worst:?}\n{text}");
             }
         }
     }
@@ -381,7 +381,7 @@ proptest! {
                 let problems = tree.check(&tree.definition);
                 prop_assert!(problems.iter().all(|problem| problem.what.line >= 1));
                 prop_assert_eq!(started(&tree.clone().with_goal("g").definition), Ok(()));
-                let _ = WorstCase::of(&tree.definition, Time(0));
+                let _ = WorstCase::new(&tree.definition, Time(0));
                 let _ = tree.with_inputs(&[], &|_| None);
             }
             Err(errors) => {
@@ -487,7 +487,7 @@ type BoundStep = (String, u64, Option<u64>);
 fn bound(text: &str) -> (Vec<BoundStep>, Option<u64>, SpendBound) {
     let file = TreeFile::parse("tree.yaml", text).unwrap_or_else(|error| panic!("{error}"));
     let file = file.with_inputs(&[], &|_| None).unwrap();
-    let worst = WorstCase::of(&file.definition, Time(0));
+    let worst = WorstCase::new(&file.definition, Time(0));
     let pipeline = worst.pipeline.unwrap();
     let steps = pipeline.steps.iter().map(|step| (step.id.to_string(), step.runs, step.cost()));
     (steps.collect(), pipeline.cost, worst.cost)
@@ -529,7 +529,7 @@ fn g18_the_steps_of_a_pipeline_have_a_worst_case() {
     let open =
         PIPELINE.replace("task_description: x, budget: { cost_usd: 0.01 } }, b", "task_description: x }, b");
     let file = TreeFile::parse("tree.yaml", &open).unwrap().with_inputs(&[], &|_| None).unwrap();
-    let worst = WorstCase::of(&file.definition, Time(0));
+    let worst = WorstCase::new(&file.definition, Time(0));
     let pipeline = worst.pipeline.unwrap();
     assert_eq!((pipeline.cost, worst.cost), (None, SpendBound::None));
     let cheap = pipeline.steps.iter().find(|step| step.id.as_str() == "cheap").unwrap();

@@ -121,7 +121,7 @@ async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
     let snapshot = settled(&tree).await;
     assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Failed));
     assert_eq!(stage.model().model().calls(), 7);
-    assert_eq!(snapshot.agents[0].spent.of(spinney_kernel::budget::Resource::ToolCalls), 7);
+    assert_eq!(snapshot.agents[0].spent.get(spinney_kernel::budget::Resource::ToolCalls), 7);
 }
 
 /// L41: the directory lists every agent with role, parent, state and depth, and only those of its own tree.

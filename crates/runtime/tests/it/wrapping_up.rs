@@ -115,7 +115,7 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         assert!(last.packet.tools.is_empty(), "{reason}");
         assert_eq!(last.turn as usize, attempts.len(), "{reason}: nothing comes after it");
         assert!(attempts.len() <= 20 && (reason != "max_steps" || attempts.len() == 20), "{reason}");
-        let spent = snapshot.agents[1].spent.of(Resource::Tokens);
+        let spent = snapshot.agents[1].spent.get(Resource::Tokens);
         assert!(reason != "tokens ceiling" || spent <= 3_300, "{spent}");
         let at = |wanted: &dyn Fn(&Event) -> bool, recorded: &[spinney::bus::RecordedEvent]| {
             recorded.iter().find(|recorded| wanted(&recorded.event)).unwrap().at.0
@@ -420,7 +420,7 @@ async fn a_last_call_that_thinks_answers_inside_its_ceiling() {
         let read = snapshot.end.unwrap().shown.text;
         assert!(read.ends_with(&format!("partial result:\n{answer}")), "{read}");
         assert!(read.starts_with("child exhausted (tokens ceiling"), "{read}");
-        let spent = snapshot.agents[1].spent.of(Resource::Tokens);
+        let spent = snapshot.agents[1].spent.get(Resource::Tokens);
         assert!(spent <= 3_300, "{spent}");
         assert_eq!(last_calls(&stage.model().attempts()).len(), 1);
     }

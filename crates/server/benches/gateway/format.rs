@@ -26,7 +26,7 @@ impl Format {
         }
     }
 
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         Self::ALL.into_iter().find(|format| path.ends_with(format.path())).unwrap()
     }
 

@@ -69,7 +69,7 @@ async fn answer(mut connection: TcpStream) -> Option<()> {
     let mut bytes = Vec::new();
     loop {
         let path = request(&mut connection, &mut bytes).await?;
-        let format = Format::of(&path);
+        let format = Format::from_path(&path);
         let events = if path.starts_with(LONG) { LONG_EVENTS } else { ENDLESS_EVENTS };
         connection.write_all(format!("{HEAD}{}", chunk(&format.first_events())).as_bytes()).await.ok()?;
         for number in 1..=events {

@@ -88,7 +88,7 @@ struct Handler {
 impl Listening {
     /// Listens in a home that this process has open for writing. An existing socket belongs to a dead process.
     pub fn bind(home: &Path) -> io::Result<Self> {
-        let address = SocketAddress::of(home)?;
+        let address = SocketAddress::for_home(home)?;
         match address.check().and_then(|()| fs::remove_file(address.path())) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -255,7 +255,7 @@ impl Connections {
 
 /// One line in, one line out. Returns the connection if more follows.
 async fn exchange(stream: UnixStream, handler: &Handler, stage: &Stage) -> io::Result<Follows> {
-    let peer = PeerProcess::of(&stream);
+    let peer = PeerProcess::from_stream(&stream);
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
     let mut from = BufReader::new(from.take(LINE_BYTES_MAX as u64 + 1));

@@ -56,7 +56,7 @@ impl WatchedText {
             };
             match seen {
                 Some(Ok(Seen::Delta(delta))) => {
-                    let line = line::encode(&StreamedText::of(&delta))?;
+                    let line = line::encode(&StreamedText::from_delta(&delta))?;
                     timeout(Duration::from_millis(EXCHANGE_MS_MAX), to.write_all(&line)).await??;
                 }
                 Some(Ok(Seen::Event(_) | Seen::Missed(_))) => {}

@@ -67,7 +67,7 @@ pub enum CeilingReached {
 impl CeilingReached {
     /// As the gateway knows it at the end of the program.
     #[must_use]
-    pub fn of(given_up: &GivenUpCalls, gateway: &Gateway) -> Self {
+    pub fn new(given_up: &GivenUpCalls, gateway: &Gateway) -> Self {
         match (given_up.is_empty(), gateway.is_given_up()) {
             (true, _) => Self::Never,
             (false, false) => Self::Before,

@@ -208,7 +208,7 @@ impl Serialize for RunBudget<'_> {
         }
         let mut map = serializer.serialize_map(None)?;
         for resource in self.0.bounded().iter() {
-            let most = self.0.of(resource).unwrap_or_default();
+            let most = self.0.get(resource).unwrap_or_default();
             if resource == Resource::Cost {
                 map.serialize_entry("cost_usd", &Dollars(most))?;
                 map.serialize_entry("cost_nanos", &most)?;

@@ -135,7 +135,7 @@ impl RunTree {
             on_low: ceilings.on_low.value.on_low(),
         };
         let source = options.source_file();
-        tree_marks::starting(&path, tree, &BlobHash::of(&source.1), &AllowedHosts::default());
+        tree_marks::starting(&path, tree, &BlobHash::digest(&source.1), &AllowedHosts::default());
         let name = program.first().map(|program| base_name(program)).unwrap_or_default();
         let definition = exec_definition(&name, &goal(program, user), &budget)?;
         let start = StartOptions::default().with_id(tree).with_trace(trace).with_sources(vec![source]);
@@ -236,7 +236,7 @@ impl StoredRun {
             Err(error) => return Err(RunTreeError::Resume(error)),
         };
         let source = options.source_file();
-        let hash = BlobHash::of(&source.1);
+        let hash = BlobHash::digest(&source.1);
         let changed = (options.source.as_ref() != Some(&hash)).then_some(source);
         let is_changed = changed.is_some();
         if let Err(error) = adjust(&tree, given, parallel, changed).await {

@@ -167,7 +167,7 @@ impl Agents {
             id: Some(id.clone()),
             model: None,
             tools: None,
-            budget: BudgetSpec::of(limit),
+            budget: BudgetSpec::with_limit(limit),
             collect: Collect::Outside,
             share: None,
             messages: Vec::new(),

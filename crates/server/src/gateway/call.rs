@@ -260,7 +260,7 @@ impl OutsideRequest {
             let tokens = input_tokens.saturating_add(output_cap).saturating_mul(times);
             [(Resource::Cost, cost), (Resource::Tokens, tokens)]
                 .into_iter()
-                .all(|(resource, asked)| budget.free.of(resource).is_none_or(|free| asked <= free))
+                .all(|(resource, asked)| budget.free.get(resource).is_none_or(|free| asked <= free))
         };
         budget.waiting == 0 && (fits(output_cap, 1) || (budget.shrinks && fits(0, SMALL_INPUT_DIVISOR)))
     }
@@ -449,7 +449,7 @@ impl UpstreamFault {
 
     fn missed(&self) -> AttemptError {
         let used = if self.may_be_billed { Used::Unknown } else { Used::NOTHING };
-        AttemptError { fault: Fault { message: self.message.clone(), ..Fault::of(FaultKind::Server) }, used }
+        AttemptError { fault: Fault { message: self.message.clone(), ..Fault::new(FaultKind::Server) }, used }
     }
 }
 
@@ -531,7 +531,7 @@ fn report(end: oneshot::Sender<CallReport>, result: CallReport) {
 
 fn unsent(message: &str) -> AttemptError {
     AttemptError {
-        fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Invalid) },
+        fault: Fault { message: message.to_owned(), ..Fault::new(FaultKind::Invalid) },
         used: Used::NOTHING,
     }
 }

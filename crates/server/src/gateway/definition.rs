@@ -69,7 +69,7 @@ pub fn exec_definition(name: &str, goal: &str, budget: &ExecBudget) -> Result<De
         .with_model(none.clone(), free)
         .with_role(main, role(Recursion::Refused))
         .with_role(agent, role(Recursion::Allowed))
-        .with_budget(BudgetSpec { timeout_ms: budget.timeout_ms, ..BudgetSpec::of(limit) });
+        .with_budget(BudgetSpec { timeout_ms: budget.timeout_ms, ..BudgetSpec::with_limit(limit) });
     definition.limits = TreeLimits {
         depth_max: DEPTH_MAX,
         children_max: AGENTS_MAX,

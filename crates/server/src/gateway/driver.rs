@@ -56,7 +56,7 @@ fn used(pending_calls: &PendingCalls, call: CallId) -> Used {
 }
 
 fn missed(message: &str, used: Used) -> AttemptError {
-    AttemptError { fault: Fault { message: message.to_owned(), ..Fault::of(FaultKind::Cut) }, used }
+    AttemptError { fault: Fault { message: message.to_owned(), ..Fault::new(FaultKind::Cut) }, used }
 }
 
 #[cfg(test)]

@@ -93,8 +93,8 @@ async fn serve(stream: TcpStream, run: &Arc<Run>, newcomer: Newcomer) {
 
 /// Answers one request.
 async fn answer(request: Request<Incoming>, run: Arc<Run>, shown: ShownKey) -> Response<ClientBody> {
-    let route = GatewayRoute::of(request.method(), request.uri(), request.headers());
-    let caller = Caller::of(request.headers());
+    let route = GatewayRoute::new(request.method(), request.uri(), request.headers());
+    let caller = Caller::from_headers(request.headers());
     let (api, program) = (route.api(), caller.program);
     let refuse = |error: &GatewayError| {
         tracing::debug!(target: "spinney::gateway", kind = ?error.kind, "request refused");

@@ -76,7 +76,7 @@ async fn g10_sessions_below_a_session_are_agents_with_their_own_accounts() {
     let snapshot = run.tree.snapshot().await.unwrap();
     let spent = |depth: u32| {
         let at = snapshot.agents.iter().filter(|agent| agent.depth == depth);
-        at.map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect::<Vec<u64>>()
+        at.map(|agent| agent.spent.get(Resource::Cost) / TOKEN).collect::<Vec<u64>>()
     };
     // What is below counts above as well.
     assert_eq!((spent(0), spent(1), spent(2)), (vec![143], vec![43], vec![3]));
@@ -101,7 +101,7 @@ async fn g10_agents_from_the_wire_are_nested_and_their_sum_is_the_total() {
     assert_eq!(codex(&run, "t-2", Some("t-1"), 500).await, StatusCode::OK);
     run.gateway.close(sleep(Duration::from_secs(10))).await;
     let snapshot = run.tree.snapshot().await.unwrap();
-    let spent = |at: usize| snapshot.agents[at].spent.of(Resource::Cost) / TOKEN;
+    let spent = |at: usize| snapshot.agents[at].spent.get(Resource::Cost) / TOKEN;
     let parents: Vec<Option<&str>> =
         snapshot.agents.iter().map(|agent| agent.parent.as_ref().map(|parent| parent.as_str())).collect();
     let (main, a) = (snapshot.agents[0].agent.as_str(), snapshot.agents[1].agent.as_str());
@@ -170,7 +170,7 @@ async fn agents_below_the_deepest_level_are_booked_above() {
     assert_eq!(snapshot.agents.len(), 17);
     assert_eq!(snapshot.agents.iter().map(|agent| agent.depth).max(), Some(16));
     let spent: Vec<u64> =
-        snapshot.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
+        snapshot.agents.iter().map(|agent| agent.spent.get(Resource::Cost) / TOKEN).collect();
     assert_eq!((spent[0], spent[16]), (20, 5), "{spent:?}");
 }
 

@@ -46,7 +46,7 @@ async fn g11_calls_at_the_ceiling_wait_for_a_raise_and_finish() {
         run.saw(|event| matches!(event, Event::TreeUnhalted)).await;
         run.gateway.close(sleep(Duration::from_secs(10))).await;
         let snapshot = run.tree.snapshot().await.unwrap();
-        assert_eq!(snapshot.agents[0].spent.of(Resource::Cost), 4 * 900 * TOKEN);
+        assert_eq!(snapshot.agents[0].spent.get(Resource::Cost), 4 * 900 * TOKEN);
     }
 }
 
@@ -222,7 +222,7 @@ async fn shrink_lowers_the_cap_and_the_thinking_budget() {
     assert!(sent["thinking"]["budget_tokens"].as_u64().unwrap() < 4_000);
     run.gateway.close(sleep(Duration::from_secs(10))).await;
     let snapshot = run.tree.snapshot().await.unwrap();
-    assert_eq!(snapshot.agents[0].spent.of(Resource::Cost), 4_000 * TOKEN);
+    assert_eq!(snapshot.agents[0].spent.get(Resource::Cost), 4_000 * TOKEN);
 }
 
 /// A call that only its output cap makes too large: program and person read what would lower it.

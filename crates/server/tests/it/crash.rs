@@ -49,7 +49,7 @@ async fn g11_killing_the_gateway_loses_no_booking() {
     assert_eq!(again.tree.id(), tree);
     let snapshot = again.snapshot().await;
     let counts: Vec<u64> =
-        snapshot.agents.iter().map(|agent| agent.spent.of(Resource::Cost) / TOKEN).collect();
+        snapshot.agents.iter().map(|agent| agent.spent.get(Resource::Cost) / TOKEN).collect();
     let ends: Vec<Outcome> = again
         .events()
         .await
@@ -68,7 +68,7 @@ async fn g11_killing_the_gateway_loses_no_booking() {
     again.gateway.close(sleep(Duration::from_secs(10))).await;
     let snapshot = again.tree.snapshot().await.unwrap();
     assert_eq!(snapshot.agents.len(), 2, "the agent was found again");
-    assert_eq!(snapshot.agents[1].spent.of(Resource::Cost) / TOKEN, before + 50);
+    assert_eq!(snapshot.agents[1].spent.get(Resource::Cost) / TOKEN, before + 50);
     again.home.shutdown(Shutdown::Stop).await;
     let verified = verify(journal.as_ref(), tree, None).await.unwrap();
     assert!(verified.decided);

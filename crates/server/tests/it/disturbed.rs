@@ -74,7 +74,7 @@ async fn g17_what_is_no_answer_of_the_api_costs_nothing_and_is_told_once() {
         assert_eq!(run.notices.borrow().iter().filter(|notice| is_told(notice)).count(), 1, "{body}");
         let Event::CallEnded { outcome: Outcome::Failed { fault }, .. } = &end else { panic!("{end:?}") };
         assert!(fault.message.contains("not an API response"), "{}", fault.message);
-        let spent = run.tree.snapshot().await.unwrap().agents[0].spent.of(Resource::Cost);
+        let spent = run.tree.snapshot().await.unwrap().agents[0].spent.get(Resource::Cost);
         assert_eq!((fault.kind, spent), (FaultKind::Invalid, 0), "{body}");
     }
 }

@@ -54,7 +54,7 @@ impl Format {
         }
     }
 
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         match path {
             path if path.ends_with("/messages") => Self::Messages,
             path if path.ends_with("/responses") => Self::Responses,
@@ -261,7 +261,7 @@ async fn read(mut stream: TcpStream) -> Option<(Got, TcpStream)> {
 
 /// Answers with the whole cap as output, or with so many tokens.
 pub(crate) async fn answer(got: &Got, mut stream: TcpStream, output: Option<u64>) {
-    let (request, format) = (got.json(), Format::of(got.path()));
+    let (request, format) = (got.json(), Format::from_path(got.path()));
     let output = output.unwrap_or_else(|| format.cap(&request));
     if request["stream"] == true {
         begin_stream(&mut stream).await;

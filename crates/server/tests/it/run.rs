@@ -138,7 +138,7 @@ impl TestRun {
     }
 
     pub(crate) async fn spent(&self) -> u64 {
-        self.snapshot().await.agents[0].spent.of(Resource::Cost)
+        self.snapshot().await.agents[0].spent.get(Resource::Cost)
     }
 
     pub(crate) async fn raise(&self, agent: &str, tokens: u64) {

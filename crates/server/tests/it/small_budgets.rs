@@ -195,7 +195,7 @@ async fn g21_output_caps_are_fitted_to_what_is_free() {
         assert_eq!(notices, 1, "{:?}", run.notices.borrow());
         let GatewayReport { capped, .. } = run.gateway.close(sleep(Duration::from_secs(10))).await;
         assert_eq!(capped, 8);
-        assert_eq!(run.tree.snapshot().await.unwrap().agents[0].spent.of(Resource::Cost), 80 * TOKEN);
+        assert_eq!(run.tree.snapshot().await.unwrap().agents[0].spent.get(Resource::Cost), 80 * TOKEN);
     }
 }
 

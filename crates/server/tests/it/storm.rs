@@ -31,7 +31,7 @@ async fn storm(format: Format, calls: usize, stream: bool) {
     }
     run.gateway.close(sleep(Duration::from_secs(10))).await;
     let snapshot = run.tree.snapshot().await.unwrap();
-    assert_eq!(snapshot.agents[0].spent.of(spinney_kernel::budget::Resource::Cost), 900 * TOKEN);
+    assert_eq!(snapshot.agents[0].spent.get(spinney_kernel::budget::Resource::Cost), 900 * TOKEN);
     assert_eq!(provider.requests().len(), 1, "nothing else left");
 }
 

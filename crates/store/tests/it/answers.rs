@@ -15,7 +15,7 @@ use super::{TREE, file, filled, open};
 /// Appends the rest of the batches, each from the answer to the previous one.
 fn go_on(journal: &Arc<dyn Journal>, mut rest: Vec<Batch>, after: u64, finished: SyncSender<u64>) {
     let Some(batch) = rest.pop() else { return finished.send(after).unwrap_or_default() };
-    let append = conformance::of(TREE, Seq(after), &batch);
+    let append = conformance::append_for(TREE, Seq(after), &batch);
     let end = after + batch.events.len() as u64;
     let next = Arc::clone(journal);
     let done = move |written: Result<_, _>| {
@@ -50,8 +50,10 @@ fn batches_sent_without_waiting_do_not_overtake_each_other() {
         let (tree, answer) = (TreeId::new([(number / 7 % 2) as u8; 16]), answer.clone());
         let of_tree = number / 14 * 7 + number % 7;
         let durability = if number % 5 == 0 { Durability::Full } else { Durability::Normal };
-        let append =
-            Append { durability, ..conformance::of(tree, Seq(of_tree * batch.events.len() as u64), batch) };
+        let append = Append {
+            durability,
+            ..conformance::append_for(tree, Seq(of_tree * batch.events.len() as u64), batch)
+        };
         journal.append(append, Box::new(move |end| answer.send(end).unwrap_or_default()));
     }
     drop(answer);
@@ -64,7 +66,7 @@ fn in_one_group(journal: &SqliteJournal, home: &Path, done: &dyn Fn(u8) -> Appen
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     for number in 2..6 {
         let batch = &conformance::batches()[0];
-        journal.append(conformance::of(TreeId::new([number; 16]), Seq(0), batch), done(number));
+        journal.append(conformance::append_for(TreeId::new([number; 16]), Seq(0), batch), done(number));
     }
     holder.execute_batch("COMMIT").unwrap();
 }
@@ -127,7 +129,7 @@ fn appends_during_a_checkpoint_of_the_write_ahead_file_are_written() {
             scope.spawn(move || {
                 for after in 0..100 {
                     let after = Seq(after * large.events.len() as u64);
-                    let append = conformance::of(TreeId::new([number; 16]), after, large);
+                    let append = conformance::append_for(TreeId::new([number; 16]), after, large);
                     conformance::append(journal, append).unwrap();
                 }
             });

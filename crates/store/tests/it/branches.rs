@@ -20,17 +20,17 @@ fn pages_for_a_branch_after(batches: u64) -> Result<u64, Box<dyn std::error::Err
     let journal = open(home.path());
     let start = conformance::batches().swap_remove(0);
     let mut end = start.events.len() as u64;
-    conformance::append(&journal, conformance::of(TREE, Seq(0), &start))?;
+    conformance::append(&journal, conformance::append_for(TREE, Seq(0), &start))?;
     for _ in 1..batches {
-        conformance::append(&journal, conformance::of(TREE, Seq(end), &batch))?;
+        conformance::append(&journal, conformance::append_for(TREE, Seq(end), &batch))?;
         end += events;
     }
     // Closing it empties the WAL file.
     drop(journal);
     let journal = open(home.path());
     // A catalog row is written with it, as with every new tree.
-    let catalog = conformance::of(BRANCH, Seq(0), &start).catalog;
-    let first = Append { base: Some(TREE), catalog, ..conformance::of(BRANCH, Seq(end), &batch) };
+    let catalog = conformance::append_for(BRANCH, Seq(0), &start).catalog;
+    let first = Append { base: Some(TREE), catalog, ..conformance::append_for(BRANCH, Seq(end), &batch) };
     conformance::append(&journal, first)?;
     let written = std::fs::metadata(file(home.path()).with_extension("sqlite3-wal"))?.len();
     assert!(verify_chain(&journal, BRANCH, None).wait().is_ok());

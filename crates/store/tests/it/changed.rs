@@ -14,7 +14,7 @@ use super::{TREE, file, open};
 /// Appends so many batches of the suite, from the first.
 fn fill(journal: &SqliteJournal, batches: usize) -> Seq {
     conformance::batches().iter().take(batches).fold(Seq(0), |after, batch| {
-        conformance::append(journal, conformance::of(TREE, after, batch)).unwrap();
+        conformance::append(journal, conformance::append_for(TREE, after, batch)).unwrap();
         Seq(after.0 + batch.events.len() as u64)
     })
 }
@@ -22,7 +22,7 @@ fn fill(journal: &SqliteJournal, batches: usize) -> Seq {
 /// Tries to append the next batch, twice: a fault stays.
 fn is_refused(journal: &SqliteJournal, after: Seq, batch: usize) -> String {
     let try_it = || {
-        let append = conformance::of(TREE, after, &conformance::batches()[batch]);
+        let append = conformance::append_for(TREE, after, &conformance::batches()[batch]);
         conformance::append(journal, append).map(drop).map_err(|fault| fault.to_string())
     };
     let (first, second) = (try_it(), try_it());
@@ -110,7 +110,7 @@ fn readers_and_checkpoints_are_no_change() {
     for durability in [Durability::Normal, Durability::Full, Durability::Off] {
         // Some MiB, so that the WAL file begins anew several times.
         for _ in 0..400 {
-            let append = Append { durability, ..conformance::of(TREE, after, batch) };
+            let append = Append { durability, ..conformance::append_for(TREE, after, batch) };
             let blobs = vec![vec![after.0 as u8; 20_000], after.0.to_le_bytes().to_vec()];
             conformance::append(&journal, Append { blobs: blobs.into(), ..append }).unwrap();
             after = Seq(after.0 + batch.events.len() as u64);

@@ -115,11 +115,12 @@ fn nothing_is_written_behind_a_tail_that_was_cut_off() {
     connection.execute("DELETE FROM batches WHERE id = (SELECT max(id) FROM batches)", []).unwrap();
     drop(connection);
     let journal = open(home.path());
-    let more = conformance::of(TREE, Seq(events), &conformance::batches()[1]);
+    let more = conformance::append_for(TREE, Seq(events), &conformance::batches()[1]);
     let refused = conformance::append(&journal, more);
     assert!(matches!(refused, Err(JournalFault::Damaged { tree: TREE, .. })), "{refused:?}");
     let other = TreeId::new([2; 16]);
-    let well = conformance::append(&journal, conformance::of(other, Seq(0), &conformance::batches()[0]));
+    let well =
+        conformance::append(&journal, conformance::append_for(other, Seq(0), &conformance::batches()[0]));
     assert!(well.is_ok(), "{well:?}");
     assert_eq!(journal.remove(TREE, Shared::Refuse).wait(), Ok(()));
 }

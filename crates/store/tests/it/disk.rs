@@ -24,8 +24,11 @@ fn fill(journal: &dyn Journal, tree: TreeId) -> (Vec<ChainHash>, JournalFault) {
             [number.to_le_bytes(), *tree.bytes().first_chunk().unwrap_or(&[0; 8])].concat().repeat(6_250),
         ];
         let after = Seq(number * batch.events.len() as u64);
-        let append =
-            Append { blobs: blobs.into(), catalog: Vec::new(), ..conformance::of(tree, after, &batch) };
+        let append = Append {
+            blobs: blobs.into(),
+            catalog: Vec::new(),
+            ..conformance::append_for(tree, after, &batch)
+        };
         match conformance::append(journal, append) {
             Ok(hash) => confirmed.push(hash),
             Err(fault) => return (confirmed, fault),
@@ -72,8 +75,10 @@ fn on_a_full_disk_everyone_hears_exactly_once() {
     for number in 0..100_u8 {
         let answer = answer.clone();
         let blobs = vec![vec![number; 20_000]];
-        let append =
-            Append { blobs: blobs.into(), ..conformance::of(TreeId::new([number; 16]), Seq(0), batch) };
+        let append = Append {
+            blobs: blobs.into(),
+            ..conformance::append_for(TreeId::new([number; 16]), Seq(0), batch)
+        };
         journal.append(append, Box::new(move |end| answer.send((number, end)).unwrap()));
     }
     drop(answer);
@@ -194,7 +199,7 @@ fn a_looker_may_not_write() {
     let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     assert_eq!(looker.heads(&[]).wait(), journal.heads(&[]).wait());
     assert_eq!(looker.remove(TREE, Shared::Refuse).wait(), Err(JournalFault::ReadOnly));
-    let more = conformance::of(TREE, Seq(0), &conformance::batches()[0]);
+    let more = conformance::append_for(TREE, Seq(0), &conformance::batches()[0]);
     assert_eq!(conformance::append(&looker, more), Err(JournalFault::ReadOnly));
     drop(journal);
     assert_eq!(open(home.path()).remove(TREE, Shared::Refuse).wait(), Ok(()));

@@ -109,7 +109,7 @@ struct Io {
 }
 
 impl Io {
-    fn of(folder: &Path) -> Self {
+    fn in_folder(folder: &Path) -> Self {
         let counts = std::fs::read_to_string(folder.join("io")).unwrap();
         let count = |name: &str| {
             counts.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap()
@@ -143,7 +143,7 @@ fn no_worker_reads_or_writes_a_file() {
         }
     });
     let runtime = runtime.build().unwrap();
-    let written = Io::of(Path::new("/proc/self")).written_bytes;
+    let written = Io::in_folder(Path::new("/proc/self")).written_bytes;
     runtime.block_on(async {
         let home = Arc::new(stage.home());
         let trees = started(&home).await;
@@ -168,13 +168,13 @@ fn no_worker_reads_or_writes_a_file() {
         // Once in a process, the C library's allocator reads which processors there are.
         let processors = std::fs::read("/sys/devices/system/cpu/online").map_or(0, |list| list.len() as u64);
         for worker in workers.lock().unwrap().iter() {
-            let io = Io::of(worker);
+            let io = Io::in_folder(worker);
             let is_allocators = io.reads > 0 && io.read_bytes == 8 * (io.reads - 1) + processors;
             assert!(io.read_bytes == 8 * io.reads || is_allocators, "{io:?}");
             assert_eq!(io.written_bytes, 8 * io.writes, "{io:?}");
         }
     });
-    let written = Io::of(Path::new("/proc/self")).written_bytes - written;
+    let written = Io::in_folder(Path::new("/proc/self")).written_bytes - written;
     assert!(written > 40_000 * TREES as u64, "the journal was written by others: {written}");
 }
 

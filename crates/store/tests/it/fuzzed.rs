@@ -20,7 +20,7 @@ use std::path::Path;
 #[test]
 fn no_bytes_break_the_event_decoder() {
     let mutations =
-        Mutations::of("event_decoder", &["\"type\":", "null", "[]", "{}", "-1", "18446744073709551616"]);
+        Mutations::new("event_decoder", &["\"type\":", "null", "[]", "{}", "-1", "18446744073709551616"]);
     let read = |seed: &Vec<u8>| serde_json::from_slice::<spinney_journal::Batch>(seed).is_ok();
     assert!(mutations.seeds.iter().all(read), "the seeds are batches");
     mutations.run(1_500, event_decoder::run);
@@ -44,12 +44,12 @@ fn no_bytes_break_expressions() {
         "o.a",
         "==",
     ];
-    Mutations::of("expressions", &words).run(4_000, expressions::run);
+    Mutations::new("expressions", &words).run(4_000, expressions::run);
 }
 
 #[test]
 fn no_bytes_break_the_reader_of_journals() {
-    Mutations::of("journal_reader", &["\u{1}", "\"events\":", "null"]).run(300, journal_reader::run);
+    Mutations::new("journal_reader", &["\u{1}", "\"events\":", "null"]).run(300, journal_reader::run);
 }
 
 #[test]
@@ -73,14 +73,14 @@ fn no_bytes_break_run_pipeline() {
         "\"list\"",
         ",",
     ];
-    Mutations::of("pipeline", &words).run(2_000, pipeline::run);
+    Mutations::new("pipeline", &words).run(2_000, pipeline::run);
 }
 
 #[test]
 fn no_bytes_break_tree_files() {
     let words =
         ["\n", "  ", "- ", ": ", "{", "}", "&a ", "*a", "pipeline:", "steps:", "agents:", "!!int ", "null"];
-    Mutations::of("tree_file", &words).run(1_000, tree_file::run);
+    Mutations::new("tree_file", &words).run(1_000, tree_file::run);
 }
 
 /// Inputs that are nearly right, from a fixed seed (SplitMix64).
@@ -91,7 +91,7 @@ struct Mutations {
 }
 
 impl Mutations {
-    fn of(target: &str, words: &[&str]) -> Self {
+    fn new(target: &str, words: &[&str]) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
         let mut paths: Vec<_> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -44,7 +44,7 @@ fn a_busy_wal_file_is_reset() {
     let mut after = 0;
     for step in 0..STEPS {
         let durability = if step % 100 == 0 { Durability::Full } else { Durability::Normal };
-        let append = Append { durability, ..conformance::of(TREE, Seq(after), &batch) };
+        let append = Append { durability, ..conformance::append_for(TREE, Seq(after), &batch) };
         conformance::append(&journal, append).unwrap();
         after += batch.events.len() as u64;
     }

@@ -50,7 +50,7 @@ pub(crate) fn crashed(home: &Path) -> Result<TempDir, std::io::Error> {
 fn write(journal: &SqliteJournal, confirmed: &mut Confirmed, number: u64, state: TreeState) {
     let (tree, batch) = (tree(number), batch());
     let after = confirmed.get(&tree).map_or(Seq(0), |(seq, ..)| *seq);
-    let append = Append { state, ..conformance::of(tree, after, &batch) };
+    let append = Append { state, ..conformance::append_for(tree, after, &batch) };
     let hash = conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
     confirmed.insert(tree, (Seq(after.0 + batch.events.len() as u64), hash, state));
 }
@@ -150,7 +150,7 @@ fn damage_to_a_home_that_was_never_closed_is_found() {
         let next = open(copy.path());
         let found = verify_chain(&next, tree(2), None).wait().err();
         assert!(found.as_ref().is_some_and(|fault| fault.to_string().contains(said)), "{change}: {found:?}");
-        let append = conformance::of(tree(2), confirmed[&tree(2)].0, &batch());
+        let append = conformance::append_for(tree(2), confirmed[&tree(2)].0, &batch());
         let refused = conformance::append(&next, append);
         let is_damage =
             matches!(refused, Err(JournalFault::Damaged { .. } | JournalFault::DamagedStore { .. }));

@@ -121,12 +121,12 @@ fn a_trigger_that_is_planted_beside_a_writer_does_not_run() {
     let home = tempfile::tempdir().unwrap();
     let journal = open(home.path());
     let batch = &conformance::batches()[3];
-    conformance::append(&journal, conformance::of(TREE, Seq(0), batch)).unwrap();
+    conformance::append(&journal, conformance::append_for(TREE, Seq(0), batch)).unwrap();
     let other = Connection::open(file(home.path())).unwrap();
     let plant = "CREATE TRIGGER t AFTER INSERT ON batches BEGIN INSERT INTO blobs VALUES (x'01', x'01'); END";
     other.execute_batch(plant).unwrap();
     let next = Seq(batch.events.len() as u64);
-    let refused = conformance::append(&journal, conformance::of(TREE, next, batch));
+    let refused = conformance::append(&journal, conformance::append_for(TREE, next, batch));
     assert!(
         matches!(&refused, Err(JournalFault::Failed { reason }) if reason.contains("changed by another process")),
         "{refused:?}"

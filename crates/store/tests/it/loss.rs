@@ -30,7 +30,7 @@ fn append(journal: &SqliteJournal, number: u64, durability: Durability) {
     let batch = conformance::batches().swap_remove(3);
     let after = Seq(number * batch.events.len() as u64);
     let catalog = Vec::new();
-    let append = Append { durability, catalog, ..conformance::of(TREE, after, &batch) };
+    let append = Append { durability, catalog, ..conformance::append_for(TREE, after, &batch) };
     conformance::append(journal, append).unwrap_or_else(|fault| panic!("{fault}"));
 }
 
@@ -202,7 +202,7 @@ fn removing_the_newest_tree_loses_no_count() {
         let journal = open(home.path());
         append(&journal, 0, Durability::Normal);
         let batch = conformance::batches().swap_remove(3);
-        let newest = Append { catalog: Vec::new(), ..conformance::of(other, Seq(0), &batch) };
+        let newest = Append { catalog: Vec::new(), ..conformance::append_for(other, Seq(0), &batch) };
         conformance::append(&journal, newest).unwrap();
         journal.remove(other, Shared::Refuse).wait().unwrap();
         let killed = copy(home.path());
@@ -218,7 +218,7 @@ fn what_is_missing_names_the_trees_that_can_have_lost_events() {
     let batch = conformance::batches().swap_remove(3);
     let (ended, running) = (TreeId::new([2; 16]), TreeId::new([3; 16]));
     for (tree, state) in [(ended, TreeState::Ended(ExitKind::Completed)), (running, TreeState::Running)] {
-        let append = Append { state, catalog: Vec::new(), ..conformance::of(tree, Seq(0), &batch) };
+        let append = Append { state, catalog: Vec::new(), ..conformance::append_for(tree, Seq(0), &batch) };
         conformance::append(&journal, append).unwrap();
     }
     append(&journal, 0, Durability::Normal);

@@ -43,7 +43,7 @@ fn filled(home: &Path, durability: Durability) -> u64 {
     let mut after = 0;
     for batch in conformance::batches() {
         let events = batch.events.len() as u64;
-        let append = Append { durability, ..conformance::of(TREE, Seq(after), &batch) };
+        let append = Append { durability, ..conformance::append_for(TREE, Seq(after), &batch) };
         conformance::append(&journal, append).unwrap_or_else(|fault| panic!("{fault}"));
         after += events;
     }
@@ -89,7 +89,7 @@ fn both_journals_give_the_same_hash_to_the_same_batches() {
     for batch in conformance::batches() {
         let events = batch.events.len() as u64;
         let durability = Durability::Off;
-        let append = Append { durability, ..conformance::of(TREE, Seq(after), &batch) };
+        let append = Append { durability, ..conformance::append_for(TREE, Seq(after), &batch) };
         conformance::append(&memory, append).unwrap();
         after += events;
     }

@@ -69,7 +69,7 @@ impl Shelf {
     fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let home = tempfile::tempdir()?;
         let journal = open(home.path());
-        conformance::append(&journal, conformance::of(TREE, Seq(0), &conformance::batches()[0]))?;
+        conformance::append(&journal, conformance::append_for(TREE, Seq(0), &conformance::batches()[0]))?;
         let back = Connection::open(file(home.path()))?;
         Ok(Self { journal, back, _home: home })
     }

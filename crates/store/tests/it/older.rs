@@ -160,9 +160,9 @@ fn a_file_of_version_4_is_brought_up_to_date() {
 /// Returns what a reader must find.
 fn never_closed(home: &Path, recent_hash: &[u8]) -> (Option<Head>, Vec<Entry>) {
     let (journal, batch) = (open(home), &conformance::batches()[3]);
-    let first = conformance::append(&journal, conformance::of(TREE, Seq(0), batch)).unwrap();
+    let first = conformance::append(&journal, conformance::append_for(TREE, Seq(0), batch)).unwrap();
     let events = batch.events.len() as u64;
-    let hash = conformance::append(&journal, conformance::of(TREE, Seq(events), batch)).unwrap();
+    let hash = conformance::append(&journal, conformance::append_for(TREE, Seq(events), batch)).unwrap();
     let found = (journal.head(TREE).wait().unwrap(), journal.read(TREE, Seq(0), usize::MAX).wait().unwrap());
     drop(journal);
     let connection = Connection::open(file(home)).unwrap();
@@ -193,7 +193,7 @@ fn a_file_of_version_7_that_was_never_closed_is_brought_up_to_date() {
     assert_eq!(journal.head(TREE).wait().unwrap(), head);
     assert_eq!(journal.read(TREE, Seq(0), usize::MAX).wait().unwrap(), entries);
     assert!(verify_chain(&journal, TREE, None).wait().is_ok());
-    let next = conformance::of(TREE, head.unwrap().seq, &conformance::batches()[3]);
+    let next = conformance::append_for(TREE, head.unwrap().seq, &conformance::batches()[3]);
     assert!(conformance::append(&journal, next).is_ok());
 }
 

@@ -10,7 +10,7 @@ use super::{TREE, file, filled, open};
 
 fn next(journal: &dyn Journal, epoch: Epoch) -> Append {
     let end = journal.head(TREE).wait().unwrap().map_or(Seq(0), |head| head.seq);
-    Append { epoch, catalog: Vec::new(), ..conformance::of(TREE, end, &conformance::batches()[1]) }
+    Append { epoch, catalog: Vec::new(), ..conformance::append_for(TREE, end, &conformance::batches()[1]) }
 }
 
 #[test]
@@ -65,7 +65,8 @@ fn a_key_that_a_dead_process_reserved_is_free_when_its_tree_is_claimed() {
     let other = TreeId::new([9; 16]);
     filled(home.path(), Durability::Normal);
     let journal = open(home.path());
-    conformance::append(&journal, conformance::of(other, Seq(0), &conformance::batches()[0])).unwrap();
+    conformance::append(&journal, conformance::append_for(other, Seq(0), &conformance::batches()[0]))
+        .unwrap();
     let dead = journal.claim(TREE).wait().unwrap();
     let reserve =
         |journal: &SqliteJournal, claim| journal.reserve(claim, CatalogKind::Checkpoint, "x").wait();

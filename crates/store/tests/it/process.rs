@@ -64,7 +64,7 @@ fn what_the_other_process_does() {
     let mut after = 0;
     for (batch, line) in conformance::batches().iter().zip(std::io::stdin().lines()) {
         assert_eq!(line.unwrap(), "append");
-        conformance::append(&journal, conformance::of(TREE, Seq(after), batch)).unwrap();
+        conformance::append(&journal, conformance::append_for(TREE, Seq(after), batch)).unwrap();
         after += batch.events.len() as u64;
         println!("appended");
     }
@@ -111,7 +111,7 @@ fn what_the_killed_process_does() {
             durability,
             blobs: blobs.into(),
             catalog: Vec::new(),
-            ..conformance::of(TREE, after, &batch)
+            ..conformance::append_for(TREE, after, &batch)
         };
         conformance::append(&journal, append).unwrap();
         println!("confirmed {}", number + 1);

@@ -23,7 +23,7 @@ fn a_reader_notices_what_a_writer_writes_and_then_waits_again() {
     for _ in 0..3 {
         let mut changed = looker.changed(TREE, Seq(end));
         assert!(is_pending(&mut changed));
-        conformance::append(&journal, conformance::of(TREE, Seq(end), batch)).unwrap();
+        conformance::append(&journal, conformance::append_for(TREE, Seq(end), batch)).unwrap();
         end += batch.events.len() as u64;
         assert_eq!(changed.wait().unwrap().seq, Seq(end));
     }
@@ -34,7 +34,7 @@ fn a_caller_of_a_closed_journal_waits_no_more() {
     let home = tempfile::tempdir().unwrap();
     let end = Seq(filled(home.path(), Durability::Normal));
     let memory = MemoryJournal::new();
-    conformance::append(&memory, conformance::of(TREE, Seq(0), &conformance::batches()[0])).unwrap();
+    conformance::append(&memory, conformance::append_for(TREE, Seq(0), &conformance::batches()[0])).unwrap();
     let first = memory.head(TREE).wait().unwrap().unwrap().seq;
     let looker = SqliteJournal::open(home.path(), Access::ReadOnly).unwrap();
     let journals: [(Box<dyn Journal>, Seq); 3] =

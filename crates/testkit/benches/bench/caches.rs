@@ -61,7 +61,7 @@ async fn siblings(cache_wait_ms: u64) -> Run {
     let end = settled(&tree).await.end.unwrap_or_else(|| panic!("the tree has not ended"));
     let events = recorded(&tree).await;
     let ms = events.last().zip(events.first()).map_or(0, |(last, first)| last.at.0 - first.at.0);
-    Run { nanos: end.spent.of(Resource::Cost), ms }
+    Run { nanos: end.spent.get(Resource::Cost), ms }
 }
 
 /// Siblings on a model that costs $3 per million tokens of input, $3.75 written to the cache and $0.30 read from it.

@@ -6,7 +6,7 @@ use spinney_journal::{
 };
 use spinney_kernel::words::{Seq, TreeId, limit};
 
-use super::{append, batches, last, of, reference, tree, write};
+use super::{append, append_for, batches, last, reference, tree, write};
 
 pub(super) const CHECKS: [fn(&dyn Journal); 7] = [
     a_branch_reads_what_it_shares_and_what_is_its_own,
@@ -20,11 +20,11 @@ pub(super) const CHECKS: [fn(&dyn Journal); 7] = [
 
 /// The first batch of a branch.
 fn branch(origin: TreeId, tree: TreeId, at: Seq, batch: &Batch) -> Append {
-    Append { base: Some(origin), catalog: Vec::new(), ..of(tree, at, batch) }
+    Append { base: Some(origin), catalog: Vec::new(), ..append_for(tree, at, batch) }
 }
 
 fn own(tree: TreeId, after: Seq, batch: &Batch) -> Append {
-    Append { catalog: Vec::new(), ..of(tree, after, batch) }
+    Append { catalog: Vec::new(), ..append_for(tree, after, batch) }
 }
 
 fn must(journal: &dyn Journal, append: Append) -> Entry {
@@ -176,7 +176,7 @@ fn a_lineage_has_an_end(journal: &dyn Journal) {
 
 fn blobs_are_handed_over_with_what_refers_to_them(journal: &dyn Journal) {
     let bytes = b"what a tool said".to_vec();
-    let first = Append { blobs: [bytes.clone()].into(), ..of(tree(1), Seq(0), &batches()[0]) };
+    let first = Append { blobs: [bytes.clone()].into(), ..append_for(tree(1), Seq(0), &batches()[0]) };
     let end = must(journal, first).end();
     must(journal, branch(tree(1), tree(2), end, &batches()[1]));
     assert_eq!(journal.remove(tree(1), Shared::HandOver).wait(), Ok(()));

@@ -5,7 +5,7 @@ use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
-use super::{append, batches, of, tree};
+use super::{append, append_for, batches, tree};
 
 pub(super) const CHECKS: [fn(&dyn Journal); 4] = [
     heads_are_listed_page_by_page,
@@ -18,7 +18,7 @@ fn heads_are_listed_page_by_page(journal: &dyn Journal) {
     let batch = &batches()[0];
     for number in 1..=9 {
         let state = if number % 3 == 0 { TreeState::Waiting } else { TreeState::Running };
-        let appended = append(journal, Append { state, ..of(tree(number), Seq(0), batch) });
+        let appended = append(journal, Append { state, ..append_for(tree(number), Seq(0), batch) });
         assert!(appended.is_ok(), "{appended:?}");
     }
     for states in [
@@ -49,7 +49,7 @@ fn heads_are_listed_page_by_page(journal: &dyn Journal) {
 fn a_tree_is_listed_once_whatever_comes_and_goes(journal: &dyn Journal) {
     let batch = &batches()[0];
     let add = |number| {
-        let added = append(journal, of(tree(number), Seq(0), batch));
+        let added = append(journal, append_for(tree(number), Seq(0), batch));
         assert!(added.is_ok(), "{added:?}");
     };
     let remove = |number| assert_eq!(journal.remove(tree(number), Shared::Refuse).wait(), Ok(()));
@@ -84,7 +84,7 @@ fn a_tree_is_listed_once_whatever_comes_and_goes(journal: &dyn Journal) {
 fn a_page_is_bounded_in_trees(journal: &dyn Journal) {
     let batch = &batches()[0];
     for number in 0..=limit::HEADS_MAX as u128 {
-        let first = of(TreeId::new(number.to_be_bytes()), Seq(0), batch);
+        let first = append_for(TreeId::new(number.to_be_bytes()), Seq(0), batch);
         let added = append(journal, Append { catalog: Vec::new(), ..first });
         assert!(added.is_ok(), "{added:?}");
     }
@@ -97,7 +97,7 @@ fn a_page_is_bounded_in_trees(journal: &dyn Journal) {
 
 fn a_cursor_comes_back_as_text_or_is_refused(journal: &dyn Journal) {
     for number in [1, 2] {
-        let added = append(journal, of(tree(number), Seq(0), &batches()[0]));
+        let added = append(journal, append_for(tree(number), Seq(0), &batches()[0]));
         assert!(added.is_ok(), "{added:?}");
     }
     let page = |cursor: HeadCursor| journal.head_page(&[], cursor, 1).wait();

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use spinney_journal::{Append, Blocking, Claim, Epoch, Journal, JournalFault, Shared, verify_chain};
 use spinney_kernel::words::{Seq, TreeId};
 
-use super::{append, batches, of, tree, write};
+use super::{append, append_for, batches, tree, write};
 
 pub(super) const CHECKS: [fn(&dyn Journal); 8] = [
     a_claim_ends_the_one_before_it_for_that_tree_alone,
@@ -28,7 +28,7 @@ fn end(journal: &dyn Journal, tree: TreeId) -> Seq {
 
 /// The next batch of a tree, under a claim.
 fn next(journal: &dyn Journal, claim: Claim) -> Append {
-    let next = of(claim.tree, end(journal, claim.tree), &batches()[1]);
+    let next = append_for(claim.tree, end(journal, claim.tree), &batches()[1]);
     Append { epoch: claim.epoch, catalog: Vec::new(), ..next }
 }
 
@@ -67,7 +67,7 @@ fn a_claim_ends_the_one_before_it_for_that_tree_alone(journal: &dyn Journal) {
 fn a_tree_that_does_not_exist_is_claimed_by_its_first_append(journal: &dyn Journal) {
     let unknown = JournalFault::UnknownTree { tree: tree(1) };
     assert_eq!(journal.claim(tree(1)).wait(), Err(unknown.clone()));
-    let early = Append { epoch: Epoch(2), ..of(tree(1), Seq(0), &batches()[0]) };
+    let early = Append { epoch: Epoch(2), ..append_for(tree(1), Seq(0), &batches()[0]) };
     assert_eq!(append(journal, early), Err(unknown));
     let first = Claim::first(tree(1));
     write(journal, tree(1), &batches()[..1]);
@@ -134,7 +134,7 @@ fn a_branch_belongs_to_the_owner_that_made_it(journal: &dyn Journal) {
     let written = write(journal, tree(1), &batches()[..2]);
     let origin = claim(journal, tree(1));
     let at = written[1].end();
-    let first = Append { base: Some(tree(1)), catalog: Vec::new(), ..of(tree(2), at, &batches()[2]) };
+    let first = Append { base: Some(tree(1)), catalog: Vec::new(), ..append_for(tree(2), at, &batches()[2]) };
     let early = append(journal, Append { epoch: origin.epoch, ..first.clone() });
     assert_eq!(early, Err(JournalFault::UnknownTree { tree: tree(2) }));
     let appended = append(journal, first);

@@ -5,7 +5,7 @@ use spinney_journal::{
 };
 use spinney_kernel::words::{TreeId, limit};
 
-use super::{append, batches, catalog, last, of, tree, with_rows, write};
+use super::{append, append_for, batches, catalog, last, tree, with_rows, write};
 
 const KIND: CatalogKind = CatalogKind::Checkpoint;
 
@@ -42,7 +42,7 @@ fn naming(claim: Claim, key: &str) -> Append {
     Append {
         epoch: claim.epoch,
         catalog: named.catalog,
-        ..of(claim.tree, last(&batches()[..1]), &batches()[1])
+        ..append_for(claim.tree, last(&batches()[..1]), &batches()[1])
     }
 }
 

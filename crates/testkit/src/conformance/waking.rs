@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use spinney_journal::{Blocking, Head, Journal, JournalFault, Reading, Shared};
 use spinney_kernel::words::Seq;
 
-use super::{append, batches, last, of, tree, write};
+use super::{append, append_for, batches, last, tree, write};
 
 pub(super) const CHECKS: [fn(&dyn Journal); 4] = [
     what_is_there_already_is_not_waited_for,
@@ -36,13 +36,13 @@ fn a_caller_waits_until_its_tree_is_written(journal: &dyn Journal) {
     let end = last(&batches[..1]);
     let mut changed = journal.changed(tree(1), end);
     assert!(is_pending(&mut changed));
-    let other = append(journal, of(tree(2), end, &batches[1]));
+    let other = append(journal, append_for(tree(2), end, &batches[1]));
     assert!(other.is_ok() && is_pending(&mut changed), "{other:?}");
-    let stale = append(journal, of(tree(1), Seq(0), &batches[1]));
+    let stale = append(journal, append_for(tree(1), Seq(0), &batches[1]));
     assert!(stale.is_err() && is_pending(&mut changed), "{stale:?}");
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| changed.wait());
-        let written = append(journal, of(tree(1), end, &batches[1]));
+        let written = append(journal, append_for(tree(1), end, &batches[1]));
         let woken = waiter.join().unwrap_or_else(|_| panic!("the waiter panicked"));
         assert_eq!(woken.map(|head| (head.seq, Ok(head.hash))), Ok((last(&batches[..2]), written)));
     });
@@ -64,7 +64,7 @@ fn many_callers_wait_and_one_gives_up(journal: &dyn Journal) {
     let mut waiting: Vec<Reading<Head>> = (0..50).map(|_| journal.changed(tree(1), end)).collect();
     assert!(waiting.iter_mut().all(is_pending));
     drop(waiting.swap_remove(7));
-    let appended = append(journal, of(tree(1), end, &batches()[1]));
+    let appended = append(journal, append_for(tree(1), end, &batches()[1]));
     assert!(appended.is_ok(), "{appended:?}");
     for changed in waiting {
         assert_eq!(changed.wait().map(|head| head.seq), Ok(last(&batches()[..2])));

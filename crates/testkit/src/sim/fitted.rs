@@ -28,7 +28,7 @@ fn output_within(world: &World, work: &ModelCall, left: Ceilings, most: u64) -> 
         let ask = amounts(world, work, output_cap);
         [Resource::Cost, Resource::Tokens]
             .into_iter()
-            .all(|resource| left.of(resource).is_none_or(|left| ask.of(resource) <= left))
+            .all(|resource| left.get(resource).is_none_or(|left| ask.get(resource) <= left))
     };
     let (mut low, mut high) = (0, most.saturating_add(1));
     while high - low > 1 {

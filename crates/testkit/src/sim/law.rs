@@ -327,9 +327,9 @@ impl Witness {
             hold(account.overrun.is_zero(), || format!("{id} shows an overrun that nobody caused"))?;
         }
         for resource in Resource::ALL {
-            let Some(limit) = account.terms.limit.of(resource) else { continue };
-            let used = account.spent.of(resource) + account.held.of(resource) + account.lent.of(resource);
-            let most = limit + account.overrun.of(resource);
+            let Some(limit) = account.terms.limit.get(resource) else { continue };
+            let used = account.spent.get(resource) + account.held.get(resource) + account.lent.get(resource);
+            let most = limit + account.overrun.get(resource);
             hold(used <= most, || format!("{id} passed its ceiling of {resource}: {used} > {most}"))?;
         }
         Ok(())
@@ -348,9 +348,9 @@ impl Witness {
             let below = |sums: &BTreeMap<AgentId, Amounts>| sums.get(id).copied().unwrap_or_default();
             let used = below(held).plus(&below(&lent));
             let claim = account.terms.lends.iter().fold(Amounts::ZERO, |claim, resource| {
-                let limit = account.terms.limit.of(resource).unwrap_or_default();
-                let unspent = limit.saturating_sub(account.spent.of(resource));
-                claim.with(resource, unspent.max(used.of(resource)))
+                let limit = account.terms.limit.get(resource).unwrap_or_default();
+                let unspent = limit.saturating_sub(account.spent.get(resource));
+                claim.with(resource, unspent.max(used.get(resource)))
             });
             let up = claim.plus(&below(&lent).without(account.terms.lends));
             if let Some(parent) = self.parents.get(id).cloned().flatten() {

@@ -91,7 +91,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         }),
         49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
         52..53 => {
-            let error = Failure { code: FailureCode::of("oops"), message: "it broke".to_owned() };
+            let error = Failure { code: FailureCode::from_text("oops"), message: "it broke".to_owned() };
             Request::Fail(Fail { agent, error, partial: None })
         }
         53..54 => Request::Pause(Pause { agent }),
@@ -121,7 +121,8 @@ fn adjust(dice: &mut Dice, world: &World) -> Request {
         let account = world.ledger().account(root.account);
         for resource in [Resource::Cost, Resource::Tokens, Resource::Steps] {
             if dice.once_in(3) {
-                let used = account.spent.of(resource) + account.held.of(resource) + account.lent.of(resource);
+                let used =
+                    account.spent.get(resource) + account.held.get(resource) + account.lent.get(resource);
                 let spare = dice.pick(&[0, 1, 1_000, 1_000_000_000]).unwrap_or_default();
                 // Sometimes less than what is used.
                 limit = limit.with(resource, if dice.once_in(8) { used / 2 } else { used + spare });
@@ -269,14 +270,14 @@ fn files(dice: &mut Dice) -> Vec<StoredFile> {
         let path =
             parse(dice.pick(&["plan.md", "notes/a.md", "notes/b.md", "data/1.csv"]).unwrap_or("plan.md"));
         let bytes = if dice.once_in(9) { 900_000 } else { dice.below(5_000) };
-        StoredFile { path, blob: BlobRef { hash: BlobHash::of(&bytes.to_le_bytes()), bytes } }
+        StoredFile { path, blob: BlobRef { hash: BlobHash::digest(&bytes.to_le_bytes()), bytes } }
     };
     (0..count).map(|_| file(dice)).collect()
 }
 
 /// Sometimes a model's reasoning.
 fn thought(dice: &mut Dice) -> Option<Thought> {
-    let blob = |number: u64| BlobRef { hash: BlobHash::of(&number.to_le_bytes()), bytes: 8 };
+    let blob = |number: u64| BlobRef { hash: BlobHash::digest(&number.to_le_bytes()), bytes: 8 };
     dice.once_in(5).then(|| Thought {
         model: parse("nobody"),
         continuation: Some(blob(dice.below(9))),
@@ -367,7 +368,7 @@ fn fault(dice: &mut Dice) -> Fault {
         FaultKind::Stopped,
     ];
     let kind = dice.pick(&kinds).unwrap_or(FaultKind::Server);
-    Fault { retry_after_ms: dice.once_in(3).then(|| dice.below(900_000)), ..Fault::of(kind) }
+    Fault { retry_after_ms: dice.once_in(3).then(|| dice.below(900_000)), ..Fault::new(kind) }
 }
 
 fn gate(dice: &mut Dice, now: Time) -> InputKind {

@@ -19,7 +19,7 @@ fn part(dice: &mut Dice) -> Option<Part> {
     let (kind, media) =
         if dice.once_in(4) { (PartKind::File, "text/csv") } else { (PartKind::Image, "image/png") };
     let (number, bytes) = (dice.below(1_000), dice.between(1, 60));
-    let blob = BlobRef { hash: BlobHash::of(&number.to_le_bytes()), bytes };
+    let blob = BlobRef { hash: BlobHash::digest(&number.to_le_bytes()), bytes };
     let mut part = Part::new(kind, parse(media), parse(&format!("part-{number}")), blob).ok()?;
     if !dice.once_in(20) {
         part.count(dice.below(8).into());

@@ -164,7 +164,7 @@ impl Before<'_> {
                 hold(caps.models.has(&work.model), || format!("{id} has no right to its model"))?;
                 let definition = self.world.definition();
                 let priced = definition.models.get(&work.model).is_some_and(|model| model.price.is_some());
-                let limited = self.world.ledger().left(agent.account).of(Resource::Cost).is_some();
+                let limited = self.world.ledger().left(agent.account).get(Resource::Cost).is_some();
                 let fine = priced || !limited || definition.unpriced == Unpriced::Allow;
                 hold(fine, || format!("{id} started on a model without a price"))
             }
@@ -202,9 +202,9 @@ impl Before<'_> {
             let sum = running.fold(account.spent.plus(held), |sum, (_, call)| sum.plus(&call.held()));
             for resource in Resource::ALL {
                 let free = ix == asker || lent.has(resource);
-                let reserve = if free { 0 } else { account.terms.reserve.of(resource) };
-                let Some(limit) = account.terms.limit.of(resource) else { continue };
-                let fits = held.of(resource) == 0 || sum.of(resource) <= limit.saturating_sub(reserve);
+                let reserve = if free { 0 } else { account.terms.reserve.get(resource) };
+                let Some(limit) = account.terms.limit.get(resource) else { continue };
+                let fits = held.get(resource) == 0 || sum.get(resource) <= limit.saturating_sub(reserve);
                 hold(fits, || {
                     format!("{} would pass its {resource} ceiling: {sum:?} of {limit}", agents.id(ix))
                 })?;

@@ -178,7 +178,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
         let (agent, note) = (name("a"), String::new());
         requests.push(Request::Charge(Charge { agent, amounts: amounts(resource), note }));
         requests.push(Request::Raise(Raise { agent: name("root"), add: amounts(resource), add_ms: 0 }));
-        let budget = BudgetSpec::of(Ceilings::NONE.with(resource, amount));
+        let budget = BudgetSpec::with_limit(Ceilings::NONE.with(resource, amount));
         requests.push(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }));
     }
     requests

@@ -119,7 +119,7 @@ fn children(agents: &[&str]) -> WaitFor {
 fn about_nobody() -> Vec<InputKind> {
     let mut all = Vec::new();
     for id in ["ghost", "dead", "dying"] {
-        let failure = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
+        let failure = Failure { code: FailureCode::from_text("oops"), message: "why".to_owned() };
         let running = Running::Finishes;
         all.extend([
             Request::Spawn(spawn(id, "a", "x")),
@@ -148,7 +148,7 @@ fn about_nobody() -> Vec<InputKind> {
 
 /// Requests that only the agent itself, or only a person, may make.
 fn by_the_wrong_one() -> Vec<InputKind> {
-    let failure = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
+    let failure = Failure { code: FailureCode::from_text("oops"), message: "why".to_owned() };
     let start = Start::new(fixture::shared(&fixture::plants("root")));
     let (to, running) = (|| name("a"), Running::Stops);
     let mut all: Vec<InputKind> = ["root", "b", "ghost"]
@@ -190,7 +190,7 @@ fn spent() -> Envelope {
 /// Requests with wrong texts, numbers or names.
 fn malformed() -> Vec<InputKind> {
     let (note, long) = (text(limit::NOTE_BYTES_MAX + 1), text(limit::TEXT_BYTES_MAX + 1));
-    let failure = |code: &str| Failure { code: FailureCode::of(code), message: "why".to_owned() };
+    let failure = |code: &str| Failure { code: FailureCode::from_text(code), message: "why".to_owned() };
     let answer = OnTimeout::answer(long.clone());
     let downgrade =
         |model: &str| BudgetSpec { on_low: Some(OnLow::Downgrade(name(model))), ..BudgetSpec::default() };
@@ -347,7 +347,7 @@ fn all_reports() -> Vec<Report> {
         let call = CallId(call);
         reports.extend([
             Report::Done(Done::new(call, attempt, used, Body::default())),
-            Report::Failed(Failed { call, attempt, used, fault: Fault::of(FaultKind::Server) }),
+            Report::Failed(Failed { call, attempt, used, fault: Fault::new(FaultKind::Server) }),
             Report::Lost(Lost { call, attempt }),
         ]);
     }
@@ -377,7 +377,7 @@ fn a_call_is_settled_once() {
     assert_eq!(play.report(done(200)), Receipt::Applied);
     ignored(&mut play, done(200));
     ignored(&mut play, done(100));
-    let fault = Fault::of(FaultKind::Server);
+    let fault = Fault::new(FaultKind::Server);
     let failed = Failed { call: CallId(1), attempt: 1, fault: fault.clone(), used: Used::Unknown };
     ignored(&mut play, Report::Failed(failed));
     ignored(&mut play, Report::Lost(Lost { call: CallId(1), attempt: 1 }));

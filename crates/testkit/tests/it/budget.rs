@@ -328,7 +328,7 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
         );
         play.run(&format!("done #{call} $0.10"));
     }
-    assert_eq!(play.view("a").spent.of(Resource::Cost), DOLLAR);
+    assert_eq!(play.view("a").spent.get(Resource::Cost), DOLLAR);
     let short = Shortfall {
         resource: Resource::Cost,
         limit: DOLLAR,
@@ -341,7 +341,7 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
     let refusal = Refusal::Ceiling { account: name("a"), short };
     let call = spinney_kernel::words::CallId(11);
     assert_eq!(play.ask(model_call("a", 100)), Ok(Reply::Hold(HoldReply::Refused { call, refusal })));
-    assert_eq!(play.view("root").spent.of(Resource::Cost), DOLLAR);
+    assert_eq!(play.view("root").spent.get(Resource::Cost), DOLLAR);
 }
 
 /// V17 (decision part): outside spending is charged up the chain and never refused; what does not fit is an overrun,

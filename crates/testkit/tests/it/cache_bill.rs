@@ -137,7 +137,7 @@ async fn bill(caches: Caches, cache_wait_ms: u64) -> Bill {
     let home = stage.home_with(|drivers| drivers.with_model("team".parse().unwrap(), team));
     let tree = home.start(tree(cache_wait_ms)).await.unwrap();
     settled(&tree).await;
-    let nanos = tree.snapshot().await.unwrap().end.unwrap().spent.of(Resource::Cost);
+    let nanos = tree.snapshot().await.unwrap().end.unwrap().spent.get(Resource::Cost);
     let mut calls = calls.lock().unwrap().clone();
     let place = |call: &Call| match call.name.as_str() {
         "lead, turn 1" => (0, call.name.clone()),

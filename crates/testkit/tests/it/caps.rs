@@ -176,7 +176,7 @@ fn prison(tree: &mut Definition) {
 /// What a spawn may ask for beyond its role.
 fn wishes() -> Vec<Spawn> {
     let base = spawn_x("root", "a");
-    let cost = |nanos| BudgetSpec::of(Ceilings::NONE.with(Resource::Cost, nanos));
+    let cost = |nanos| BudgetSpec::with_limit(Ceilings::NONE.with(Resource::Cost, nanos));
     let lend = BudgetSpec { lend: Some(Lend::Yes), ..cost(1_000_000_000_000) };
     let downgrade = BudgetSpec { on_low: Some(OnLow::Downgrade(name("cheap"))), ..cost(1_000_000_000) };
     let all = [name("read"), name("write"), name("run")];

@@ -38,11 +38,11 @@ fn a_chain_ten_thousand_deep_is_charged_at_every_level() {
     }
     play.run("call c10000 $0.20\ncall c5000 $0.10\nraise root $1.00\ndone #1 $0.20\ndone #2 $0.10");
     play.run("charge c10000 $0.05\ncall c10000 $9.60");
-    assert_eq!(play.view("c10000").spent.of(Resource::Cost), 250_000_000);
+    assert_eq!(play.view("c10000").spent.get(Resource::Cost), 250_000_000);
     for agent in ["root", "c1", "c4999", "c5000"] {
-        assert_eq!(play.view(agent).spent.of(Resource::Cost), 350_000_000, "{agent}");
+        assert_eq!(play.view(agent).spent.get(Resource::Cost), 350_000_000, "{agent}");
     }
-    assert_eq!(play.view("c10000").remaining.and_then(|left| left.of(Resource::Cost)), Some(50_000_000));
+    assert_eq!(play.view("c10000").remaining.and_then(|left| left.get(Resource::Cost)), Some(50_000_000));
     play.run("cancel root\nfailed #3 stopped $0.01");
     assert!(play.world().is_over());
     assert_eq!(play.world().ledger().len(), 0);

@@ -232,7 +232,7 @@ fn o12_the_real_error_code_reaches_the_caller() {
         }
     };
     let exits: Vec<Exit> = outcomes(&play).iter().filter_map(seq).map(|seq| exit_at(&play, seq)).collect();
-    let failed = |code: &str| Exit::failed(FailureCode::of(code), "it went wrong");
+    let failed = |code: &str| Exit::failed(FailureCode::from_text(code), "it went wrong");
     assert_eq!(exits, [failed("disk_full"), failed("disk_full"), failed("net_down")]);
     assert_eq!(exit_at(&play, ended_at(&play, "b")), failed("disk_full"), "the directory names it, too");
     play.run("fail root disk_full");
@@ -251,7 +251,7 @@ fn ended_at(play: &Play, agent: &str) -> Seq {
 fn o12_a_failure_without_an_error_is_refused() {
     let mut play = Play::grow("root / a");
     for (code, message, what) in [("", "why", "error code"), ("oops", " ", "error message")] {
-        let error = Failure { code: FailureCode::of(code), message: message.to_owned() };
+        let error = Failure { code: FailureCode::from_text(code), message: message.to_owned() };
         let fail = Request::Fail(Fail { agent: name("a"), error, partial: None });
         let refusal = refused(&mut play, agent("a", fail));
         assert_eq!(refusal, Refusal::TextEmpty { what: what.to_owned() });
@@ -273,7 +273,7 @@ fn o12_only_legal_transitions_happen_and_an_end_is_final() {
         play.run(ending);
         let over = Refusal::AgentEnded { agent: name("a"), state: state.to_owned() };
         let finish = Request::Finish(Finish { agent: name("a"), result: Body::text("other") });
-        let error = Failure { code: FailureCode::of("oops"), message: "why".to_owned() };
+        let error = Failure { code: FailureCode::from_text("oops"), message: "why".to_owned() };
         let fail = Request::Fail(Fail { agent: name("a"), error, partial: None });
         for request in [finish, fail, model_call("a", 1)] {
             assert_eq!(refused(&mut play, agent("a", request)), over);

@@ -68,7 +68,7 @@ fn report(play: &mut Play, call: CallId, used: Used, asks: Vec<ToolAsk>) {
 
 fn held(play: &Play) -> u64 {
     let held = |event: Event| if let Event::CallStarted { held, .. } = event { Some(held) } else { None };
-    events(play).into_iter().filter_map(held).last().unwrap().of(Resource::Tokens)
+    events(play).into_iter().filter_map(held).last().unwrap().get(Resource::Tokens)
 }
 
 fn cuts(play: &Play) -> usize {

@@ -11,7 +11,7 @@ use crate::observed::name;
 
 fn cost(play: &Play, name: &str) -> (u64, u64) {
     let view = play.view(name);
-    (view.spent.of(Resource::Cost), view.held.of(Resource::Cost))
+    (view.spent.get(Resource::Cost), view.held.get(Resource::Cost))
 }
 
 fn usd(text: &str) -> u64 {
@@ -175,7 +175,7 @@ fn a_retry_that_does_not_fit_halts_the_tree_until_a_raise() {
         play.run("raise root $9.00");
         assert_eq!(play.view("root").status.to_string(), "running", "{}", play.log());
         play.run("done #1 $0.01");
-        assert_eq!(play.view("root").spent.of(Resource::Retries), 1, "{fallback:?}");
+        assert_eq!(play.view("root").spent.get(Resource::Retries), 1, "{fallback:?}");
     }
 }
 

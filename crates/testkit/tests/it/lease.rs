@@ -40,7 +40,7 @@ fn nothing_left_means_no_child_and_no_model_call() {
 fn l21_what_a_child_used_is_reported_and_the_rest_remains() {
     let mut play = Play::grow("root tokens=1000 / a");
     play.run("call a $0.40\ndone #1 $0.30\nfinish a ok");
-    assert_eq!(play.view("root").remaining.and_then(|left| left.of(Resource::Tokens)), Some(700));
+    assert_eq!(play.view("root").remaining.and_then(|left| left.get(Resource::Tokens)), Some(700));
     assert_eq!(ends(&play), [(name("a"), Exit::Completed, turn(300))]);
 }
 
@@ -95,7 +95,7 @@ fn l22_a_hundred_leases_and_what_is_spent_are_never_more_than_the_whole() {
     let check = |play: &Play| {
         let root = play.world().agents().root().unwrap();
         let account = play.world().ledger().account(play.world().agents().agent(root).account);
-        let (spent, lent) = (account.spent.of(Resource::Tokens), account.lent.of(Resource::Tokens));
+        let (spent, lent) = (account.spent.get(Resource::Tokens), account.lent.get(Resource::Tokens));
         assert!(spent + lent <= whole, "spent {spent}, lent {lent}");
         spent
     };
@@ -114,7 +114,7 @@ fn l22_a_hundred_leases_and_what_is_spent_are_never_more_than_the_whole() {
     }
     let root = play.view("root");
     let (spent, left) =
-        (root.spent.of(Resource::Tokens), root.remaining.and_then(|left| left.of(Resource::Tokens)));
+        (root.spent.get(Resource::Tokens), root.remaining.and_then(|left| left.get(Resource::Tokens)));
     assert_eq!((spent, left), (expected, Some(whole - expected)));
 }
 
@@ -168,13 +168,13 @@ fn a_child_that_ends_badly_returns_the_rest_of_its_lease() {
         "call a $0.40\ncancel a\nfailed #1 stopped $0.20",
     ] {
         let mut play = Play::grow("root tokens=1000 / a tokens=500 lend timeout=5s");
-        assert_eq!(play.view("root").remaining.and_then(|left| left.of(Resource::Tokens)), Some(500));
+        assert_eq!(play.view("root").remaining.and_then(|left| left.get(Resource::Tokens)), Some(500));
         play.run(ending);
         let root = play.view("root");
         let (spent, left) =
-            (root.spent.of(Resource::Tokens), root.remaining.and_then(|left| left.of(Resource::Tokens)));
+            (root.spent.get(Resource::Tokens), root.remaining.and_then(|left| left.get(Resource::Tokens)));
         assert_eq!((spent, left), (200, Some(800)), "{ending}");
-        assert_eq!(play.view("a").spent.of(Resource::Tokens), 200, "{ending}");
+        assert_eq!(play.view("a").spent.get(Resource::Tokens), 200, "{ending}");
     }
 }
 
@@ -203,7 +203,7 @@ fn a_grandchild_reduces_every_view_exactly_once() {
     let recorded = effects(&mut play, "call c $0.20");
     assert_eq!(recorded.len(), 1);
     play.run("done #1 $0.15\nfinish c ok");
-    let left = |agent: &str| play.view(agent).remaining.and_then(|left| left.of(Resource::Tokens));
+    let left = |agent: &str| play.view(agent).remaining.and_then(|left| left.get(Resource::Tokens));
     assert_eq!([left("root"), left("a"), left("b")], [Some(850), Some(650), Some(450)]);
     for agent in ["root", "a", "b", "c"] {
         assert_eq!(play.view(agent).spent, turn(150), "{agent}");

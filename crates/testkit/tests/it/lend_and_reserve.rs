@@ -48,7 +48,7 @@ fn v19_what_does_not_fit_is_not_lent() {
     let mut play = Play::grow("root $1.00 / a $0.60 lend\nroot / b");
     let lend = |limit: Ceilings| Spawn {
         id: Some(name("c")),
-        budget: BudgetSpec { lend: Some(Lend::Yes), ..BudgetSpec::of(limit) },
+        budget: BudgetSpec { lend: Some(Lend::Yes), ..BudgetSpec::with_limit(limit) },
         ..Play::spawn("root", "b")
     };
     let too_much = lend(Ceilings::NONE.with(Resource::Cost, 500_000_000));
@@ -152,7 +152,7 @@ fn v19_the_default_reserve_is_for_those_who_may_hand_work_down() {
         play.run(raise);
         let account = play.world().agents().agent(play.world().agents().root().unwrap()).account;
         let reserve = play.world().ledger().account(account).terms.reserve;
-        Resource::ALL.map(|resource| reserve.of(resource))
+        Resource::ALL.map(|resource| reserve.get(resource))
     };
     let lead = "steps=10 tool_calls=10 retries=10 turns=9 reserve=default";
     assert_eq!(reserve_of(&format!("root $100 tokens=100050 {lead}"), ""), [10_000_000_000, 10_005, 1, 0, 0]);
@@ -171,7 +171,7 @@ fn v19_remaining_is_the_least_that_any_account_up_the_chain_leaves() {
     let remaining = |play: &Play, agent: &str| {
         let left = play.view(agent).remaining;
         [Resource::Cost, Resource::Tokens, Resource::Steps]
-            .map(|resource| left.and_then(|left| left.of(resource)).unwrap_or(u64::MAX))
+            .map(|resource| left.and_then(|left| left.get(resource)).unwrap_or(u64::MAX))
     };
     assert_eq!(remaining(&play, "b"), [700_000_000, 300, 9]);
     assert_eq!(remaining(&play, "root"), [1_000_000_000, 5000, 9]);
@@ -181,7 +181,7 @@ fn v19_remaining_is_the_least_that_any_account_up_the_chain_leaves() {
     assert_eq!(remaining(&play, "b"), [450_000_000, 300, 8], "what is lent counts, what returned does not");
     assert_eq!(remaining(&play, "root"), [550_000_000, 4850, 8], "its own reserve is its own");
     assert_eq!(
-        play.view("root").remaining.and_then(|left| left.of(Resource::ToolCalls)),
+        play.view("root").remaining.and_then(|left| left.get(Resource::ToolCalls)),
         None,
         "no ceiling leaves everything"
     );

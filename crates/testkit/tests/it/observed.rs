@@ -116,7 +116,7 @@ pub(crate) fn turn(tokens: u64) -> Amounts {
 /// What an agent and everything below it has spent and holds of a resource.
 pub(crate) fn taken(play: &Play, agent: &str, resource: Resource) -> u64 {
     let view = play.view(agent);
-    view.spent.of(resource) + view.held.of(resource)
+    view.spent.get(resource) + view.held.get(resource)
 }
 
 /// The window of a living agent, unread messages included.

@@ -73,7 +73,7 @@ fn a_long_listing_shows_its_first_and_its_last_lines() {
     assert!(head.starts_with("line 1\r\n") && head.ends_with("line 20\r\n"), "{head:?}");
     assert!(tail.starts_with("line 51\r\n") && tail.ends_with("line 60\r\n"), "{tail:?}");
     let body = body(head, tail, text.as_bytes());
-    let file = name(&BlobHash::of(text.as_bytes()));
+    let file = name(&BlobHash::digest(text.as_bytes()));
     let recorded = shown(body, &Whole::File(file.clone()));
     let words =
         format!("line 20\r\n[270 of 531 bytes left out; the whole is in offload/{file}]\nline 51\r\n");
@@ -81,7 +81,7 @@ fn a_long_listing_shows_its_first_and_its_last_lines() {
 }
 
 fn body(head: &str, tail: &str, whole: &[u8]) -> Body {
-    let rest = BlobRef { hash: BlobHash::of(whole), bytes: whole.len() as u64 };
+    let rest = BlobRef { hash: BlobHash::digest(whole), bytes: whole.len() as u64 };
     Body::text([head, tail].concat()).with_rest(rest, Some(head.len() as u32))
 }
 
@@ -89,7 +89,7 @@ fn body(head: &str, tail: &str, whole: &[u8]) -> Body {
 #[test]
 fn the_words_in_a_gap_are_bounded() {
     for bytes in [0, 1, 1_536, 16 * 1024 * 1024 - 4, 16 * 1024 * 1024, u64::MAX] {
-        let hash = BlobHash::of(b"x");
+        let hash = BlobHash::digest(b"x");
         let wholes = [Whole::File(name(&hash)), Whole::NoRoom, Whole::Journal];
         for (whole, gap) in wholes.iter().flat_map(|whole| [(whole, Some(2)), (whole, None)]) {
             let rest = BlobRef { hash: hash.clone(), bytes };
@@ -106,7 +106,7 @@ fn a_gap_is_only_believed_where_it_can_be() {
     let with = |gap: &str, rest: &str| {
         serde_json::from_str::<Body>(&format!(r#"{{"text":"aöb"{rest}{gap}}}"#)).unwrap()
     };
-    let rest = format!(r#","rest":{{"hash":"{}","bytes":9}}"#, BlobHash::of(b"x"));
+    let rest = format!(r#","rest":{{"hash":"{}","bytes":9}}"#, BlobHash::digest(b"x"));
     let parts = |gap: &str| with(gap, &rest).ends().map(|(head, tail)| (head.to_owned(), tail.to_owned()));
     let two = |head: &str, tail: &str| Some((head.to_owned(), tail.to_owned()));
     assert_eq!(parts(r#","gap":1"#), two("a", "öb"));
@@ -117,7 +117,7 @@ fn a_gap_is_only_believed_where_it_can_be() {
             shown(with(gap, &rest), &Whole::NoRoom),
             format!(
                 "aöb\n[only the beginning: 9 bytes in all; the whole is blob {}]",
-                &BlobHash::of(b"x").as_str()[..16]
+                &BlobHash::digest(b"x").as_str()[..16]
             )
         );
     }

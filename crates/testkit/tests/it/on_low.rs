@@ -116,7 +116,7 @@ fn a_call_that_goes_to_another_model_keeps_within_that_models_output() {
     let mut play = Play::grow_as("root $9.00 / a $0.50 downgrade=cheap\nroot / b\nroot / c", small);
     play.run("call a $0.90\ncall b $0.90\nfailed #2 server\nopen m\ncall c $0.90");
     let caps: Vec<u64> =
-        play.world().calls().all().map(|(_, call)| call.held().of(Resource::Tokens)).collect();
+        play.world().calls().all().map(|(_, call)| call.held().get(Resource::Tokens)).collect();
     assert_eq!(caps, [40, 40, 40]);
 }
 

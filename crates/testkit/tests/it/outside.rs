@@ -116,18 +116,18 @@ fn g11_after_a_crash_outside_calls_are_presumed_spent_and_never_repeated() {
     play.report(Report::Lost(Lost { call: CallId(1), attempt: 1 }));
     assert_eq!(outcomes(&play), [Outcome::Cancelled, Outcome::Lost]);
     assert_eq!((running(&play), attempts(&play)), (Vec::new(), 1));
-    assert_eq!(play.view("root").spent.of(Resource::Cost), 600_000_000);
+    assert_eq!(play.view("root").spent.get(Resource::Cost), 600_000_000);
 }
 
 #[test]
 fn the_retries_of_an_outside_program_are_its_own() {
     let mut play = Play::grow("root $1.00");
     play.must(call("root", 600));
-    let fault = Fault::of(FaultKind::Server);
+    let fault = Fault::new(FaultKind::Server);
     play.report(Report::Failed(Failed { call: CallId(1), attempt: 1, fault, used: Used::NOTHING }));
     assert_eq!(running(&play), []);
     assert!(matches!(outcomes(&play).as_slice(), [Outcome::Failed { .. }]));
-    assert_eq!(play.view("root").spent.of(Resource::Cost), 0);
+    assert_eq!(play.view("root").spent.get(Resource::Cost), 0);
 }
 
 /// A tree whose calls have their output caps fitted to what is free.
@@ -237,7 +237,7 @@ fn a_call_that_waits_is_fitted_when_it_starts() {
     play.must(call("root", 4_500));
     let waiting = play.must(call("root", 4_500));
     assert!(
-        matches!(waiting, HoldReply::Waiting { why: WaitReason::Budget { ask }, .. } if ask.of(Resource::Cost) == 4_096_000_000)
+        matches!(waiting, HoldReply::Waiting { why: WaitReason::Budget { ask }, .. } if ask.get(Resource::Cost) == 4_096_000_000)
     );
     assert_eq!(caps(&play), [4_500, 4_096]);
     done(&mut play, 1, 0);
@@ -272,7 +272,7 @@ fn a_hold_has_the_write_rate_that_the_request_can_cause() {
         let (model, request) = (name("m"), Body::default());
         let effect = HoldFor::Outside { model, input_tokens, output_cap, output_cap_min, writes, request };
         play.must(Hold { agent: name("root"), effect });
-        play.view("root").held.of(Resource::Cost)
+        play.view("root").held.get(Resource::Cost)
     };
     let holds = [CacheWrites::None, CacheWrites::Minutes, CacheWrites::Hour].map(held);
     assert_eq!(holds, [1_000_000, 1_250_000, 2_000_000]);
@@ -285,17 +285,18 @@ fn g40_an_unknown_usage_is_presumed_up_the_chain() {
     play.must(call("a", 600));
     play.must(call("a", 300));
     play.must(call("root", 100));
-    let fault = Fault::of(FaultKind::Cut);
+    let fault = Fault::new(FaultKind::Cut);
     play.report(Report::Failed(Failed { call: CallId(1), attempt: 1, fault, used: Used::Unknown }));
     done(&mut play, 2, 200);
     play.report(Report::Lost(Lost { call: CallId(3), attempt: 1 }));
     let of = |agent: &str| {
         let view = play.view(agent);
-        [view.spent, view.presumed].map(|amounts| (amounts.of(Resource::Cost), amounts.of(Resource::Tokens)))
+        [view.spent, view.presumed]
+            .map(|amounts| (amounts.get(Resource::Cost), amounts.get(Resource::Tokens)))
     };
     assert_eq!(of("a"), [(800_000_000, 800), (600_000_000, 600)]);
     assert_eq!(of("root"), [(900_000_000, 900), (700_000_000, 700)]);
-    assert_eq!(play.view("root").presumed.of(Resource::Steps), 0, "what is counted is not presumed");
+    assert_eq!(play.view("root").presumed.get(Resource::Steps), 0, "what is counted is not presumed");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn counts_and_percents_are_whole_and_bounded() {
 #[test]
 fn every_key_of_a_budget_changes_it() {
     let none = BudgetSpec::default();
-    let limit = |resource, amount| BudgetSpec::of(Ceilings::NONE.with(resource, amount));
+    let limit = |resource, amount| BudgetSpec::with_limit(Ceilings::NONE.with(resource, amount));
     let downgrade = OnLow::Downgrade("small".parse().unwrap());
     let read = |value: serde_json::Value| spec(&value.to_string());
     assert_eq!(spec("{}"), Ok(none.clone()));

@@ -25,12 +25,12 @@ use spinney_testkit::Play;
 use crate::observed::{events, name, person, refused};
 
 fn part(called: &str) -> Part {
-    let blob = BlobRef { hash: BlobHash::of(called.as_bytes()), bytes: 9 };
+    let blob = BlobRef { hash: BlobHash::digest(called.as_bytes()), bytes: 9 };
     Part::new(PartKind::Image, name("image/png"), name(called), blob).unwrap()
 }
 
 fn sized(bytes: u64) -> Result<Part, BadPart> {
-    let blob = BlobRef { hash: BlobHash::of(b"x"), bytes };
+    let blob = BlobRef { hash: BlobHash::digest(b"x"), bytes };
     Part::new(PartKind::File, name("text/plain"), name("x.txt"), blob)
 }
 
@@ -121,10 +121,10 @@ fn a_part_keeps_its_bounds_wherever_it_comes_from() {
 /// A body without parts is stored as before, and one with parts is read back unchanged.
 #[test]
 fn a_body_is_written_as_before_with_parts_at_its_end() {
-    let rest = BlobRef { hash: BlobHash::of(b"x"), bytes: 9 };
+    let rest = BlobRef { hash: BlobHash::digest(b"x"), bytes: 9 };
     let plain = Body { tokens: Some(TokenCount::exact(1)), ..Body::text("aöb") }.with_rest(rest, Some(1));
     let json = serde_json::to_string(&plain).unwrap();
-    let hash = BlobHash::of(b"x");
+    let hash = BlobHash::digest(b"x");
     assert_eq!(json, format!(r#"{{"text":"aöb","rest":{{"hash":"{hash}","bytes":9}},"tokens":1,"gap":1}}"#));
     assert_eq!(serde_json::to_string(&Body::text("a")).unwrap(), r#"{"text":"a"}"#);
     let mut counted = part("a.png");
@@ -273,7 +273,7 @@ proptest! {
         size in prop_oneof![Just(u64::MAX), 600_u64..4_000],
     ) {
         let bounds = Bounds { size, preset: Preset::Tools, images_max, compact: Compact::Count, thread: None };
-        let mut window = Window::of(vec![Header::new(TokenCount::exact(40), Category::System, Tie::Free)], 0);
+        let mut window = Window::new(vec![Header::new(TokenCount::exact(40), Category::System, Tie::Free)], 0);
         for (words, category, images) in messages {
             let tokens = words + images.iter().copied().map(u64::from).sum::<u64>();
             window.push_with(Header::new(tokens.into(), Category::ALL[category], Tie::Free), &images);

@@ -231,11 +231,11 @@ fn a_call_is_booked_at_the_price_of_its_start() {
     let mut play = Play::grow_as("root $1.00 / a", |tree| tree.models[0].price = Some(price));
     for held in [20 * 2_000, 20 * 1_000] {
         hold(&mut play, 10, 10);
-        assert_eq!(play.view("root").held.of(Resource::Cost), held);
+        assert_eq!(play.view("root").held.get(Resource::Cost), held);
         play.pass(10_000);
         done(&mut play, Usage { input: 10, ..Usage::default() });
     }
-    assert_eq!(play.view("root").spent.of(Resource::Cost), 10 * 2_000 + 10 * 1_000);
+    assert_eq!(play.view("root").spent.get(Resource::Cost), 10 * 2_000 + 10 * 1_000);
     assert_eq!(started(&play), [Some(start), Some(start.after_ms(10_000))]);
 
     let mut plain = Play::grow("root $1.00 / a");

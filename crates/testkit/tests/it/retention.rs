@@ -101,7 +101,7 @@ fn journal_of(planned: &[Planned], more: usize) -> (MemoryJournal, BTreeMap<Tree
         let made = Event::CheckpointMade { agent: known.agent, name, kind, number };
         let end = ends.entry(tree).or_insert(Seq(0));
         let batch = Batch { input, events: vec![made] };
-        conformance::append(&journal, conformance::of(tree, *end, &batch)).unwrap();
+        conformance::append(&journal, conformance::append_for(tree, *end, &batch)).unwrap();
         end.0 += 1;
     }
     (journal, ends)

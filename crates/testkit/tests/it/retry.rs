@@ -370,7 +370,7 @@ fn a_rate_limit_that_moves_is_followed() {
 /// The delay of a call is the same in every replay, and different calls have different delays.
 #[test]
 fn pauses_are_bounded_and_spread_without_randomness() {
-    let server = Fault::of(FaultKind::Server);
+    let server = Fault::new(FaultKind::Server);
     let ms = |attempt, call| match after(&server, attempt, TreeId::new([7; 16]), CallId(call)) {
         Retry::After { ms } => ms,
         Retry::No => panic!("attempt {attempt} may be repeated"),

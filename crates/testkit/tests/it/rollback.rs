@@ -17,7 +17,7 @@ fn stands(play: &Play, agent: &str) -> (AgentSnapshot, ContextSnapshot) {
     let agent: AgentId = name(agent);
     let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
     let known = contexts.known(&agent).unwrap();
-    (AgentSnapshot::of(play.world(), &agent, &known).unwrap(), known)
+    (AgentSnapshot::new(play.world(), &agent, &known).unwrap(), known)
 }
 
 /// A checkpoint of an agent, and the rollback to it.

@@ -247,16 +247,18 @@ impl Tried {
             if let Event::AgentEnded { agent, spent, .. } = &recorded.event {
                 let own = born[agent.as_str()];
                 for resource in Resource::ALL {
-                    let above =
-                        own.parent.as_ref().and_then(|parent| born[parent.as_str()].terms.limit.of(resource));
+                    let above = own
+                        .parent
+                        .as_ref()
+                        .and_then(|parent| born[parent.as_str()].terms.limit.get(resource));
                     let most =
-                        own.terms.limit.of(resource).unwrap_or(u64::MAX).min(above.unwrap_or(u64::MAX));
+                        own.terms.limit.get(resource).unwrap_or(u64::MAX).min(above.unwrap_or(u64::MAX));
                     seen(
-                        spent.of(resource) > most,
-                        format!("{agent} used {} {resource}", spent.of(resource)),
+                        spent.get(resource) > most,
+                        format!("{agent} used {} {resource}", spent.get(resource)),
                     );
                 }
-                let is_more = agent.as_str() == "a" && spent.of(Resource::Cost) > CEILING_NANOS;
+                let is_more = agent.as_str() == "a" && spent.get(Resource::Cost) > CEILING_NANOS;
                 seen(is_more, "a used more than it was given".to_owned());
                 if let Some(parent) = &own.parent {
                     live.entry(parent.as_str()).and_modify(|live| *live -= 1);

@@ -44,7 +44,7 @@ fn v12_nothing_is_kept_per_call_that_ended() {
         for call in 1..=calls {
             play.run(&format!("call a $0.10\ndone #{call} $0.05"));
         }
-        assert_eq!(play.view("root").spent.of(Resource::Steps), calls);
+        assert_eq!(play.view("root").spent.get(Resource::Steps), calls);
         format!("{:?}", play.world()).len()
     };
     let (few, many) = (size(10), size(10_000));

@@ -12,7 +12,7 @@ fn name(text: &str) -> SourceName {
 }
 
 fn file(text: &str, bytes: u64) -> SourceFile {
-    SourceFile { name: name(text), blob: BlobRef { hash: BlobHash::of(text.as_bytes()), bytes } }
+    SourceFile { name: name(text), blob: BlobRef { hash: BlobHash::digest(text.as_bytes()), bytes } }
 }
 
 const NOTHING: Adjust = Adjust {

@@ -216,8 +216,8 @@ fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
     let held = rich.world().call(call).unwrap().held();
     let spent = rich.view("root").spent;
     // Enough for the summary or the turn, each with its hold, but not for both.
-    let nanos = spent.of(Resource::Cost) + 100 * NANOS_PER_TOKEN;
-    assert!(held.of(Resource::Cost) > 0);
+    let nanos = spent.get(Resource::Cost) + 100 * NANOS_PER_TOKEN;
+    assert!(held.get(Resource::Cost) > 0);
     let mut play = Play::grow_as(&format!("root $9.00 turns=20 summed={SIZE}"), |definition| {
         definition.budget.limit = definition.budget.limit.with(Resource::Cost, nanos);
     });
@@ -238,7 +238,7 @@ fn a_summary_that_is_refused_for_budget_neither_ends_its_agent_nor_halts_the_tre
     let mut play = grow("root $9.00 turns=20 reserve=0% / b later turns=20");
     let call = until_full(&mut play, "root");
     // It fails, and while it waits for its retry the money is spent elsewhere.
-    let spent = play.view("root").spent.of(Resource::Cost);
+    let spent = play.view("root").spent.get(Resource::Cost);
     let left = 9_000_000_000 - spent - 110 * NANOS_PER_TOKEN;
     play.run(&format!("pause root\nlost #{}", call.0));
     let amounts = Amounts::cost(left);

@@ -26,14 +26,14 @@ fn unit(said: u64, results: &[u64]) -> Vec<Header> {
 }
 
 fn dropped(headers: &[Header], bounds: &Bounds) -> Vec<usize> {
-    let cut = trim(&Window::of(headers.to_vec(), 0), bounds).unwrap().unwrap_or_default();
+    let cut = trim(&Window::new(headers.to_vec(), 0), bounds).unwrap().unwrap_or_default();
     Span::places(&cut.drop).collect()
 }
 
 /// P1 (the rule): shares are exactly those of the preset, never exceed the whole, and follow the size at once.
 #[test]
 fn shares_follow_preset_and_size() {
-    let of = |preset, size| Category::ALL.map(|category| Shares::of(preset, size).get(category));
+    let of = |preset, size| Category::ALL.map(|category| Shares::new(preset, size).get(category));
     assert_eq!(of(Preset::Tools, 100_000), [10_000, 30_000, 40_000, 20_000, 0, 0, 0]);
     assert_eq!(of(Preset::Dialog, 100_000), [10_000, 35_000, 50_000, 5_000, 0, 0, 0]);
     assert_eq!(of(Preset::Tools, 50_000), [5_000, 15_000, 20_000, 10_000, 0, 0, 0]);
@@ -48,12 +48,12 @@ fn shares_follow_preset_and_size() {
 fn the_first_message_stays_and_is_named_when_it_is_too_large() {
     let mut headers = vec![system(700)];
     headers.extend((0..10).map(|_| header(40, Category::Dialog)));
-    let window = Window::of(headers, 0);
+    let window = Window::new(headers, 0);
     let mut after = window.clone();
     after.cut(&trim(&window, &TOOLS).unwrap().unwrap());
     assert!(after.tokens() <= TOOLS.size, "{}", after.tokens());
     assert_eq!(after.headers()[0], system(700));
-    let too_large = trim(&Window::of(vec![system(1_001)], 0), &TOOLS);
+    let too_large = trim(&Window::new(vec![system(1_001)], 0), &TOOLS);
     let folded = limit::FOLDED_TOKENS_MIN;
     assert_eq!(too_large, Err(TooSmall { tokens: 1_001 + folded, system: 1_001, size: 1_000 }));
 }
@@ -110,7 +110,7 @@ fn pairs_stay_together_and_the_newest_word_of_a_person_stays() {
 #[test]
 fn p5_the_oldest_images_become_placeholders() {
     let images = |count| header(10, Category::Dialog).with_images(count);
-    let window = Window::of(vec![system(10), images(1), images(3), images(2), images(1)], 0);
+    let window = Window::new(vec![system(10), images(1), images(3), images(2), images(1)], 0);
     let cut = trim(&window, &TOOLS).unwrap().unwrap();
     assert!(cut.drop.is_empty());
     let blank: Vec<(u32, u8)> = cut.blank.iter().map(|blank| (blank.at, blank.images)).collect();
@@ -163,7 +163,7 @@ proptest! {
             headers.get(headers.len() - count).is_none_or(|header| header.tie != Tie::Answers)
         });
         let unread = unread.unwrap_or(0);
-        let window = Window::of(headers.clone(), unread);
+        let window = Window::new(headers.clone(), unread);
         let total: u64 = window.tokens();
         match trim(&window, &bounds) {
             Ok(None) => prop_assert!(total <= size),
@@ -185,7 +185,7 @@ proptest! {
     ) {
         let thread = Slice { teller: None, tokens };
         let bounds = Bounds { size: 20_000, thread: Some(thread), ..TOOLS };
-        let mut window = Window::of(headers.clone(), unread);
+        let mut window = Window::new(headers.clone(), unread);
         let cut = trim(&window, &bounds).unwrap_or_default().unwrap_or_default();
         let mine: Vec<usize> = (0..headers.len()).filter(|place| thread.has(&headers[*place])).collect();
         let gone: Vec<usize> = Span::places(&cut.drop).collect();
@@ -215,7 +215,7 @@ proptest! {
         let unread = (unread..headers.len()).find(|count| {
             headers.get(headers.len() - count).is_none_or(|header| header.tie != Tie::Answers)
         });
-        let window = Window::of(headers.clone(), unread.unwrap_or(0));
+        let window = Window::new(headers.clone(), unread.unwrap_or(0));
         let bounds = Bounds { size: size.into(), compact: Compact::Summary, ..TOOLS };
         let Ok(Some(cut)) = trim(&window, &bounds) else { return Ok(()) };
         let Some((covers, tokens)) = covers(&window, &cut, size.into(), asking.into()) else { return Ok(()) };
@@ -247,7 +247,7 @@ proptest! {
         size in 512_u64..3_000,
     ) {
         let bounds = Bounds { size, ..TOOLS };
-        let mut window = Window::of(vec![system(40)], 0);
+        let mut window = Window::new(vec![system(40)], 0);
         let mut packet = window.headers().to_vec();
         for tokens in tokens {
             window.push(header(tokens, Category::Dialog));

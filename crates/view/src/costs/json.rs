@@ -13,14 +13,14 @@ use super::{Costs, CostsBy, Sums};
 impl Serialize for Costs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let before = self.before.iter();
-        let before = before.map(|(tree, sums)| SumsJson { tree: Some(*tree), ..SumsJson::of(sums) });
+        let before = before.map(|(tree, sums)| SumsJson { tree: Some(*tree), ..SumsJson::new(sums) });
         let table = |by| TableJson { costs: self, by };
         let json = CostsJson {
             kind: "costs",
             tree: self.world.tree(),
             state: self.world.state().word(),
             seq: self.world.seq().0,
-            total: SumsJson::of(&self.total),
+            total: SumsJson::new(&self.total),
             agents: table(CostsBy::Agent),
             roles: table(CostsBy::Role),
             models: table(CostsBy::Model),
@@ -77,7 +77,7 @@ impl Serialize for TableJson<'_> {
         let breakdown = costs.by(*by);
         serializer.collect_seq(breakdown.rows().into_iter().map(|(name, sums)| {
             let role = (*by == CostsBy::Agent).then(|| costs.role(name));
-            SumsJson { name: Some(name), role, ..SumsJson::of(sums) }
+            SumsJson { name: Some(name), role, ..SumsJson::new(sums) }
         }))
     }
 }
@@ -102,13 +102,13 @@ struct SumsJson<'a> {
 }
 
 impl SumsJson<'_> {
-    const fn of(sums: &Sums) -> Self {
+    const fn new(sums: &Sums) -> Self {
         Self {
             calls: sums.count,
-            spent: AmountsJson::of(&sums.spent),
-            presumed: AmountsJson::of(&sums.presumed),
-            held: AmountsJson::of(&sums.held),
-            overrun: AmountsJson::of(&sums.overrun),
+            spent: AmountsJson::new(&sums.spent),
+            presumed: AmountsJson::new(&sums.presumed),
+            held: AmountsJson::new(&sums.held),
+            overrun: AmountsJson::new(&sums.overrun),
             input_tokens: sums.input_tokens,
             cached_tokens: sums.cached_tokens,
             saved_nanos: sums.saved_nanos,
@@ -130,13 +130,13 @@ struct AmountsJson {
 }
 
 impl AmountsJson {
-    const fn of(amounts: &Amounts) -> Self {
+    const fn new(amounts: &Amounts) -> Self {
         Self {
-            cost_nanos: amounts.of(Resource::Cost),
-            tokens: amounts.of(Resource::Tokens),
-            steps: amounts.of(Resource::Steps),
-            tool_calls: amounts.of(Resource::ToolCalls),
-            retries: amounts.of(Resource::Retries),
+            cost_nanos: amounts.get(Resource::Cost),
+            tokens: amounts.get(Resource::Tokens),
+            steps: amounts.get(Resource::Steps),
+            tool_calls: amounts.get(Resource::ToolCalls),
+            retries: amounts.get(Resource::Retries),
         }
     }
 }

@@ -110,7 +110,7 @@ impl Breakdown {
 
     /// The sum of one name.
     #[must_use]
-    pub fn of(&self, name: &str) -> Sums {
+    pub fn get(&self, name: &str) -> Sums {
         self.places.get(name).map_or_else(Sums::default, |place| self.rows[*place].1)
     }
 
@@ -118,7 +118,7 @@ impl Breakdown {
     #[must_use]
     pub fn rows(&self) -> Vec<&(String, Sums)> {
         let mut rows: Vec<&(String, Sums)> = self.rows.iter().collect();
-        rows.sort_by_key(|(_, sums)| Resource::ALL.map(|resource| u64::MAX - sums.spent.of(resource)));
+        rows.sort_by_key(|(_, sums)| Resource::ALL.map(|resource| u64::MAX - sums.spent.get(resource)));
         rows
     }
 }
@@ -424,7 +424,7 @@ mod tests {
             let total = serde_json::to_value(&costs).unwrap()["total"].clone();
             for (field, amounts) in [("spent", ledger.all), ("presumed", ledger.presumed)] {
                 let cost = total[field]["cost_nanos"].as_u64();
-                assert_eq!(cost, Some(amounts.of(Resource::Cost)), "seed {seed}: {field}");
+                assert_eq!(cost, Some(amounts.get(Resource::Cost)), "seed {seed}: {field}");
             }
             spent += u64::from(!ledger.all.is_zero());
             presumed += u64::from(!ledger.presumed.is_zero());

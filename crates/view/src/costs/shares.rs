@@ -8,8 +8,8 @@ impl Sums {
     /// The shares of the parts of this total: of its cost, or of its tokens if it cost nothing. They add up to 100, or to
     /// nothing.
     pub fn shares<'s>(&self, parts: impl IntoIterator<Item = &'s Self>) -> Vec<u64> {
-        let by = if self.spent.of(Resource::Cost) > 0 { Resource::Cost } else { Resource::Tokens };
-        shares(parts.into_iter().map(|sums| sums.spent.of(by)), self.spent.of(by))
+        let by = if self.spent.get(Resource::Cost) > 0 { Resource::Cost } else { Resource::Tokens };
+        shares(parts.into_iter().map(|sums| sums.spent.get(by)), self.spent.get(by))
     }
 }
 

@@ -173,7 +173,7 @@ fn value_written(name: &ValueName, version: u64, value: &Body, by: &Actor) -> Ev
 
 /// What holds for the whole tree from now on.
 fn adjusted(Adjusted { limit, parallel_max, on_low, timeout_ms, sources, agent: _ }: &Adjusted) -> String {
-    let most = |resource: Resource| Some(format!("{:#}", resource.amount(limit.of(resource)?)));
+    let most = |resource: Resource| Some(format!("{:#}", resource.amount(limit.get(resource)?)));
     let mut changes: Vec<String> = Resource::ALL.into_iter().filter_map(most).collect();
     changes.extend(timeout_ms.map(|ms| format!("a timeout of {}", Millis(ms))));
     changes.extend(parallel_max.map(|calls| format!("{} at the same time", counted(calls.into(), "call"))));
@@ -396,7 +396,7 @@ fn expected(model: &ModelCall) -> String {
 /// What a model call used of what was held for it, so that counts can be judged.
 pub fn settled(names: &EventNames, event: &Event) -> Option<String> {
     let Event::CallEnded { call, spent, input_tokens: Some(input), .. } = event else { return None };
-    let [held, used] = [names.held(*call)?, spent].map(|amounts| amounts.of(Resource::Tokens));
+    let [held, used] = [names.held(*call)?, spent].map(|amounts| amounts.get(Resource::Tokens));
     let [most, all, input, output] = [held, used, *input, output_tokens(spent, *input)].map(grouped);
     Some(format!("[{most} tokens held, {all} used: {input} in, {output} out]"))
 }

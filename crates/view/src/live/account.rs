@@ -50,7 +50,7 @@ impl LiveTree {
                 let limit = account.terms.limit;
                 let own =
                     Resource::ALL.into_iter().filter(|resource| !account.terms.inherited.has(*resource));
-                let own = own.fold(Ceilings::NONE, |own, resource| match limit.of(resource) {
+                let own = own.fold(Ceilings::NONE, |own, resource| match limit.get(resource) {
                     Some(amount) => own.with(resource, amount),
                     None => own,
                 });
@@ -99,8 +99,8 @@ impl LiveTree {
             living: self.living(),
             agents: self.agents.len(),
             spent,
-            cost_nanos_held: held.of(Resource::Cost),
-            cost_nanos_max: limit.and_then(|limit| limit.of(Resource::Cost)),
+            cost_nanos_held: held.get(Resource::Cost),
+            cost_nanos_max: limit.and_then(|limit| limit.get(Resource::Cost)),
             first: first.map(|ix| (ix, agents.id(ix).clone())),
         }
     }

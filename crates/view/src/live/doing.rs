@@ -242,8 +242,8 @@ const fn is_own_wait(why: WaitReason) -> bool {
 pub fn waiting_words(why: WaitReason, account: Option<&AgentId>) -> String {
     match why {
         WaitReason::Budget { ask } => {
-            let most = Resource::ALL.into_iter().find(|resource| ask.of(*resource) > 0);
-            let most = most.map(|resource| format!("{:#} of ", resource.amount(ask.of(resource))));
+            let most = Resource::ALL.into_iter().find(|resource| ask.get(*resource) > 0);
+            let most = most.map(|resource| format!("{:#} of ", resource.amount(ask.get(resource))));
             let whose = account.map(|account| format!(" of {account}")).unwrap_or_default();
             format!("waits for {}the budget{whose}", most.unwrap_or_default())
         }

@@ -181,7 +181,7 @@ fn budget_words(budget: &BudgetSpec) -> Option<String> {
 /// `$0.10, 5 steps`.
 pub(super) fn ceilings(budget: &BudgetSpec) -> Option<String> {
     let bounded = budget.limit.bounded();
-    let amount = |resource: Resource| Some(format!("{:#}", resource.amount(budget.limit.of(resource)?)));
+    let amount = |resource: Resource| Some(format!("{:#}", resource.amount(budget.limit.get(resource)?)));
     let most: Vec<String> = bounded.iter().filter_map(amount).collect();
     (!most.is_empty()).then(|| most.join(", "))
 }
@@ -191,7 +191,7 @@ impl Serialize for BudgetOutline {
         let Self(budget) = self;
         let mut map = serializer.serialize_map(None)?;
         for resource in Resource::ALL {
-            if let Some(most) = budget.limit.of(resource) {
+            if let Some(most) = budget.limit.get(resource) {
                 let name = resource.to_string();
                 map.serialize_entry(if resource == Resource::Cost { "cost_nanos" } else { &name }, &most)?;
             }

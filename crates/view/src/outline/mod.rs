@@ -137,8 +137,8 @@ impl TreeOutline {
         sends: Vec<EgressOutline>,
         now: Time,
     ) -> Self {
-        let reach = Reach::of(definition);
-        let worst = WorstCase::of(&reach.pruned(definition.clone()), now);
+        let reach = Reach::new(definition);
+        let worst = WorstCase::new(&reach.pruned(definition.clone()), now);
         let pipeline = definition.graph.as_deref().zip(worst.pipeline.as_ref());
         let inputs = file.inputs.iter();
         let inputs = inputs.map(|(name, input)| InputOutline { name: name.clone(), line: described(input) });

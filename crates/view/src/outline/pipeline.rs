@@ -393,7 +393,7 @@ fn factor_outline(factor: &RunFactor) -> FactorOutline {
         RunFactor::Voters(..) => "voters",
         RunFactor::Items(..) | RunFactor::AnyItems(_) => "items",
     };
-    FactorOutline { of: factor.of().clone(), what, number: factor.number() }
+    FactorOutline { of: factor.step().clone(), what, number: factor.number() }
 }
 
 fn inputs(step: &GraphStep) -> Vec<String> {

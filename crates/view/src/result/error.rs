@@ -23,7 +23,7 @@ pub struct ResultError {
 impl ResultError {
     /// That of a tree, if it failed or is halted.
     #[must_use]
-    pub fn of(snapshot: &TreeSnapshot) -> Option<Self> {
+    pub fn from_snapshot(snapshot: &TreeSnapshot) -> Option<Self> {
         if let Some(end) = &snapshot.end {
             return match &end.exit {
                 Exit::Completed | Exit::Cancelled { .. } => None,

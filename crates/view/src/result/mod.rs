@@ -98,7 +98,7 @@ impl TreeResult {
             steps,
             usage: Some((spent, snapshot.agents.len())),
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
-            error: ResultError::of(snapshot),
+            error: ResultError::from_snapshot(snapshot),
             questions: snapshot.questions.clone(),
             ..Self::none(Some(tree))
         };

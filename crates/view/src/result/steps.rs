@@ -58,7 +58,7 @@ impl StepResults {
     /// What the whole tree spent, a text for each resource. Calls of built-in tools are beside those that budgets count.
     #[must_use]
     pub fn spent_words(&self, spent: &Spent) -> [String; Resource::ALL.len()] {
-        Resource::ALL.map(|resource| match (resource, spent.of(resource), self.builtin_calls) {
+        Resource::ALL.map(|resource| match (resource, spent.get(resource), self.builtin_calls) {
             (Resource::ToolCalls, calls, 0) => counted(calls, "tool call"),
             (Resource::ToolCalls, 0, builtin) => counted(builtin, "built-in tool call"),
             (Resource::ToolCalls, calls, builtin) => {

@@ -169,12 +169,12 @@ impl Top<'_> {
 
     fn last_line(&self, listing: &TopListing) -> Row {
         match &self.state {
-            State::Choosing => Row::of(Ink::Dim, HELP),
-            State::Told(what) => Row::of(Ink::Warn, what),
+            State::Choosing => Row::inked(Ink::Dim, HELP),
+            State::Told(what) => Row::inked(Ink::Warn, what),
             State::Asking { .. } => {
                 let chosen = listing.trees.iter().find(|tree| Some(tree.tree()) == self.chosen);
                 let name = chosen.map(|tree| format!("{} {}", short_id(tree.tree()), tree.listed.name));
-                Row::of(
+                Row::inked(
                     Ink::Warn,
                     &format!("cancel {}, with all its agents? [y/N]", name.unwrap_or_default()),
                 )

@@ -54,7 +54,7 @@ impl TopListing {
 
     /// For people. The chosen tree is marked, if one can be chosen.
     pub(super) fn lines(&self, home: &Path, width: Option<usize>, chosen: Option<TreeId>) -> Vec<Row> {
-        let mut lines = vec![Row::of(Ink::Strong, &self.head), Row::new()];
+        let mut lines = vec![Row::inked(Ink::Strong, &self.head), Row::new()];
         if self.trees.is_empty() {
             let run = command(home, &["run", YOUR_FILE]);
             lines.push(Row::plain(&format!("no trees yet: `{run}` starts one")));
@@ -62,18 +62,18 @@ impl TopListing {
             lines.extend(self.table(chosen).lines(width));
         }
         if self.hidden > 0 {
-            lines.push(Row::of(Ink::Dim, &format!("… {} more", self.hidden)));
+            lines.push(Row::inked(Ink::Dim, &format!("… {} more", self.hidden)));
         }
         if self.unreadable > 0 {
             let runs = counted(self.unreadable as u64, "run");
             let why = format!("{runs} of exec cannot be read: `{}` says why", command(home, &["ps"]));
-            lines.push(Row::of(Ink::Warn, &why));
+            lines.push(Row::inked(Ink::Warn, &why));
         }
         lines
     }
 
     fn table(&self, chosen: Option<TreeId>) -> Table {
-        let largest = self.trees.iter().map(|tree| tree.overview.spent.of(Resource::Cost)).max();
+        let largest = self.trees.iter().map(|tree| tree.overview.spent.get(Resource::Cost)).max();
         let money = MoneyColumn::rounded(largest.unwrap_or_default());
         let mut table = Table::new(columns());
         for tree in &self.trees {
@@ -117,18 +117,18 @@ fn cells(tree: &TopTree, mark: &str, money: MoneyColumn, now: u64) -> Vec<Row> {
     };
     let doing = doing
         .as_ref()
-        .map(|(agent, doing)| Row::of(Ink::Name, agent.as_str()).with(Ink::Plain, " ").joined(doing));
+        .map(|(agent, doing)| Row::inked(Ink::Name, agent.as_str()).with(Ink::Plain, " ").joined(doing));
     vec![
-        Row::of(Ink::Strong, mark),
-        Row::of(Ink::Name, &short_id(head.tree)),
-        Row::of(state_ink(*state), state.word()),
+        Row::inked(Ink::Strong, mark),
+        Row::inked(Ink::Name, &short_id(head.tree)),
+        Row::inked(state_ink(*state), state.word()),
         Row::plain(name),
         Row::plain(&format!("{}/{}", overview.living, overview.agents)),
-        Row::plain(&money.show(overview.spent.of(Resource::Cost))),
-        Row::of(Ink::Warn, &presumed),
+        Row::plain(&money.show(overview.spent.get(Resource::Cost))),
+        Row::inked(Ink::Warn, &presumed),
         overview_bar(overview),
-        Row::plain(&grouped(overview.spent.of(Resource::Tokens))),
-        Row::of(Ink::Dim, &ago(now.saturating_sub(head.changed.0))),
+        Row::plain(&grouped(overview.spent.get(Resource::Tokens))),
+        Row::inked(Ink::Dim, &ago(now.saturating_sub(head.changed.0))),
         if head.state.is_over() { Row::new() } else { doing.unwrap_or_default() },
     ]
 }

@@ -135,7 +135,7 @@ fn edit_old_files(home: &Path) {
     fs::write(kept.join("tree.yaml"), text.replacen("goal: Go.", "goal: Tell me everything.", 1)).unwrap();
     let checksums = fs::read_to_string(kept.join("checksums")).unwrap();
     let files = checksums.lines().map(|line| line.split_once("  ").unwrap().1);
-    let hash = |file: &str| BlobHash::of(&fs::read(kept.join(file)).unwrap());
+    let hash = |file: &str| BlobHash::digest(&fs::read(kept.join(file)).unwrap());
     let sums: String = files.map(|file| format!("{}  {file}\n", hash(file))).collect();
     fs::write(kept.join("checksums"), sums).unwrap();
 }

@@ -58,7 +58,7 @@ async fn messages_keep_their_order_their_senders_and_their_parts() {
     ];
     let read = |blob: &spinney_kernel::words::BlobRef, _: &str| {
         let names: [&[u8]; 2] = [b"new.png", b"notes.txt"];
-        let bytes = names.into_iter().find(|name| BlobHash::of(name) == blob.hash).unwrap().to_vec();
+        let bytes = names.into_iter().find(|name| BlobHash::digest(name) == blob.hash).unwrap().to_vec();
         Box::pin(std::future::ready(Ok(bytes))) as spinney_kernel::port::Pending<_>
     };
     let attempt = with(attempt(), |it| {

@@ -75,7 +75,7 @@ impl Contexts {
         let kept = &self.kept;
         let tells = context.brief.tells_facts;
         let mut finding = |end: &ChildEnd| {
-            let known = || Returned::of(format!("{} {}, as you know", end.agent, end.state));
+            let known = || Returned::new(format!("{} {}, as you know", end.agent, end.state));
             let Returned { text, used } = context.taken(end.seq).unwrap_or_else(known);
             let answer = kept.answer(agent, &end.agent).copied();
             let (agent, state) = (end.agent.clone(), end.state);

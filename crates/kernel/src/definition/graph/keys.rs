@@ -24,7 +24,7 @@ pub(super) const UNDO: [&str; 2] = ["agent_id", "task_description"];
 const GROUP: [&str; 6] = ["id", "required", "when", "retry", "timeout", "budget"];
 
 /// The keys of a node of this kind.
-pub(super) fn of(kind: &str) -> Vec<&'static str> {
+pub(super) fn for_kind(kind: &str) -> Vec<&'static str> {
     let own: &[&'static str] = match kind {
         "agent_id" => return STEP.to_vec(),
         "ask" => return ASK.to_vec(),

@@ -303,7 +303,7 @@ impl Graph {
     /// The keys of a node that has this one of [`Self::KIND_KEYS`].
     #[must_use]
     pub fn keys_of(kind: &str) -> Vec<&'static str> {
-        keys::of(kind)
+        keys::for_kind(kind)
     }
 
     /// Whether expressions know this name although nothing writes it.

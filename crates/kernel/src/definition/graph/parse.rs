@@ -285,7 +285,7 @@ impl<'v> Reader<'v, '_> {
         parent: Option<NodeIx>,
         level: usize,
     ) {
-        let known = keys::of(word);
+        let known = keys::for_kind(word);
         self.unknown_keys(ix, keys, &known);
         if level > limit::GRAPH_DEPTH_MAX {
             return self.too_deep(ix, parent);

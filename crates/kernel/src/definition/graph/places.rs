@@ -28,14 +28,14 @@ impl GraphPlaces {
     /// The path of a key of a node; of the node itself without a key.
     #[must_use]
     pub fn path(&self, node: NodeIx, key: &str) -> Vec<PathStep> {
-        let mut path = self.of(node);
+        let mut path = self.node_path(node);
         if !key.is_empty() {
             path.push(PathStep::Key(key.to_owned()));
         }
         path
     }
 
-    fn of(&self, node: NodeIx) -> Vec<PathStep> {
+    fn node_path(&self, node: NodeIx) -> Vec<PathStep> {
         let mut parts: Vec<&Origin> = Vec::new();
         let mut next = Some(node);
         while let Some(origin) = next.and_then(|node| self.0.get(node as usize)) {

@@ -20,7 +20,7 @@ pub(crate) fn check_model<'w>(
     if model.price.is_some() || world.definition().unpriced == Unpriced::Allow {
         return Ok(model);
     }
-    match world.ledger().left(agent.account).of(Resource::Cost) {
+    match world.ledger().left(agent.account).get(Resource::Cost) {
         Some(_) => Err(Refusal::Unpriced { model: name.clone() }),
         None => Ok(model),
     }
@@ -146,11 +146,11 @@ fn within(
     now: Time,
     part_within: fn(&Price, u64, u64, Time) -> Option<u64>,
 ) -> Option<u64> {
-    let by_tokens = match left.of(Resource::Tokens) {
+    let by_tokens = match left.get(Resource::Tokens) {
         Some(tokens) => tokens.checked_sub(taken_tokens)?,
         None => u64::MAX,
     };
-    let by_cost = match (left.of(Resource::Cost), price) {
+    let by_cost = match (left.get(Resource::Cost), price) {
         (Some(nanos), Some(price)) => part_within(price, nanos, taken_tokens, now)?,
         (None, _) | (_, None) => u64::MAX,
     };

@@ -39,7 +39,7 @@ pub(crate) fn step_over(draft: &mut Draft<'_>, over: &StepOver) {
         Exit::Cancelled { .. } if is_stopped => NodeEnd::Cancelled,
         Exit::Completed if is_group => NodeEnd::succeeded(),
         Exit::Completed => give::completed(draft, graph, over.frame),
-        exit => NodeEnd::of(exit),
+        exit => NodeEnd::from_exit(exit),
     };
     end_frame(draft, graph, over.frame, end, &mut work);
     look(draft, graph, &mut work);

@@ -49,7 +49,7 @@ impl<'a> Scope<'a> {
         let mut frames = self.within.into_iter().flat_map(|within| self.run.up(within));
         let local = frames.find_map(|(_, frame)| frame.locals.get(name).cloned());
         let public = || self.run.values.get(name).cloned();
-        let given = || self.world.definition().inputs.get(name).map(NamedValue::of).map(Arc::new);
+        let given = || self.world.definition().inputs.get(name).map(NamedValue::new).map(Arc::new);
         local.or_else(public).or_else(given)
     }
 

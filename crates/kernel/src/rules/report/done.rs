@@ -50,11 +50,11 @@ impl Done {
         let ix = call.agent;
         // A withheld answer is a failure: another model may succeed.
         if let (Work::Model(_), Some(kind)) = (&call.work, self.stop.fault_kind()) {
-            let fault = Fault { message: self.body.text.clone(), ..Fault::of(kind) };
+            let fault = Fault { message: self.body.text.clone(), ..Fault::new(kind) };
             return Failed { call: self.call, attempt: self.attempt, fault, used: self.used }.decide(draft);
         }
         if let Some(message) = self.beyond(draft) {
-            let fault = Fault { message, ..Fault::of(FaultKind::Invalid) };
+            let fault = Fault { message, ..Fault::new(FaultKind::Invalid) };
             return Failed { call: self.call, attempt: self.attempt, fault, used: self.used }.decide(draft);
         }
         let spent = call::used(draft.definition(), call, self.used);
@@ -73,7 +73,7 @@ impl Done {
         // A model returns only text; a tool has no reasoning.
         let body = match &call.work {
             Work::Model(model) => {
-                let thought = body.thought().map(|thought| thought.of(&model.model));
+                let thought = body.thought().map(|thought| thought.for_model(&model.model));
                 body.only_text().with_thought(thought)
             }
             _ => body.with_thought(None),

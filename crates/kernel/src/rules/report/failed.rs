@@ -77,7 +77,7 @@ impl Failed {
             return Next::GiveUp;
         }
         // The failed attempt may itself have been a retry, which is spent by the time of the next one.
-        let retries = Amounts::ZERO.with(Resource::Retries, call.held().of(Resource::Retries) + 1);
+        let retries = Amounts::ZERO.with(Resource::Retries, call.held().get(Resource::Retries) + 1);
         if matches!(draft.ledger().fit(agent.account, &retries), Fit::Never(_, short) if short.resource == Resource::Retries)
         {
             return Next::GiveUp;

@@ -29,7 +29,7 @@ impl HeldBack {
         }
         let ix = call.agent;
         if call.stopped || !matches!(draft.agent(ix).state, AgentState::Live) {
-            let outcome = Outcome::Failed { fault: Fault::of(FaultKind::Stopped) };
+            let outcome = Outcome::Failed { fault: Fault::new(FaultKind::Stopped) };
             call::end_running(draft, self.call, outcome, Amounts::ZERO, Used::Unknown);
             end_if_drained(draft, ix);
             return Receipt::Applied;

@@ -62,7 +62,7 @@ impl Adjust {
         let rises = limit
             .bounded()
             .iter()
-            .any(|resource| old.of(resource).is_some_and(|old| Some(old) < limit.of(resource)));
+            .any(|resource| old.get(resource).is_some_and(|old| Some(old) < limit.get(resource)));
         let notes = if rises { turn::raise_notes(draft, root, 0) } else { Vec::new() };
         let (parallel_max, on_low, timeout_ms) = (*parallel_max, on_low.clone(), *timeout_ms);
         let sources = sources.clone();
@@ -84,9 +84,9 @@ impl Adjust {
 fn check_limit(draft: &Draft<'_>, root: AgentIx, agent: &AgentId, limit: &Ceilings) -> Result<(), Refusal> {
     let account = draft.account_of(root);
     for resource in limit.bounded().iter() {
-        let limit = limit.of(resource).unwrap_or_default();
+        let limit = limit.get(resource).unwrap_or_default();
         let (spent, held, lent) =
-            (account.spent.of(resource), account.held.of(resource), account.lent.of(resource));
+            (account.spent.get(resource), account.held.get(resource), account.lent.get(resource));
         if spent.saturating_add(held).saturating_add(lent) > limit {
             let short = Shortfall { resource, limit, reserve: 0, spent, held, lent, asked: 0 };
             return Err(Refusal::CeilingBelowUse { account: agent.clone(), short });

@@ -74,7 +74,7 @@ impl Branch {
             return Err(Refusal::BranchWithoutBudget);
         }
         let old = draft.account_of(root).terms.limit;
-        let limit = BudgetSpec::of(given).or(&BudgetSpec::of(old)).limit;
+        let limit = BudgetSpec::with_limit(given).or(&BudgetSpec::with_limit(old)).limit;
         let definition = draft.definition();
         let role = definition.roles.get(&draft.agent(root).charter.role);
         let budget =
@@ -83,7 +83,7 @@ impl Branch {
         let first = draft.agent(root).progress.window.headers().first();
         let packet = first.map_or(0, |header| u64::from(header.tokens));
         let lead = role.and_then(|role| {
-            Lead::of(definition, role, &charter.caps, charter.depth, &charter.model, packet, draft.now())
+            Lead::new(definition, role, &charter.caps, charter.depth, &charter.model, packet, draft.now())
         });
         Ok(with_reserve(Terms::plain(limit), draft.rules(), &budget, lead.as_ref()))
     }

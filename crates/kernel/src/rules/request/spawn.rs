@@ -180,7 +180,7 @@ impl Spawn {
         let before = before.and_then(|before| known_before(draft, parent, before));
         let (messages, window) = (self.messages.as_slice(), self.frame.window);
         let wish = Wish { goal, share: self.share, messages, window, before };
-        let opening = Opening::of(draft, Some(parent), &spawned, role, &wish)?;
+        let opening = Opening::new(draft, Some(parent), &spawned, role, &wish)?;
         let packet = opening.packet_tokens(draft, Some(parent), &agent);
         match check_first_call(draft, parent, &spawned, role, packet) {
             Err(Refusal::FirstCallTooLarge { account, short })
@@ -189,7 +189,7 @@ impl Spawn {
         }
         let depth = draft.agent(parent).charter.depth + 1;
         let lead =
-            Lead::of(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet, draft.now());
+            Lead::new(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, draft.rules(), &budget, lead.as_ref());
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);
@@ -352,7 +352,7 @@ pub(in crate::rules) fn terms(
     budget.check()?;
     let above = draft.agent(parent).account;
     let left = draft.ledger().left_below(above);
-    let gone = |resource| left.of(resource) == Some(0);
+    let gone = |resource| left.get(resource) == Some(0);
     if [Resource::Cost, Resource::Tokens, Resource::Steps].into_iter().any(gone)
         && let Some((by, short)) = draft.ledger().exhausted_below(above)
         && match spent {
@@ -377,7 +377,7 @@ fn lent(draft: &Draft<'_>, parent: AgentIx, given: &Ceilings) -> Result<Resource
     if lends.is_empty() {
         return Err(Refusal::LendWithoutCeiling);
     }
-    let ask = lends.iter().fold(Amounts::ZERO, |ask, r| ask.with(r, given.of(r).unwrap_or_default()));
+    let ask = lends.iter().fold(Amounts::ZERO, |ask, r| ask.with(r, given.get(r).unwrap_or_default()));
     match draft.ledger().fit_below(draft.agent(parent).account, &ask) {
         Fit::Yes => Ok(lends),
         Fit::Wait(by, short) | Fit::Never(by, short) => {

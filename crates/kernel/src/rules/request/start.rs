@@ -98,7 +98,7 @@ impl Start {
         let opening = Opening::of_root(definition, &spawned, role, goal);
         let rules = draft.rules();
         let packet = opening.packet_tokens(draft, None, &agent);
-        let lead = Lead::of(definition, role, &spawned.caps, 0, &spawned.model, packet, draft.now());
+        let lead = Lead::new(definition, role, &spawned.caps, 0, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, rules, &budget, lead.as_ref());
         let (definition, trace, sources) = (Arc::clone(definition), self.trace, self.sources.clone());
         draft.record(Event::TreeStarted { rules, definition, trace, sources });

@@ -32,7 +32,7 @@ impl Verb for WriteValue {
     type Reply = WriteValueReply;
 
     fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
-        self.tokens = SharedText::of(&self.json).map(|text| text.counted(tokens));
+        self.tokens = SharedText::from_json(&self.json).map(|text| text.counted(tokens));
     }
 
     fn outside(&self) -> Outside {
@@ -53,7 +53,7 @@ impl WriteValue {
             let (what, bytes_max) = ("value".to_owned(), limit::TEXT_BYTES_MAX);
             return Err(Refusal::TextTooLong { what, bytes, bytes_max });
         }
-        let Some(text) = SharedText::of(&self.json) else {
+        let Some(text) = SharedText::from_json(&self.json) else {
             return Err(Refusal::ValueNotJson { name: self.name.clone() });
         };
         let Self { name, tokens, expect_version, .. } = self;

@@ -34,7 +34,7 @@ pub(crate) struct Wish<'a> {
 
 impl Opening {
     /// Refuses what must not be shared, and a window too small for anything.
-    pub(crate) fn of(
+    pub(crate) fn new(
         draft: &Draft<'_>,
         parent: Option<AgentIx>,
         spawned: &Spawned,

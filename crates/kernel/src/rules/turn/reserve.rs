@@ -19,7 +19,7 @@ pub(crate) struct Lead<'a> {
 
 impl<'a> Lead<'a> {
     /// `None` if it takes no turns or cannot have children.
-    pub(crate) fn of(
+    pub(crate) fn new(
         definition: &'a Definition,
         role: &Role,
         caps: &Caps,
@@ -55,7 +55,7 @@ pub(crate) fn with_reserve(terms: Terms, rules: u32, budget: &BudgetSpec, lead: 
 fn reserve(rules: u32, budget: &BudgetSpec, limit: &Ceilings, lead: Option<&Lead<'_>>) -> Amounts {
     let share = |percent: u8| {
         let percent = u64::from(percent);
-        ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.of(resource) {
+        ResourceSet::MEASURED.iter().fold(Amounts::ZERO, |reserve, resource| match limit.get(resource) {
             Some(amount) => reserve.with(resource, amount / 100 * percent + amount % 100 * percent / 100),
             None => reserve,
         })
@@ -69,14 +69,14 @@ fn reserve(rules: u32, budget: &BudgetSpec, limit: &Ceilings, lead: Option<&Lead
     }
     let Some(lead) = lead else { return Amounts::ZERO };
     let answer = lead.answer();
-    let enough = ResourceSet::MEASURED.iter().fold(least, |reserve, resource| match limit.of(resource) {
+    let enough = ResourceSet::MEASURED.iter().fold(least, |reserve, resource| match limit.get(resource) {
         Some(amount) => {
-            let call = answer.of(resource).min(amount / 2);
-            reserve.with(resource, reserve.of(resource).max(call))
+            let call = answer.get(resource).min(amount / 2);
+            reserve.with(resource, reserve.get(resource).max(call))
         }
         None => reserve,
     });
-    enough.with(Resource::Steps, u64::from(limit.of(Resource::Steps).is_some()))
+    enough.with(Resource::Steps, u64::from(limit.get(Resource::Steps).is_some()))
 }
 
 /// Refuses a child whose first call could never fit, with the numbers.
@@ -113,11 +113,11 @@ fn above(world: &World, parent: AgentIx, ask: &Amounts) -> Option<Refusal> {
 /// The shortfall of its own ceilings, if there is one.
 fn own(spawned: &Spawned, ask: &Amounts) -> Option<Refusal> {
     let is_short = |resource: &Resource| {
-        spawned.terms.limit.of(*resource).is_some_and(|limit| ask.of(*resource) > limit)
+        spawned.terms.limit.get(*resource).is_some_and(|limit| ask.get(*resource) > limit)
     };
     let resource = Resource::ALL.into_iter().find(is_short)?;
-    let limit = spawned.terms.limit.of(resource)?;
-    let asked = ask.of(resource);
+    let limit = spawned.terms.limit.get(resource)?;
+    let asked = ask.get(resource);
     let short = Shortfall { resource, limit, reserve: 0, spent: 0, held: 0, lent: 0, asked };
     Some(Refusal::FirstCallTooLarge { account: spawned.agent.clone(), short })
 }

@@ -49,7 +49,7 @@ pub(super) fn slice(world: &World, ix: AgentIx) -> Option<Slice> {
 }
 
 fn readers(world: &World, head: AgentIx) -> Vec<AgentIx> {
-    world.threads().of(head).map(|thread| thread.readers.clone()).unwrap_or_default()
+    world.threads().get(head).map(|thread| thread.readers.clone()).unwrap_or_default()
 }
 
 /// The smallest share for context messages in the windows of all agents of a thread. `None` if no window is bounded.
@@ -57,7 +57,7 @@ fn least(world: &World, head: AgentIx, readers: impl Iterator<Item = AgentIx>) -
     let share = |ix| {
         let size = world.agent(ix).progress.window.size()?;
         let spec = world.turns_of(ix).and_then(|turns| turns.window.as_ref());
-        Some(Shares::of(spec.map(|spec| spec.preset).unwrap_or_default(), size).get(Category::Context))
+        Some(Shares::new(spec.map(|spec| spec.preset).unwrap_or_default(), size).get(Category::Context))
     };
     std::iter::once(head).chain(readers).filter_map(share).min()
 }

@@ -44,10 +44,10 @@ fn due(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
 /// Whether the next turn takes the last step of a ceiling. An agent with a single step takes it as an ordinary turn.
 fn last_step(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
     let account = world.agent(ix).account;
-    let is_single = world.account_of(ix).terms.limit.of(Resource::Steps) == Some(1);
+    let is_single = world.account_of(ix).terms.limit.get(Resource::Steps) == Some(1);
     // Most steps of a graph take one turn, and their answers are whole.
     let is_first_of_step = world.graphs().member(ix).is_some() && world.agent(ix).progress.turns == 0;
-    if is_single || is_first_of_step || world.ledger().left(account).of(Resource::Steps) != Some(1) {
+    if is_single || is_first_of_step || world.ledger().left(account).get(Resource::Steps) != Some(1) {
         return None;
     }
     match world.ledger().fit(account, &Amounts::ZERO.with(Resource::Steps, 2)) {
@@ -98,7 +98,7 @@ pub(crate) fn kept_back(draft: &Draft<'_>, id: CallId) -> Option<Refusal> {
     let is_root = draft.agents().parent(ix).is_none();
     let agent = draft.agent(ix);
     let Some(WrapUpReason::Ceiling { account, short }) = agent.progress.wrapped_up() else { return None };
-    let is_raised = || draft.account_of(ix).terms.limit.of(short.resource) != Some(short.limit);
+    let is_raised = || draft.account_of(ix).terms.limit.get(short.resource) != Some(short.limit);
     if draft.rules() < 6 || !is_root || is_raised() {
         return None;
     }

@@ -357,7 +357,7 @@ impl Agents {
             kinds: Kinds::default(),
             progress: Progress::default(),
             inbox: Inbox::default(),
-            clocks: AgentClocks::of(spawned),
+            clocks: AgentClocks::from_spawned(spawned),
         };
         if let Some(sibling) = sibling {
             self.agent_mut(sibling).kin.previous = Some(ix);

@@ -59,7 +59,7 @@ pub(crate) struct AgentClocks {
 
 impl AgentClocks {
     /// The clocks of a new agent. Rules 2 had only deadlines, which never pause.
-    pub(crate) fn of(spawned: &Spawned) -> Option<Box<Self>> {
+    pub(crate) fn from_spawned(spawned: &Spawned) -> Option<Box<Self>> {
         let Due { alarm, early_ms, timeout_ms, wall, active_ms, .. } = spawned.due;
         if alarm.is_none() && active_ms.is_none() {
             return None;

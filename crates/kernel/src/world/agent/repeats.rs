@@ -45,7 +45,7 @@ pub(crate) struct Row<'p> {
 impl Repeated {
     pub(super) fn asked(&mut self, asks: &[ToolAsk]) {
         self.close();
-        self.calls = asks.iter().map(AskedCall::of).collect();
+        self.calls = asks.iter().map(AskedCall::from_ask).collect();
         self.tool = asks.last().map(|ask| ask.tool.as_str().into()).unwrap_or_default();
     }
 
@@ -119,7 +119,7 @@ impl Repeated {
 }
 
 impl AskedCall {
-    fn of(ask: &ToolAsk) -> Self {
+    fn from_ask(ask: &ToolAsk) -> Self {
         match is_counted(ask) {
             true => Self::Open(digest(&CallDigest::default(), &[&ask.tool, &ask.args])),
             false => Self::Uncounted,

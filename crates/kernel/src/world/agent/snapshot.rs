@@ -9,7 +9,7 @@ use crate::world::World;
 impl AgentSnapshot {
     /// `None` unless it lives and takes turns.
     #[must_use]
-    pub fn of(world: &World, agent: &AgentId, known: &ContextSnapshot) -> Option<Self> {
+    pub fn new(world: &World, agent: &AgentId, known: &ContextSnapshot) -> Option<Self> {
         let found = world.agents().living(world.agents().find(agent)?)?;
         let progress = &found.progress;
         Some(Self {

@@ -57,9 +57,9 @@ impl fmt::Display for WireId {
 
 impl Caller {
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub fn from_headers(headers: &HeaderMap) -> Self {
         let id = |name: &str| WireId::new(one(headers, name)?.trim());
-        let program = AgentProgram::of(headers);
+        let program = AgentProgram::from_headers(headers);
         let (session, agent, parent) = match program {
             AgentProgram::ClaudeCode => (
                 id("x-claude-code-session-id"),
@@ -92,7 +92,7 @@ impl Caller {
 }
 
 impl AgentProgram {
-    fn of(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let originator = one(headers, "originator").unwrap_or_default();
         if headers.contains_key("x-claude-code-session-id") || agent.starts_with("claude-cli/") {

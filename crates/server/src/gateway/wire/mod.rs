@@ -3,7 +3,7 @@
 //!
 //! A request takes this way:
 //!
-//! 1. [`GatewayRoute::of`] says what is asked for, by method, path and headers; [`Caller::of`] says who asks.
+//! 1. [`GatewayRoute::new`] says what is asked for, by method, path and headers; [`Caller::from_headers`] says who asks.
 //! 2. [`CallRequest::read`] reads the body of a call. Its [`input_tokens_max`](CallRequest::input_tokens_max) and
 //!    [`output_cap`](CallRequest::output_cap) are what is held.
 //! 3. [`CallRequest::body`] gives the bytes that go up with the cap that was granted, [`headers_up`] the headers.

@@ -98,7 +98,7 @@ impl ProviderApi {
     }
 
     /// Who is meant by a request whose path does not say it.
-    fn of(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let is_anthropic = headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
         if is_anthropic { Self::Anthropic } else { Self::OpenAi }
     }
@@ -106,19 +106,19 @@ impl ProviderApi {
 
 impl GatewayRoute {
     #[must_use]
-    pub fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+    pub fn new(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let upgrade = headers.get(header::UPGRADE).and_then(|value| value.to_str().ok());
         if upgrade.is_some_and(|to| to.to_ascii_lowercase().contains("websocket")) {
             return Self::WebSocket;
         }
-        let unknown = Self::Unknown(ProviderApi::of(headers));
+        let unknown = Self::Unknown(ProviderApi::from_headers(headers));
         let Some(path) = below_version(uri) else { return unknown };
         match (method, path) {
             (&Method::POST, "/messages") => Self::Call(CallFormat::Messages),
             (&Method::POST, "/messages/count_tokens") => Self::CountTokens,
             (&Method::POST, "/chat/completions") => Self::Call(CallFormat::Chat),
             (&Method::POST, "/responses") => Self::Call(CallFormat::Responses),
-            (&Method::GET, path) if is_models(path) => Self::Models(ProviderApi::of(headers)),
+            (&Method::GET, path) if is_models(path) => Self::Models(ProviderApi::from_headers(headers)),
             _ => unknown,
         }
     }

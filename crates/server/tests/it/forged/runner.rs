@@ -144,11 +144,11 @@ impl Played {
         while calls.values().filter(|call| call.spent.is_some()).count() < bills.len() {
             match events.next_event().await.unwrap().unwrap().recorded.event.clone() {
                 Event::CallStarted { call, held, .. } => {
-                    calls.insert(call, Booked { held: held.of(Resource::Cost), spent: None });
+                    calls.insert(call, Booked { held: held.get(Resource::Cost), spent: None });
                 }
                 Event::CallEnded { call, spent, .. } => {
                     if let Some(call) = calls.get_mut(&call) {
-                        call.spent = Some(spent.of(Resource::Cost));
+                        call.spent = Some(spent.get(Resource::Cost));
                     }
                 }
                 _ => {}
@@ -168,7 +168,7 @@ impl Played {
             }
         }
         let root = &run.snapshot().await.agents[0];
-        let taken = root.spent.of(Resource::Cost) + root.held.of(Resource::Cost);
+        let taken = root.spent.get(Resource::Cost) + root.held.get(Resource::Cost);
         if taken > ceiling { Err(format!("{taken} spent and held of {ceiling}")) } else { Ok(()) }
     }
 

@@ -16,7 +16,7 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
 }
 
 fn route(method: &Method, path: &'static str, pairs: &[(&'static str, &'static str)]) -> GatewayRoute {
-    GatewayRoute::of(method, &Uri::from_static(path), &headers(pairs))
+    GatewayRoute::new(method, &Uri::from_static(path), &headers(pairs))
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn paths_of_three_formats_are_served_and_no_others() {
 fn a_request_goes_to_the_same_path_below_the_address_of_the_provider() {
     let url = |method: &Method, path, base| {
         let uri = Uri::from_static(path);
-        GatewayRoute::of(method, &uri, &HeaderMap::new()).upstream_url(&uri, base)
+        GatewayRoute::new(method, &uri, &HeaderMap::new()).upstream_url(&uri, base)
     };
     let at = |text: &str| Some(text.to_owned());
     let (post, get) = (Method::POST, Method::GET);
@@ -87,7 +87,10 @@ fn id(text: &str) -> Option<WireId> {
 
 #[test]
 fn each_program_says_who_speaks_in_its_own_headers() {
-    let main = Caller::of(&headers(&[("user-agent", "claude-cli/2.1.0"), ("x-claude-code-session-id", "s")]));
+    let main = Caller::from_headers(&headers(&[
+        ("user-agent", "claude-cli/2.1.0"),
+        ("x-claude-code-session-id", "s"),
+    ]));
     let nobody = Caller {
         program: AgentProgram::Other,
         session: None,
@@ -97,26 +100,29 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         name: None,
     };
     assert_eq!(main, Caller { program: AgentProgram::ClaudeCode, session: id("s"), ..nobody.clone() });
-    let below = Caller::of(&headers(&[
+    let below = Caller::from_headers(&headers(&[
         ("x-claude-code-session-id", "s"),
         ("x-claude-code-agent-id", "a1"),
         ("x-claude-code-parent-agent-id", "a0"),
     ]));
     assert_eq!(below, Caller { agent: id("a1"), parent: id("a0"), ..main });
-    let codex =
-        Caller::of(&headers(&[("originator", "codex_exec"), ("session-id", "s"), ("thread-id", "t")]));
+    let codex = Caller::from_headers(&headers(&[
+        ("originator", "codex_exec"),
+        ("session-id", "s"),
+        ("thread-id", "t"),
+    ]));
     assert_eq!(codex, Caller { program: AgentProgram::Codex, session: id("s"), ..nobody.clone() });
     // opencode and Kilo: each sub-agent is a session below another one.
     let session = |own: &'static str, parent: Option<&'static str>| {
         let own = [("user-agent", "opencode/1.1.49"), ("x-session-id", own)];
         let parent = parent.map(|parent| ("x-parent-session-id", parent));
-        Caller::of(&headers(&own.into_iter().chain(parent).collect::<Vec<_>>()))
+        Caller::from_headers(&headers(&own.into_iter().chain(parent).collect::<Vec<_>>()))
     };
     assert_eq!(session("ses_a", None), Caller { session: id("ses_a"), ..nobody.clone() });
     let below = Caller { agent: id("ses_b"), parent: id("ses_a"), ..nobody.clone() };
     assert_eq!(session("ses_b", Some("ses_a")), below);
     assert_eq!(session("not plain", Some("ses_a")), nobody);
-    let thread = Caller::of(&headers(&[
+    let thread = Caller::from_headers(&headers(&[
         ("originator", "codex_exec"),
         ("session-id", "s"),
         ("thread-id", "u"),
@@ -125,7 +131,7 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         ("x-codex-turn-metadata", r#"{"session_id":"s","agent_name":"/main/oaks","window_number":0}"#),
     ]));
     // The session is the main thread, so what is below it has no other parent.
-    let below_main = Caller::of(&headers(&[
+    let below_main = Caller::from_headers(&headers(&[
         ("user-agent", "codex_exec/0.166.0"),
         ("session-id", "s"),
         ("thread-id", "u"),
@@ -136,7 +142,7 @@ fn each_program_says_who_speaks_in_its_own_headers() {
         thread,
         Caller { agent: id("u"), parent: id("t"), role: id("collab_spawn"), name: id("oaks"), ..codex }
     );
-    assert_eq!(Caller::of(&headers(&[("user-agent", "goose/1")])), nobody);
+    assert_eq!(Caller::from_headers(&headers(&[("user-agent", "goose/1")])), nobody);
 }
 
 proptest! {
@@ -149,7 +155,7 @@ proptest! {
                 map.insert(name, value.clone());
             }
         }
-        let caller = Caller::of(&map);
+        let caller = Caller::from_headers(&map);
         // An agent is not its own parent.
         prop_assert_eq!(caller.parent, None);
         for id in [caller.session, caller.agent].into_iter().flatten() {
@@ -163,7 +169,7 @@ fn a_header_that_is_there_twice_counts_as_missing() {
     let mut map = headers(&[("x-claude-code-session-id", "s")]);
     map.append("x-claude-code-agent-id", HeaderValue::from_static("a"));
     map.append("x-claude-code-agent-id", HeaderValue::from_static("b"));
-    assert_eq!(Caller::of(&map).agent, None);
+    assert_eq!(Caller::from_headers(&map).agent, None);
 }
 
 #[test]

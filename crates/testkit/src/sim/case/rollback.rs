@@ -96,7 +96,7 @@ impl Case {
         let mut world = World::new(TREE);
         events.for_each(|event| world.apply(event));
         let known = contexts.known(agent)?;
-        Some((AgentSnapshot::of(&world, agent, &known)?, known))
+        Some((AgentSnapshot::new(&world, agent, &known)?, known))
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &Event> + Clone {

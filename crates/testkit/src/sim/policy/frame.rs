@@ -100,7 +100,7 @@ impl Frame {
                 is(&NodeEnd::succeeded())
             }
             (Some(_), Some(Exit::Cancelled { .. })) if is_stopped => is(&NodeEnd::Cancelled),
-            (Some(_), Some(exit)) => is(&NodeEnd::of(exit)),
+            (Some(_), Some(exit)) => is(&NodeEnd::from_exit(exit)),
         }
     }
 

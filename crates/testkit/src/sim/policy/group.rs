@@ -161,7 +161,7 @@ impl Progress {
         hold(self.live == 0, || format!("ends with {} members that run", self.live))?;
         hold(self.again.is_empty(), || "ends and a member was to begin again".to_owned())?;
         let Some(members) = node.members() else { return Ok(NodeEnd::succeeded()) };
-        let failed = |code: &str| NodeEnd::failed(FailureCode::of(code), "");
+        let failed = |code: &str| NodeEnd::failed(FailureCode::from_text(code), "");
         let by_members = || self.failure.as_deref().map_or_else(NodeEnd::succeeded, failed);
         if is_stopped || self.stops(node, policy) {
             return Ok(match (&node.kind, self.winner, &self.failure) {

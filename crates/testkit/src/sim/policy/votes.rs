@@ -10,7 +10,7 @@ use super::Known;
 
 /// How a vote must end, by the values of its voters.
 pub(super) fn end(rule: &VoteRule, voters: u32, values: &BTreeMap<u32, Known>) -> NodeEnd {
-    let failed = |code: &str| NodeEnd::failed(FailureCode::of(code), "");
+    let failed = |code: &str| NodeEnd::failed(FailureCode::from_text(code), "");
     let ballots: Vec<(u32, Value)> =
         values.iter().filter_map(|(voter, value)| Some((*voter, ballot(rule, value.as_ref()?)?))).collect();
     let votes_for = |value: &Value| ballots.iter().filter(|(_, other)| other == value).count();

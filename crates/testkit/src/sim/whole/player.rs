@@ -141,7 +141,7 @@ impl Model for Player {
                 Course::AttemptError(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
                     let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);
-                    Err(AttemptError { fault: Fault { retry_after_ms, ..Fault::of(kind) }, used })
+                    Err(AttemptError { fault: Fault { retry_after_ms, ..Fault::new(kind) }, used })
                 }
                 Course::Stuck => pending().await,
             }
@@ -193,7 +193,7 @@ impl Tool for Player {
             match course {
                 Course::Well => {}
                 Course::AttemptError(kind) => {
-                    return Err(AttemptError { fault: Fault::of(kind), used: Used::NOTHING });
+                    return Err(AttemptError { fault: Fault::new(kind), used: Used::NOTHING });
                 }
                 Course::Stuck => pending().await,
             }

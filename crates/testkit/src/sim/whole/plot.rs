@@ -278,7 +278,7 @@ impl Plot {
         Role {
             model: parse(MODELS[usize::from(name == "helper" && dice.once_in(2))]),
             caps,
-            budget: BudgetSpec { wrap_up: self.wrap_up(), ..BudgetSpec::of(limit) },
+            budget: BudgetSpec { wrap_up: self.wrap_up(), ..BudgetSpec::with_limit(limit) },
             recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
             rate: self.rate(name),
             turns: Some(turns),

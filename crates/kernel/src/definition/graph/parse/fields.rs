@@ -106,7 +106,7 @@ impl<'v> Reader<'v, '_> {
     pub(super) fn schema(&mut self, ix: NodeIx, keys: Fields<'v>) -> Option<Box<OutputSchema>> {
         let read = match keys.get("output_schema")? {
             Value::String(text) => OutputSchema::read(text),
-            value => OutputSchema::of(value),
+            value => OutputSchema::from_value(value),
         };
         match read {
             Ok(schema) => Some(Box::new(schema)),

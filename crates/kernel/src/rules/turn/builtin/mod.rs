@@ -87,7 +87,7 @@ pub(super) fn run(
         }
         Builtin::WriteContext => {
             let WriteContextArgs { key, value, expect_version } = read(builtin, args)?;
-            let text = SharedText::of(value.get()).ok_or_else(|| Refusal::BadArguments {
+            let text = SharedText::from_json(value.get()).ok_or_else(|| Refusal::BadArguments {
                 tool: ToolName::of_builtin(builtin.word()),
                 reason: "`value` is not JSON that can be read".to_owned(),
             })?;
