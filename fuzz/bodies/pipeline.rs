@@ -10,7 +10,7 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report, Timer};
 use spinney_kernel::words::{Body, CallId, limit};
 use spinney_kernel::world::World;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 /// Most answers that are given: steps may ask for more and more.
 const ANSWERS_MAX: usize = 40;
@@ -21,7 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
         parsed(&written);
     }
     let mut play =
-        Play::grow_as("root $90.00 turns=20 / worker later turns=3 / critic later turns=3", |tree| {
+        Scenario::grow_as("root $90.00 turns=20 / worker later turns=3 / critic later turns=3", |tree| {
             tree.limits.agents_max = 64;
             tree.inputs.extend("list".parse().ok().map(|name| (name, json!(["ash", "oak", 3]))));
         });
@@ -72,12 +72,12 @@ fn ask(tool: &str, args: &str) -> ToolAsk {
     ToolAsk { id, tool, args, tokens: None, told_tokens: None }
 }
 
-fn running(play: &Play) -> Option<CallId> {
+fn running(play: &Scenario) -> Option<CallId> {
     let mut calls = play.world().calls().all();
     calls.find(|(_, call)| call.is_running() && matches!(call.work, Work::Model(_))).map(|(id, _)| id)
 }
 
-fn answer(play: &mut Play, call: CallId, text: &str, asks: Vec<ToolAsk>) {
+fn answer(play: &mut Scenario, call: CallId, text: &str, asks: Vec<ToolAsk>) {
     let Some(attempt) = play.world().call(call).map(|call| call.attempt) else { return };
     let used = Used::Tokens(Usage { output: 1, ..Usage::default() });
     let (body, stop) = (Body::text(text), StopReason::End);

@@ -60,7 +60,7 @@ struct Module<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Found<'a> {
+enum ApiItem<'a> {
     Item(Module<'a>, &'a syn::Item),
     /// A module of ours.
     Module(Module<'a>),
@@ -71,7 +71,7 @@ enum Found<'a> {
 /// The file of an item and its name, or for others the path.
 type Identity = (String, String);
 
-impl Found<'_> {
+impl ApiItem<'_> {
     fn identity(&self, path: &str) -> Identity {
         match self {
             Self::Item(module, item) => (module.source.path.clone(), name_of(item).unwrap_or_default()),
@@ -90,20 +90,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything public below a module.
-    fn walk(&self, module: Module<'a>, path: &str, found: &mut Vec<(String, Found<'a>)>) {
+    fn walk(&self, module: Module<'a>, path: &str, found: &mut Vec<(String, ApiItem<'a>)>) {
         for item in module.items.iter().filter(|item| is_public(item) && !is_hidden(item)) {
             match item {
                 syn::Item::Use(line) => {
                     for Import { path: target, alias, .. } in imports(line) {
                         if let Some(all) = target.strip_suffix("::*")
-                            && let Found::Module(inner) = self.resolve(module, all, STEPS_MAX)
+                            && let ApiItem::Module(inner) = self.resolve(module, all, STEPS_MAX)
                         {
                             self.walk(inner, path, found);
                         }
                         let Some(alias) = alias else { continue };
                         let path = format!("{path}::{alias}");
                         match self.resolve(module, &target, STEPS_MAX) {
-                            Found::Module(inner) => self.walk_module(inner, path, found),
+                            ApiItem::Module(inner) => self.walk_module(inner, path, found),
                             other => found.push((path, other)),
                         }
                     }
@@ -115,46 +115,46 @@ impl<'a> Reader<'a> {
                 }
                 item => {
                     let name = name_of(item).unwrap_or_default();
-                    found.push((format!("{path}::{name}"), Found::Item(module, item)));
+                    found.push((format!("{path}::{name}"), ApiItem::Item(module, item)));
                 }
             }
         }
     }
 
-    fn walk_module(&self, module: Module<'a>, path: String, found: &mut Vec<(String, Found<'a>)>) {
+    fn walk_module(&self, module: Module<'a>, path: String, found: &mut Vec<(String, ApiItem<'a>)>) {
         self.walk(module, &path, found);
-        found.push((path, Found::Module(module)));
+        found.push((path, ApiItem::Module(module)));
     }
 
     /// What a path in a module means.
-    fn resolve(&self, module: Module<'a>, path: &str, steps: usize) -> Found<'a> {
+    fn resolve(&self, module: Module<'a>, path: &str, steps: usize) -> ApiItem<'a> {
         let mut parts = path.split("::");
         let first = parts.next().unwrap_or_default();
         let mut at = match first {
-            "self" => Found::Module(module),
-            "crate" => self.root(module.krate).map_or(Found::Other, Found::Module),
-            "super" => self.above(module).map_or(Found::Other, Found::Module),
+            "self" => ApiItem::Module(module),
+            "crate" => self.root(module.krate).map_or(ApiItem::Other, ApiItem::Module),
+            "super" => self.above(module).map_or(ApiItem::Other, ApiItem::Module),
             name => match self.root(name) {
-                Some(root) => Found::Module(root),
+                Some(root) => ApiItem::Module(root),
                 None => self.lookup(module, name, steps),
             },
         };
         for name in parts {
             at = match at {
-                Found::Module(inner) => self.lookup(inner, name, steps),
-                Found::Item(..) | Found::Other => Found::Other,
+                ApiItem::Module(inner) => self.lookup(inner, name, steps),
+                ApiItem::Item(..) | ApiItem::Other => ApiItem::Other,
             };
         }
         at
     }
 
     /// A name in a module, defined there or imported, private or not.
-    fn lookup(&self, module: Module<'a>, name: &str, steps: usize) -> Found<'a> {
-        let Some(steps) = steps.checked_sub(1) else { return Found::Other };
+    fn lookup(&self, module: Module<'a>, name: &str, steps: usize) -> ApiItem<'a> {
+        let Some(steps) = steps.checked_sub(1) else { return ApiItem::Other };
         for item in module.items {
             match item {
                 syn::Item::Mod(inner) if inner.ident == name => {
-                    return self.child(module, inner).map_or(Found::Other, Found::Module);
+                    return self.child(module, inner).map_or(ApiItem::Other, ApiItem::Module);
                 }
                 syn::Item::Use(line) => {
                     let import =
@@ -164,27 +164,27 @@ impl<'a> Reader<'a> {
                         return self.resolve(module, &import.path, steps);
                     }
                 }
-                item if name_of(item).is_some_and(|own| own == name) => return Found::Item(module, item),
+                item if name_of(item).is_some_and(|own| own == name) => return ApiItem::Item(module, item),
                 _ => {}
             }
         }
         self.lookup_in_globs(module, name, steps)
     }
 
-    fn lookup_in_globs(&self, module: Module<'a>, name: &str, steps: usize) -> Found<'a> {
+    fn lookup_in_globs(&self, module: Module<'a>, name: &str, steps: usize) -> ApiItem<'a> {
         let lines = module.items.iter().filter_map(|item| match item {
             syn::Item::Use(line) => Some(line),
             _ => None,
         });
         for import in lines.flat_map(imports) {
             if let Some(all) = import.path.strip_suffix("::*")
-                && let Found::Module(inner) = self.resolve(module, all, steps)
-                && let found @ (Found::Item(..) | Found::Module(_)) = self.lookup(inner, name, steps)
+                && let ApiItem::Module(inner) = self.resolve(module, all, steps)
+                && let found @ (ApiItem::Item(..) | ApiItem::Module(_)) = self.lookup(inner, name, steps)
             {
                 return found;
             }
         }
-        Found::Other
+        ApiItem::Other
     }
 
     fn child(&self, module: Module<'a>, inner: &'a syn::ItemMod) -> Option<Module<'a>> {
@@ -206,11 +206,11 @@ impl<'a> Reader<'a> {
         Some(Module { source, items: &source.syntax.items, krate: module.krate })
     }
 
-    fn described(&self, path: &str, found: Found<'a>) -> String {
-        let Found::Item(module, item) = found else {
+    fn described(&self, path: &str, found: ApiItem<'a>) -> String {
+        let ApiItem::Item(module, item) = found else {
             return match found {
-                Found::Module(_) => format!("mod {path}\n"),
-                Found::Item(..) | Found::Other => format!("item {path}\n"),
+                ApiItem::Module(_) => format!("mod {path}\n"),
+                ApiItem::Item(..) | ApiItem::Other => format!("item {path}\n"),
             };
         };
         let mut text = headline(module.source, item, path);

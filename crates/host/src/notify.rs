@@ -93,7 +93,7 @@ impl Notifier {
                     continue;
                 }
                 let subject = Arc::clone(&subject);
-                commands.spawn(async move { subject.tell(about).await });
+                commands.spawn(async move { subject.notify(about).await });
             }
             while commands.join_next().await.is_some() {}
         });
@@ -133,7 +133,7 @@ fn occasion(TracedEvent { recorded, context, .. }: &TracedEvent) -> Option<Occas
 }
 
 impl Subject {
-    async fn tell(&self, occasion: Occasion) {
+    async fn notify(&self, occasion: Occasion) {
         if let Err(why) = self.run(occasion).await {
             tracing::warn!("notify command `{}` {why}", self.command.program());
         }
@@ -150,7 +150,7 @@ impl Subject {
             .env("SPINNEY_EVENT", event)
             .env("SPINNEY_TREE", self.tree.to_string())
             .env("SPINNEY_NAME", self.name.replace('\0', ""))
-            .env("SPINNEY_STATE", state.word())
+            .env("SPINNEY_STATE", state.as_str())
             .env("SPINNEY_HOME", &self.home)
             // In a project, a program may take what lies around for its own.
             .current_dir(

@@ -93,17 +93,17 @@ enum Kind {
     Branch,
 }
 
-struct Found {
+struct SideFolder {
     path: PathBuf,
     kind: Kind,
 }
 
-fn side((tree, Found { path, .. }): (TreeId, Found)) -> SideTree {
+fn side((tree, SideFolder { path, .. }): (TreeId, SideFolder)) -> SideTree {
     SideTree { tree, folder: path }
 }
 
 /// What has the name of a tree. A link is not ours.
-fn found(home: &Path) -> BTreeMap<TreeId, Found> {
+fn found(home: &Path) -> BTreeMap<TreeId, SideFolder> {
     let mut all = BTreeMap::new();
     for above in [RUNS, EXEC].map(|folder| home.join(folder)) {
         let Ok(entries) = fs::read_dir(&above) else { continue };
@@ -116,14 +116,14 @@ fn found(home: &Path) -> BTreeMap<TreeId, Found> {
                 Ok(kind) if kind.is_file() => Kind::Branch,
                 Ok(_) | Err(_) => continue,
             };
-            all.entry(tree).or_insert_with(|| Found { path: entry.path(), kind });
+            all.entry(tree).or_insert_with(|| SideFolder { path: entry.path(), kind });
         }
     }
     all
 }
 
 /// A branch by the folder that it lies in.
-fn resolved((tree, found): (TreeId, Found)) -> Option<(TreeId, Found)> {
+fn resolved((tree, found): (TreeId, SideFolder)) -> Option<(TreeId, SideFolder)> {
     if found.kind == Kind::Folder {
         return Some((tree, found));
     }
@@ -132,7 +132,7 @@ fn resolved((tree, found): (TreeId, Found)) -> Option<(TreeId, Found)> {
     file.take(NAME_BYTES_MAX).read_to_string(&mut name).ok()?;
     let origin: TreeId = name.trim_end().parse().ok()?;
     let path = found.path.parent()?.join(origin.to_string());
-    Some((tree, Found { path, kind: Kind::Branch }))
+    Some((tree, SideFolder { path, kind: Kind::Branch }))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl ListedTree {
         let Self { head, name, state, .. } = self;
         let mut line = json!({
             "tree": head.tree,
-            "state": state.word(),
+            "state": state.as_str(),
             "name": name,
             "events": head.seq,
             "started": head.started,
@@ -75,9 +75,9 @@ impl ListedState {
     }
 
     /// The word for it.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Stored(state) => state.word(),
+            Self::Stored(state) => state.as_str(),
             Self::Interrupted => "interrupted",
         }
     }

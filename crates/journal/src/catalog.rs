@@ -26,7 +26,7 @@ impl CatalogKind {
 
     /// The name in the store.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tree => "tree",
             Self::Checkpoint => "checkpoint",

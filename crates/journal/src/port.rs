@@ -313,7 +313,7 @@ pub enum JournalFault {
     /// Another owner claimed the tree, or owns it and is alive.
     #[error("another owner has tree {tree}: it continues there")]
     Owned { tree: TreeId },
-    #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.word())]
+    #[error("{kind} `{key}` belongs to tree {tree}: choose another name, or remove that tree", kind = kind.as_str())]
     KeyTaken { kind: CatalogKind, key: String, tree: TreeId },
     /// Branches read what would be removed.
     #[error("tree {tree} is the origin of {}: remove {} first, or force it", names(by), if by.len() == 1 { "that" } else { "those" })]
@@ -344,7 +344,7 @@ pub enum JournalFault {
         reason: String,
     },
     /// A row of the catalog is not what was written.
-    #[error("the row of {kind} `{key}` in the catalog cannot be read ({reason}): rebuild the catalog from the journals", kind = kind.word())]
+    #[error("the row of {kind} `{key}` in the catalog cannot be read ({reason}): rebuild the catalog from the journals", kind = kind.as_str())]
     DamagedRow { kind: CatalogKind, key: String, reason: String },
     /// A blob does not match its hash.
     #[error("blob {hash} is damaged: restore it from a copy, or remove the tree that uses it")]

@@ -109,5 +109,5 @@ pub(crate) async fn ask(tree: &str) -> Result<String, Box<dyn Error>> {
     let tree = home.start(TreeFile::parse("weather.yaml", tree)?.definition).await?;
     tree.ended().await;
     let end = tree.snapshot().await?.end.ok_or("it has not ended")?;
-    Ok(format!("{}: {}", end.exit.word(), end.shown.text))
+    Ok(format!("{}: {}", end.exit.as_str(), end.shown.text))
 }

@@ -306,7 +306,7 @@ async fn offered(source: &dyn ToolSource, discovery: ToolDiscovery) -> Result<Ve
     let most = limit::TOOL_DISCOVERY_MS_MAX;
     let message = match timeout(Duration::from_millis(most), source.tools(discovery)).await {
         Ok(Ok(tools)) => return Ok(tools),
-        Ok(Err(fault)) if fault.message.is_empty() => fault.kind.word().to_owned(),
+        Ok(Err(fault)) if fault.message.is_empty() => fault.kind.as_str().to_owned(),
         Ok(Err(fault)) => {
             let shown = fault.message.chars().take(limit::NOTE_BYTES_MAX);
             shown.map(|c| if is_hostile(c) || c == '\n' { ' ' } else { c }).collect()
@@ -317,5 +317,5 @@ async fn offered(source: &dyn ToolSource, discovery: ToolDiscovery) -> Result<Ve
 }
 
 fn is_builtin(tool: &ToolName) -> bool {
-    Builtin::ALL.iter().any(|builtin| builtin.word() == tool.as_str())
+    Builtin::ALL.iter().any(|builtin| builtin.as_str() == tool.as_str())
 }

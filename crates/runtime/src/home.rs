@@ -46,7 +46,7 @@ pub struct Home {
     /// Locks for trees that are being resumed, changed or removed here.
     turns: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
     /// Shared by everything that changes a tree; exclusive for shutdown.
-    door: tokio::sync::RwLock<()>,
+    starting: tokio::sync::RwLock<()>,
     /// Held while checkpoints are cleaned.
     cleaning: tokio::sync::Mutex<()>,
 }
@@ -222,7 +222,7 @@ impl Home {
             stop: CancellationToken::new(),
             closing: CancellationToken::new(),
             turns: Mutex::default(),
-            door: tokio::sync::RwLock::default(),
+            starting: tokio::sync::RwLock::default(),
             cleaning: tokio::sync::Mutex::default(),
         }
     }
@@ -304,7 +304,7 @@ impl Home {
         let (sources, blobs) =
             SourceFiles::enclose(sources).map_err(|error| StartError::Refused(error.into()))?;
         let id = id.unwrap_or_else(|| self.draw_id());
-        let door = self.door.read().await;
+        let starting = self.starting.read().await;
         let turn = self.turn(id).await;
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
@@ -320,9 +320,9 @@ impl Home {
         let mut seedling = seed.with(drivers);
         seedling.ask(start, blobs).map_err(StartError::Refused)?;
         tracing::info!(tree = %id, "tree started");
-        let (tree, task) = seedling.grow();
+        let (tree, task) = seedling.spawn();
         let tree = self.keep(tree, stop, task);
-        drop((turn, door));
+        drop((turn, starting));
         match tree.begun().await {
             Ok(()) => Ok(tree),
             Err(Stopped::Journal(fault)) => Err(StartError::Journal(fault)),
@@ -349,7 +349,7 @@ impl Home {
     /// # Errors
     /// If it has ended, already runs, does not exist, or a driver is missing.
     pub async fn resume(&self, tree: TreeId) -> Result<Tree, ResumeError> {
-        let _door = self.door.read().await;
+        let _starting = self.starting.read().await;
         let _turn = self.turn(tree).await;
         if self.stop.is_cancelled() {
             return Err(ResumeError::Shutdown);
@@ -366,10 +366,10 @@ impl Home {
                 return Err(error);
             }
         };
-        tracing::info!(%tree, seq = head.seq.0, state = head.state.word(), "tree resumed");
+        tracing::info!(%tree, seq = head.seq.0, state = head.state.as_str(), "tree resumed");
         let mut seedling = seed.with(drivers);
         seedling.resume(&head);
-        let (tree, task) = seedling.grow();
+        let (tree, task) = seedling.spawn();
         Ok(self.keep(tree, stop, task))
     }
 
@@ -423,7 +423,7 @@ impl Home {
         request: Request,
         bytes: Vec<Vec<u8>>,
     ) -> Result<Reply, ApplyError> {
-        let _door = self.door.read().await;
+        let _starting = self.starting.read().await;
         let _turn = self.turn(tree).await;
         if self.tree(tree).is_some() {
             return Err(ApplyError::Running { tree });
@@ -437,7 +437,7 @@ impl Home {
     /// # Errors
     /// The refusal, or the journal's fault. There is no branch then.
     pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
-        let _door = self.door.read().await;
+        let _starting = self.starting.read().await;
         // Prevents the shared batches from being removed meanwhile.
         let _origin = self.turn(off.from).await;
         branch(self.begin(tree, &self.stop), off).await
@@ -448,7 +448,7 @@ impl Home {
     /// # Errors
     /// If it runs, branches use it, or the journal failed. Nothing is removed then.
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
-        let door = self.door.read().await;
+        let starting = self.starting.read().await;
         let turn = self.turn(tree).await;
         if self.tree(tree).is_some() {
             return Err(RemoveError::Running { tree });
@@ -459,7 +459,7 @@ impl Home {
             release(self.journal.as_ref(), owned).await;
             return Err(RemoveError::Journal(fault));
         }
-        drop((turn, door));
+        drop((turn, starting));
         let mut orphans = Vec::new();
         for (head, at) in branches {
             let text = format!(
@@ -492,7 +492,7 @@ impl Home {
     /// # Errors
     /// If the journal cannot be listed. A tree that cannot be cleaned does not affect the others.
     pub async fn clean_checkpoints(&self) -> Result<Cleaned, JournalFault> {
-        let _door = self.door.read().await;
+        let _starting = self.starting.read().await;
         let _cleaning = self.cleaning.lock().await;
         clean(self.journal.as_ref(), Time(self.clock.now_ms())).await
     }
@@ -548,9 +548,9 @@ impl Home {
             }
         }
         self.closing.cancel();
-        let door = self.door.write().await;
+        let starting = self.starting.write().await;
         self.stop.cancel();
-        drop(door);
+        drop(starting);
         for Running { task, over, .. } in self.all_running() {
             if how == Shutdown::Kill {
                 task.abort();

@@ -7,9 +7,9 @@ use spinney_kernel::words::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
 use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
 
 /// Decodes a stored batch and checks it against its hash.
-fn decode(link: &Link, found: &Found<'_>) -> Result<Entry, JournalFault> {
+fn decode(link: &Link, found: &DecodedBatch<'_>) -> Result<Entry, JournalFault> {
     let Link { tree, end, before } = *link;
-    let Found { after, hash, bytes } = *found;
+    let DecodedBatch { after, hash, bytes } = *found;
     let damaged = |reason: String| Err(JournalFault::Damaged { tree, after: end.0, reason });
     if bytes.len() > BATCH_BYTES_MAX {
         return damaged(format!("a batch of {} bytes, the limit is {BATCH_BYTES_MAX}", bytes.len()));
@@ -49,7 +49,7 @@ pub(crate) struct Link {
     pub(crate) before: ChainHash,
 }
 
-pub(crate) struct Found<'s> {
+pub(crate) struct DecodedBatch<'s> {
     /// The last event before it.
     pub(crate) after: Seq,
     /// The stored hash over it and everything before it; may be invalid.
@@ -97,7 +97,7 @@ impl<T: PageItem> Page<T> {
     }
 
     /// Adds a batch, or breaks if it does not fit. The first one always fits.
-    pub(crate) fn take(&mut self, found: &Found<'_>) -> Result<ControlFlow<()>, JournalFault> {
+    pub(crate) fn take(&mut self, found: &DecodedBatch<'_>) -> Result<ControlFlow<()>, JournalFault> {
         self.bytes = self.bytes.saturating_add(found.bytes.len());
         if self.bytes > PAGE_BYTES_MAX && !self.items.is_empty() {
             return Ok(ControlFlow::Break(()));

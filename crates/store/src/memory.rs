@@ -11,22 +11,22 @@ use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
-use crate::codec::{self, Found, Link, Page, PageItem};
+use crate::codec::{self, DecodedBatch, Link, Page, PageItem};
 use crate::cursor;
 use crate::waiting::Waiting;
 
 #[derive(Default)]
 pub struct MemoryJournal {
-    shelf: Arc<Mutex<Shelf>>,
+    shelf: Arc<Mutex<StoredState>>,
     waiting: Arc<Waiting>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct StoredState {
     trees: BTreeMap<TreeId, Stored>,
     /// In the order of creation.
     order: BTreeMap<u64, TreeId>,
-    blobs: BTreeMap<BlobName, Kept>,
+    blobs: BTreeMap<BlobName, CountedBlob>,
     /// A key without a value is reserved.
     catalog: BTreeMap<(CatalogKind, String), (TreeId, Option<String>)>,
 }
@@ -47,7 +47,7 @@ struct Stored {
 type BlobName = [u8; 32];
 
 /// A blob and the number of trees that use it.
-struct Kept {
+struct CountedBlob {
     bytes: Vec<u8>,
     trees: usize,
 }
@@ -58,7 +58,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, StoredState> {
         open(&self.shelf)
     }
 }
@@ -70,7 +70,7 @@ impl Drop for MemoryJournal {
 }
 
 /// A poisoned lock is fine: it is held only for whole steps.
-fn open(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+fn open(shelf: &Mutex<StoredState>) -> MutexGuard<'_, StoredState> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -81,7 +81,7 @@ struct Fork {
     seed: TreeId,
 }
 
-impl Shelf {
+impl StoredState {
     fn claim(&mut self, tree: TreeId) -> Result<Claim, JournalFault> {
         let stored = self.trees.get_mut(&tree).ok_or(JournalFault::UnknownTree { tree })?;
         stored.epoch = Epoch(stored.epoch.0 + 1);
@@ -137,7 +137,7 @@ impl Shelf {
         let mut page = Page::new(Link { tree, end: begin, before });
         let own = stored.batches.iter().skip(from).take_while(|(after, ..)| *after < end);
         for (after, hash, batch) in own.take(batches_max) {
-            let found = Found { after: *after, hash: hash.bytes(), bytes: batch.bytes() };
+            let found = DecodedBatch { after: *after, hash: hash.bytes(), bytes: batch.bytes() };
             if page.take(&found)?.is_break() {
                 break;
             }
@@ -210,7 +210,8 @@ impl Shelf {
         for bytes in blobs.iter() {
             let name = *blake3::hash(bytes).as_bytes();
             if stored.blobs.insert(name) {
-                let kept = self.blobs.entry(name).or_insert_with(|| Kept { bytes: bytes.clone(), trees: 0 });
+                let kept =
+                    self.blobs.entry(name).or_insert_with(|| CountedBlob { bytes: bytes.clone(), trees: 0 });
                 kept.trees += 1;
             }
         }
@@ -390,8 +391,9 @@ impl Journal for MemoryJournal {
     fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
         let shelf = Arc::downgrade(&self.shelf);
         self.waiting.until(tree, after, move || {
-            let head =
-                |shelf: Arc<Mutex<Shelf>>| open(&shelf).trees.get(&tree).map(|stored| stored.head.clone());
+            let head = |shelf: Arc<Mutex<StoredState>>| {
+                open(&shelf).trees.get(&tree).map(|stored| stored.head.clone())
+            };
             answer(shelf.upgrade().map(head).ok_or(JournalFault::Closed))
         })
     }
@@ -446,7 +448,7 @@ mod tests {
         let journal = MemoryJournal::new();
         let blob = BlobRef { hash: BlobHash::digest(b"right"), bytes: 5 };
         let name = *blake3::hash(b"right").as_bytes();
-        journal.shelf().blobs.insert(name, Kept { bytes: b"wrong".to_vec(), trees: 1 });
+        journal.shelf().blobs.insert(name, CountedBlob { bytes: b"wrong".to_vec(), trees: 1 });
         assert_eq!(
             journal.blob(&blob).wait(),
             Err(JournalFault::DamagedBlob { hash: blob.hash.to_string() })

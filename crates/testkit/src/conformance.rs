@@ -17,7 +17,7 @@ use spinney_journal::{
 };
 use spinney_kernel::words::{BlobHash, BlobRef, Durability, Seq, TreeId, limit};
 
-use crate::Play;
+use crate::Scenario;
 
 /// Runs the whole suite; each check starts on an empty journal.
 ///
@@ -73,7 +73,7 @@ pub fn append(journal: &dyn Journal, append: Append) -> Result<ChainHash, Journa
 /// A list of batches with several kinds of events.
 #[must_use]
 pub fn batches() -> Vec<Batch> {
-    let mut play = Play::grow("root $9.00 / a $2.00 / b");
+    let mut play = Scenario::grow("root $9.00 / a $2.00 / b");
     play.run("call b $0.20\ndone #1 $0.10\nsend a hello there\nask a Which?\nanswer #2 the second one");
     play.run(
         "call a $0.30\nfailed #3 server $0.10\npass 5s\nfinish b all done\nredirect a elsewhere\ncancel root",
@@ -201,7 +201,7 @@ fn trees_that_are_written_in_turns_are_read_apart(journal: &dyn Journal) {
 
 /// 20 MiB of journal: no page exceeds 4 MiB, and together they are complete.
 fn a_page_is_bounded_in_bytes(journal: &dyn Journal) {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     play.run(&format!("send a {}", "x".repeat(limit::TEXT_BYTES_MAX)));
     let large = play.batches().last().cloned().unwrap_or_else(|| panic!("nothing was played"));
     let batches = vec![large; 640];

@@ -26,7 +26,7 @@ pub const NANOS_PER_TOKEN: u64 = 1_000_000;
 
 /// One agent of a fixture.
 #[derive(Clone, Debug)]
-pub struct Plant {
+pub struct FixtureAgent {
     /// Its name: both id and role.
     pub name: String,
     /// Its parent's name; `None` for the root.
@@ -63,8 +63,8 @@ pub enum Birth {
 /// # Panics
 /// If the text is not a fixture; the message names the word.
 #[must_use]
-pub fn plants(text: &str) -> Vec<Plant> {
-    let mut found: Vec<Plant> = Vec::new();
+pub fn plants(text: &str) -> Vec<FixtureAgent> {
+    let mut found: Vec<FixtureAgent> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let mut parent: Option<String> = None;
         for segment in line.split('/').map(str::trim) {
@@ -81,7 +81,7 @@ pub fn plants(text: &str) -> Vec<Plant> {
                 let tools = terms.split_whitespace().find_map(|term| term.strip_prefix("tools="));
                 let tools = tools.map(|tools| tools.split(',').map(parse).collect());
                 let (name, output_cap) = (name.to_owned(), term("out=").unwrap_or(100));
-                found.push(Plant {
+                found.push(FixtureAgent {
                     name,
                     parent,
                     budget,
@@ -147,7 +147,7 @@ pub fn budget(words: &str) -> (BudgetSpec, Collect) {
 
 /// The definition for a fixture's agents: every role may do everything, limits are the defaults.
 #[must_use]
-pub fn definition(plants: &[Plant]) -> Definition {
+pub fn definition(plants: &[FixtureAgent]) -> Definition {
     let root = plants.first();
     let roles = plants.iter().map(|plant| (parse(&plant.name), role(plant))).collect();
     let price = |output_per_mtok| Some(Price::flat(0, output_per_mtok));
@@ -178,7 +178,7 @@ pub fn definition(plants: &[Plant]) -> Definition {
 }
 
 /// A role that may do everything.
-fn role(plant: &Plant) -> Role {
+fn role(plant: &FixtureAgent) -> Role {
     let window = plant.summed.map(|size| WindowSpec {
         size: Some(size),
         compact: Compact::Summary,
@@ -217,7 +217,7 @@ fn tool(lost: OnLost) -> ToolSpec {
 
 /// The same, shared as requests carry it.
 #[must_use]
-pub fn shared(plants: &[Plant]) -> Arc<Definition> {
+pub fn shared(plants: &[FixtureAgent]) -> Arc<Definition> {
     Arc::new(definition(plants))
 }
 

@@ -12,12 +12,12 @@ pub mod fixture;
 pub mod golden;
 #[cfg(feature = "whole")]
 pub mod kill_campaign;
-pub mod play;
 mod recorder;
 mod render;
+pub mod scenario;
 mod script;
 pub mod sim;
-mod stage;
+mod test_home;
 pub mod transfer_campaign;
 
 pub use spinney;
@@ -27,6 +27,6 @@ pub use spinney_store;
 pub use caching_model::CachingModel;
 pub use clock::SteadyClock;
 pub use contexts::contexts_of;
-pub use play::{Play, check};
 pub use recorder::Recorder;
-pub use stage::{Stage, definition, recorded, settled};
+pub use scenario::{Scenario, check};
+pub use test_home::{TestHome, definition, recorded, settled};

@@ -120,7 +120,7 @@ fn node_end(end: &NodeEnd) -> String {
             format!("failed ({}){}", error.code, if *retried { ", again" } else { "" })
         }
         NodeEnd::Skipped { why } => format!("skipped ({why:?})"),
-        NodeEnd::Succeeded { .. } | NodeEnd::Cancelled => end.word().to_owned(),
+        NodeEnd::Succeeded { .. } | NodeEnd::Cancelled => end.as_str().to_owned(),
     }
 }
 
@@ -195,7 +195,7 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::MessagePublished { from, body, envelope } => published(from, &body.text, envelope),
         Event::CheckpointMade { agent, name, kind, .. } => {
-            format!("{agent} checkpoint {name}, {}", kind.word())
+            format!("{agent} checkpoint {name}, {}", kind.as_str())
         }
         Event::TreeBranched(branched) => {
             format!("tree branched after event {}: {}", branched.at.0, limits(&branched.terms.limit))

@@ -28,11 +28,11 @@ use spinney_kernel::rules::request::{
 use spinney_kernel::words::{Body, CallId, Fault, FaultKind, Running, TimerId};
 use spinney_kernel::world::CallStage;
 
-use crate::Play;
+use crate::Scenario;
 use crate::fixture::{self, NANOS_PER_TOKEN, millis, number, parse};
 
 /// Runs one line of a script.
-pub(crate) fn run_line(play: &mut Play, line: &str) {
+pub(crate) fn run_line(play: &mut Scenario, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let Some((verb, rest)) = words.split_first() else { return };
     match *verb {
@@ -59,14 +59,14 @@ pub(crate) fn run_line(play: &mut Play, line: &str) {
 }
 
 /// Advances time and fires due timers, the earliest first.
-fn pass(play: &mut Play, ms: u64) {
+fn pass(play: &mut Scenario, ms: u64) {
     play.pass(ms);
     while let Some(timer) = due(play) {
         play.report(Report::Timer(Timer { timer }));
     }
 }
 
-fn due(play: &Play) -> Option<TimerId> {
+fn due(play: &Scenario) -> Option<TimerId> {
     let due = play.world().alarms().filter(|alarm| alarm.at <= play.now());
     due.min_by_key(|alarm| (alarm.at, alarm.timer)).map(|alarm| alarm.timer)
 }
@@ -128,7 +128,7 @@ fn spawn(parent: &str, rest: &[&str]) -> Spawn {
         terms => (*name, terms),
     };
     let (budget, collect) = fixture::budget(&terms.join(" "));
-    Spawn { id: Some(parse(name)), budget, collect, ..Play::spawn(parent, role) }
+    Spawn { id: Some(parse(name)), budget, collect, ..Scenario::spawn(parent, role) }
 }
 
 fn wait_for(rest: &[&str]) -> WaitFor {
@@ -151,7 +151,7 @@ fn question(rest: &[&str]) -> Question {
     Question::new(said.join(" "), on_timeout)
 }
 
-fn report(play: &Play, verb: &str, rest: &[&str]) -> Report {
+fn report(play: &Scenario, verb: &str, rest: &[&str]) -> Report {
     let first = rest.first().copied().unwrap_or_default();
     match verb {
         "open" => Report::Breaker(Breaker { model: parse(first), breaker: Gate::Open }),
@@ -164,7 +164,7 @@ fn report(play: &Play, verb: &str, rest: &[&str]) -> Report {
     }
 }
 
-fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report {
+fn effect_report(play: &Scenario, verb: &str, call: CallId, rest: &[&str]) -> Report {
     let attempt = play.world().call(call).map_or(1, |call| call.attempt);
     let used = used(play, call, rest);
     match verb {
@@ -186,7 +186,7 @@ fn effect_report(play: &Play, verb: &str, call: CallId, rest: &[&str]) -> Report
 }
 
 /// A model's answer (`cut` if its output cap ends it), with a requested tool after each `|`.
-fn said(play: &Play, line: &str, stop: StopReason) -> Report {
+fn said(play: &Scenario, line: &str, stop: StopReason) -> Report {
     let mut parts = line.split('|').map(str::trim);
     let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
     let call = call_id(words.get(1).copied().unwrap_or_default());
@@ -204,7 +204,7 @@ fn said(play: &Play, line: &str, stop: StopReason) -> Report {
 }
 
 /// A model call reports tokens, a tool its own cost; `?` means unknown.
-fn used(play: &Play, call: CallId, rest: &[&str]) -> Used {
+fn used(play: &Scenario, call: CallId, rest: &[&str]) -> Used {
     if rest.contains(&"?") {
         return Used::Unknown;
     }

@@ -221,7 +221,7 @@ fn asks(message: &Message) -> Vec<MessageAsk> {
 fn part(shown: Shown<'_>) -> MessagePart {
     let part = shown.part();
     MessagePart {
-        kind: part.kind().word().to_owned(),
+        kind: part.kind().as_str().to_owned(),
         name: Some(part.name().to_string()),
         media: Some(part.media().to_string()),
         bytes: part.blob().bytes,

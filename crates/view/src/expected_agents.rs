@@ -14,7 +14,7 @@ pub fn can_come(definition: &Definition, id: &AgentId) -> bool {
 /// drives its agents.
 fn lets_choose_ids(role: &Role) -> bool {
     let tools = [Builtin::SpawnAgent, Builtin::RunPipeline];
-    role.turns.is_none() || tools.iter().any(|tool| role.caps.tools.has(tool.word()))
+    role.turns.is_none() || tools.iter().any(|tool| role.caps.tools.has(tool.as_str()))
 }
 
 /// Whether an agent of a step can have this id: the step's own, and where steps repeat, with the numbers of items, rounds

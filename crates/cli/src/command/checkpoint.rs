@@ -154,7 +154,8 @@ async fn ls(home: &Path, args: &args::CheckpointLs, terminal: Terminal) -> Resul
     for ListedCheckpoint { name, tree, known } in &listed {
         let CheckpointFacts { agent, kind, seq, made, .. } = known;
         let made = ago(now.saturating_sub(made.0));
-        let cells = [name.as_str(), agent.as_str(), kind.word(), &short_id(*tree), &seq.0.to_string(), &made];
+        let cells =
+            [name.as_str(), agent.as_str(), kind.as_str(), &short_id(*tree), &seq.0.to_string(), &made];
         table.add(cells.map(Row::plain).into());
     }
     table.write(terminal)?;

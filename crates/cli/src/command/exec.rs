@@ -189,7 +189,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let elapsed_ms = SystemClock::new().now_ms().saturating_sub(began);
     let report = ExecReport {
         tree: Some(tree),
-        state: FAILED.word(),
+        state: FAILED.as_str(),
         end: None,
         agents: Vec::new(),
         costs: None,
@@ -221,7 +221,7 @@ async fn conclude(
         Ok((snapshot, costs)) => {
             report.end = snapshot.end.as_ref().map(|end| end.exit.to_string());
             (report.state, report.agents, report.costs) =
-                (snapshot.state.word(), snapshot.agents, Some(costs));
+                (snapshot.state.as_str(), snapshot.agents, Some(costs));
         }
         Err(error) => {
             report.agents = ledger.await?.agents_at_resume();

@@ -79,7 +79,7 @@ fn init_tree(home: &Path, args: &args::Init, terminal: Terminal, texts: &TreeTex
             out::line(&format!("without {variable} in the environment, its answers come from {script}"))?;
         }
         Some((provider, None)) => {
-            out::line(&format!("{} must be running on this machine", provider.word()))?;
+            out::line(&format!("{} must be running on this machine", provider.as_str()))?;
         }
         None => out::line("its answers come from the script; name a `provider` in the file to call a model")?,
     }

@@ -57,7 +57,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
         let base = head.base.map(|base| format!("branch of {} at {}", short_id(base.tree), base.at.0));
         table.add(vec![
             Row::inked(Ink::Name, &short_id(head.tree)),
-            Row::inked(state_ink(*state), state.word()),
+            Row::inked(state_ink(*state), state.as_str()),
             Row::plain(name),
             Row::plain(&head.seq.0.to_string()),
             Row::plain(&since(head.started.0)),

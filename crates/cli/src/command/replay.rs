@@ -22,14 +22,14 @@ const NOT_COMPARED: &str =
 pub(super) async fn replay(home: &Path, args: &args::Replay, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
     let mut tree = None;
-    match tell(home, args, style, terminal, &mut tree).await {
+    match print(home, args, style, terminal, &mut tree).await {
         Ok(exit) => Ok(exit),
         Err(error) => Err(failed_unseen(style, home, tree, error).await),
     }
 }
 
 /// Reads a journal; `found` is set as soon as the tree is known.
-async fn tell(
+async fn print(
     home: &Path,
     args: &args::Replay,
     style: Style,
@@ -115,7 +115,7 @@ async fn write(verified: &Verified, journal: &dyn Journal, how: &str, outside: O
     if let Some(outside) = outside {
         out::line(&format!("  end     {outside}"))?;
     }
-    out::line(&format!("  state   {}", snapshot.state.word()))?;
+    out::line(&format!("  state   {}", snapshot.state.as_str()))?;
     if let Some(end) = &snapshot.end {
         let answer = whole(&end.shown, journal).await;
         let label = label(Exit::of_end(&end.exit));

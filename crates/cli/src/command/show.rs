@@ -129,7 +129,7 @@ fn sum<'a>(shown: impl Iterator<Item = &'a KnownMessage>) -> String {
 
 /// Number, category, role, sender, tokens, and where it is.
 fn head(message: &MessageView) -> String {
-    let mut words = vec![message.category.word().to_owned(), message.role.to_owned()];
+    let mut words = vec![message.category.as_str().to_owned(), message.role.to_owned()];
     words.extend(message.from.as_ref().map(|from| match from {
         MessageSender::Actor(actor) => format!("from {actor}"),
         MessageSender::Agent { agent } => format!("from {agent}"),

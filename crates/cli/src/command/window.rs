@@ -153,7 +153,7 @@ fn table(rows: &[CategoryUse], is_bound: bool, terminal: Terminal) -> Result<(),
         let (sign, ink) = sign(row.category);
         let left_out = if row.left_out.messages == 0 { String::new() } else { gone(row.left_out) };
         let mut cells =
-            vec![Row::inked(ink, sign), Row::plain(row.category.word()), Row::plain(&grouped(row.used))];
+            vec![Row::inked(ink, sign), Row::plain(row.category.as_str()), Row::plain(&grouped(row.used))];
         if is_bound {
             cells.push(Row::inked(Ink::Dim, &row.share.map(grouped).unwrap_or_default()));
         }

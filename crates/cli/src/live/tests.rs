@@ -37,14 +37,14 @@ entry: lead
 ";
 
 /// A tree that is decided by the kernel, and what the view knows of it.
-struct Stage {
+struct ViewedTree {
     world: World,
     trace: Trace,
     live: LiveTree,
     now: u64,
 }
 
-impl Stage {
+impl ViewedTree {
     fn new() -> Self {
         Self::from_file(FILE)
     }
@@ -128,8 +128,8 @@ impl Stage {
 }
 
 /// A lead that waits for two researchers: one streams, the other's provider failed once. A third was refused.
-fn busy() -> Stage {
-    let mut stage = Stage::new();
+fn busy() -> ViewedTree {
+    let mut stage = ViewedTree::new();
     let spawns = [
         (
             "spawn_agent",
@@ -161,7 +161,7 @@ fn the_view_shows_who_does_what_and_what_it_costs() {
 /// Issue 34: the mark of refusals was cut with a long name.
 #[test]
 fn a_long_name_leaves_room_for_what_was_refused() {
-    let mut stage = Stage::new();
+    let mut stage = ViewedTree::new();
     let id = "somebody-with-a-rather-long-name";
     let spawn = format!(r#"{{"agent":"researcher","id":"{id}","goal":"Look."}}"#);
     stage.done("lead", "", &[("spawn_agent", &spawn)]);
@@ -192,7 +192,7 @@ fn g40_the_view_says_how_much_is_presumed() {
 #[test]
 fn o17_streamed_text_is_shown_at_its_agent_before_that_agent_ends() {
     let mut stage = busy();
-    let line = |stage: &Stage, agent: &str| {
+    let line = |stage: &ViewedTree, agent: &str| {
         let shown = stage.shown(120, 20);
         shown.lines().find(|line| line.contains(&format!("● {agent}"))).map(str::to_owned)
     };
@@ -209,7 +209,7 @@ fn o17_streamed_text_is_shown_at_its_agent_before_that_agent_ends() {
 /// P19 (the view): whatever order two agents stream in, each line has only its own agent's text.
 #[test]
 fn p19_no_interleaving_shows_text_at_the_wrong_agent() {
-    let mut stage = Stage::new();
+    let mut stage = ViewedTree::new();
     let spawn = |id: &str| format!(r#"{{"agent":"researcher","id":"{id}","goal":"Research {id}."}}"#);
     let (one, two) = (spawn("one"), spawn("two"));
     stage.done("lead", "", &[("spawn_agent", &one), ("spawn_agent", &two)]);
@@ -259,7 +259,7 @@ fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
 #[test]
 fn a_large_tree_is_folded_by_importance() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
-    let mut stage = Stage::from_file(&FILE.replace(budget, "budget: { cost_usd: 5 }"));
+    let mut stage = ViewedTree::from_file(&FILE.replace(budget, "budget: { cost_usd: 5 }"));
     for wave in 0..40 {
         let spawns: Vec<(String, String)> = (0..16)
             .map(|at| {
@@ -314,9 +314,9 @@ fn no_random_tree_breaks_the_view() {
 #[test]
 fn g16_hostile_text_is_inert_in_the_live_view() {
     let hostile = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\r\u{202e}\u{2066}\u{200b}\n";
-    let mut stage = Stage::new();
+    let mut stage = ViewedTree::new();
     stage.delta("lead", DeltaKind::Text, &format!("SAID {hostile}"));
-    let check = |stage: &Stage, part: &str| {
+    let check = |stage: &ViewedTree, part: &str| {
         let shown = stage.shown(200, 20);
         assert!(shown.contains(part), "{shown}");
         assert!(!shown.contains(is_hostile), "{shown:?}");
@@ -352,7 +352,7 @@ pipeline:
         - { id: jax, agent_id: researcher, task_description: Research JAX., output_to: jax, required: false }
     - { id: report, agent_id: lead, task_description: Write it., input_from: [torch], output_to: report }
 ";
-    let mut stage = Stage::from_file(&FILE.replace("entry: lead\n", pipeline));
+    let mut stage = ViewedTree::from_file(&FILE.replace("entry: lead\n", pipeline));
     insta::assert_snapshot!("steps_started", stage.shown(80, 20));
     let agents: Vec<String> =
         stage.world.calls().all().map(|(_, call)| stage.world.agents().id(call.agent).to_string()).collect();
@@ -368,7 +368,8 @@ pipeline:
 #[test]
 fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
-    let stage = Stage::from_file(&FILE.replace(budget, "budget: { cost_usd: 0.00001, answer_reserve: 0 }"));
+    let stage =
+        ViewedTree::from_file(&FILE.replace(budget, "budget: { cost_usd: 0.00001, answer_reserve: 0 }"));
     assert!(stage.live.world().halted().is_some());
     insta::assert_snapshot!("halted_70", stage.shown(70, 20));
     insta::assert_snapshot!("halted_80", stage.shown(80, 5));
@@ -379,7 +380,8 @@ fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {
 #[test]
 fn an_agent_that_waits_for_budget_says_so() {
     let budget = "budget: { cost_usd: 0.50, tokens: 200000, steps: 60, timeout: 5m }";
-    let mut stage = Stage::from_file(&FILE.replace(budget, "budget: { tokens: 7000, answer_reserve: 0 }"));
+    let mut stage =
+        ViewedTree::from_file(&FILE.replace(budget, "budget: { tokens: 7000, answer_reserve: 0 }"));
     let spawn = |id: &str| format!(r#"{{"agent":"researcher","id":"{id}","goal":"Research {id}."}}"#);
     let asks: Vec<String> = ["one", "two", "three"].map(spawn).into();
     let asks: Vec<(&str, &str)> = asks.iter().map(|args| ("spawn_agent", args.as_str())).collect();

@@ -136,7 +136,7 @@ pub(super) fn head(tree: &LiveTree, now: Time) -> Row {
     let until = if state.is_over() { tree.last } else { now.max(tree.last) };
     let mut head = Row::inked(Ink::Strong, &tree.name)
         .with(Ink::Dim, &format!(" · {} · ", short_id(tree.world().tree())))
-        .with(ink, state.word())
+        .with(ink, state.as_str())
         .with(Ink::Dim, &format!(" · {:#}", Millis(until.0.saturating_sub(tree.started.0))));
     let root = tree.world().agents().root();
     let clock = root.and_then(|root| tree.world().clock(root, ClockKind::Timeout));
@@ -269,7 +269,7 @@ pub(super) fn line(tree: &LiveTree, place: &TreeLine, columns: Columns, now: Tim
     match place {
         TreeLine::Agent { ix, rails } => agent_line(tree, *ix, rails, columns, now),
         TreeLine::Hidden { rails, count, by_mark } => {
-            let marks = by_mark.iter().map(|(mark, count)| format!("{count} {}", mark.word()));
+            let marks = by_mark.iter().map(|(mark, count)| format!("{count} {}", mark.as_str()));
             let marks: Vec<String> = marks.collect();
             Row::inked(Ink::Dim, &drawn(rails))
                 .with(Ink::Dim, &format!("… {count} more: {}", marks.join(", ")))

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::exec::{exec_in, used};
 use crate::scripts::SAYS;
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::Upstream;
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-fn events(stage: &Stage) -> Vec<Value> {
+fn events(stage: &TestFolder) -> Vec<Value> {
     stage.spinney(&["events", "last", "--json"]).json()
 }
 
@@ -18,7 +18,7 @@ fn actors(events: &[Value], kind: &str) -> Vec<Value> {
     events.iter().filter(|event| event["type"] == kind).map(|event| event["actor"].clone()).collect()
 }
 
-fn run(stage: &Stage, environment: &[(&str, &str)]) -> Ended {
+fn run(stage: &TestFolder, environment: &[(&str, &str)]) -> Ended {
     let ended = stage.play_in(&["run", &stage.tree("", SAYS), "--json"], environment).end();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     ended
@@ -26,7 +26,7 @@ fn run(stage: &Stage, environment: &[(&str, &str)]) -> Ended {
 
 #[test]
 fn a_run_is_a_persons_and_has_the_trace_of_its_environment() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let printed = run(&stage, &[("TRACEPARENT", TRACE)]);
     for events in [printed.json(), events(&stage)] {
         assert_eq!((&events[0]["type"], &events[0]["trace"]), (&json!("tree_started"), &json!(TRACE)));
@@ -41,7 +41,7 @@ fn a_run_is_a_persons_and_has_the_trace_of_its_environment() {
 
 #[test]
 fn a_trace_that_cannot_be_read_is_left_out_and_only_the_log_says_so() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for bad in ["", "1234", "00-00000000000000000000000000000000-00f067aa0ba902b7-01"] {
         let quiet = run(&stage, &[("TRACEPARENT", bad)]);
         assert!(!quiet.err.contains("TRACEPARENT"), "{}", quiet.err);
@@ -56,7 +56,7 @@ fn a_trace_that_cannot_be_read_is_left_out_and_only_the_log_says_so() {
 /// The person starts the run; what its program does reaches the tree through the gateway.
 #[test]
 fn a_run_of_exec_is_a_persons_and_its_calls_are_the_gateways() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let ended =
         exec_in(&stage, &upstream, &["--budget-usd", "2"], "call 10 one", &[("TRACEPARENT", TRACE)]).end();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -71,7 +71,7 @@ fn a_run_of_exec_is_a_persons_and_its_calls_are_the_gateways() {
 /// A tree that nobody runs is changed through another path than one that runs.
 #[test]
 fn whoever_steers_from_the_command_line_is_a_person() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let asks = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Well? } } ] }, { say: done } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", asks)]).code, Some(5));
     assert_eq!(stage.spinney(&["send", "lead", "Hello."]).code, Some(0));

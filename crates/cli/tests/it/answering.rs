@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::scripts::{ASKS, SAYS};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 
 /// Asks two questions at the same time, and repeats the answers.
 const TWO: &str = "
@@ -13,13 +13,13 @@ rules:
   - say: 'You said {{ last }}'
 ";
 
-fn waiting(script: &str) -> Stage {
-    let stage = Stage::new();
+fn waiting(script: &str) -> TestFolder {
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", script)]).code, Some(5));
     stage
 }
 
-fn id(stage: &Stage) -> String {
+fn id(stage: &TestFolder) -> String {
     stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned()
 }
 
@@ -28,7 +28,7 @@ fn refused(ended: &Ended) -> String {
     steady(&ended.err)
 }
 
-fn output(stage: &Stage) -> String {
+fn output(stage: &TestFolder) -> String {
     stage.spinney(&["resume", "--json"]).result()["output"].as_str().unwrap().to_owned()
 }
 
@@ -132,7 +132,7 @@ fn open_questions_are_asked_at_the_terminal_one_after_the_other() {
 /// Issue 34: a single word of `shared` is a value of the newest tree, as `show lead` is about an agent of it.
 #[test]
 fn a_shared_value_is_found_in_the_newest_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: write_context, args: { key: plan, value: one } } ] }, { say: done } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("write_context", script)]).code, Some(0));
     let first = id(&stage);
@@ -153,7 +153,7 @@ fn a_shared_value_is_found_in_the_newest_tree() {
     spinney: tree [id] has no shared value `pln`: did you mean `plan`?
     spinney: name the value to write, as in `KEY --set VALUE`
     ");
-    let asks = Stage::new();
+    let asks = TestFolder::new();
     assert_eq!(asks.spinney(&["run", &asks.tree("ask_human", ASKS)]).code, Some(5));
     assert_eq!(asks.spinney(&["shared", "plan", "--set", "[1]"]).code, Some(0));
     assert_eq!(asks.said(&["shared", "plan"]), "[1]\n");
@@ -162,7 +162,7 @@ fn a_shared_value_is_found_in_the_newest_tree() {
 /// Issue 34: the newest tree stands first, as in `top`.
 #[test]
 fn ps_and_top_list_the_newest_tree_first() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for _ in 0..3 {
         assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     }

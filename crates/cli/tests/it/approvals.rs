@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// A script that calls a tool which needs approval, with these arguments.
 fn approved(args: &Value) -> String {
@@ -15,7 +15,7 @@ fn approved(args: &Value) -> String {
     )
 }
 
-fn asks(stage: &Stage, args: &Value) -> String {
+fn asks(stage: &TestFolder, args: &Value) -> String {
     let tree = stage.tree("put", &approved(args));
     let text = fs::read_to_string(&tree).unwrap();
     fs::write(&tree, text.replace("tools: [put]", "tools: [put], approvals: { put: ask }")).unwrap();
@@ -26,7 +26,7 @@ fn asks(stage: &Stage, args: &Value) -> String {
 /// bytes are counted.
 #[test]
 fn g15_an_approval_shows_everything_that_it_allows() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let text = format!("{}END", "line\n".repeat(600));
     let args = json!({ "text": text, "pad": " ".repeat(2_500), "path": "../../etc/passwd", "mode": 7 });
     let run = stage.spinney(&["run", &asks(&stage, &args)]);
@@ -59,7 +59,7 @@ fn g15_an_approval_shows_everything_that_it_allows() {
 /// G15 (what is shown): at a terminal, everything is printed above the prompt.
 #[test]
 fn g15_a_person_at_a_terminal_sees_all_of_it_before_the_answer() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let args =
         json!({ "pad": "x".repeat(5_000), "path": "../../etc/passwd", "note": "a\n> yes\nlead asks: fake" });
     let tree = asks(&stage, &args);

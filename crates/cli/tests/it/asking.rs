@@ -2,7 +2,7 @@
 
 use crate::pty::Pty;
 use crate::scripts::ASKS;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Two helpers ask, and their lead is busy until it is cancelled.
 const TWO_ASK: &str = "
@@ -20,7 +20,7 @@ rules:
 tools: { hang: { hang: true } }
 ";
 
-fn two_ask(stage: &Stage) -> String {
+fn two_ask(stage: &TestFolder) -> String {
     stage.file("two.script.yaml", TWO_ASK);
     stage.file(
         "two.yaml",
@@ -38,7 +38,7 @@ entry: lead
 }
 
 /// The first question of a running tree, and the others behind it.
-fn open(stage: &Stage) -> Vec<(u64, String)> {
+fn open(stage: &TestFolder) -> Vec<(u64, String)> {
     let open = stage.spinney(&["questions", "--json"]).json();
     let question = |open: &serde_json::Value| {
         (open["question"].as_u64().unwrap(), open["text"].as_str().unwrap().to_owned())
@@ -46,7 +46,7 @@ fn open(stage: &Stage) -> Vec<(u64, String)> {
     open.iter().map(question).collect()
 }
 
-fn cancelled(stage: &Stage, terminal: Pty) -> String {
+fn cancelled(stage: &TestFolder, terminal: Pty) -> String {
     assert_eq!(stage.spinney(&["cancel"]).code, Some(0));
     let ended = terminal.end();
     assert_eq!(ended.code, Some(4), "{}", ended.out);
@@ -56,7 +56,7 @@ fn cancelled(stage: &Stage, terminal: Pty) -> String {
 /// The oldest question is asked first; what is typed stays while the view is drawn, and can be corrected.
 #[test]
 fn questions_are_answered_while_others_run() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
     let asked = terminal.until("\n> ▏");
     assert!(asked.contains("lead/one asks: Which colour?"), "{asked}");
@@ -85,7 +85,7 @@ fn questions_are_answered_while_others_run() {
 /// What was begun for a question that somebody else answered is no answer to the next one.
 #[test]
 fn a_line_for_a_question_that_closed_is_not_used_for_the_next_one() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
     terminal.until("\n> ▏");
     terminal.send("ye");
@@ -107,7 +107,7 @@ fn a_line_for_a_question_that_closed_is_not_used_for_the_next_one() {
 /// it was (the end of every command on a terminal checks that).
 #[test]
 fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
     terminal.until("\n> ▏");
     terminal.send("\u{4}");
@@ -117,7 +117,7 @@ fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
     assert_eq!(open(&stage).len(), 2);
     cancelled(&stage, terminal);
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", &two_ask(&stage)], 80, 30);
     terminal.until("\n> ▏");
     terminal.send("blu\u{3}");
@@ -126,7 +126,7 @@ fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
     let ended = terminal.end();
     assert_eq!(ended.code, Some(130), "{}", ended.out);
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", &stage.tree("ask_human", ASKS)], 80, 24);
     terminal.until("\n> ▏");
     terminal.send("\u{3}");
@@ -138,7 +138,7 @@ fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
 /// With lines, a question is asked when everything else rests.
 #[test]
 fn without_the_live_view_a_question_is_asked_at_rest() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", "--plain", &stage.tree("ask_human", ASKS)], 80, 24);
     terminal.until("\n>");
     terminal.send("blue\n");

@@ -13,9 +13,9 @@ use spinney_kernel::words::Actor;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
-fn refused(stage: &Stage, args: &[&str]) -> String {
+fn refused(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
     ended.err.replace(&stage.folder().display().to_string(), "[folder]")
@@ -23,7 +23,7 @@ fn refused(stage: &Stage, args: &[&str]) -> String {
 
 #[test]
 fn bad_tree_files_are_refused_with_their_place() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("serach", "rules: [ { say: hi } ]\ntools: { search: { say: x } }");
     insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.yaml:7:32: unknown tool `serach`: did you mean `search`?");
     stage.file("typo.yaml", "name: x\nbuget: { cost_usd: 1 }\n");
@@ -40,7 +40,7 @@ fn bad_tree_files_are_refused_with_their_place() {
 
 #[test]
 fn files_that_cannot_be_read_are_named() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     insta::assert_snapshot!(refused(&stage, &["run", "nowhere.yaml"]), @"spinney: cannot read nowhere.yaml: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&stage, &["run", "."]), @"spinney: cannot read .: it is a folder: name a file in it");
     let tree = stage.tree("", "rules: [ { say: hi, sya: ho } ]");
@@ -55,14 +55,14 @@ fn files_that_cannot_be_read_are_named() {
 
 #[test]
 fn a_tree_without_a_goal_is_refused() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", "rules: [ { say: hi } ]");
     insta::assert_snapshot!(refused(&stage, &["run", &tree, "--goal", " "]), @"spinney: [folder]/tree.yaml has no goal: add a `goal`, or use --goal");
 }
 
 #[test]
 fn two_scripts_may_not_have_the_same_tool() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "rules: [ { say: hi } ]\ntools: { look: { say: x } }";
     stage.file("a.script.yaml", script);
     stage.file("b.script.yaml", script);
@@ -76,7 +76,7 @@ fn two_scripts_may_not_have_the_same_tool() {
 
 #[test]
 fn wrong_usage_exits_with_two() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert!(refused(&stage, &["evnts", "x"]).contains("'events'"));
     assert!(refused(&stage, &["run"]).contains("<FILE>"));
     assert!(refused(&stage, &["budget", "last", "--add-usd", "-1"]).contains("--add-usd"));
@@ -87,7 +87,7 @@ fn wrong_usage_exits_with_two() {
 
 #[test]
 fn trees_that_are_not_there_are_named() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     insta::assert_snapshot!(refused(&stage, &["ps"]), @"spinney: no home at .spinney: run a tree first, or set --home or SPINNEY_HOME");
     stage.spinney(&["run", &stage.tree("", "rules: [ { say: hi } ]")]);
     insta::assert_snapshot!(refused(&stage, &["resume", "ffff"]), @"spinney: no tree starts with `ffff`: `spinney ps` lists all trees");
@@ -118,7 +118,7 @@ impl Model for Boastful {
 #[test]
 fn v10_absurd_amounts_change_nothing_wherever_they_come_from() {
     // Files: trees and scripts.
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for amount in NO_DOLLARS {
         for key in ["budget: { cost_usd: AMOUNT }", "budget: { tokens: AMOUNT }", "budget: { steps: AMOUNT }"]
         {
@@ -218,7 +218,7 @@ async fn reported(used: Used, amount: u64) {
 /// Issue 34: a variable that is set to nothing is named, and so is what an amount must be.
 #[test]
 fn values_of_the_command_line_say_what_to_write() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let none = stage.play_in(&["ps"], &[("SPINNEY_HOME", "")]).end();
     insta::assert_snapshot!(none.err, @"
     error: invalid value '' for '--home <DIR>': it is empty: name a folder, or unset SPINNEY_HOME
@@ -235,7 +235,7 @@ fn values_of_the_command_line_say_what_to_write() {
 /// Issue 34: a script that cannot be read may have the tool, so only the script is reported.
 #[test]
 fn a_script_that_cannot_be_read_brings_no_other_error() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("echo", "rules: [ { say: hi, think_ms: .inf } ]\ntools: { echo: { say: x } }");
     let told = refused(&stage, &["run", &tree]);
     assert!(told.contains("tree.script.yaml:1:") && !told.contains("unknown tool"), "{told}");
@@ -244,7 +244,7 @@ fn a_script_that_cannot_be_read_brings_no_other_error() {
 /// Issue 34: with `--json` there is a line for every file.
 #[test]
 fn a_check_of_a_file_that_cannot_be_read_is_a_line_of_json() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let checked = stage.spinney(&["check", "--json", "nowhere.yaml"]);
     assert_eq!(checked.code, Some(2));
     insta::assert_snapshot!(checked.out, @r#"{"type":"check","file":"nowhere.yaml","ok":false,"problems":[{"severity":"error","file":"nowhere.yaml","line":null,"column":null,"message":"cannot read nowhere.yaml: No such file or directory (os error 2)","remedy":null,"text":null}]}"#);

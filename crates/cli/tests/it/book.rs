@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
@@ -64,7 +64,7 @@ fn fits(output: &[&str], page: &[&str]) -> bool {
 /// Plays a page, and returns the commands that printed something else than it shows.
 fn play(path: &Path) -> String {
     let page = std::fs::read_to_string(path).unwrap();
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let mut wrong = String::new();
     let mut rewritten: Vec<(usize, usize, String)> = Vec::new();
     for block in blocks(&page) {
@@ -167,7 +167,7 @@ fn every_tree_file_of_the_book_is_read() {
                 };
                 text += "\n";
             }
-            let stage = Stage::stranger();
+            let stage = TestFolder::stranger();
             for script in ["s.yaml", "compare.script.yaml", "research.script.yaml"] {
                 stage.file(script, "rules: [ { say: done } ]");
             }
@@ -189,7 +189,7 @@ fn every_command_of_the_book_can_be_typed() {
             for line in block.lines.iter().filter(|line| line.starts_with("spinney ")) {
                 let line = line.split(" # ").next().unwrap_or_default().trim_end();
                 let typed = line.split_once(" -- ").map_or(line, |(before, _)| before);
-                let ended = Stage::stranger().shell(&format!("{typed} --help"));
+                let ended = TestFolder::stranger().shell(&format!("{typed} --help"));
                 assert_eq!(ended.code, Some(0), "{}: {line}\n{}", path.display(), ended.err);
                 count += 1;
             }

@@ -9,11 +9,11 @@ use std::process::Command;
 use rusqlite::Connection;
 
 use crate::exec::{exec, used};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 use crate::upstream::Upstream;
 
 /// The only run's journal.
-fn journal(stage: &Stage) -> PathBuf {
+fn journal(stage: &TestFolder) -> PathBuf {
     let run = fs::read_dir(stage.home().join("runs")).unwrap().next().unwrap().unwrap();
     run.path().join("journal.sqlite3")
 }
@@ -39,7 +39,7 @@ fn a_run_whose_journal_was_changed_stops() {
         ("an emptied WAL file", |file| empty(&file.with_extension("sqlite3-wal"))),
     ];
     for (what, change) in cases {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let upstream = Upstream::new(vec![used(100)]);
         let fifo = stage.folder().join("go");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());

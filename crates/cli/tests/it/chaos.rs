@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 const PRICE: &str = "price: { input_per_mtok_usd: 1, output_per_mtok_usd: 10 }";
@@ -24,14 +24,14 @@ fn model(url: &str, rest: &str) -> String {
 }
 
 /// A tree on a server at this address that is asked once.
-fn tree(stage: &Stage, url: &str, limits: &str) -> String {
+fn tree(stage: &TestFolder, url: &str, limits: &str) -> String {
     let head = "name: test\ngoal: Try it.\nbudget: { cost_usd: 1, retries: 0 }\nmodels:\n";
     let agent = format!("{{ model: fast, limits: {{ max_tokens_per_step: 150{limits} }} }}");
     stage.file("tree.yaml", &format!("{head}  fast: {}\nagents:\n  lead: {agent}\n", model(url, "")))
 }
 
 fn run(url: &str) -> Ended {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &tree(&stage, url, ""), "--json"])
 }
 
@@ -103,7 +103,7 @@ fn a_provider_that_streams_stalls_drops_or_fails_after_text_ends_right() {
     let unknown = include_str!("../../../drivers/corpus/open_ai_chat/unknown_kinds.sse");
     for first in [Reply::cut(), drops, fails] {
         let upstream = Upstream::new(vec![first, Reply::recorded(unknown)]);
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let keys = model(&upstream.url, ", key_env: TEST_MODEL_KEY");
         let file = stage.file(
             "tree.yaml",
@@ -121,7 +121,7 @@ fn a_provider_that_streams_stalls_drops_or_fails_after_text_ends_right() {
     }
     // One that says no more is left when the agent's time is up. What it said so far was heard.
     let upstream = Upstream::new(vec![Reply::held()]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["run", &tree(&stage, &upstream.url, ", timeout: 500ms"), "--json"]);
     let (_, booked) = failed(&ended);
     assert_eq!(booked, Settled::Hold, "{}", ended.out);
@@ -166,7 +166,7 @@ fn a_gigabyte_fills_no_memory() {
     ];
     for (place, reply) in replies.into_iter().enumerate() {
         let (large, spare) = (Upstream::new(vec![reply]), Upstream::new(vec![Reply::held()]));
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let models = format!(
             "  fast: {}\n  spare: {}",
             model(&large.url, ", fallback: [spare]"),

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 fn example(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Without the folder of the test.
-fn said(stage: &Stage, ended: &Ended) -> String {
+fn said(stage: &TestFolder, ended: &Ended) -> String {
     let (out, err) = (&ended.out, &ended.err);
     format!("{out}{err}").replace(&format!("{}/", stage.folder().display()), "")
 }
@@ -35,7 +35,7 @@ entry: leed
 /// G18: every problem is shown at once, with its line, its text and what to write instead.
 #[test]
 fn g18_a_broken_file_teaches_the_fix() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.file("tree.yaml", BROKEN);
     let ended = stage.spinney(&["check", &file]);
     assert_eq!(ended.code, Some(2));
@@ -54,7 +54,7 @@ fn g18_a_broken_file_teaches_the_fix() {
 /// `run` checks the same, starts nothing, and shows every error.
 #[test]
 fn a_run_of_a_broken_file_shows_the_same_errors() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.file("tree.yaml", BROKEN);
     let ended = stage.spinney(&["run", &file]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
@@ -94,7 +94,7 @@ rules:
 /// that are not set. None of it stops a run.
 #[test]
 fn g18_what_a_run_would_find_out_late_is_shown_before() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.file("tree.yaml", TREE);
     stage.file("tree.script.yaml", SCRIPT);
     let ended = stage.spinney(&["check", &file]);
@@ -104,7 +104,7 @@ fn g18_what_a_run_would_find_out_late_is_shown_before() {
 
 #[test]
 fn a_good_file_is_shown_with_the_most_it_can_spend() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["check", &example("research.yaml")]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     let shown = ended.out.replace(&example(""), "");
@@ -119,7 +119,7 @@ fn a_good_file_is_shown_with_the_most_it_can_spend() {
 /// Every example passes, so that people start from files without warnings.
 #[test]
 fn every_example_passes_the_check() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for folder in ["", "scenarios"] {
         for entry in std::fs::read_dir(example(folder)).unwrap() {
             let path = entry.unwrap().path().display().to_string();
@@ -136,7 +136,7 @@ fn every_example_passes_the_check() {
 
 #[test]
 fn a_tree_without_a_ceiling_has_no_bound_and_a_low_one_is_a_warning() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.tree_with("budget: { steps: 5 }", "", "rules: [ { say: done } ]");
     let line = stage.spinney(&["check", &file, "--json"]).result();
     assert_eq!(
@@ -169,7 +169,7 @@ agents: { lead: { model: fast, prompt: 'Be {{ inputs.tone }}.' } }
 
 #[test]
 fn inputs_are_set_on_the_command_line_or_by_the_environment_that_the_file_names() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.file("tree.yaml", ASKING);
     stage.file("tree.script.yaml", "rules: [ { say: '{{ goal }}' } ]");
     let run = |args: &[&str]| stage.spinney(&[&["run", file.as_str(), "--json"], args].concat());
@@ -200,7 +200,7 @@ fn inputs_are_set_on_the_command_line_or_by_the_environment_that_the_file_names(
 
 #[test]
 fn the_schema_is_printed_as_it_is_committed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["check", "--schema"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.out, include_str!("../../../../docs/tree-file.schema.json"));
@@ -210,7 +210,7 @@ fn the_schema_is_printed_as_it_is_committed() {
 /// Whatever a file holds, a check ends, shows something, and no text of it acts on the terminal.
 #[test]
 fn a_check_of_a_hostile_file_is_short_and_inert() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let hostile = format!("name: \"\\e[2J\"\nx\u{1b}[31m: 1\n{}: 2\n", "long".repeat(5_000));
     let file = stage.file("tree.yaml", &hostile);
     let ended = stage.spinney(&["check", &file]);
@@ -259,7 +259,7 @@ pipeline:
 /// G18: the pipeline as text, with what each step and all of them can spend.
 #[test]
 fn g18_a_pipeline_is_shown_with_the_worst_case_of_each_step() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.file("tree.yaml", PIPELINE);
     stage.file("tree.script.yaml", "rules: [ { say: done } ]");
     let ended = stage.spinney(&["check", &file]);
@@ -285,7 +285,7 @@ fn g18_a_pipeline_is_shown_with_the_worst_case_of_each_step() {
 /// G18: problems of a pipeline have their lines.
 #[test]
 fn g18_a_broken_pipeline_teaches_the_fix() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let broken = PIPELINE
         .replace("agent_id: writer, task_description: Write.", "agent_id: writter, task_description: Write.")
         .replace("input_from: [text]", "input_from: [txt]")
@@ -324,7 +324,7 @@ agents:
 /// Issue 34: the picture left out role budgets, approvals, `share`, schemas and the rules of shared values.
 #[test]
 fn everything_that_binds_a_role_is_shown() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("tree.script.yaml", "rules: [ { say: done } ]");
     let file = stage.file("tree.yaml", RULES);
     let ended = stage.spinney(&["check", &file]);
@@ -343,7 +343,7 @@ fn everything_that_binds_a_role_is_shown() {
 /// spawner may give it another one.
 #[test]
 fn the_turns_of_a_role_are_bound_by_every_ceiling_on_steps() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("s.yaml", "rules: [ { say: done } ]");
     let turns = |rest: &str| {
         let models = "models: { m: { provider: scripted, script: s.yaml } }";
@@ -386,7 +386,7 @@ fn the_turns_of_a_role_are_bound_by_every_ceiling_on_steps() {
 /// commands warn of the model, and need nothing for it.
 #[test]
 fn a_model_that_nobody_can_use_needs_neither_a_key_nor_a_price() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("s.yaml", "rules: [ { say: done } ]");
     let file = stage.file(
         "tree.yaml",
@@ -410,7 +410,7 @@ fn a_model_that_nobody_can_use_needs_neither_a_key_nor_a_price() {
 /// and `run` does not send people there for one.
 #[test]
 fn a_model_that_an_agent_may_choose_needs_a_price_and_a_key() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("tree.script.yaml", "rules: [ { say: done } ]");
     let file = |extra: &str| {
         stage.file(

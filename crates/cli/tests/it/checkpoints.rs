@@ -6,13 +6,13 @@ use spinney_kernel::words::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 
 use crate::scripts::HANGS;
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const ASKS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: \"Which?\" } } ] }, { say: done } ]";
 
 /// A stage with a tree that waits for a person.
-fn waiting() -> Stage {
-    let stage = Stage::new();
+fn waiting() -> TestFolder {
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     stage
 }
@@ -73,13 +73,13 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
     For more information, try '--help'.
     ");
     assert_eq!(stage.spinney(&["ps", "--json"]).out, before);
-    let empty = Stage::new().spinney(&["checkpoint", "ls"]);
+    let empty = TestFolder::new().spinney(&["checkpoint", "ls"]);
     assert_eq!(empty.code, Some(2));
 }
 
 #[test]
 fn a_checkpoint_is_made_in_a_tree_that_runs() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "early"]).code, Some(0));
@@ -154,7 +154,7 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
 }
 
 /// Adds catalog rows for checkpoints of the only tree: kind, number, and when they were made.
-fn plant(stage: &Stage, planted: &[(CheckpointKind, u32, Time)]) {
+fn plant(stage: &TestFolder, planted: &[(CheckpointKind, u32, Time)]) {
     let journal = SqliteJournal::open(stage.home(), Access::Write).unwrap();
     let head = journal.heads(&[]).wait().unwrap().remove(0);
     let rows = planted.iter().enumerate().map(|(nth, (kind, number, made))| {
@@ -201,7 +201,7 @@ fn p26_clean_removes_what_has_expired_and_says_how_many() {
 /// P26: a folder that is not a home is not changed, and a journal that another process has open is cleaned by that.
 #[test]
 fn p26_clean_is_done_by_the_process_that_has_the_home_open() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let none = stage.spinney(&["checkpoint", "clean"]);
     assert_eq!((none.code, stage.home().exists()), (Some(2), false), "{}", none.err);
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
@@ -218,7 +218,7 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     let stage = waiting();
     stage.spinney(&["checkpoint", "make", "lead", "--name", "then"]);
     stage.spinney(&["send", "last", "lead", "not so"]);
-    let shown = |stage: &Stage| steady(&stage.spinney(&["show", "lead"]).out);
+    let shown = |stage: &TestFolder| steady(&stage.spinney(&["show", "lead"]).out);
     let before = shown(&stage);
     let back = stage.spinney(&["checkpoint", "rollback", "th"]);
     assert_eq!((back.code, back.out.len()), (Some(0), 20), "{}", back.err);
@@ -284,7 +284,7 @@ fn a_rollback_that_cannot_be_done_says_why() {
 
 #[test]
 fn a_tree_that_runs_is_rolled_back_by_its_process() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "early"]).code, Some(0));

@@ -5,10 +5,10 @@ use std::fs;
 use rusqlite::Connection;
 
 use crate::scripts::{ASKS, SAYS};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// What a shell offers for the last word of a line, without options.
-fn offered(stage: &Stage, line: &[&str]) -> Vec<String> {
+fn offered(stage: &TestFolder, line: &[&str]) -> Vec<String> {
     let args: Vec<&str> = ["--", "spinney"].iter().chain(line).copied().collect();
     let ended = stage.play_in(&args, &[("SPINNEY_COMPLETE", "fish")]).end();
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{line:?}");
@@ -17,7 +17,7 @@ fn offered(stage: &Stage, line: &[&str]) -> Vec<String> {
 
 #[test]
 fn trees_agents_questions_values_and_files_are_offered() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(offered(&stage, &["resume", ""]), [""; 0]);
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
@@ -52,7 +52,7 @@ fn trees_agents_questions_values_and_files_are_offered() {
 
 #[test]
 fn tree_files_templates_and_commands_are_offered() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for file in ["a.yaml", "b.toml", "c.txt"] {
         stage.file(file, "");
     }
@@ -71,7 +71,7 @@ fn tree_files_templates_and_commands_are_offered() {
 /// Names of files may be a stranger's, and a shell quotes nothing of what it is offered.
 #[test]
 fn what_a_shell_could_take_for_more_than_a_word_is_not_offered() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     let tree = stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned();
     let outputs = stage.home().join("workspace").join(tree).join("lead").join("outputs");
@@ -93,7 +93,7 @@ fn what_a_shell_could_take_for_more_than_a_word_is_not_offered() {
 /// A key that is pressed in passing changes no home: the journal of an older release stays as it is.
 #[test]
 fn completion_brings_no_older_journal_up_to_date() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     let file = stage.home().join("journal.sqlite3");
     let version = || -> u32 {
@@ -111,7 +111,7 @@ fn completion_brings_no_older_journal_up_to_date() {
 /// A script is code that a shell runs: it is as the library writes it, with our names.
 #[test]
 fn every_shell_has_a_script_that_asks_us() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = stage.spinney(&["completions", shell]);
         assert_eq!((script.code, script.err.as_str()), (Some(0), ""), "{shell}");
@@ -134,7 +134,7 @@ fn every_shell_has_a_script_that_asks_us() {
 /// Pages have the texts of `--help`.
 #[test]
 fn manual_pages_are_made_from_the_help() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let page = stage.spinney(&["man", "checkpoint", "make"]);
     assert_eq!((page.code, page.err.as_str()), (Some(0), ""));
     assert!(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 /// Where a key is written.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ tools: { look: { description: Looks., say: seen } }
 ";
 
 /// The tree file with a key added in one place.
-fn file(stage: &Stage, script: &str, at: At, key: &str) -> String {
+fn file(stage: &TestFolder, script: &str, at: At, key: &str) -> String {
     stage.file("config.script.yaml", script);
     let (rules, _) = script.split_once("tools:").unwrap();
     stage.file("slow.script.yaml", rules);
@@ -64,7 +64,7 @@ agents:
     stage.file("config.yaml", &text)
 }
 
-fn run(stage: &Stage, script: &str, at: At, key: &str) -> Ended {
+fn run(stage: &TestFolder, script: &str, at: At, key: &str) -> Ended {
     let ended = stage.spinney(&["run", &file(stage, script, at, key), "--json"]);
     assert_ne!(ended.code, Some(2), "{key}: {}", ended.err);
     ended
@@ -72,7 +72,7 @@ fn run(stage: &Stage, script: &str, at: At, key: &str) -> Ended {
 
 /// A run as text: exit code, the results that the lead read, and how it ended.
 fn seen(script: &str, at: At, key: &str) -> String {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = run(&stage, script, at, key);
     let result = ended.result();
     let mut lines = format!("exit {}", ended.code.unwrap());
@@ -395,7 +395,7 @@ fn l32_approvals_that_deny_hold_below_too() {
 /// L32: `ask` waits for a person, and the helper reads the answer.
 #[test]
 fn l32_an_approval_that_asks_waits_for_a_person() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let asked = run(&stage, TEAM, At::Helper, "approvals: { look: ask }");
     assert_eq!((asked.code, &asked.result()["state"]), (Some(5), &json!("waiting")));
     let questions = asked.result()["questions"].as_array().unwrap().clone();
@@ -438,7 +438,7 @@ fn running_at_once(ended: &Ended) -> usize {
 fn l32_parallel_calls_wait_for_each_other() {
     let script = TEAM.replace("say: I look.", "say: I look.\n    think_ms: 300");
     let [without, with] = ["", "limits: { parallel: 1 }"]
-        .map(|key| running_at_once(&run(&Stage::new(), &script, At::Tree, key)));
+        .map(|key| running_at_once(&run(&TestFolder::new(), &script, At::Tree, key)));
     assert_eq!((without, with), (2, 1));
 }
 
@@ -476,7 +476,7 @@ rules:
   - { say: helped }
 tools: { look: { description: Looks., say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let written = |key: &str| {
         let file = file(&stage, script, At::Tree, key);
         let text =
@@ -499,7 +499,7 @@ tools: { look: { description: Looks., say: seen } }
 /// L32: an unknown key is refused anywhere, with its place, and nothing is started.
 #[test]
 fn l32_an_unknown_key_is_refused_with_its_place() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut lines = String::new();
     for (at, key) in [
         (At::Tree, "max_subagent_depth: 2"),
@@ -545,7 +545,7 @@ fn a_call_that_a_rate_holds_back_names_the_rate() {
         ("", "rate: { requests_per_min: 1 }", "the rate of its role"),
         ("limits: { rate: { requests_per_min: 1 } }\n", "tools: [look]", "the rate of the tree"),
     ] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         stage.file("s.yaml", "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: done } ]\ntools: { look: { say: seen } }\n");
         let text = format!(
             "name: t\ngoal: Go.\nbudget: {{ cost_usd: 1, timeout: 500ms }}\n{tree}models: {{ fast: {{ provider: scripted, script: s.yaml, price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }} }} }}\nagents: {{ lead: {{ model: fast, {role} }} }}\n"

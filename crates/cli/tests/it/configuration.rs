@@ -9,15 +9,15 @@ use serde_json::json;
 
 use crate::homes::is_root;
 use crate::scripts::SAYS;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// The user's file.
-pub(crate) fn path(stage: &Stage) -> PathBuf {
+pub(crate) fn path(stage: &TestFolder) -> PathBuf {
     stage.folder().join("user/config/spinney/config.toml")
 }
 
 /// Writes the user's file.
-pub(crate) fn configure(stage: &Stage, text: &str) {
+pub(crate) fn configure(stage: &TestFolder, text: &str) {
     let path = path(stage);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn configure(stage: &Stage, text: &str) {
 }
 
 /// A text without the test's folder, and tables without the width that it gives their columns.
-pub(crate) fn placed(stage: &Stage, text: &str) -> String {
+pub(crate) fn placed(stage: &TestFolder, text: &str) -> String {
     let text = text.replace(&stage.folder().canonicalize().unwrap().display().to_string(), "[folder]");
     let mut text = text.replace(&stage.folder().display().to_string(), "[folder]");
     while text.contains("   ") {
@@ -35,14 +35,14 @@ pub(crate) fn placed(stage: &Stage, text: &str) -> String {
 }
 
 /// The output and the notes of a command that must succeed.
-fn told(stage: &Stage, args: &[&str]) -> String {
+fn told(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.err);
     placed(stage, &format!("{}{}", ended.out, ended.err))
 }
 
 /// Why a command failed.
-fn refused(stage: &Stage, args: &[&str]) -> String {
+fn refused(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!(ended.code, Some(2), "{args:?}: {}{}", ended.out, ended.err);
     assert_eq!(ended.out, "", "{args:?}");
@@ -73,7 +73,7 @@ output_per_mtok_usd = 8
 
 #[test]
 fn without_a_file_every_setting_is_shown_with_its_default() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     insta::assert_snapshot!(told(&stage, &["config"]), @r"
     SETTING  VALUE  FROM
     budget.cost_usd  –  default
@@ -94,7 +94,7 @@ fn without_a_file_every_setting_is_shown_with_its_default() {
 
 #[test]
 fn every_setting_is_shown_with_its_value_and_its_source() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     configure(&stage, WHOLE);
     stage.file("spinney.yaml", "budget: { cost_usd: 2, steps: 10 }\n");
     insta::assert_snapshot!(told(&stage, &["config"]), @r"
@@ -126,7 +126,7 @@ fn every_setting_is_shown_with_its_value_and_its_source() {
 
 #[test]
 fn one_setting_is_printed_as_it_can_be_set() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     configure(&stage, WHOLE);
     for (key, text, json) in [
         // The user's own, whatever a project says.
@@ -157,7 +157,7 @@ fn one_setting_is_printed_as_it_can_be_set() {
 
 #[test]
 fn a_new_file_is_private_and_has_what_was_set() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     for line in [
         "set budget.cost_usd 5",
         "set budget.tokens 200000",
@@ -208,7 +208,7 @@ fn a_new_file_is_private_and_has_what_was_set() {
 
 #[test]
 fn comments_and_order_stay_as_they_are() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     configure(&stage, WHOLE);
     for line in [
         "set budget.cost_usd 7.50",
@@ -263,7 +263,7 @@ fn comments_and_order_stay_as_they_are() {
 
 #[test]
 fn what_cannot_be_set_is_an_error_and_changes_nothing() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     configure(&stage, WHOLE);
     let lines: [&[&str]; 17] = [
         &["set", "buget.cost_usd", "5"],
@@ -344,7 +344,7 @@ fn what_cannot_be_set_is_an_error_and_changes_nothing() {
 /// Commands that need the configuration do not start without it, and the message says what to do.
 #[test]
 fn a_file_that_cannot_be_trusted_or_read_stops_every_command_that_needs_it() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree("", SAYS);
     let commands: [&[&str]; 6] = [
         &["run", &tree],
@@ -409,7 +409,7 @@ fn a_file_that_cannot_be_trusted_or_read_stops_every_command_that_needs_it() {
 
 #[test]
 fn a_link_to_a_file_of_the_user_stays_a_link() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     configure(&stage, "");
     fs::remove_file(path(&stage)).unwrap();
     let real = stage.folder().join("dotfiles.toml");
@@ -424,7 +424,7 @@ fn a_link_to_a_file_of_the_user_stays_a_link() {
 
 #[test]
 fn files_of_other_editors_are_read_and_stay_as_they_are() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     configure(&stage, &format!("\u{feff}{}", WHOLE.replace('\n', "\r\n")));
     assert_eq!(told(&stage, &["config", "get", "budget.cost_usd"]), "5\n");
     told(&stage, &["config", "set", "budget.steps", "9"]);
@@ -436,7 +436,7 @@ fn files_of_other_editors_are_read_and_stay_as_they_are() {
 /// Several at once: each change finds the others' in the file.
 #[test]
 fn changes_at_the_same_time_do_not_undo_each_other() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let hosts: Vec<String> = (0..8).map(|host| format!("h{host}.example")).collect();
     let running: Vec<_> =
         hosts.iter().map(|host| stage.play(&["config", "add", "allow_hosts", host])).collect();
@@ -450,7 +450,7 @@ fn changes_at_the_same_time_do_not_undo_each_other() {
 /// Without a home folder there is no configuration, which is no error; only changing it is.
 #[test]
 fn without_a_home_folder_nothing_is_configured() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree("", SAYS);
     let nowhere = [("XDG_CONFIG_HOME", "relative"), ("HOME", "")];
     assert_eq!(stage.play_in(&["run", &tree], &nowhere).end().code, Some(0));

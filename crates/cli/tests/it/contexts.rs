@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 /// A lead whose window is soon full, and a tool that returns a few lines.
 const CUT: &str = "
@@ -24,7 +24,7 @@ tools:
 const WINDOW: &str = "window: { size: 512 }";
 
 /// A tree with a second agent, which the lead spawns.
-fn tree(stage: &Stage, lead: &str, helper: &str, script: &str) -> String {
+fn tree(stage: &TestFolder, lead: &str, helper: &str, script: &str) -> String {
     stage.file("tree.script.yaml", script);
     let text = format!(
         "name: test\ngoal: Try it.\nbudget: {{ cost_usd: 1 }}\nmodels:\n  fast: {{ provider: scripted, script: \
@@ -35,18 +35,18 @@ fn tree(stage: &Stage, lead: &str, helper: &str, script: &str) -> String {
     stage.file("tree.yaml", &text)
 }
 
-fn cut(stage: &Stage, script: &str) -> String {
+fn cut(stage: &TestFolder, script: &str) -> String {
     tree(stage, &format!("tools: [look], {WINDOW}"), "tools: []", script)
 }
 
-fn refused(stage: &Stage, args: &[&str]) -> String {
+fn refused(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
     steady(&ended.err)
 }
 
 /// What a command prints to standard error.
-fn noted(stage: &Stage, args: &[&str]) -> String {
+fn noted(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
     steady(&ended.err)
@@ -58,7 +58,7 @@ fn places(messages: &[Value], place: &str) -> usize {
 
 #[test]
 fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
     insta::assert_snapshot!(stage.said(&["show", "lead"]), @r#"
     lead of tree [id]: completed, as of event 31
@@ -119,7 +119,7 @@ fn a_context_is_shown_whole_and_says_what_the_window_leaves_out() {
 
 #[test]
 fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
     insta::assert_snapshot!(stage.said(&["window", "lead"]), @"
     lead of tree [id]: completed, as of event 31
@@ -142,7 +142,7 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
 
 #[test]
 fn a_window_without_a_bound_says_so() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("", "rules: [ { say: done } ]")]).code, Some(0));
     insta::assert_snapshot!(stage.said(&["window", "lead"]), @"
     lead of tree [id]: completed, as of event 5
@@ -160,7 +160,7 @@ fn a_window_without_a_bound_says_so() {
 
 #[test]
 fn a_window_that_follows_from_its_model_says_so() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", "rules: [ { say: done } ]");
     let text = std::fs::read_to_string(&tree).unwrap().replace("provider:", "context: 1000, provider:");
     assert_eq!(stage.spinney(&["run", &stage.file("tree.yaml", &text)]).code, Some(0));
@@ -173,7 +173,7 @@ fn a_window_that_follows_from_its_model_says_so() {
 #[test]
 fn p1_shares_are_those_of_the_preset_and_follow_the_size() {
     let shares = |window: &str| {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree =
             tree(&stage, &format!("tools: [], window: {window}"), "tools: []", "rules: [ { say: done } ]");
         assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
@@ -198,7 +198,7 @@ fn p1_shares_are_those_of_the_preset_and_follow_the_size() {
 /// P7: 4 of 20 messages fit; all are on disk, and only the packet was cut.
 #[test]
 fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = format!(
         "rules: [ {{ when: {{ turn: 10 }}, say: Enough. }}, {{ call: [ {{ tool: look, args: {{ number: '{{{{ turn }}}}' }} }} ] }} ]\n\
          tools: {{ look: {{ repeatable: true, say: 'Look {{{{ args.number }}}}: {}' }} }}",
@@ -219,7 +219,7 @@ fn p7_show_lists_all_twenty_messages_of_which_four_fit() {
 /// history that people see and in no event on the bus.
 #[test]
 fn p8_every_category_is_read_and_internal_ones_are_neither_shown_nor_shared() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { agent: helper }
@@ -265,7 +265,7 @@ tools: { lose: { error: It is gone. } }
 /// child has a smaller window is printed separately.
 #[test]
 fn what_is_internal_is_never_shown() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { agent: helper }
@@ -325,7 +325,7 @@ rules:
 /// Results that arrive out of order keep their own tokens.
 #[test]
 fn each_result_has_its_own_tokens_whichever_came_first() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { turn: 1 }
@@ -346,13 +346,14 @@ tools:
 
 #[test]
 fn a_tree_that_was_killed_shows_what_it_knew() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = CUT.replace("say: Enough is known.", "hang: true");
     let mut running = stage.play(&["run", &cut(&stage, &script)]);
     for _ in 0..4 {
         running.until("gets from look");
     }
-    let seen = |stage: &Stage| (stage.said(&["window", "lead"]), stage.said(&["show", "lead", "--json"]));
+    let seen =
+        |stage: &TestFolder| (stage.said(&["window", "lead"]), stage.said(&["show", "lead", "--json"]));
     stage.spinney(&["send", "last", "lead", "Remember the milk.", "--category", "context"]);
     running.until("gets a message");
     let before = seen(&stage);
@@ -383,7 +384,7 @@ fn a_tree_that_was_killed_shows_what_it_knew() {
 
 #[test]
 fn long_texts_are_cut_for_people_unless_they_want_all() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = format!("rules: [ {{ say: '{} end.' }} ]", "many words ".repeat(80));
     assert_eq!(stage.spinney(&["run", &stage.tree("", &script)]).code, Some(0));
     let short = stage.said(&["show", "lead"]);
@@ -404,7 +405,7 @@ rules:
 /// P15: a person shares what one agent knows with others, whether or not the tree runs.
 #[test]
 fn p15_a_person_shares_an_agents_context_with_others() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = tree(&stage, "tools: [spawn_agent]", "tools: []", FAMILY);
     let mut running = stage.play(&["run", &tree]);
     running.until("two starts");
@@ -450,7 +451,7 @@ fn p15_a_person_shares_an_agents_context_with_others() {
 /// P18: an unknown agent is an error that lists similar names, and never resolves to another agent.
 #[test]
 fn p18_an_agent_that_is_not_there_is_never_another_one() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = tree(&stage, "tools: [spawn_agent]", "tools: []", FAMILY);
     let mut running = stage.play(&["run", &tree]);
     running.until("two starts");
@@ -492,7 +493,7 @@ fn p18_an_agent_that_is_not_there_is_never_another_one() {
 
 #[test]
 fn what_cannot_be_shared_is_refused_with_the_reason() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     insta::assert_snapshot!(refused(&stage, &["show", "lead"]), @"spinney: no home at .spinney: run a tree first, or set --home or SPINNEY_HOME");
     let waits = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Which? } } ] }, { say: done } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", waits)]).code, Some(5));
@@ -542,7 +543,7 @@ fn a_rollback_shows_what_was_known_then() {
     let ask = "say: Hm.\n    call: [ { tool: ask_human, args: { question: Which? } } ]";
     let asks = format!("when: {{ turn: 7 }}\n    {ask}\n  - when: {{ turn: 12 }}\n    {ask}");
     let script = CUT.replace("when: { turn: 5 }\n    say: Enough is known.", &asks);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = tree(&stage, "tools: [look, ask_human], window: { size: 1100 }", "tools: []", &script);
     assert_eq!(stage.spinney(&["run", &file]).code, Some(5));
     let place_of = |message: &Value| (message["text"].clone(), message["place"].clone());
@@ -567,7 +568,7 @@ fn a_rollback_shows_what_was_known_then() {
 /// what the answer takes as input of later calls says so.
 #[test]
 fn an_answer_has_the_same_output_tokens_in_events_and_show() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - { when: { turn: 1 }, say: Let me see., call: [ { tool: list_agents } ], usage: { input: 500, output: 321 } }

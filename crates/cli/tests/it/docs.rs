@@ -8,8 +8,8 @@ const TREE_FILE: &str = include_str!("../../../../docs/tree-file.md");
 #[test]
 fn every_tool_that_the_kernel_answers_is_documented() {
     for builtin in Builtin::ALL {
-        let row = format!("\n| `{}` | | | ", builtin.word());
-        assert!(TREE_FILE.contains(&row), "docs/tree-file.md has no row for {}", builtin.word());
+        let row = format!("\n| `{}` | | | ", builtin.as_str());
+        assert!(TREE_FILE.contains(&row), "docs/tree-file.md has no row for {}", builtin.as_str());
     }
 }
 

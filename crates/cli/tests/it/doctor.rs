@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 /// The API key in the environment. No output may have it.
@@ -13,7 +13,7 @@ const PRICE: &str =
     "price: { input_per_mtok_usd: 1, output_per_mtok_usd: 10, cached_input_per_mtok_usd: 0.5 }";
 
 /// A tree file with these models, each by its name and its keys.
-fn tree(stage: &Stage, models: &[(&str, String)]) -> String {
+fn tree(stage: &TestFolder, models: &[(&str, String)]) -> String {
     let first = models[0].0;
     let models: String = models.iter().map(|(name, keys)| format!("  {name}: {{ {keys} }}\n")).collect();
     stage.file(
@@ -29,7 +29,7 @@ fn at(upstream: &Upstream) -> String {
     )
 }
 
-fn doctor(stage: &Stage, args: &[&str]) -> Ended {
+fn doctor(stage: &TestFolder, args: &[&str]) -> Ended {
     let args: Vec<&str> = ["doctor"].into_iter().chain(args.iter().copied()).collect();
     let ended = stage.play_in(&args, &[("TEST_MODEL_KEY", KEY), ("GEMINI_API_KEY", KEY)]).end();
     assert!(!ended.out.contains(KEY) && !ended.err.contains(KEY), "{}{}", ended.out, ended.err);
@@ -37,7 +37,7 @@ fn doctor(stage: &Stage, args: &[&str]) -> Ended {
 }
 
 /// Its output without what differs between runs.
-fn shown(ended: &Ended, stage: &Stage, servers: &[&Upstream]) -> String {
+fn shown(ended: &Ended, stage: &TestFolder, servers: &[&Upstream]) -> String {
     let mut text = steady(&ended.out).replace(&stage.folder().display().to_string(), "…");
     for server in servers {
         text = text.replace(server.url.trim_end_matches("/v1"), "http://127.0.0.1:PORT");
@@ -47,7 +47,7 @@ fn shown(ended: &Ended, stage: &Stage, servers: &[&Upstream]) -> String {
 
 #[test]
 fn without_a_file_every_provider_is_listed_with_its_key() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = doctor(&stage, &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     insta::assert_snapshot!(shown(&ended, &stage, &[]), @r#"
@@ -75,7 +75,7 @@ const LIMITS: &str = "x-ratelimit-limit-requests: 60\r\nx-ratelimit-remaining-re
 #[test]
 fn each_model_of_a_file_is_tried_with_one_small_call() {
     let works = Upstream::new(vec![Reply::says("Hi", &[]).with_headers(LIMITS)]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("stand-in.yaml", "rules: [{ say: hello }]");
     let file = tree(
         &stage,
@@ -133,7 +133,7 @@ fn each_model_of_a_file_is_tried_with_one_small_call() {
 #[test]
 fn everything_that_works_is_exit_0() {
     let works = Upstream::new(vec![Reply::says("Hi", &[])]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = doctor(&stage, &[&tree(&stage, &[("fast", at(&works))])]);
     assert_eq!(ended.code, Some(0), "{}", ended.out);
     assert!(ended.out.ends_with("1 of 1 model ready\n"), "{}", ended.out);
@@ -151,7 +151,7 @@ fn a_model_that_fails_says_why_and_what_to_do() {
     )]);
     let hangs = Upstream::new(vec![Reply::says("Never", &[]).late()]);
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = tree(
         &stage,
         &[
@@ -210,7 +210,7 @@ fn every_failure_of_a_provider_has_its_remedy() {
     let limits = Upstream::new(vec![Reply::error("429 Too Many Requests", "", "slow down")]);
     let fails = Upstream::new(vec![Reply::error("500 Internal Server Error", "", "oh no")]);
     let unknown = Upstream::new(vec![Reply::error("404 Not Found", "", "no such model")]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let keyless = format!("provider: ollama, model: tiny, base_url: '{}', {PRICE}", wants_key.url);
     let file = tree(
         &stage,
@@ -233,7 +233,7 @@ fn every_failure_of_a_provider_has_its_remedy() {
 fn no_calls_only_looks_whether_somebody_answers() {
     let refuses = Upstream::new(vec![Reply::error("404 Not Found", "", "what?")]);
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = tree(
         &stage,
         &[
@@ -265,7 +265,7 @@ fn no_calls_only_looks_whether_somebody_answers() {
 #[test]
 fn no_more_than_eight_models_are_tried_at_once() {
     let upstream = Upstream::new(vec![Reply::says("Hi", &[]).late()]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let names: Vec<String> = (0..12).map(|number| format!("m{number}")).collect();
     let models: Vec<(&str, String)> = names.iter().map(|name| (name.as_str(), at(&upstream))).collect();
     let file = tree(&stage, &models);
@@ -282,8 +282,8 @@ fn no_more_than_eight_models_are_tried_at_once() {
 
 #[test]
 fn the_home_is_looked_at_and_not_changed() {
-    let stage = Stage::new();
-    let home = |stage: &Stage| {
+    let stage = TestFolder::new();
+    let home = |stage: &TestFolder| {
         let ended = doctor(stage, &["--json"]);
         let found = ended.result()["home"].clone();
         (
@@ -305,14 +305,14 @@ fn the_home_is_looked_at_and_not_changed() {
     let journal = stage.home().join("journal.sqlite3");
     rusqlite::Connection::open(&journal).unwrap().pragma_update(None, "user_version", 999).unwrap();
     insta::assert_snapshot!(format!("{:?}", home(&stage)), @r#"(Some(1), false, "this home has schema 999 and this version knows 10: use a newer spinney")"#);
-    let stage = Stage::new().at("file/home");
+    let stage = TestFolder::new().at("file/home");
     stage.file("file", "no folder");
     insta::assert_snapshot!(format!("{:?}", home(&stage)), @r#"(Some(1), false, "…/file/home is not a folder: choose another home")"#);
 }
 
 #[test]
 fn wrong_usage_is_exit_2() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let error = |args: &[&str]| {
         let ended = doctor(&stage, args);
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);

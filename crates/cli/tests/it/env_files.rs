@@ -6,13 +6,13 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use crate::configuration::{configure, path, placed};
 use crate::exec::{exec, used};
 use crate::homes::is_root;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 use crate::upstream::{Reply, Upstream};
 
 const KEY: &str = "sk-of-the-file-0123456789abcdef";
 
 /// Writes a private file of variables, and a configuration that names it.
-fn keys(stage: &Stage, text: &str) -> String {
+fn keys(stage: &TestFolder, text: &str) -> String {
     let file = stage.file("keys.env", text);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     configure(
@@ -25,7 +25,7 @@ fn keys(stage: &Stage, text: &str) -> String {
 }
 
 /// A tree on a model that needs a key, and has its price from the user's configuration.
-fn tree(stage: &Stage, upstream: &Upstream) -> String {
+fn tree(stage: &TestFolder, upstream: &Upstream) -> String {
     let model = format!(
         "provider: openai_compatible, model: tiny, base_url: '{}', key_env: TEST_FILE_KEY",
         upstream.url
@@ -54,7 +54,7 @@ fn files(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[test]
 fn a_key_of_a_file_is_used_where_the_environment_has_none() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::says("done", &[])]);
     let file = tree(&stage, &upstream);
     let missing = stage.spinney(&["run", &file]);
@@ -84,7 +84,7 @@ fn a_key_of_a_file_is_used_where_the_environment_has_none() {
 /// A run that was stopped needs its key again, and finds it in the file.
 #[test]
 fn a_tree_is_resumed_with_the_key_of_a_file() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::held(), Reply::says("done", &[])]);
     keys(&stage, &format!("TEST_FILE_KEY={KEY}\nTEST_WORD=owls\n"));
     let running = stage.play(&["run", &tree(&stage, &upstream)]);
@@ -98,7 +98,7 @@ fn a_tree_is_resumed_with_the_key_of_a_file() {
 /// The gateway sends the key up; the program and the command that is notified get nothing of the file.
 #[test]
 fn a_program_gets_nothing_of_a_file() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let file = stage.file(
         "keys.env",
@@ -130,7 +130,7 @@ fn a_program_gets_nothing_of_a_file() {
 
 #[test]
 fn a_file_that_cannot_be_trusted_or_read_stops_a_run_and_no_value_is_shown() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::says("done", &[])]);
     let tree = tree(&stage, &upstream);
     let file = keys(&stage, "");
@@ -176,7 +176,7 @@ fn a_file_that_cannot_be_trusted_or_read_stops_a_run_and_no_value_is_shown() {
 /// A file of a project with this name means nothing.
 #[test]
 fn a_file_of_a_project_is_not_read_by_itself() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::says("done", &[])]);
     let tree = tree(&stage, &upstream);
     stage.file(".env", "TEST_FILE_KEY=sk-of-the-project\nTEST_WORD=owls\n");
@@ -187,7 +187,7 @@ fn a_file_of_a_project_is_not_read_by_itself() {
 /// A program under a budget does not get at these keys by starting another run: that would have a budget of its own.
 #[test]
 fn a_run_inside_a_run_reads_no_files() {
-    let (stage, upstream) = (Stage::stranger(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::stranger(), Upstream::new(vec![used(900)]));
     keys(&stage, &format!("ANTHROPIC_API_KEY={KEY}\nANTHROPIC_BASE_URL={}\n", upstream.url));
     let inner = format!(
         "unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_BASE_URL CODEX_API_KEY\n\

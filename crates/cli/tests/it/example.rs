@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 fn example() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello.yaml").to_owned()
@@ -12,7 +12,7 @@ fn example() -> String {
 
 #[test]
 fn the_example_tells_its_story_and_completes() {
-    let ended = Stage::new().spinney(&["run", &example()]);
+    let ended = TestFolder::new().spinney(&["run", &example()]);
     insta::assert_snapshot!(steady(&ended.out), @r#"
     hello · tree [id]
     SCRIPTED: answers come from a file, no model is called
@@ -45,8 +45,8 @@ fn the_example_tells_its_story_and_completes() {
 
 #[test]
 fn the_example_does_the_same_in_every_run() {
-    let stage = Stage::new();
-    let what = |ended: crate::stage::Ended| {
+    let stage = TestFolder::new();
+    let what = |ended: crate::test_folder::Ended| {
         let words = |line: &Value| (line["type"].to_string(), line["path"].to_string());
         ended.json().iter().map(words).collect::<Vec<_>>()
     };
@@ -63,7 +63,7 @@ fn research() -> String {
 /// Three levels, parallel children, a refused spawn, a ceiling that is reached, and an answer based on all of it.
 #[test]
 fn the_research_team_comes_to_an_answer_from_what_it_gathered() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &research(), "--json"]);
     let (events, result) = (run.json(), run.result());
     assert_eq!((run.code, &result["agents"]), (Some(0), &json!(6)), "{}", run.err);
@@ -101,7 +101,7 @@ fn the_research_team_comes_to_an_answer_from_what_it_gathered() {
 /// Each agent has the same events in every run, whichever was faster.
 #[test]
 fn the_research_team_does_the_same_in_every_run() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let per_agent = || {
         let run = stage.spinney(&["run", &research(), "--json"]);
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::exec_refused::last_line;
-use crate::stage::{Ended, NO_SERVER, Playing, Stage};
+use crate::test_folder::{Ended, NO_SERVER, Playing, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 const USER_KEY: &str = "sk-the-users-own-key-0123456789";
@@ -48,12 +48,12 @@ pub(crate) fn used(tokens: u64) -> Reply {
 }
 
 /// Starts a program under a budget of a dollar, or with other options.
-pub(crate) fn exec(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str) -> Playing {
+pub(crate) fn exec(stage: &TestFolder, upstream: &Upstream, options: &[&str], script: &str) -> Playing {
     exec_in(stage, upstream, options, script, &[])
 }
 
 pub(crate) fn exec_in(
-    stage: &Stage,
+    stage: &TestFolder,
     upstream: &Upstream,
     options: &[&str],
     script: &str,
@@ -95,7 +95,7 @@ pub(crate) fn until_gone(word: &str) {
     }
 }
 
-pub(crate) fn ps(stage: &Stage) -> Vec<Value> {
+pub(crate) fn ps(stage: &TestFolder) -> Vec<Value> {
     stage.spinney(&["ps", "--json"]).json()
 }
 
@@ -108,7 +108,7 @@ fn command_in(note: &str) -> &str {
 /// command that looks at a tree finds the run.
 #[test]
 fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let script = "call 900 one\ncall 900 two\necho finished";
     let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
@@ -138,7 +138,7 @@ fn g11_a_program_at_its_ceiling_waits_and_the_printed_command_lets_it_finish() {
 #[test]
 fn g11_a_ceiling_of_tokens_or_calls_freezes_and_the_printed_command_lets_it_finish() {
     for (ceiling, add) in [(["--tokens", "2500"], "--add-tokens 340"), (["--steps", "1"], "--add-steps 1")] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let upstream = Upstream::new(vec![used(900)]);
         let mut running = exec(&stage, &upstream, &ceiling, "call 900 one\ncall 900 two\necho finished");
         running.until("used 900");
@@ -157,7 +157,7 @@ fn g11_a_ceiling_of_tokens_or_calls_freezes_and_the_printed_command_lets_it_fini
 /// G11: with `--on-limit stop` the program reads our text, and the run can be raised and resumed.
 #[test]
 fn g11_a_program_that_is_stopped_at_the_limit_reads_our_text_and_the_run_can_go_on() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let script = "call 900 one\ncall 900 two\nexit 9";
     let ended = exec(&stage, &upstream, &["--budget-usd", "1", "--on-limit", "stop"], script).end();
@@ -179,7 +179,7 @@ fn g11_a_program_that_is_stopped_at_the_limit_reads_our_text_and_the_run_can_go_
 /// program is left.
 #[test]
 fn g11_a_killed_gateway_leaves_no_process_and_its_ledger_goes_on() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(100), Reply::Held(String::new())]);
     let script = "sleep NAP & call 100 one\ncall 300 two";
     let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
@@ -199,7 +199,7 @@ fn g11_a_killed_gateway_leaves_no_process_and_its_ledger_goes_on() {
 /// Cancelling from another terminal ends the program and everything that it started, whatever group that is in.
 #[test]
 fn a_cancelled_run_leaves_no_process() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let script =
         "trap '' TERM\nsleep NAP &\nsetsid sleep NAP &\n(sleep NAP &)\necho started\nwait\nsleep NAP";
@@ -216,7 +216,7 @@ fn a_cancelled_run_leaves_no_process() {
 #[test]
 fn a_waiting_run_that_is_stopped_does_not_say_that_it_continues() {
     for stop in ["INT", "TERM", "cancel"] {
-        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+        let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
         let script = "call 900 one\ncall 900 two";
         let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
         running.until_noted("continue with: spinney budget");
@@ -234,7 +234,7 @@ fn a_waiting_run_that_is_stopped_does_not_say_that_it_continues() {
 /// A deadline ends the program.
 #[test]
 fn a_run_whose_time_is_over_ends_its_program() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let running = exec(&stage, &upstream, &["--timeout", "1s"], "sleep NAP");
     let ended = running.end();
@@ -245,7 +245,7 @@ fn a_run_whose_time_is_over_ends_its_program() {
 /// What the program leaves behind when it ends is ended, too; its exit code is ours.
 #[test]
 fn the_exit_code_is_the_programs_own_and_nothing_of_it_is_left() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let ended = exec(&stage, &upstream, &[], "setsid sleep NAP >/dev/null 2>&1 &\nexit 7").end();
     assert_eq!(ended.code, Some(7), "{}", ended.err);
@@ -260,7 +260,7 @@ fn the_exit_code_is_the_programs_own_and_nothing_of_it_is_left() {
 #[test]
 fn a_run_is_resumed_as_it_was_started() {
     let upstream = Upstream::new(vec![used(100)]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "call 100 one\nif [ -e second ]; then echo finished; exit; fi\ntouch second\necho ready\nexec sleep NAP";
     let mut running = exec(&stage, &upstream, &["--budget-usd", "1", "--no-bodies"], script);
     running.until("ready");
@@ -279,7 +279,7 @@ fn a_run_is_resumed_as_it_was_started() {
         again.err
     );
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let args = ["exec", "--", "bash", "-c", "echo ready", USER_KEY];
     let refused = stage.play_in(&args, &environment).end();
     assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
@@ -291,7 +291,7 @@ fn a_run_is_resumed_as_it_was_started() {
 #[test]
 fn the_report_has_what_the_gateway_refused() {
     let upstream = Upstream::new(vec![used(100)]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let program =
         stage.file("program.sh", &format!("{CALLS}\ncall 100 one >/dev/null\ncall 100 two >/dev/null"));
     let no_price = [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
@@ -320,7 +320,7 @@ fn an_interrupted_run_can_be_resumed() {
             ("TERM", "trap '' TERM INT\ncall 100 one\necho ready\nexec sleep NAP"),
         ]
     {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], script);
         running.until("ready");
         running.signal(signal);
@@ -332,7 +332,7 @@ fn an_interrupted_run_can_be_resumed() {
         let again = exec(&stage, &upstream, &["--resume", "last"], "call 100 two").end();
         assert_eq!(again.code, Some(0), "{}", again.err);
     }
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     // Signals that come before one of them is handled count as one, so the second waits for the first.
     let script = "trap 'echo interrupted' INT\ntrap '' TERM\necho ready\nwhile :; do sleep NAP & wait; done";
     let mut running = exec(&stage, &upstream, &[], script);
@@ -348,7 +348,7 @@ fn an_interrupted_run_can_be_resumed() {
 #[test]
 fn a_closed_terminal_or_a_quit_leaves_no_process() {
     for is_closed in [true, false] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let script = format!("setsid sleep {} &\necho started\nwait", nap_seconds());
         let program = stage.file("program.sh", &script);
         let mut terminal = stage.terminal_in(&["exec", "--", "bash", &program], (80, 24), &NO_SERVER);
@@ -368,28 +368,28 @@ fn a_closed_terminal_or_a_quit_leaves_no_process() {
 /// A run that does not care for its terminal (`nohup`) goes on without it, and so does its program.
 #[test]
 fn a_run_that_ignores_a_closed_terminal_goes_on() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = format!("{EXEC_PID}\nkill -HUP $exec_pid $PPID $$\necho went on");
     let program = stage.file("program.sh", &script);
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_spinney")]);
     command.args(["exec", "--", "bash", &program]).current_dir(stage.folder()).stdin(Stdio::null());
     command.envs(NO_SERVER);
-    let ended = Stage::started(command).end();
+    let ended = TestFolder::started(command).end();
     assert_eq!((ended.code, ended.out.trim()), (Some(0), "went on"), "{}", ended.err);
 }
 
 /// The gateway may open many files. The program keeps its own limit: some go through every number below theirs.
 #[test]
 fn the_limit_of_open_files_is_raised_for_the_gateway_alone() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = format!("{EXEC_PID}\nulimit -Sn\nulimit -Hn\ngrep 'open files' /proc/$exec_pid/limits");
     let program = stage.file("program.sh", &script);
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -Sn 300; exec \"$@\"", "bash", env!("CARGO_BIN_EXE_spinney")]);
     command.args(["exec", "--", "bash", &program]).current_dir(stage.folder()).stdin(Stdio::null());
     command.envs(NO_SERVER);
-    let ended = Stage::started(command).end();
+    let ended = TestFolder::started(command).end();
     let [soft, hard, ours] = ended.out.lines().collect::<Vec<_>>().try_into().unwrap();
     assert_eq!(soft, "300", "{}", ended.out);
     let most = hard.parse::<u64>().map_or(4_352, |hard| hard.min(4_352));
@@ -397,7 +397,7 @@ fn the_limit_of_open_files_is_raised_for_the_gateway_alone() {
 }
 
 /// A program of this name that shows its arguments and the settings among them.
-fn named(stage: &Stage, name: &str) -> String {
+fn named(stage: &TestFolder, name: &str) -> String {
     let show = "#!/bin/bash\nprintf '%s\\n' \"$@\"\n[ \"$1\" = --settings ] && stat -c %a \"$2\" && cat \"$2\"\nexit 0\n";
     let path = stage.file(name, show);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -408,7 +408,7 @@ fn named(stage: &Stage, name: &str) -> String {
 /// everybody may read arguments.
 #[test]
 fn the_settings_of_claude_code_lead_to_the_gateway() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let claude = named(&stage, "claude");
     let mine =
         r#"{"model":"m","env":{"OTHER":"stays","CLAUDE_CODE_USE_VERTEX":"1","ANTHROPIC_BASE_URL":"x"}}"#;
@@ -439,7 +439,7 @@ fn the_settings_of_claude_code_lead_to_the_gateway() {
 /// Later arguments win over ours in Codex, so those that name a provider are refused.
 #[test]
 fn arguments_that_lead_codex_past_the_gateway_are_refused() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let codex = named(&stage, "codex");
     for bad in [
         &["exec", "-c", "model_provider=\"openai\""][..],
@@ -457,7 +457,7 @@ fn arguments_that_lead_codex_past_the_gateway_are_refused() {
 }
 
 /// What `exec` adds to the arguments of Codex.
-fn codex_arguments(stage: &Stage, options: &[&str], args: &[&str]) -> String {
+fn codex_arguments(stage: &TestFolder, options: &[&str], args: &[&str]) -> String {
     let codex = named(stage, "codex");
     let ended = stage.play_in(&[&["exec"], options, &["--", &codex], args].concat(), &NO_SERVER).end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -467,7 +467,7 @@ fn codex_arguments(stage: &Stage, options: &[&str], args: &[&str]) -> String {
 /// With a model other than its default Codex offers the provider's web search, which the gateway refuses.
 #[test]
 fn codex_searches_only_if_the_user_asks() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let disabled = "web_search=\"disabled\"";
     assert!(codex_arguments(&stage, &[], &["exec", "-m", "m", "Fix it."]).contains(disabled));
     // After `--` there are no options.
@@ -485,7 +485,7 @@ fn codex_searches_only_if_the_user_asks() {
 /// G12: the user's key reaches neither the program, nor the home, nor a log.
 #[test]
 fn g12_the_users_key_is_in_no_environment_file_or_log() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream =
         Upstream::new(vec![Reply::error("401 Unauthorized", "", &format!("bad key {USER_KEY}")), used(1)]);
     let script = "env\ncat /proc/$PPID/environ | tr '\\0' '\\n'\ncall 5 one\ncall 5 two";
@@ -507,7 +507,7 @@ fn g12_the_users_key_is_in_no_environment_file_or_log() {
 /// G12: the program cannot read the user's key from our processes, although it runs as the same user.
 #[test]
 fn g12_the_program_cannot_read_our_environment() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script =
         format!("{EXEC_PID}\nfor pid in $PPID $exec_pid; do cat /proc/$pid/environ 2>&1; echo; done");
     let program = stage.file("program.sh", &script);
@@ -520,7 +520,7 @@ fn g12_the_program_cannot_read_our_environment() {
     let mut command = Command::new(start[0]);
     command.args(&start[1..]).args(["exec", "--", "bash", &program]).env("ANTHROPIC_API_KEY", USER_KEY);
     command.current_dir(stage.folder()).stdin(Stdio::null());
-    let ended = Stage::started(command).end();
+    let ended = TestFolder::started(command).end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_eq!(ended.out.matches("Permission denied").count(), 2, "{}", ended.out);
     assert!(!ended.out.contains(USER_KEY));
@@ -541,7 +541,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
 /// Runs and trees work side by side in one folder, and are listed together.
 #[test]
 fn several_runs_and_a_tree_work_side_by_side_in_one_folder() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(10)]);
     let mut first = exec(&stage, &upstream, &["--budget-usd", "1"], "call 10 a\nread -r _ < <(sleep NAP)");
     first.until("used 10");
@@ -572,14 +572,14 @@ fn several_runs_and_a_tree_work_side_by_side_in_one_folder() {
 #[test]
 fn the_homes_of_runs_are_private_and_no_link_is_followed() {
     use std::os::unix::fs::{MetadataExt as _, symlink};
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(10)]);
     assert_eq!(exec(&stage, &upstream, &[], "true").end().code, Some(0));
     let id = ps(&stage)[0]["tree"].as_str().unwrap().to_owned();
     for folder in [stage.home().to_owned(), stage.home().join("runs"), stage.home().join("runs").join(id)] {
         assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o077, 0, "{}", folder.display());
     }
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     fs::create_dir(stage.home()).unwrap();
     let elsewhere = stage.folder().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -587,7 +587,7 @@ fn the_homes_of_runs_are_private_and_no_link_is_followed() {
     let refused = exec(&stage, &upstream, &[], "true").end();
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
-    let stage = Stage::new().at("foreign");
+    let stage = TestFolder::new().at("foreign");
     fs::create_dir(stage.home()).unwrap();
     fs::write(stage.home().join("letter.txt"), "mine").unwrap();
     let refused = exec(&stage, &upstream, &[], "true").end();
@@ -598,7 +598,7 @@ fn the_homes_of_runs_are_private_and_no_link_is_followed() {
 /// `--no-bodies` keeps only counts; `--json` ends in a result with every agent.
 #[test]
 fn without_bodies_only_counts_are_kept_and_json_has_the_agents() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(10)]);
     let script = "call 20 something-to-remember";
     let ended = exec(&stage, &upstream, &["--no-bodies", "--json"], script).end();

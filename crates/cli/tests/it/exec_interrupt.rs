@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use crate::exec::{CALLS, exec, lives, nap, nap_seconds, ps, used};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 use crate::upstream::Upstream;
 
 /// A program that makes a call, and at an interrupt does this.
@@ -18,7 +18,7 @@ fn at_interrupt(then: &str) -> String {
 #[test]
 fn a_program_that_catches_an_interrupt_and_ends_is_interrupted() {
     for then in ["exit 0", "echo one more line; exit 0", "exit 7"] {
-        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(100)]));
+        let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(100)]));
         let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], &at_interrupt(then));
         running.until("ready");
         running.signal("INT");
@@ -37,7 +37,7 @@ fn a_program_that_catches_an_interrupt_and_ends_is_interrupted() {
 #[test]
 fn a_program_that_catches_ctrl_c_at_a_terminal_and_ends_is_interrupted() {
     for then in ["exit 0", "exit 7"] {
-        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(100)]));
+        let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(100)]));
         let script = at_interrupt(then).replace("NAP", &nap_seconds());
         let program = stage.file("program.sh", &format!("{CALLS}\n{script}"));
         let environment = [("ANTHROPIC_API_KEY", "sk-1"), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
@@ -55,7 +55,7 @@ fn a_program_that_catches_ctrl_c_at_a_terminal_and_ends_is_interrupted() {
 /// A program that makes another call after the interrupt has cancelled a turn and not the session.
 #[test]
 fn a_program_that_works_on_after_an_interrupt_is_completed() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(100)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(100)]));
     // Sooner, the call could be that of a part which has not noticed yet.
     let then = "sleep 3; call 100 two; echo finished; exit 0";
     let mut running = exec(&stage, &upstream, &["--budget-usd", "1"], &at_interrupt(then));

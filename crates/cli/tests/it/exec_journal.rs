@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::exec::{CALLS, exec, used};
 use crate::exec_refused::last_line;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 use crate::upstream::Upstream;
 
 #[test]
@@ -21,7 +21,7 @@ fn a_run_whose_home_is_deleted_ends_with_the_true_sum() {
         "call 10 one\ncall 20 two\nrm -rf .spinney\nexit 0",
         "call 10 one\ncall 20 two\nrm -rf .spinney\nexit 7",
     ] {
-        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10), used(20), used(30)]));
+        let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10), used(20), used(30)]));
         let ended = exec(&stage, &upstream, &["--budget-usd", "1", "--json"], script).end();
         let result = last_line(&ended);
         assert_eq!((ended.code, &result["exit_code"]), (Some(1), &json!(1)), "{script}: {}", ended.err);
@@ -35,7 +35,7 @@ fn a_run_whose_home_is_deleted_ends_with_the_true_sum() {
 /// The disk is full.
 #[test]
 fn a_run_whose_disk_is_full_ends_with_the_true_sum_and_can_be_resumed() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let text = "words ".repeat(20_000);
     let script = format!(
         "{CALLS}\nfor n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do call 10 \"{text}\"; done\nexit 0"
@@ -47,7 +47,7 @@ fn a_run_whose_disk_is_full_ends_with_the_true_sum_and_can_be_resumed() {
     shell.args(["exec", "--json", "--price", "m=0,1000", "--budget-usd", "9", "--", "bash", &program]);
     shell.env("ANTHROPIC_API_KEY", "sk-1").env("ANTHROPIC_BASE_URL", &upstream.url);
     shell.envs(stage.user_folders()).current_dir(stage.folder()).stdin(Stdio::null());
-    let ended = Stage::started(shell).end();
+    let ended = TestFolder::started(shell).end();
     let result = last_line(&ended);
     assert_eq!((ended.code, &result["error"]["code"]), (Some(1), &json!("journal")), "{}", ended.err);
     // A call whose end the journal does not have costs its hold, which is what it used here: the provider was asked, whether
@@ -66,7 +66,7 @@ fn a_run_whose_disk_is_full_ends_with_the_true_sum_and_can_be_resumed() {
 /// A process may be killed before its run has begun. What it leaves is no run, and hides none.
 #[test]
 fn a_run_whose_process_was_killed_before_it_began_is_passed_over() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     assert_eq!(exec(&stage, &upstream, &["--budget-usd", "1"], "call 10 one").end().code, Some(0));
     let left = stage.home().join("runs").join("f".repeat(32));
     let file = left.join("journal.sqlite3");

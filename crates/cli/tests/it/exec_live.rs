@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::exec::{CALLS, EXEC_PID, lives, nap, nap_seconds, until_gone, used};
 use crate::pty::Pty;
-use crate::stage::{NO_SERVER, Stage};
+use crate::test_folder::{NO_SERVER, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 /// Starts a program on a terminal, with the live view.
-fn live(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str, size: (u16, u16)) -> Pty {
+fn live(stage: &TestFolder, upstream: &Upstream, options: &[&str], script: &str, size: (u16, u16)) -> Pty {
     let program = script_of(stage, script);
     let mut args = vec!["exec", "--live", "--price", "m=0,1000"];
     args.extend(options);
@@ -19,7 +19,7 @@ fn live(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str, size
     stage.terminal_in(&args, size, &environment(upstream))
 }
 
-fn script_of(stage: &Stage, script: &str) -> String {
+fn script_of(stage: &TestFolder, script: &str) -> String {
     stage.file("program.sh", &format!("{CALLS}\n{}", script.replace("NAP", &nap_seconds())))
 }
 
@@ -32,7 +32,7 @@ fn environment(upstream: &Upstream) -> [(&str, &str); 2] {
 /// is neither text nor what draws the view.
 #[test]
 fn g16_a_program_runs_above_the_live_tree_and_its_text_is_inert() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let script = "
 printf 'one \\033[2J\\033]0;title\\007 \\u202e\\n'
@@ -66,7 +66,7 @@ printf 'last, without an end'
 /// What a program writes into a file or a pipe is not touched; the view is drawn where standard error is.
 #[test]
 fn output_that_is_no_terminal_is_passed_on_unchanged_and_the_view_is_on_standard_error() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(100).late()]);
     let script = "
 printf 'raw \\033[2J\\377\\r\\n\\ttail'
@@ -95,7 +95,7 @@ call 100 one >&2
 /// The program finds no terminal at all, so it can neither wait for keys nor draw over the view.
 #[test]
 fn the_program_has_no_terminal() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let script = "
 for stream in 0 1 2; do [ -t $stream ] && echo terminal $stream; done
@@ -112,7 +112,7 @@ read -r line || echo end of input
 #[test]
 fn ctrl_c_and_a_closed_terminal_end_the_run_as_without_the_view() {
     let upstream = Upstream::new(vec![used(1)]);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "trap 'echo interrupted; exit 130' INT\nsleep NAP &\necho started\nwait";
     let mut terminal = live(&stage, &upstream, &[], script, (80, 24));
     terminal.until("started");
@@ -124,7 +124,7 @@ fn ctrl_c_and_a_closed_terminal_end_the_run_as_without_the_view() {
     assert!(ended.out.contains("spinney exec --resume"), "{}", ended.out);
     assert!(!lives(&nap()));
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "trap 'echo not yet' INT TERM\necho started\nwhile :; do sleep NAP & wait; done";
     let mut terminal = live(&stage, &upstream, &[], script, (80, 24));
     terminal.until("started");
@@ -135,7 +135,7 @@ fn ctrl_c_and_a_closed_terminal_end_the_run_as_without_the_view() {
     assert_eq!(ended.code, Some(130), "{}", ended.out);
     assert!(!lives(&nap()));
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = live(&stage, &upstream, &[], "echo started\nsleep NAP", (80, 24));
     terminal.until("started");
     assert_eq!(terminal.close(), Some(130));
@@ -145,7 +145,7 @@ fn ctrl_c_and_a_closed_terminal_end_the_run_as_without_the_view() {
 /// A process that was stopped continues below what others wrote meanwhile, and does not draw over it.
 #[test]
 fn a_view_that_was_stopped_begins_anew() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(100).late()]);
     let script = format!("{EXEC_PID}\necho pid $exec_pid.\ncall 100 one >/dev/null");
     let mut terminal = live(&stage, &upstream, &[], &script, (80, 24));
@@ -164,7 +164,7 @@ fn a_view_that_was_stopped_begins_anew() {
 /// Without a terminal to draw on, the option changes nothing.
 #[test]
 fn without_a_terminal_the_program_runs_as_ever() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let args = ["exec", "--live", "--", "printf", "%s", "\u{1b}[2Jraw"];
     let ended = stage.play_in(&args, &NO_SERVER).end();
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "\u{1b}[2Jraw\n"), "{}", ended.err);
@@ -174,7 +174,7 @@ fn without_a_terminal_the_program_runs_as_ever() {
 /// A command that is too long for the view is printed above it, whole.
 #[test]
 fn a_command_that_does_not_fit_the_view_is_printed_above_it() {
-    let stage = Stage::new().at("a-home-with-a-very-long-name-that-no-narrow-terminal-has-room-for");
+    let stage = TestFolder::new().at("a-home-with-a-very-long-name-that-no-narrow-terminal-has-room-for");
     let upstream = Upstream::new(vec![used(900)]);
     let mut terminal = live(&stage, &upstream, &["--budget-usd", "0.5"], "call 900 one >/dev/null", (60, 24));
     let halted = terminal.until("--add-usd 0.40");
@@ -186,7 +186,7 @@ fn a_command_that_does_not_fit_the_view_is_printed_above_it() {
 /// A call without an answer is a call: it may have been billed, so it is booked at its hold, and the report says so.
 #[test]
 fn the_report_counts_calls_that_were_cut_off_or_failed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let cut = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"type\"";
     let upstream = Upstream::new(vec![
         Reply::Sent(cut.to_owned()),
@@ -207,7 +207,7 @@ fn the_report_counts_calls_that_were_cut_off_or_failed() {
 /// Issue 34: the report begins on a line of its own, also without the view.
 #[test]
 fn the_report_begins_below_a_line_without_an_end() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let program = ["exec", "--", "printf", "hello"];
     let mut environment = NO_SERVER.to_vec();
     environment.push(("ANTHROPIC_API_KEY", "sk-1"));

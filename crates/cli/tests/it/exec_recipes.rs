@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::exec::{CALLS, used};
 use crate::exec_refused::last_line;
-use crate::stage::{Ended, NO_SERVER, Stage};
+use crate::test_folder::{Ended, NO_SERVER, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 /// A recipe: the program that it is for, and its command.
@@ -52,7 +52,12 @@ pub(crate) fn recipes(folder: &Path) -> Vec<Recipe> {
 }
 
 /// Runs a recipe in a shell that finds these programs first, and gives its result as JSON.
-pub(crate) fn run(stage: &Stage, recipe: &Recipe, programs: &Path, environment: &[(&str, &str)]) -> Ended {
+pub(crate) fn run(
+    stage: &TestFolder,
+    recipe: &Recipe,
+    programs: &Path,
+    environment: &[(&str, &str)],
+) -> Ended {
     let command = recipe.command.replacen("spinney exec", "spinney exec --json --price '*=0,1'", 1);
     let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();
     let mut shell = Command::new("bash");
@@ -78,7 +83,7 @@ const STAND_INS: [(&str, &str); 6] = [
 
 #[test]
 fn each_recipe_of_the_page_leads_its_program_to_the_gateway() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let programs = stage.folder().join("programs");
     fs::create_dir(&programs).unwrap();
     for (name, finds) in STAND_INS {
@@ -111,7 +116,7 @@ fn each_recipe_of_the_page_leads_its_program_to_the_gateway() {
 /// What Copilot finds: the format of a key that there is, or the one that the user chose; never the user's own server.
 #[test]
 fn copilot_finds_the_gateway_and_no_key_of_the_user() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let program = stage.file("program.sh", "env | grep ^COPILOT_ | sort\n");
     let own = [
         ("COPILOT_PROVIDER_BASE_URL", "https://own.example"),
@@ -149,7 +154,7 @@ fn copilot_finds_the_gateway_and_no_key_of_the_user() {
 /// A port that is taken is an error before anything starts; one that is free is kept for the next time.
 #[test]
 fn a_port_of_the_gateway_is_taken_before_the_run_starts_and_kept() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
     let refused = stage.play_in(&["exec", "--listen", &at, "--", "true"], &NO_SERVER).end();

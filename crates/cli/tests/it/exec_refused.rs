@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::exec::{exec, ps, used};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::Upstream;
 
 /// The last line of the output. Programs write what they like before it.
@@ -28,7 +28,7 @@ get() {
 /// makes calls may look for such paths.
 #[test]
 fn an_unknown_path_is_in_the_report_of_a_program_that_makes_no_call() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let script = format!("{GET}\nget /v1/nowhere\nexit 1");
     let ended = exec(&stage, &upstream, &[], &script).end();
     let told =
@@ -41,7 +41,7 @@ fn an_unknown_path_is_in_the_report_of_a_program_that_makes_no_call() {
 /// Issue 34: without a key there is no run, and the result still has every key that a program of `exec --json` reads.
 #[test]
 fn the_result_without_a_key_is_one_of_exec() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["exec", "--json", "--", "claude"]);
     let mut result = ended.result();
     let message = result["error"]["message"].take();
@@ -86,7 +86,7 @@ fn the_result_without_a_key_is_one_of_exec() {
 /// aider prints the error of a call and exits with 0.
 #[test]
 fn g11_a_program_that_exits_with_0_after_its_last_call_was_refused_at_the_ceiling_is_not_completed() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     let options = ["--budget-usd", "1", "--on-limit", "stop", "--json"];
     let ended = exec(&stage, &upstream, &options, "call 900 one\ncall 900 two\nexit 0").end();
     let result = last_line(&ended);
@@ -108,7 +108,7 @@ fn g11_a_program_that_exits_with_0_after_its_last_call_was_refused_at_the_ceilin
 /// A program that goes on with a call that fits has coped with it: its own exit code counts, and the result names the call.
 #[test]
 fn g11_a_program_that_makes_another_call_after_a_refused_one_is_completed() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900), used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900), used(10)]));
     let options = ["--budget-usd", "1", "--on-limit", "stop", "--on-low", "halt", "--json"];
     let ended = exec(&stage, &upstream, &options, "call 900 one\ncall 900 two\ncall 10 three").end();
     let result = last_line(&ended);
@@ -118,7 +118,7 @@ fn g11_a_program_that_makes_another_call_after_a_refused_one_is_completed() {
 
 #[test]
 fn the_result_counts_every_request_that_got_an_error_of_the_gateway() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let script = format!(
         "{GET}\ncall 10 one\nANTHROPIC_API_KEY=sk-mine call 10 two\nget /v1/files\nget /v1/files\nNO_MODEL=1 call x three"
     );
@@ -134,7 +134,7 @@ fn the_result_counts_every_request_that_got_an_error_of_the_gateway() {
 /// A program need not end its last line.
 #[test]
 fn the_result_begins_on_a_line_of_its_own() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     for script in ["printf 'no end of line'", "echo 'an end of line'", "true"] {
         let ended = exec(&stage, &upstream, &["--budget-usd", "1", "--json"], script).end();
         assert_eq!(last_line(&ended)["type"], json!("result"), "{}", ended.out);
@@ -147,7 +147,7 @@ fn the_result_begins_on_a_line_of_its_own() {
 /// A program that reads its key from a file or a stored login sends another one. It learns that, and so does the person.
 #[test]
 fn a_request_with_another_key_than_the_runs_says_so() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let script =
         "ANTHROPIC_API_KEY=sk-from-a-file call 10 one\nANTHROPIC_API_KEY=sk-from-a-file call 10 two\nexit 4";
     let ended = exec(&stage, &upstream, &["--budget-usd", "1"], script).end();
@@ -169,7 +169,7 @@ fn a_request_with_another_key_than_the_runs_says_so() {
 /// A program that speaks Gemini's format shows its key in another header. What it does wrong is the format.
 #[test]
 fn a_request_in_geminis_format_is_told_which_formats_there_are() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let get = GET.replace("x-api-key", "x-goog-api-key");
     let script = format!("{get}\nget /v1beta/models/gemini-2.5-pro:generateContent");
     let ended = exec(&stage, &upstream, &["--budget-usd", "1"], &script).end();

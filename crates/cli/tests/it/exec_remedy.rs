@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::exec::{exec, ps, used};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::Upstream;
 
 /// The command in a note.
@@ -21,7 +21,7 @@ fn g17_a_run_that_was_given_up_at_a_ceiling_prints_the_commands_that_let_it_fini
         &["--tokens", "2000", "--on-limit", "stop"],
         &["--steps", "1", "--on-limit", "stop"],
     ] {
-        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+        let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
         let script = "if [ -e second ]; then call 900 two; echo finished; exit; fi\ntouch second\ncall 900 one\ncall 900 two\nexit 9";
         let ended = exec(&stage, &upstream, options, script).end();
         assert_eq!(ended.code, Some(3), "{options:?}: {}", ended.err);
@@ -42,7 +42,7 @@ fn g17_a_run_that_was_given_up_at_a_ceiling_prints_the_commands_that_let_it_fini
 /// A call that lacks several resources is raised by one command, for all of them.
 #[test]
 fn g17_a_call_that_lacks_several_resources_continues_after_the_printed_command() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     let ceilings = ["--budget-usd", "1", "--tokens", "2000", "--steps", "1"];
     let mut running = exec(&stage, &upstream, &ceilings, "call 900 one\ncall 900 two\necho finished");
     let note = running.until_noted("continue with: spinney budget");
@@ -58,7 +58,7 @@ fn g17_a_call_that_lacks_several_resources_continues_after_the_printed_command()
 #[test]
 fn g17_a_call_that_waits_behind_a_running_one_continues_after_the_printed_command() {
     // The first call costs as much as it holds, and ends after the raise.
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(3_000).late(), used(3_500)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(3_000).late(), used(3_500)]));
     let script = "call 3000 one &\nfirst=$!\nuntil [ -e asked ]; do :; done\ncall 3500 two &\nwait $! $first\necho finished";
     let mut running = exec(&stage, &upstream, &["--budget-usd", "3.1", "--on-low", "halt"], script);
     upstream.was_asked(1);
@@ -76,7 +76,7 @@ fn g17_a_call_that_waits_behind_a_running_one_continues_after_the_printed_comman
 /// A sub-agent at its own ceiling, below a run that is at its ceiling, too.
 #[test]
 fn g17_a_sub_agent_whose_run_is_at_its_ceiling_too_continues_after_the_printed_command() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(1_900), used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1_900), used(900)]));
     let options = ["--budget-usd", "2", "--child-budget-usd", "0.5", "--on-low", "halt"];
     let script = "call 1900 one\nas_agent 900 two\necho finished";
     let mut running = exec(&stage, &upstream, &options, script);

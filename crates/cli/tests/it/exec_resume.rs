@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use crate::exec::{exec, nap_seconds, ps, used};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::{ReceivedRequest, Upstream};
 
 /// A run that was stopped after a call of 90 cents.
-fn stopped(stage: &Stage, upstream: &Upstream, options: &[&str]) {
+fn stopped(stage: &TestFolder, upstream: &Upstream, options: &[&str]) {
     let ended = exec(stage, upstream, options, "call 900 one\nkill -INT $$").end();
     assert_eq!(ended.code, Some(130), "{}", ended.err);
 }
 
 /// Resumes the last run with these options and another program. Its price is kept.
-fn resumed(stage: &Stage, upstream: &Upstream, options: &[&str], script: &str) -> Ended {
+fn resumed(stage: &TestFolder, upstream: &Upstream, options: &[&str], script: &str) -> Ended {
     let name = format!("again-{}.sh", std::fs::read_dir(stage.folder()).unwrap().count());
     let script = format!("{}\n{}", crate::exec::CALLS, script.replace("NAP", &nap_seconds()));
     let program = stage.file(&name, &script);
@@ -29,7 +29,7 @@ fn cap(asked: &ReceivedRequest) -> &Value {
 
 #[test]
 fn a_budget_that_is_given_is_the_ceiling_in_total() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     stopped(&stage, &upstream, &["--budget-usd", "1", "--on-limit", "stop"]);
     // Less than what is spent.
     let refused = resumed(&stage, &upstream, &["--budget-usd", "0.5"], "call 1 two");
@@ -55,7 +55,7 @@ fn a_budget_that_is_given_is_the_ceiling_in_total() {
 
 #[test]
 fn a_run_without_a_budget_gets_one() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     stopped(&stage, &upstream, &["--on-limit", "stop"]);
     let ended = resumed(&stage, &upstream, &["--budget-usd", "1", "--steps", "9"], "call 900 two\nexit 9");
     assert_eq!(ended.code, Some(3), "{}", ended.err);
@@ -67,7 +67,7 @@ fn a_run_without_a_budget_gets_one() {
 /// `--on-low` changes for the rest of the run.
 #[test]
 fn output_caps_are_fitted_or_left_alone_from_now_on() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     stopped(&stage, &upstream, &["--budget-usd", "7", "--on-low", "halt", "--on-limit", "stop"]);
     let ended = resumed(&stage, &upstream, &[], "call 9000 two\nexit 9");
     assert_eq!(ended.code, Some(3), "{}", ended.err);
@@ -81,7 +81,7 @@ fn output_caps_are_fitted_or_left_alone_from_now_on() {
 /// Options of the process: they replace, and they are kept for the next time.
 #[test]
 fn options_of_the_gateway_are_replaced_and_kept() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     stopped(&stage, &upstream, &["--budget-usd", "9", "--no-bodies"]);
     let other = "kill -INT $$";
     let ended =
@@ -112,7 +112,7 @@ fn options_of_the_gateway_are_replaced_and_kept() {
 /// A timeout is of the whole run, also if it is its first.
 #[test]
 fn a_timeout_that_is_given_ends_the_program() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     stopped(&stage, &upstream, &["--budget-usd", "9"]);
     let ended = resumed(&stage, &upstream, &["--timeout", "1s"], "sleep NAP");
     assert_eq!(ended.code, Some(1), "{}", ended.err);
@@ -122,7 +122,7 @@ fn a_timeout_that_is_given_ends_the_program() {
 /// The words of a program may be relative paths, which mean other files in another folder.
 #[test]
 fn a_kept_program_is_started_in_its_own_folder_only() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(1)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1)]));
     stage.file("agent.sh", "echo ours");
     std::fs::create_dir(stage.folder().join("below")).unwrap();
     stage.file("below/agent.sh", "echo theirs");
@@ -146,7 +146,7 @@ fn a_kept_program_is_started_in_its_own_folder_only() {
 fn a_run_that_has_ended_prints_its_result() {
     for (script, code, word) in [("call 900 one", 0, "completed"), ("call 900 one\nexit 7", 7, "exit code 7")]
     {
-        let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+        let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
         let ended = exec(&stage, &upstream, &["--budget-usd", "1"], script).end();
         assert!(ended.err.contains(word), "{}", ended.err);
         // It needs no key.
@@ -170,7 +170,7 @@ fn a_run_that_has_ended_prints_its_result() {
 /// A run is in a home of its own, and so are the commits that it lost.
 #[test]
 fn g13_a_loss_is_accepted_where_the_run_is() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(100), used(100)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(100), used(100)]));
     let mut running = exec(
         &stage,
         &upstream,

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use serde_json::{Value, json};
 
 use crate::exec::{exec, ps, used};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 /// A program that sends these bodies: `post PATH FILE`.
@@ -39,8 +39,8 @@ fn stream(events: &[Value]) -> Reply {
 }
 
 /// Sends a request on a path, and returns the stage with its run.
-fn sent(path: &str, requests: &[Value], replies: Vec<Reply>) -> Stage {
-    let (stage, upstream) = (Stage::new(), Upstream::new(replies));
+fn sent(path: &str, requests: &[Value], replies: Vec<Reply>) -> TestFolder {
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(replies));
     let mut script = POSTS.to_owned();
     for (number, request) in requests.iter().enumerate() {
         let file = stage.file(&format!("request-{number}.json"), &request.to_string());
@@ -62,7 +62,7 @@ fn sent(path: &str, requests: &[Value], replies: Vec<Reply>) -> Stage {
 }
 
 /// Role, sender, text and calls of each message.
-fn messages(stage: &Stage) -> Vec<Value> {
+fn messages(stage: &TestFolder) -> Vec<Value> {
     let lines = stage.spinney(&["show", "last", "main", "--json"]).json();
     let brief = |line: &Value| {
         for key in ["number", "category", "tokens", "place", "is_error"] {
@@ -234,7 +234,7 @@ fn g16_the_newest_call_with_tools_is_shown_and_its_text_is_inert() {
 
 #[test]
 fn without_bodies_there_is_no_conversation_to_show() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let ended = exec(&stage, &upstream, &["--no-bodies"], "call 20 something").end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let shown = stage.spinney(&["show", "last", "main"]);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exec::{CALLS, exec, nap_seconds, used};
 use crate::exec_refused::last_line;
-use crate::stage::{Ended, NO_SERVER, Stage};
+use crate::test_folder::{Ended, NO_SERVER, TestFolder};
 use crate::upstream::Upstream;
 
 /// The output has this line as often.
@@ -20,7 +20,7 @@ fn lines_with(text: &str, part: &str) -> usize {
 
 #[test]
 fn a_run_without_a_budget_says_so_once_and_the_result_has_none() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let run = |options: &[&str]| {
         let plain = exec(&stage, &upstream, options, "call 10 one").end();
         let ended = exec(&stage, &upstream, &[options, &["--json"]].concat(), "call 10 one").end();
@@ -38,20 +38,20 @@ fn a_run_without_a_budget_says_so_once_and_the_result_has_none() {
 }
 
 /// A program of this name that only says that it was started.
-fn named(stage: &Stage, name: &str) -> String {
+fn named(stage: &TestFolder, name: &str) -> String {
     let path = stage.file(name, "#!/bin/sh\necho started\n");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
 
 /// Starts such a program for a user with this environment, whose home folder is `user`.
-fn started(stage: &Stage, name: &str, environment: &[(&str, &str)]) -> Ended {
+fn started(stage: &TestFolder, name: &str, environment: &[(&str, &str)]) -> Ended {
     let home = stage.folder().join("user").display().to_string();
     let environment = [&[("HOME", home.as_str())], environment].concat();
     stage.play_in(&["exec", "--budget-usd", "1", "--", &named(stage, name)], &environment).end()
 }
 
-fn refused(stage: &Stage, name: &str, environment: &[(&str, &str)]) -> String {
+fn refused(stage: &TestFolder, name: &str, environment: &[(&str, &str)]) -> String {
     let ended = started(stage, name, environment);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{name} {environment:?}: {}", ended.err);
     assert!(!stage.home().exists(), "nothing was started");
@@ -63,7 +63,7 @@ fn refused(stage: &Stage, name: &str, environment: &[(&str, &str)]) -> String {
 fn a_missing_key_is_an_error_before_the_program_starts() {
     const KEY: &str = "sk-a-key-of-the-user";
     const SERVER: &str = "http://127.0.0.1:9/v1";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for (name, environment) in [
         ("claude", &[][..]),
         ("claude", &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", SERVER)]),
@@ -107,7 +107,7 @@ fn a_missing_key_is_an_error_before_the_program_starts() {
 #[test]
 fn a_login_by_subscription_gets_an_answer_before_the_program_starts() {
     const SECRET: &str = "sk-ant-oat01-a-secret-of-the-login";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let login = |path: &Path| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // Whoever opens it waits for ever.
@@ -145,7 +145,7 @@ fn a_model_without_a_price_is_named_at_its_first_call() {
     let upstream = Upstream::new(vec![used(10)]);
     let environment = [("ANTHROPIC_API_KEY", "sk-1"), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
     for budget in [&["--budget-usd", "1"][..], &[]] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let other = CALLS.replace("call()", "other()").replace("\\\"m\\\"", "\\\"n\\\"");
         let script = format!(
             "{CALLS}{other}\n(call 10 one; call 10 two; other 10 three) >/dev/null\necho ready\nexec sleep {}",
@@ -171,7 +171,7 @@ fn a_model_without_a_price_is_named_at_its_first_call() {
 /// `*` at the end of a name stands for the rest, as in `--models`; the longest name that fits counts.
 #[test]
 fn a_price_may_be_for_all_models_whose_names_begin_alike() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(100)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(100)]));
     let environment = [("ANTHROPIC_API_KEY", "sk-1"), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
     let calls = CALLS.replace("\\\"m\\\"", "\\\"big-1\\\"");
     let program = stage.file("program.sh", &format!("{calls}\ncall 100 one"));
@@ -194,7 +194,7 @@ fn a_price_may_be_for_all_models_whose_names_begin_alike() {
 /// A program that misses the gateway fails, if it has no key of its own. The report and the result say what to look at.
 #[test]
 fn a_program_that_sends_no_request_gets_a_hint_however_it_ends() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(10)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     const HINT: &str = "no request came to the gateway";
     for (script, is_told) in
         [("exit 0", true), ("exit 3", true), ("call 10 one\nexit 3", false), ("kill -INT $$", false)]
@@ -218,7 +218,7 @@ fn a_program_that_sends_no_request_gets_a_hint_however_it_ends() {
 /// With a key of another provider, a program can spend beside the budget. The person hears which ones it sees.
 #[test]
 fn keys_of_other_providers_are_listed_at_the_start_and_can_be_hidden() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let program = stage.file("program.sh", "env | grep -E '^(GEMINI|OPENROUTER|AZURE_OPENAI|MY)_' | sort\n");
     let keys = [
         ("GEMINI_API_KEY", "AIza-1"),

@@ -1,7 +1,7 @@
 //! `--explain`: every option with its value and its source, and nothing is started.
 
 use crate::configuration::{configure, placed};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 const KEY: &str = "sk-nobody-may-see-this-0123456789";
 
@@ -24,8 +24,8 @@ entry: lead
 ";
 
 /// A user with every setting, a project that lowers, and keys in the environment and in a file.
-fn stage() -> Stage {
-    let stage = Stage::stranger();
+fn stage() -> TestFolder {
+    let stage = TestFolder::stranger();
     stage.file("tree.yaml", TREE);
     stage.file("s.yaml", "rules: [ { say: done } ]");
     let keys = stage.file(
@@ -46,7 +46,7 @@ fn stage() -> Stage {
     stage
 }
 
-fn told(stage: &Stage, args: &[&str]) -> String {
+fn told(stage: &TestFolder, args: &[&str]) -> String {
     let environment = [
         ("OPENAI_API_KEY", KEY),
         ("ANTHROPIC_AUTH_TOKEN", KEY),
@@ -194,7 +194,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
 
 #[test]
 fn a_file_that_cannot_be_run_is_not_explained() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     stage.file("tree.yaml", &TREE.replace("agents:", "agent:"));
     stage.file("s.yaml", "rules: [ { say: done } ]");
     for command in ["run", "check"] {

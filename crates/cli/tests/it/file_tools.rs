@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const SCRIPT: &str = "
 rules:
@@ -14,7 +14,7 @@ rules:
 ";
 
 /// All results of the agent's tools, as `events` prints them. The order of parallel results does not matter.
-fn returned(stage: &Stage) -> String {
+fn returned(stage: &TestFolder) -> String {
     let events = steady(&stage.spinney(&["events", "last"]).out);
     let lines = events.lines().filter(|line| line.contains("gets from") || line.contains("gets an error"));
     let mut lines: Vec<&str> = lines.filter_map(|line| Some(line.split_once("lead  ")?.1)).collect();
@@ -24,7 +24,7 @@ fn returned(stage: &Stage) -> String {
 
 #[test]
 fn an_agent_writes_and_reads_its_own_files_also_after_a_restart() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("write_file, read_file, list_files, ask_human", SCRIPT);
     assert_eq!(stage.spinney(&["run", &tree]).code, Some(5));
     let answered = stage.spinney(&["answer", "last", "5", "yes"]);
@@ -45,7 +45,7 @@ fn an_agent_writes_and_reads_its_own_files_also_after_a_restart() {
 
 #[test]
 fn a_tool_of_a_script_comes_before_a_file_tool() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - { when: { turn: 1 }, call: [{ tool: read_file, args: { path: anything } }] }

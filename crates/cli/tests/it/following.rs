@@ -1,6 +1,6 @@
 //! Two terminals: one runs a tree, the other follows it. Either may die at any time; no line is lost or repeated.
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 const LOOKS: &str = "
 rules:
@@ -18,7 +18,7 @@ fn numbers(out: &str) -> Vec<u64> {
 /// S7, O16: a follower leaves and comes back, and the process that runs the tree dies and another one continues.
 #[test]
 fn s7_o16_a_follower_loses_no_line_when_processes_die() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("look", LOOKS)]);
     running.until("calls look");
     let mut leaves = stage.play(&["events", "last", "--follow"]);
@@ -44,7 +44,7 @@ fn s7_o16_a_follower_loses_no_line_when_processes_die() {
 
 #[test]
 fn only_what_was_asked_for_is_shown() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("look", LOOKS)]).code, Some(0));
     let tools = stage.spinney(&["events", "last", "--topic", "tool", "--json", "--follow"]);
     assert!(tools.json().iter().all(|event| event["topic"] == "tool.call"), "{}", tools.out);
@@ -59,7 +59,7 @@ fn only_what_was_asked_for_is_shown() {
 /// O1: each line of JSON carries tree, agent, thread, caller, start and end.
 #[test]
 fn o1_each_line_has_its_event_context() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let id = stage.spinney(&["run", &stage.tree("look", LOOKS), "--json"]).result()["tree"].clone();
     for event in stage.spinney(&["events", "last", "--json", "--agent", "lead"]).json() {
         assert_eq!(

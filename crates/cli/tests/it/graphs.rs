@@ -3,7 +3,7 @@
 use serde_json::json;
 use spinney::tree_file::TreeFile;
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 fn example() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/documents.yaml").to_owned()
@@ -12,7 +12,7 @@ fn example() -> String {
 /// O8, S1, S2, S3, S18: fan-out, reduce, vote and critic loop in one file.
 #[test]
 fn the_example_of_documents_completes_and_lists_its_steps() {
-    let run = Stage::new().spinney(&["run", &example(), "--json"]);
+    let run = TestFolder::new().spinney(&["run", &example(), "--json"]);
     assert_eq!(run.code, Some(0), "{} {}", run.out, run.err);
     let result = run.result();
     assert_eq!(result["outputs"]["documents"], json!(["ash.txt", "oak.txt", "elm.txt"]));
@@ -34,7 +34,7 @@ fn the_example_of_documents_completes_and_lists_its_steps() {
 /// O7, O12: the result says what failed and what was never reached, and the error is the step's own.
 #[test]
 fn a_failed_pipeline_lists_what_failed_and_what_was_skipped() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("s.yaml", "rules:\n  - { when: { goal_contains: Two }, fail: { kind: auth, times: 9 }, say: x }\n  - { say: done }\n");
     let tree = stage.file(
         "tree.yaml",
@@ -58,7 +58,7 @@ fn a_failed_pipeline_lists_what_failed_and_what_was_skipped() {
 }
 
 /// A file whose steps write files, race, and never end.
-fn long_race(stage: &Stage) -> String {
+fn long_race(stage: &TestFolder) -> String {
     stage.file(
         "s.yaml",
         "rules:\n  - { when: { goal_contains: slow }, hang: true }\n  \
@@ -81,7 +81,7 @@ fn long_race(stage: &Stage) -> String {
 /// agents with paths that can be opened.
 #[test]
 fn a_cancelled_pipeline_lists_what_was_stopped_and_the_files_of_its_agents() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &long_race(&stage), "--json"]);
     running.until(r#""frame":5,"name":"more","end":"#);
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
@@ -106,7 +106,7 @@ fn a_cancelled_pipeline_lists_what_was_stopped_and_the_files_of_its_agents() {
 /// A person writes a value for a step that waits, and a later step of the same tree reads it.
 #[test]
 fn a_value_that_a_person_writes_is_there_for_agents() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file(
         "s.yaml",
         "rules:\n  - { when: { turn: 1 }, call: [{ tool: read_context, args: { key: plan } }] }\n  - { say: '{{ last }}' }\n",

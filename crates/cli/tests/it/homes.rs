@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use spinney_kernel::words::BlobHash;
 
 use crate::scripts::{HANGS, SAYS};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// An unprivileged user.
 const SOMEBODY: u32 = 65_534;
 
 /// A stage with a home in which one tree was run.
-fn used() -> (Stage, String) {
-    let stage = Stage::new();
+fn used() -> (TestFolder, String) {
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
     (stage, tree)
@@ -41,7 +41,7 @@ pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, u32, String)> {
 }
 
 /// Whether the tests run as root, whom permissions do not bind.
-pub(crate) fn is_root(stage: &Stage) -> bool {
+pub(crate) fn is_root(stage: &TestFolder) -> bool {
     fs::metadata(stage.folder()).unwrap().uid() == 0
 }
 
@@ -121,7 +121,7 @@ fn no_file_of_a_home_is_reached_through_a_link() {
 /// The home itself may be a link, such as to another disk.
 #[test]
 fn a_home_may_be_a_link_to_a_folder() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let elsewhere = stage.folder().join("other disk");
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, stage.home()).unwrap();
@@ -134,7 +134,7 @@ fn a_home_may_be_a_link_to_a_folder() {
 /// G14 (foreign files): a folder that is not a home does not become one, whatever it contains.
 #[test]
 fn a_folder_that_is_no_home_is_refused_and_left_alone() {
-    let stage = Stage::new().at("debian");
+    let stage = TestFolder::new().at("debian");
     let tree = stage.tree("", SAYS);
     let files: [&[(&str, &str)]; 5] = [
         &[("control", "Source: spinney\n"), ("rules", "#!/usr/bin/make -f\n")],
@@ -165,7 +165,7 @@ fn a_folder_that_is_no_home_is_refused_and_left_alone() {
 #[test]
 fn a_home_that_was_just_begun_is_taken() {
     for left in [&[][..], &["lock"], &["lock", "journal.sqlite3"]] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         fs::create_dir(stage.home()).unwrap();
         for name in left {
             fs::write(stage.home().join(name), "").unwrap();
@@ -179,7 +179,7 @@ fn a_home_that_was_just_begun_is_taken() {
 const MARK: std::ops::Range<usize> = 68..72;
 
 /// Changes the `application_id` of a database, and returns the previous one.
-fn mark(stage: &Stage, mark: [u8; 4]) -> [u8; 4] {
+fn mark(stage: &TestFolder, mark: [u8; 4]) -> [u8; 4] {
     let file = stage.home().join("journal.sqlite3");
     let mut bytes = fs::read(&file).unwrap();
     let before = bytes[MARK].try_into().unwrap();
@@ -217,7 +217,7 @@ fn a_home_without_a_mark_is_known_by_its_tables_and_marked() {
 /// G14 (private): whatever the umask, during a run and after it, also in a home with wider permissions.
 #[test]
 fn a_home_is_private_to_its_owner_whatever_the_umask() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", HANGS);
     let open = |path: &Path| -> Vec<(PathBuf, String)> {
         let all = everything(path).into_iter().map(|(path, mode, _)| (path, mode));
@@ -256,7 +256,7 @@ fn a_home_is_private_to_its_owner_whatever_the_umask() {
 /// A folder in which everybody may write cannot be a home, and keeps its mode.
 #[test]
 fn a_folder_that_everybody_shares_is_no_home() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     fs::create_dir(stage.home()).unwrap();
     fs::set_permissions(stage.home(), fs::Permissions::from_mode(0o1777)).unwrap();
     let refused = stage.spinney(&["run", &stage.tree("", SAYS)]);
@@ -297,13 +297,13 @@ fn a_home_of_another_owner_is_not_written() {
 }
 
 /// Damages a home; the folder is outside of it.
-type Spoil<'a> = &'a dyn Fn(&Stage, &Path);
+type Spoil<'a> = &'a dyn Fn(&TestFolder, &Path);
 
 /// G14: a home with links, foreign files, another owner or a foreign database is refused by every command that writes;
 /// nothing inside or outside changes. A new home is private. The tests above cover each case in depth.
 #[test]
 fn g14_nothing_outside_a_home_is_written_or_emptied_and_homes_are_private() {
-    let link = |stage: &Stage, name: &str, to: &Path| {
+    let link = |stage: &TestFolder, name: &str, to: &Path| {
         let path = stage.home().join(name);
         if path.is_dir() {
             fs::remove_dir_all(&path).unwrap();

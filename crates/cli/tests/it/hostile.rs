@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 /// One of each: clear the screen, set a title, both forms of CSI and OSC, carriage return, backspace, bell, delete,
 /// overrides and isolates, marks, separators, without width, tags.
@@ -54,7 +54,7 @@ tools:
 }
 
 /// A tree whose every text is hostile.
-pub(crate) fn tree(stage: &Stage) -> String {
+pub(crate) fn tree(stage: &TestFolder) -> String {
     let tree = stage.tree("look, lose, write_file, read_file, ask_human, spawn_agent", &script());
     let text = fs::read_to_string(&tree).unwrap();
     fs::write(&tree, text.replace("name: test", &format!("name: \"NAME {}\"", quoted()))).unwrap();
@@ -64,7 +64,7 @@ pub(crate) fn tree(stage: &Stage) -> String {
 /// G16 (terminals): text from a model, a tool, a file and a tree's name, in all output about a tree.
 #[test]
 fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = tree(&stage);
     let goal = format!("GOAL {HOSTILE}");
     let run = stage.spinney(&["run", &tree, "--goal", &goal]);
@@ -102,7 +102,7 @@ fn g16_no_text_of_a_tree_reaches_a_terminal_as_more_than_text() {
 /// G16 (terminals): JSON keeps every character, but escapes it for terminals.
 #[test]
 fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &stage.tree("look, lose", &script()), "--json"]);
     check("run --json", &run);
     let results = stage.results("lead");
@@ -126,7 +126,7 @@ fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
 /// G16 (terminals): errors, wrong usage and file names are filtered too.
 #[test]
 fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let good = stage.tree("", "rules: [ { say: hi } ]");
     let named = stage.file(&format!("{HOSTILE}.yaml"), &fs::read_to_string(&good).unwrap());
     check("a tree file's name", &stage.spinney(&["run", &named]));
@@ -163,7 +163,7 @@ fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
 /// G17 (hostile names): the suggested command works even if the home's name cannot be printed.
 #[test]
 fn g17_a_suggested_command_works_for_a_home_whose_name_cannot_be_shown() {
-    let stage = Stage::new().at("a \u{1b}[31m\u{202e}home");
+    let stage = TestFolder::new().at("a \u{1b}[31m\u{202e}home");
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Who? } } ] }, { say: hi } ]";
     let run = stage.spinney(&["run", &stage.tree("ask_human", script)]);
     check("run", &run);
@@ -178,7 +178,7 @@ fn g17_a_suggested_command_works_for_a_home_whose_name_cannot_be_shown() {
 /// events.
 #[test]
 fn a_model_cannot_pose_as_a_person_or_as_the_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { turn: 1 }

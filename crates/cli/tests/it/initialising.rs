@@ -5,11 +5,11 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn init_writes_a_file_that_runs_at_once_and_overwrites_nothing() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["init"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     insta::assert_snapshot!(ended.out);
@@ -38,7 +38,7 @@ fn init_writes_a_file_that_runs_at_once_and_overwrites_nothing() {
 /// Every provider's file passes the check and runs on its script without a key; with `--schema`, editors find it.
 #[test]
 fn init_writes_files_for_providers_with_the_script_as_their_stand_in() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for provider in ["openai", "anthropic", "gemini"] {
         let ended = stage.spinney(&["init", provider, "--provider", provider, "--schema"]);
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
@@ -62,7 +62,7 @@ fn init_writes_files_for_providers_with_the_script_as_their_stand_in() {
 /// Every template of the list runs at once, without an account, and does what the list says.
 #[test]
 fn every_template_runs_as_it_is_written() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     insta::assert_snapshot!(stage.said(&["init", "--list"]), @r"
     hello     an agent and its helper
     research  a lead, and researchers who work at the same time
@@ -114,7 +114,7 @@ fn promised(text: &str) -> Vec<String> {
 /// Issue 34: the budget holds in its own folder, so the commands go there first.
 #[test]
 fn the_template_for_programs_in_another_folder_says_to_go_there() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     insta::assert_snapshot!(stage.said(&["init", "own budget", "--template", "exec"]), @r"
     wrote own budget/spinney.yaml
       cd 'own budget' && spinney exec -- claude            Claude Code under this budget
@@ -130,7 +130,7 @@ fn the_template_for_programs_in_another_folder_says_to_go_there() {
 /// The template around a program is the file of a project: it bounds what is started there.
 #[test]
 fn the_template_for_programs_is_a_budget_for_a_project() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     insta::assert_snapshot!(stage.said(&["init", "--template", "exec"]), @r"
     wrote spinney.yaml
       spinney exec -- claude            Claude Code under this budget
@@ -152,7 +152,7 @@ fn the_template_for_programs_is_a_budget_for_a_project() {
 /// A project names folders in its file; `init` copies one of them, and only what lies in the project.
 #[test]
 fn a_project_has_templates_of_its_own() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let folder = stage.folder();
     assert_eq!(stage.spinney(&["init", "docs/team"]).code, Some(0));
     fs::create_dir_all(folder.join("docs/none")).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 const LOOKS: &str = "
@@ -19,7 +19,7 @@ tools: { look: { think_ms: 800, say: it } }
 #[test]
 fn one_interrupt_lets_what_runs_end_and_the_tree_can_be_resumed() {
     for signal in ["INT", "TERM"] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let mut running = stage.play(&["run", &stage.tree("look", LOOKS)]);
         running.until("calls look");
         running.signal(signal);
@@ -43,7 +43,7 @@ fn one_interrupt_lets_what_runs_end_and_the_tree_can_be_resumed() {
 
 #[test]
 fn a_second_interrupt_ends_everything_at_once() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     running.signal("INT");
@@ -56,7 +56,7 @@ fn a_second_interrupt_ends_everything_at_once() {
 
 #[test]
 fn questions_that_are_open_are_listed_after_an_interrupt() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { turn: 1 }
@@ -83,7 +83,7 @@ tools: { look: { think_ms: 800, say: it } }
 #[test]
 fn two_signals_end_the_process_while_its_workers_are_blocked() {
     for (first, second) in [("INT", "INT"), ("TERM", "TERM"), ("TERM", "INT")] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let script = "rules: [ { call: [ { tool: look } ] } ]\ntools: { look: { think_ms: 5, say: it } }";
         let one_worker = [("TOKIO_WORKER_THREADS", "1")];
         let mut running = stage.play_in(&["run", &stage.tree("look", script)], &one_worker);
@@ -108,7 +108,7 @@ fn two_signals_end_the_process_while_its_workers_are_blocked() {
 #[test]
 fn a_run_that_nobody_reads_stops_in_good_order() {
     for style in [&["--json"][..], &[]] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
         let tree = stage.tree_on(&upstream);
         let mut running = stage.play(&[&["run", &tree], style].concat());
@@ -129,7 +129,7 @@ fn a_run_that_nobody_reads_stops_in_good_order() {
 /// It counts as the first Ctrl-C: the next one ends the process at once.
 #[test]
 fn one_interrupt_ends_a_run_that_nobody_reads() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     running.turn_away();
@@ -142,7 +142,7 @@ fn one_interrupt_ends_a_run_that_nobody_reads() {
 /// Commands that only look end when nobody reads what they show, and the tree goes on.
 #[test]
 fn who_follows_a_tree_ends_with_its_reader() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     for snapshot in [&["events", "--follow"][..], &["attach", "--plain"]] {
@@ -159,7 +159,7 @@ fn who_follows_a_tree_ends_with_its_reader() {
 /// A template that would grow for ever is refused when it is read.
 #[test]
 fn a_script_that_would_never_end_is_refused_before_anything_runs() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "rules: [ { say: \"{{ [[1]*100000000]*100000000 }}\" } ]";
     let ended = stage.spinney(&["run", &stage.tree("", script)]);
     assert_eq!(ended.code, Some(2), "{}", ended.err);

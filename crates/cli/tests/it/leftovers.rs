@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::rewritten::into_older;
 use crate::scripts::SAYS;
-use crate::stage::{Playing, Stage};
+use crate::test_folder::{Playing, TestFolder};
 
 const ASKS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: \"Which?\" } } ] }, { say: done } ]";
 /// Kills per command, each slightly later than the previous one.
@@ -18,19 +18,19 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-fn trees(stage: &Stage) -> BTreeSet<String> {
+fn trees(stage: &TestFolder) -> BTreeSet<String> {
     let listed = stage.spinney(&["ps", "--json"]).json();
     listed.iter().map(|tree| tree["tree"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Opens the home for writing, and changes nothing.
-fn open_to_write(stage: &Stage) {
+fn open_to_write(stage: &TestFolder) {
     let opened = stage.spinney(&["checkpoint", "clean"]);
     assert_eq!((opened.code, opened.err.as_str()), (Some(0), ""));
 }
 
 /// The home has no folders but those of its trees, and nothing is marked.
-fn check(stage: &Stage, when: &str) {
+fn check(stage: &TestFolder, when: &str) {
     open_to_write(stage);
     let trees = trees(stage);
     let copies = names(&stage.home().join("trees"));
@@ -57,7 +57,7 @@ fn kill_after(mut running: Playing, folder: &Path, moments: u32) {
 
 #[test]
 fn what_is_marked_is_undone_if_the_journal_has_no_such_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     into_older(&stage);
     let there = trees(&stage).pop_first().unwrap();
@@ -83,7 +83,7 @@ fn what_is_marked_is_undone_if_the_journal_has_no_such_tree() {
 
 #[test]
 fn a_killed_run_leaves_no_folder_without_a_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     stage.spinney(&["run", &tree]);
     for moments in 0..KILLS {
@@ -94,7 +94,7 @@ fn a_killed_run_leaves_no_folder_without_a_tree() {
 
 #[test]
 fn a_killed_removal_leaves_no_folder_without_a_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     stage.spinney(&["run", &tree]);
     into_older(&stage);
@@ -112,7 +112,7 @@ fn a_killed_removal_leaves_no_folder_without_a_tree() {
 
 #[test]
 fn a_killed_branch_leaves_no_folder_without_a_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     assert_eq!(stage.spinney(&["checkpoint", "make", "lead", "--name", "here"]).code, Some(0));
     into_older(&stage);

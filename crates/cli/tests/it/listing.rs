@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::scripts::{HANGS, SAYS};
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 #[test]
 fn trees_are_listed_with_their_state() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
@@ -18,7 +18,7 @@ fn trees_are_listed_with_their_state() {
     [id]  completed  test       6  just now  just now
     ");
     running.kill();
-    let states = |ended: crate::stage::Ended| {
+    let states = |ended: crate::test_folder::Ended| {
         ended.json().iter().map(|tree| tree["state"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(states(stage.spinney(&["ps", "--json"])), [json!("interrupted"), json!("completed")]);
@@ -29,7 +29,7 @@ fn trees_are_listed_with_their_state() {
 
 #[test]
 fn events_can_be_read_while_another_process_writes() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let events = stage.spinney(&["events", "last", "--json"]);
@@ -40,7 +40,7 @@ fn events_can_be_read_while_another_process_writes() {
 
 #[test]
 fn events_are_shown_from_a_number_on_and_for_one_agent() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     insta::assert_snapshot!(steady(&stage.spinney(&["events", "last", "--from", "4"]).out), @"
     4    0.00s  lead  starts model fast, attempt 1: $0.02001125, 16,045 tokens, 1 step held
@@ -58,8 +58,8 @@ fn events_are_shown_from_a_number_on_and_for_one_agent() {
 
 #[test]
 fn a_tree_is_named_by_any_unique_beginning_of_its_id() {
-    let stage = Stage::new();
-    let id = |ended: crate::stage::Ended| ended.result()["tree"].as_str().unwrap().to_owned();
+    let stage = TestFolder::new();
+    let id = |ended: crate::test_folder::Ended| ended.result()["tree"].as_str().unwrap().to_owned();
     let first = id(stage.spinney(&["run", &stage.tree("", SAYS), "--json"]));
     let second = id(stage.spinney(&["run", &stage.tree("", SAYS), "--json"]));
     let shared = first.chars().zip(second.chars()).take_while(|(a, b)| a == b).count();
@@ -73,7 +73,7 @@ fn a_tree_is_named_by_any_unique_beginning_of_its_id() {
 
 #[test]
 fn two_homes_know_nothing_of_each_other() {
-    let (one, two) = (Stage::new(), Stage::new());
+    let (one, two) = (TestFolder::new(), TestFolder::new());
     let mut first = one.play(&["run", &one.tree("", HANGS)]);
     let mut second = two.play(&["run", &two.tree("", HANGS)]);
     first.until("starts");
@@ -87,7 +87,7 @@ fn two_homes_know_nothing_of_each_other() {
 
 #[test]
 fn a_tree_that_runs_is_not_resumed_by_a_second_process() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", HANGS);
     let mut running = stage.play(&["run", &tree]);
     running.until("starts");
@@ -100,7 +100,7 @@ fn a_tree_that_runs_is_not_resumed_by_a_second_process() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_panic() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { when: { turn: 2 }, call: [ { tool: look } ] }, { say: done } ]\n\
                   tools: { look: { think_ms: 300, say: seen } }";
     let mut running = stage.play(&["run", &stage.tree("look", script)]);

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
 use crate::scripts::ASKS;
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ rules:
 ";
 
 /// A tree with a lead and its helpers.
-fn team(stage: &Stage, model: &str) -> String {
+fn team(stage: &TestFolder, model: &str) -> String {
     let price = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
     stage.file(
         "team.yaml",
@@ -46,7 +46,7 @@ entry: lead
     )
 }
 
-fn scripted_team(stage: &Stage) -> String {
+fn scripted_team(stage: &TestFolder) -> String {
     stage.file("team.script.yaml", TEAM);
     team(stage, "provider: scripted, script: team.script.yaml")
 }
@@ -55,7 +55,7 @@ fn scripted_team(stage: &Stage) -> String {
 #[test]
 fn a_run_on_a_terminal_ends_with_a_summary_that_fits() {
     for (columns, name) in [(60, "summary_60"), (80, "summary_80"), (200, "summary_200")] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree = scripted_team(&stage);
         let ended = stage.terminal(&["run", &tree], columns, 30).end();
         assert_eq!(ended.code, Some(0), "{}", ended.out);
@@ -67,7 +67,7 @@ fn a_run_on_a_terminal_ends_with_a_summary_that_fits() {
 /// the command that continues works when it is pasted.
 #[test]
 fn o17_a_deep_agents_text_is_on_the_screen_while_it_streams_and_ctrl_c_twice_ends_at_once() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let spawn = json!({ "agent": "helper", "id": "deep", "goal": "Look." });
     let piece = json!({ "id": "c1", "model": "tiny", "choices": [{ "index": 0, "delta": { "content": "The moon is blue" } }] });
     let held =
@@ -111,7 +111,7 @@ fn o17_a_deep_agents_text_is_on_the_screen_while_it_streams_and_ctrl_c_twice_end
 /// show does not hold the tree up, nor does a reader that never reads.
 #[test]
 fn o17_attach_shows_text_while_another_process_streams_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let text = "The moon \u{1b}[2J is blue. ".repeat(2_000) + "So it is.";
     let piece =
         json!({ "id": "c1", "model": "tiny", "choices": [{ "index": 0, "delta": { "content": text } }] });
@@ -141,7 +141,7 @@ fn o17_attach_shows_text_while_another_process_streams_it() {
 /// A process of an older version refuses to send text; `attach` works all the same.
 #[test]
 fn attach_works_with_a_process_that_sends_no_text() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::held()]);
     let mut running = stage.play(&["run", "--json", &stage.tree_on(&upstream)]);
     running.until("call_started");
@@ -167,7 +167,7 @@ fn attach_works_with_a_process_that_sends_no_text() {
 
 #[test]
 fn ctrl_c_once_stops_in_good_order_and_says_how_to_go_on() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - { when: { turn: 1 }, call: [ { tool: look } ] }
@@ -188,7 +188,7 @@ tools: { look: { think_ms: 2000, say: it } }
 /// A question is asked in place, and the answer is typed there.
 #[test]
 fn a_question_is_asked_and_answered_on_the_terminal() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["run", &stage.tree("ask_human", ASKS)], 80, 24);
     terminal.until("\n>");
     terminal.send("blue\n");
@@ -201,7 +201,7 @@ fn a_question_is_asked_and_answered_on_the_terminal() {
 /// behind, and the summary is whole.
 #[test]
 fn a_terminal_may_change_its_size_while_a_tree_runs() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - call:
@@ -260,7 +260,7 @@ import torch; print(torch.tensor([1.0, 2.0, 3.0]).sum())  # a line that nobody b
 ";
     let indented: String = answer.lines().map(|line| format!("      {line}\n")).collect();
     for (columns, name) in [(60, "answer_60"), (80, "answer_80"), (200, "answer_200")] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree = stage.tree("", &format!("rules:\n  - say: |\n{indented}"));
         let ended = stage.terminal(&["run", &tree], columns, 30).end();
         assert_eq!(ended.code, Some(0), "{}", ended.out);
@@ -271,7 +271,7 @@ import torch; print(torch.tensor([1.0, 2.0, 3.0]).sum())  # a line that nobody b
 /// G17: the commands that a summary on a terminal suggests work when they are pasted.
 #[test]
 fn g17_what_the_summary_suggests_works() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.terminal(&["run", &scripted_team(&stage)], 80, 30).end();
     let looks: Vec<&str> =
         ended.out.lines().filter_map(|line| Some(&line[line.find("spinney ")?..])).collect();
@@ -288,7 +288,7 @@ fn g17_what_the_summary_suggests_works() {
 /// The emulator fails at anything else.
 #[test]
 fn g16_a_terminal_gets_only_text_from_a_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = crate::hostile::tree(&stage);
     let mut terminal = stage.terminal(&["run", &tree], 120, 40);
     let asked = terminal.until("\n>");
@@ -315,7 +315,7 @@ fn g16_a_terminal_gets_only_text_from_a_tree() {
 /// `--plain`, and a terminal that cannot be drawn on, print lines.
 #[test]
 fn plain_prints_lines_also_on_a_terminal() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.terminal(&["run", "--plain", &scripted_team(&stage)], 100, 40).end();
     assert_eq!(ended.code, Some(0), "{}", ended.out);
     assert!(ended.out.contains("lead starts: Look around."), "{}", ended.out);
@@ -334,7 +334,7 @@ fn answer(out: &str) -> Vec<&str> {
 #[test]
 fn an_answer_is_filled_again_at_every_width() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/research.yaml");
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let is_filled = |lines: &[&str], room: usize| {
         lines.windows(2).all(|pair| {
             let next = pair[1].split(' ').next().unwrap_or_default();
@@ -357,7 +357,7 @@ fn an_answer_is_filled_again_at_every_width() {
 /// Issue 34: into a pipe, `tree` shortened names and texts, and had other lines than a terminal with room for them.
 #[test]
 fn a_tree_in_a_pipe_is_whole_and_the_same_as_on_a_wide_terminal() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = scripted_team(&stage);
     assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
     let piped = stage.spinney(&["tree", "--color", "never"]).out;
@@ -373,7 +373,7 @@ fn a_tree_in_a_pipe_is_whole_and_the_same_as_on_a_wide_terminal() {
 /// program that reads.
 #[test]
 fn typing_while_a_tree_runs_leaves_nothing_on_the_screen() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::says("I ask.", &[]).late()]);
     let mut terminal = stage.terminal(&["run", &stage.tree_on(&upstream)], 100, 24);
     terminal.until("● lead");

@@ -1,11 +1,11 @@
 //! `SPINNEY_LOG`: internal log lines on standard error, for debugging.
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 const SECRET: &str = "open sesame";
 
-fn stage() -> Stage {
-    let stage = Stage::new();
+fn stage() -> TestFolder {
+    let stage = TestFolder::new();
     let script = format!(
         "rules:\n  - when: {{ turn: 1 }}\n    say: {SECRET}\n    call: [{{ tool: look, args: {{ key: {SECRET} }} }}]\n  \
          - say: done with {SECRET}\ntools:\n  look: {{ say: {SECRET} }}\n"
@@ -72,7 +72,7 @@ fn a_filter_that_cannot_be_read_is_wrong_usage() {
 /// A request from another process appears in the log of the process that runs the tree.
 #[test]
 fn requests_at_the_socket_are_logged() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.tree("", "rules:\n  - hang: true\n");
     let mut running = stage.play_in(&["run", "tree.yaml"], &[("SPINNEY_LOG", "spinney::control=debug")]);
     running.until("lead starts");

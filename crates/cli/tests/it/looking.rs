@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::scripts::{ASKS, SAYS};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 /// A lead with a helper that writes a file, and one whose model fails.
@@ -27,7 +27,7 @@ rules:
   - say: It is fine.
 ";
 
-fn team(stage: &Stage) -> String {
+fn team(stage: &TestFolder) -> String {
     stage.file("team.script.yaml", TEAM);
     let price = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
     stage.file(
@@ -47,8 +47,8 @@ entry: lead
 }
 
 /// A home in which a team has done its work.
-fn done() -> Stage {
-    let stage = Stage::new();
+fn done() -> TestFolder {
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &team(&stage)]);
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
     stage
@@ -116,7 +116,7 @@ fn every_command_takes_its_tree_the_same_way() {
 /// As git finds its own: from any folder below. A home of another user is passed by.
 #[test]
 fn the_home_is_found_in_the_folders_above_if_it_is_ones_own() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
     assert_eq!(fs::read_to_string(stage.home().join(".gitignore")).unwrap(), "*\n");
@@ -189,7 +189,7 @@ fn tables_and_texts_fit_their_terminal() {
     insta::assert_snapshot!("tree_80", at("tree", "80"));
     insta::assert_snapshot!("tree_200", at("tree", "200"));
     // Of one agent, so that nothing happens at the same time.
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     let events = stage.play_in(&["events"], &[("COLUMNS", "60")]).end();
     insta::assert_snapshot!("events_60", steady(&events.out));
@@ -220,7 +220,7 @@ fn costs_add_up_to_the_result() {
 /// What a provider's cache saved, against the price of plain input.
 #[test]
 fn costs_show_what_cached_prompts_saved() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::says("done", &[])]);
     let tree = stage.tree_on(&upstream);
     let text = fs::read_to_string(&tree).unwrap();
@@ -288,10 +288,10 @@ fn show_lists_what_was_refused_and_which_child_is_smaller() {
 #[test]
 fn json_fields_are_what_the_docs_list() {
     let stage = done();
-    let waiting = Stage::new();
+    let waiting = TestFolder::new();
     assert_eq!(waiting.spinney(&["run", &waiting.tree("ask_human", ASKS)]).code, Some(5));
     assert_eq!(waiting.spinney(&["checkpoint", "make", "lead"]).code, Some(0));
-    let looks: [(&Stage, &[&str]); 12] = [
+    let looks: [(&TestFolder, &[&str]); 12] = [
         (&stage, &["resume", "--json"]),
         (&stage, &["ps", "--json"]),
         (&stage, &["tree", "--json"]),
@@ -344,7 +344,7 @@ fn keys(value: &Value) -> String {
 /// G17 (help): every example of every command's help does something when it is pasted: none is wrong usage.
 #[test]
 fn g17_every_example_in_help_works() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let top = stage.said(&["help"]);
     let verbs = top.split_once("Commands:\n").unwrap().1.lines();
     // A description that is wrapped goes on below itself.
@@ -364,7 +364,7 @@ fn g17_every_example_in_help_works() {
     }
     assert!(examples.len() > 50, "{examples:?}");
     for example in examples {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree = stage.tree("ask_human", ASKS);
         let needs_home = !["init", "check", "models", "doctor", "completions", "help"]
             .iter()

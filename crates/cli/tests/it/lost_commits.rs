@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::stage::{Playing, Stage};
+use crate::test_folder::{Playing, TestFolder};
 
 /// Two turns with a tool call between them, and a third that runs long enough to be killed.
 const SCRIPT: &str = "
@@ -26,7 +26,7 @@ fn wal(home: &Path) -> PathBuf {
 }
 
 /// Runs a tree until its slow turn.
-fn begun(stage: &Stage) -> Playing {
+fn begun(stage: &TestFolder) -> Playing {
     let file = stage.tree("note", SCRIPT);
     let mut run = stage.play(&["run", &file]);
     run.until("starts");
@@ -54,7 +54,7 @@ fn copied(from: &Path, to: &Path) {
 /// continues from what is left.
 #[test]
 fn g13_a_damaged_write_ahead_file_is_named_and_nothing_runs_until_the_loss_is_accepted() {
-    let stage = Stage::new().at("killed");
+    let stage = TestFolder::new().at("killed");
     begun(&stage).kill();
     let right = fs::read(wal(stage.home())).unwrap();
     let damaged = stage.folder().join("damaged");
@@ -120,7 +120,7 @@ rules:
 ";
     let cases = [("home", ""), ("database", "journal.sqlite3"), ("write-ahead file", "journal.sqlite3-wal")];
     let runs = cases.map(|(what, file)| {
-        let stage = Stage::new().at("deleted");
+        let stage = TestFolder::new().at("deleted");
         let tree = stage.tree("note", THINKS);
         let mut run = stage.play(&["run", &tree]);
         run.until("noted");

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn current_models_are_listed_with_their_sizes_and_prices() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let listed = stage.spinney(&["models", "anthropic/claude"]);
     insta::assert_snapshot!(listed.out, @"
     MODEL                        CONTEXT   INPUT  OUTPUT  CACHED        DATE
@@ -27,7 +27,7 @@ fn current_models_are_listed_with_their_sizes_and_prices() {
 
 #[test]
 fn all_models_are_the_current_ones_followed_by_the_others() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let listed = stage.spinney(&["models", "anthropic/claude-haiku", "--all"]);
     insta::assert_snapshot!(listed.out, @"
     MODEL                                        CONTEXT   INPUT  OUTPUT  CACHED        DATE
@@ -47,7 +47,7 @@ fn all_models_are_the_current_ones_followed_by_the_others() {
 
 #[test]
 fn every_word_of_a_filter_counts_and_unknown_prices_are_a_dash() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     insta::assert_snapshot!(stage.spinney(&["models", "PERPLEXITY/SONAR", "reasoning", "--all"]).out, @"
     MODEL                                      CONTEXT  INPUT  OUTPUT  CACHED        DATE
     openrouter/perplexity/sonar-reasoning            –      –       –       –  2026-10-30
@@ -66,7 +66,7 @@ fn every_word_of_a_filter_counts_and_unknown_prices_are_a_dash() {
 /// A price that depends on length or time is marked, and JSON has all of it.
 #[test]
 fn programs_get_every_tier_and_change_of_a_price() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let lines = stage.spinney(&["models", "google/gemini-2.5-pro", "--json"]).json();
     let pro = lines.iter().find(|line| line["model"] == "google/gemini-2.5-pro").unwrap();
     assert_eq!(pro["rates"]["input_per_mtok"], json!(1_250_000_000));
@@ -89,7 +89,7 @@ fn programs_get_every_tier_and_change_of_a_price() {
 }
 
 /// A tree of one agent whose model has this price.
-fn tree(stage: &Stage, price: &str) -> String {
+fn tree(stage: &TestFolder, price: &str) -> String {
     stage.file("tree.script.yaml", "rules: [ { say: done, usage: { input: 1000, output: 100 } } ]");
     let model = format!("{{ provider: scripted, script: tree.script.yaml{price} }}");
     let text = format!(
@@ -100,7 +100,7 @@ fn tree(stage: &Stage, price: &str) -> String {
 
 #[test]
 fn a_file_takes_the_price_of_a_model_of_the_table_and_the_tree_keeps_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended =
         stage.spinney(&["run", &tree(&stage, ", price: anthropic/claude-3-5-sonnet-20241022"), "--json"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -115,7 +115,7 @@ fn a_file_takes_the_price_of_a_model_of_the_table_and_the_tree_keeps_it() {
 /// V19 (unpriced): a model needs a known price, or the file must allow it without.
 #[test]
 fn v19_an_unknown_price_is_refused_with_the_remedy() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let error = |price: &str| {
         let ended = stage.spinney(&["run", &tree(&stage, price)]);
         assert_eq!(ended.code, Some(2), "{}", ended.out);
@@ -132,7 +132,7 @@ fn v19_an_unknown_price_is_refused_with_the_remedy() {
 /// V19 (unpriced): at a URL of its own a model has no known price; what the error suggests can be written into the file.
 #[test]
 fn v19_the_price_that_an_error_suggests_works() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let remedy = |more: &str| {
         let text = format!(
             "name: test\ngoal: Try it.\nbudget: {{ cost_usd: 1 }}\nmodels:\n  fast:\n    provider: anthropic\n    \

@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use crate::configuration::configure;
 use crate::exec::{exec, lives, nap, nap_seconds, until_gone, used};
 use crate::scripts::{ASKS, SAYS, SPENDS};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::Upstream;
 
 /// Makes a command of the user that does this; it writes to `told` in its own folder.
-fn notify(stage: &Stage, script: &str) {
+fn notify(stage: &TestFolder, script: &str) {
     let path = stage.file("notify.sh", &format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     configure(stage, &format!("notify = ['{path}', 'a word', '$HOME; exit 1']\n"));
@@ -19,11 +19,11 @@ fn notify(stage: &Stage, script: &str) {
 const WRITES: &str = r#"echo "$SPINNEY_EVENT $SPINNEY_TREE $SPINNEY_NAME $SPINNEY_STATE" >> told"#;
 
 /// What the command wrote, in the folder that it runs in.
-fn told(stage: &Stage) -> String {
+fn told(stage: &TestFolder) -> String {
     steady(&fs::read_to_string(stage.folder().join("user/config/spinney/told")).unwrap_or_default())
 }
 
-fn run(stage: &Stage, args: &[&str], code: i32) -> Ended {
+fn run(stage: &TestFolder, args: &[&str], code: i32) -> Ended {
     let ended = stage.spinney(args);
     assert_eq!(ended.code, Some(code), "{args:?}: {}", ended.err);
     ended
@@ -31,7 +31,7 @@ fn run(stage: &Stage, args: &[&str], code: i32) -> Ended {
 
 #[test]
 fn a_command_is_started_when_a_tree_ends_halts_or_asks() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     notify(&stage, WRITES);
     run(&stage, &["run", &stage.tree("", SAYS)], 0);
     assert_eq!(told(&stage), "ended [tree] test completed\n");
@@ -57,7 +57,7 @@ fn a_command_is_started_when_a_tree_ends_halts_or_asks() {
 /// It gets its own words, a few variables and the home, and no key, whatever that is called.
 #[test]
 fn the_command_has_no_key_in_its_environment() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     notify(&stage, "{ env | sort; echo \"words: $# $1 $2\"; pwd; } > told; cat; echo out; echo err >&2");
     let tree = stage.tree("", SAYS);
     let secret = [
@@ -94,9 +94,9 @@ fn the_command_has_no_key_in_its_environment() {
 
 #[test]
 fn a_command_that_fails_is_one_note_and_no_error() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
-    let note = |stage: &Stage| {
+    let note = |stage: &TestFolder| {
         let err = run(stage, &["run", &tree, "--json"], 0).err;
         err.strip_prefix("SCRIPTED: answers come from a file, no model is called\n")
             .unwrap()
@@ -115,7 +115,7 @@ fn a_command_that_fails_is_one_note_and_no_error() {
 /// It ends after ten seconds, with everything in its group.
 #[test]
 fn a_command_that_hangs_is_killed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     notify(&stage, &format!("sleep {} & sleep {}", nap_seconds(), nap_seconds()));
     let ended = run(&stage, &["run", &stage.tree("", SAYS)], 0);
     assert!(ended.err.contains("was killed after 10"), "{}", ended.err);
@@ -125,7 +125,7 @@ fn a_command_that_hangs_is_killed() {
 /// The end of a program ends everything that it started, and not the command that says so.
 #[test]
 fn a_command_of_a_program_s_run_lives_as_long_as_it_needs() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let gate = stage.folder().join("gate");
     assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());

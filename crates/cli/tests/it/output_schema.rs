@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scenarios/structured-answer.yaml");
 
 #[test]
 fn the_example_repairs_an_answer_and_gives_json() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", EXAMPLE, "--json"]);
     let result = run.result();
     // `output` is the text of the answer, even if it is JSON.
@@ -27,7 +27,7 @@ fn the_example_repairs_an_answer_and_gives_json() {
 
 #[test]
 fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.tree("", "rules: [ { say: '{\"n\": \"five\"}' } ]");
     let text = std::fs::read_to_string(&file).unwrap();
     let schema = "output_schema: { properties: { n: { type: integer } } }";

@@ -3,12 +3,12 @@
 use serde_json::json;
 use spinney_kernel::words::BlobHash;
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
 
 /// A lead and a helper with a high output limit.
-fn tree(stage: &Stage, script: &str) -> String {
+fn tree(stage: &TestFolder, script: &str) -> String {
     stage.file("partial.script.yaml", script);
     let text = format!(
         "name: partial
@@ -24,7 +24,7 @@ agents:
     stage.file("partial.yaml", &text)
 }
 
-fn results(stage: &Stage, script: &str) -> Vec<String> {
+fn results(stage: &TestFolder, script: &str) -> Vec<String> {
     let ended = stage.spinney(&["run", &tree(stage, script), "--json"]);
     assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
     stage.results("lead").iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
@@ -53,7 +53,7 @@ rules:
     say: All of it.
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut results = results(&stage, script);
     insta::assert_snapshot!(results.remove(0), @"
     a exhausted (steps ceiling of `a`: limit 1, spent 1, held 0, asked 1); partial result:
@@ -84,7 +84,7 @@ rules:
     cut: output_cap
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let results = results(&stage, script);
     insta::assert_snapshot!(results.join("\n"), @"
     a failed (output_truncated: the answer was cut at its output cap of 100000 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
@@ -96,7 +96,7 @@ tools: { look: { say: seen } }
 /// that of a completed tree.
 #[test]
 fn an_answer_that_was_cut_at_its_output_cap_is_not_completed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("cut.script.yaml", "rules: [ { say: One two three four five six seven. } ]");
     let tree = stage.file(
         "cut.yaml",
@@ -125,7 +125,7 @@ agents:
 /// `repeats` of the tree turns that off.
 #[test]
 fn an_agent_in_a_loop_says_so_with_what_it_has() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules: [ { say: 'Look {{ turn }}.', call: [ { tool: look } ] } ]
 tools: { look: { say: nothing new } }
@@ -182,7 +182,7 @@ rules:
     say: All of it.
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     insta::assert_snapshot!(results(&stage, script).pop().unwrap(), @"
     partial, time is up: 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more
 
@@ -210,7 +210,7 @@ rules:
   - { when: { agent: helper }, say: 'See https://www.trees.example/wood.' }
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let results = results(&stage, script).pop().unwrap();
     let without_usage: Vec<&str> =
         results.lines().map(|line| line.split_once(", used ").map_or(line, |(before, _)| before)).collect();
@@ -251,7 +251,7 @@ rules:
   - { when: { agent: helper }, say: All of it. }
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let results = results(&stage, script).pop().unwrap();
     let first = results.lines().next().unwrap();
     assert_eq!(
@@ -283,7 +283,7 @@ rules:
     say: '{% for i in range(900) %}a sentence that is long enough to be one of nine hundred, namely number {{ i }}. {% endfor %}end'
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let results = results(&stage, script).pop().unwrap();
     let shown = stage.spinney(&["show", "last", "a", "--json"]).result();
     let whole = shown["text"].as_str().unwrap();
@@ -319,7 +319,7 @@ rules:
     say: helped
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let results = results(&stage, script);
     assert_eq!(results, ["helped"]);
     let shown = stage.spinney(&["show", "a"]).out;

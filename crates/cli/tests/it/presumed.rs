@@ -7,7 +7,7 @@ use spinney_kernel::budget::usd;
 use spinney_kernel::words::grouped;
 
 use crate::exec::{exec, used};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 /// What the one reported call of [`cut_lost_and_cancelled`] cost: 100 tokens in, 20 out.
@@ -36,7 +36,7 @@ impl Sum {
 }
 
 /// A tree that was answered once; then a stream broke off, a call was lost with its process, and one was cancelled.
-fn cut_lost_and_cancelled(stage: &Stage) -> Ended {
+fn cut_lost_and_cancelled(stage: &TestFolder) -> Ended {
     let upstream = Upstream::new(vec![Reply::writes(), Reply::cut(), Reply::held()]);
     let running = stage.play(&["run", &stage.tree_on(&upstream)]);
     upstream.was_asked(3);
@@ -53,7 +53,7 @@ fn cut_lost_and_cancelled(stage: &Stage) -> Ended {
 /// G40: of lost, cut and cancelled calls every view says how much is presumed, and the numbers agree.
 #[test]
 fn g40_every_view_of_a_tree_says_how_much_is_presumed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let result = cut_lost_and_cancelled(&stage).result();
     let out = |args: &[&str]| {
         let ended = stage.spinney(args);
@@ -136,7 +136,7 @@ fn g40_every_view_of_a_tree_says_how_much_is_presumed() {
 /// G40 (an answer without usage): its call and the file of its step say that it is presumed.
 #[test]
 fn g40_an_answer_without_usage_is_presumed_at_its_hold() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let said = json!({ "id": "c1", "choices": [{ "index": 0, "delta": { "content": "Hello." } }] });
     let stop = json!({ "id": "c1", "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] });
     let upstream = Upstream::new(vec![Reply::stream(&[said, stop])]);
@@ -162,7 +162,7 @@ fn g40_an_answer_without_usage_is_presumed_at_its_hold() {
 /// G40 (layout): what is presumed breaks no table at any width, and is in each of them.
 #[test]
 fn g40_what_is_presumed_fits_every_width() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     cut_lost_and_cancelled(&stage);
     let at = |snapshot: &[&str], columns: &str| {
         let ended = stage.play_in(snapshot, &[("COLUMNS", columns)]).end();
@@ -191,7 +191,7 @@ fn g40_what_is_presumed_fits_every_width() {
 #[test]
 fn g40_the_report_of_a_run_says_how_much_is_presumed() {
     let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{\"type\":";
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(100), Reply::Sent(cut.to_owned())]);
     let ended = exec(&stage, &upstream, &["--budget-usd", "1"], "call 100 one\ncall 200 two").end();
     let report = "spent $0.30 ($0.20 presumed) of $1.00 · 2 calls, 1 cut off · ";

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::configuration::{configure, placed};
 use crate::scripts::SAYS;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// What a run would have of an option, and where from.
-fn explained(stage: &Stage, args: &[&str], option: &str) -> (Value, Value) {
+fn explained(stage: &TestFolder, args: &[&str], option: &str) -> (Value, Value) {
     let args: Vec<&str> = args.iter().copied().chain(["--explain", "--json"]).collect();
     let args: Vec<&str> = match args.iter().position(|word| *word == "--") {
         // The options of `exec` stand before its program.
@@ -26,7 +26,7 @@ fn explained(stage: &Stage, args: &[&str], option: &str) -> (Value, Value) {
     (row["value"].clone(), row["from"].clone())
 }
 
-fn refused(stage: &Stage, args: &[&str]) -> String {
+fn refused(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{args:?}: {}", ended.err);
     placed(stage, ended.err.trim_end())
@@ -34,7 +34,7 @@ fn refused(stage: &Stage, args: &[&str]) -> String {
 
 #[test]
 fn a_default_lowers_that_of_the_user_and_never_raises_it() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree_with("", "", SAYS);
     let cost = |args: &[&str]| {
         let (value, from) = explained(&stage, args, "budget.cost_usd");
@@ -69,7 +69,7 @@ fn a_default_lowers_that_of_the_user_and_never_raises_it() {
 /// A run under a default is held to it: here the default of the project is too low for the first call.
 #[test]
 fn a_run_is_held_to_the_default_that_applies() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree_with("", "", SAYS);
     configure(&stage, "budget = { cost_usd = 1, steps = 5 }");
     assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
@@ -83,7 +83,7 @@ fn a_run_is_held_to_the_default_that_applies() {
 
 #[test]
 fn what_is_the_user_s_to_say_is_refused_with_the_command_that_says_it() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree("", SAYS);
     stage.file(
         "spinney.yaml",
@@ -146,7 +146,7 @@ templates: { review: docs/review, hello: a, odd name: b, up: ../up, root: /etc }
 
 #[test]
 fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree("", SAYS);
     let mut told = String::new();
     for text in [
@@ -195,7 +195,7 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
 
 #[test]
 fn it_is_found_up_to_the_root_of_the_repository_and_not_above() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = fs::read_to_string(stage.tree_with("", "", SAYS)).unwrap();
     fs::create_dir_all(stage.folder().join("work/repo/deep/er")).unwrap();
     let file = stage.file("work/repo/deep/er/tree.yaml", &tree);
@@ -218,7 +218,7 @@ fn it_is_found_up_to_the_root_of_the_repository_and_not_above() {
 /// A tree file may have the name of a project's file, and is none.
 #[test]
 fn a_tree_file_with_its_name_is_left_alone() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = stage.tree("", SAYS);
     fs::rename(&tree, stage.folder().join("spinney.yaml")).unwrap();
     for args in

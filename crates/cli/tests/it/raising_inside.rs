@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use serde_json::{Value, json};
 
 use crate::exec::{exec, used};
-use crate::stage::{Playing, Stage};
+use crate::test_folder::{Playing, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 /// What a refusal says.
@@ -31,18 +31,18 @@ try() {{
     )
 }
 
-fn start(stage: &Stage, upstream: &Upstream, script: &str) -> Playing {
+fn start(stage: &TestFolder, upstream: &Upstream, script: &str) -> Playing {
     exec(stage, upstream, &["--budget-usd", "1"], &format!("{}\n{script}", inside()))
 }
 
-fn ceiling(stage: &Stage, tree: &str) -> Value {
+fn ceiling(stage: &TestFolder, tree: &str) -> Value {
     let listed = stage.spinney(&["tree", tree, "--json"]);
     assert_eq!(listed.code, Some(0), "{}", listed.err);
     listed.json()[0]["limit"]["cost_nanos"].clone()
 }
 
 /// The tree that started last.
-fn last(stage: &Stage) -> String {
+fn last(stage: &TestFolder) -> String {
     stage.spinney(&["ps", "--json"]).json()[0]["tree"].as_str().unwrap().to_owned()
 }
 
@@ -66,7 +66,7 @@ fn assert_all_refused(out: &str, count: usize) {
 /// outside the command works while the program waits.
 #[test]
 fn g23_a_program_and_its_children_cannot_raise_its_budget() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     symlink(stage.home(), stage.folder().join("link")).unwrap();
     let script = r#"
@@ -104,7 +104,7 @@ echo finished
 /// G23: a process whose parents have ended is still one that the program started.
 #[test]
 fn g23_an_orphan_of_a_program_cannot_raise_its_budget() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     // The orphan begins when the process between it and the program is gone.
     let script = r#"
@@ -123,7 +123,7 @@ cat said
 /// G23: the process that has the tree open refuses, whoever writes to its socket.
 #[test]
 fn g23_a_program_that_writes_to_the_socket_itself_is_refused() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let (mut other, held) = held_run(&stage);
     let home_tree = last(&stage);
@@ -169,7 +169,7 @@ fn writes_to_the_socket_it_is_given() {
 }
 
 /// A tree of the home that `spinney run` has open, until its model is released.
-fn held_run(stage: &Stage) -> (Playing, Upstream) {
+fn held_run(stage: &TestFolder) -> (Playing, Upstream) {
     let model = Upstream::new(vec![Reply::says("done", &[]).late()]);
     let running = stage.play(&["run", &stage.tree_on(&model), "--plain"]);
     model.was_asked(1);
@@ -179,7 +179,7 @@ fn held_run(stage: &Stage) -> (Playing, Upstream) {
 /// G23: the other trees of the home are out of its reach as well, whether a process has them open or not.
 #[test]
 fn g23_a_program_cannot_change_other_trees_of_its_home() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let earlier = exec(
         &stage,
@@ -228,7 +228,7 @@ try try-accept spinney ps --accept-loss
 /// open. Where such namespaces are not permitted, its command fails before that.
 #[test]
 fn g23_a_namespace_of_its_own_does_not_help_a_program() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(10)]);
     assert_eq!(exec(&stage, &upstream, &["--budget-usd", "1"], "exit 130").end().code, Some(130));
     let stored = last(&stage);
@@ -251,7 +251,7 @@ fn g23_a_namespace_of_its_own_does_not_help_a_program() {
 /// G23: a program does not change the user's configuration either: prices and hosts in it bound every later run.
 #[test]
 fn g23_a_program_does_not_change_the_configuration() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let upstream = Upstream::new(vec![used(1)]);
     let script = r"
 try try-budget spinney config set budget.cost_usd 1000
@@ -271,7 +271,7 @@ spinney config > /dev/null && spinney config path > /dev/null; echo reads: $?
 /// G24: a raise that reaches a stopped tree by a way that is not ours is asked about before the tree goes on.
 #[test]
 fn g24_a_raise_in_a_copy_of_the_home_is_asked_about() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let first = exec(&stage, &upstream, &["--budget-usd", "1"], "call 900 a\nexit 130").end();
     assert_eq!(first.code, Some(130), "{}", first.err);
@@ -294,7 +294,7 @@ fn g24_a_raise_in_a_copy_of_the_home_is_asked_about() {
 /// A raise by the user is recorded at once, so that nothing is asked after a kill.
 #[test]
 fn a_raise_by_the_user_is_recorded_before_a_kill() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(900)]);
     let mut running =
         exec(&stage, &upstream, &["--budget-usd", "1"], "call 900 a\necho done-once\nsleep NAP");
@@ -308,7 +308,7 @@ fn a_raise_by_the_user_is_recorded_before_a_kill() {
 /// G23: a new run below is not a raise, and the trees of another home are none of this run's.
 #[test]
 fn g23_a_new_run_below_works_and_other_homes_are_not_affected() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(1)]);
     let elsewhere = stage.folder().join("other").display().to_string();
     let tree = stage.tree_with("budget: { cost_usd: 0.000001 }", "", "rules: [ { say: done } ]");

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::homes::{everything, is_root};
 use crate::scripts::SAYS;
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 const HANGS: &str = "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { hang: true } ]\ntools: { look: { say: seen } }";
 
@@ -24,8 +24,8 @@ const LOOKS: [(&[&str], &str); 7] = [
 ];
 
 /// A home with a killed or ended tree, and a checkpoint.
-fn stage(script: &str) -> Stage {
-    let stage = Stage::new();
+fn stage(script: &str) -> TestFolder {
+    let stage = TestFolder::new();
     let tree = stage.tree(
         "look",
         if script == SAYS { "rules: [ { say: done } ]\ntools: { look: { say: x } }" } else { script },
@@ -44,7 +44,7 @@ fn stage(script: &str) -> Stage {
 
 /// Reads the home as a user without write access: root becomes another user, and other users remove their own write
 /// permission.
-fn looked(stage: &Stage, args: &[&str]) -> Ended {
+fn looked(stage: &TestFolder, args: &[&str]) -> Ended {
     if !is_root(stage) {
         return stage.spinney(args);
     }
@@ -58,7 +58,7 @@ fn looked(stage: &Stage, args: &[&str]) -> Ended {
 }
 
 /// Makes the home read-only for everybody.
-fn close(stage: &Stage) {
+fn close(stage: &TestFolder) {
     let mode =
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     for (path, found, _) in everything(stage.home()) {
@@ -69,13 +69,13 @@ fn close(stage: &Stage) {
 }
 
 /// Makes the home writable again, so that it can be removed.
-fn open(stage: &Stage) {
+fn open(stage: &TestFolder) {
     for path in [stage.home().to_owned(), stage.home().join("workspace")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
     }
 }
 
-fn check(stage: &Stage, what: &str) {
+fn check(stage: &TestFolder, what: &str) {
     let before = everything(stage.home());
     for (args, part) in LOOKS {
         if args[0] == "checkpoint" && what.starts_with("ended") {
@@ -158,7 +158,7 @@ fn a_home_can_be_looked_at_without_any_room() {
 /// If a small disk can be mounted, fills it completely; otherwise only checks the reserved space.
 #[test]
 fn a_tree_is_removed_on_a_full_disk() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     fs::create_dir(stage.home()).unwrap();
     let disk = Disk::mount(stage.home());
     if disk.is_none() {

@@ -2,7 +2,7 @@
 
 use crate::exec::{exec, used};
 use crate::scripts::{ASKS, BUSY};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::Upstream;
 
 fn refused(ended: &Ended) -> String {
@@ -18,7 +18,7 @@ fn noted(ended: &Ended) -> String {
 /// Issue 34: `spinney send last lead`, with the text forgotten, stored the message `lead` for an agent `last`.
 #[test]
 fn a_forgotten_word_is_named_and_nothing_is_sent() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human, spawn_agent", ASKS)]).code, Some(5));
     let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
     let told = [
@@ -41,7 +41,7 @@ fn a_forgotten_word_is_named_and_nothing_is_sent() {
 /// runs the tree or not.
 #[test]
 fn a_name_that_no_agent_can_get_is_refused() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
     running.until("asks a person");
     let told = || {
@@ -64,7 +64,7 @@ fn a_name_that_no_agent_can_get_is_refused() {
 /// Where models choose the ids of agents, every name can still come.
 #[test]
 fn a_name_that_a_model_may_choose_is_kept_until_its_agent_is_spawned() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for tool in ["spawn_agent", "run_pipeline"] {
         assert_eq!(stage.spinney(&["run", &stage.tree(&format!("ask_human, {tool}"), ASKS)]).code, Some(5));
         assert_eq!(
@@ -77,7 +77,7 @@ fn a_name_that_a_model_may_choose_is_kept_until_its_agent_is_spawned() {
 /// The steps of a pipeline are known before their agents are: one in a map, a loop or a retry has numbers behind its name.
 #[test]
 fn a_step_that_is_still_to_come_gets_its_message() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("s.yaml", "rules: [ { say: 'I read {{ last }}' } ]");
     let steps = "
     - { id: colour, ask: Which colour? }
@@ -118,7 +118,7 @@ fn a_step_that_is_still_to_come_gets_its_message() {
 /// The agents of `exec` are named by requests, and no program reads what is sent to them.
 #[test]
 fn a_program_of_exec_is_sent_nothing() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(900)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900)]));
     let stopped = exec(&stage, &upstream, &["--budget-usd", "1"], "call 900 one\nkill -INT $$").end();
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
     for to in ["main", "agent-01234567", "nobody"] {
@@ -131,7 +131,7 @@ fn a_program_of_exec_is_sent_nothing() {
 /// Issue 34: only the last part of a path was read, so a wrong one reached another agent.
 #[test]
 fn a_path_that_is_not_the_agents_is_refused_with_the_nearest() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file(
         "tree.script.yaml",
         "

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::exec::{exec_in, used};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::Upstream;
 
 const SHAPED: &str = "sk-ant-api03-9f8e7d6c5b4a39281706AbCd";
@@ -12,7 +12,7 @@ const TOKEN: &str = "correct horse battery";
 const ENVIRONMENT: [(&str, &str); 2] = [("MY_MODEL_KEY", TOKEN), ("MY_TEAM", "staple staple staple")];
 
 /// A tree whose models need two variables and answer from a script without them, with something more in it.
-fn tree(stage: &Stage, more: &str) -> String {
+fn tree(stage: &TestFolder, more: &str) -> String {
     stage.file("tree.script.yaml", "rules: [ { say: done } ]");
     let called = "provider: openai_compatible, model: x, base_url: 'http://127.0.0.1:9/v1', key_env: MY_MODEL_KEY, \
                   params: { headers: { x-team: MY_TEAM } }, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 }";
@@ -37,7 +37,7 @@ fn is_anywhere(folder: &Path, secret: &str) -> bool {
 
 /// It was refused with this, no tree was started, and the secret is not in the home or what was said.
 #[track_caller]
-fn is_refused(stage: &Stage, ended: &Ended, said: &str) {
+fn is_refused(stage: &TestFolder, ended: &Ended, said: &str) {
     assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
     assert!(ended.err.contains(said), "{said}: {}", ended.err);
     for secret in [SHAPED, TOKEN, "staple staple"] {
@@ -52,7 +52,7 @@ fn is_refused(stage: &Stage, ended: &Ended, said: &str) {
 /// G31, in part: secrets never come into a journal with what a tree is resumed from.
 #[test]
 fn g31_secrets_are_refused_wherever_the_journal_of_a_tree_would_keep_them() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = |more: &str, args: &[&str]| {
         let file = tree(&stage, more);
         stage.play_in(&[&["run", &file][..], args].concat(), &ENVIRONMENT).end()
@@ -104,7 +104,7 @@ fn g31_secrets_are_refused_wherever_the_journal_of_a_tree_would_keep_them() {
 /// G12, G31: a program gets a secret by its environment, and no journal has it: not in arguments, not in bodies.
 #[test]
 fn g12_a_program_gets_secrets_by_the_environment_alone() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let keys = [
         ("ANTHROPIC_API_KEY", "the-users-own-key"),
         ("GEMINI_API_KEY", "staple staple"),
@@ -153,7 +153,7 @@ fn g12_a_program_gets_secrets_by_the_environment_alone() {
 /// A run is resumed from its journal alone: with its program and options, and those that were given when it was resumed.
 #[test]
 fn g31_a_program_is_resumed_from_its_journal_alone() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![used(10), used(10), used(10)]);
     let script = "call 10 again; exit 130";
     let ended = exec_in(&stage, &upstream, &["--budget-usd", "1", "--no-bodies"], script, &[]).end();

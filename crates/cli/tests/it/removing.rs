@@ -2,11 +2,11 @@
 
 use crate::rewritten::into_older;
 use crate::scripts::{HANGS, SAYS};
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 #[test]
 fn a_removed_tree_leaves_nothing_behind() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     into_older(&stage);
@@ -28,7 +28,7 @@ fn a_removed_tree_leaves_nothing_behind() {
 
 #[test]
 fn a_running_tree_is_not_removed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let refused = stage.spinney(&["rm", "last", "--force"]);
@@ -42,7 +42,7 @@ fn a_running_tree_is_not_removed() {
 /// A tree that waits or is halted could continue: without a terminal, removing it needs `--force`.
 #[test]
 fn an_unfinished_tree_is_removed_only_by_force() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let asks = "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Well? } } ] }, { say: done } ]";
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", asks)]).code, Some(5));
     let refused = stage.spinney(&["rm", "last"]);

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const SAYS: &str = "rules: [ { say: an unmistakable answer } ]";
 
 #[test]
 fn a_journal_is_verified_without_a_model() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let result = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result();
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     insta::assert_snapshot!(steady(&verified.out), @"
@@ -29,7 +29,7 @@ fn a_journal_is_verified_without_a_model() {
 
 #[test]
 fn the_event_texts_are_reprinted_from_the_journal() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     insta::assert_snapshot!(steady(&stage.spinney(&["replay", "last"]).out), @"
       0.00s  lead starts: Try it.
@@ -46,7 +46,7 @@ fn the_event_texts_are_reprinted_from_the_journal() {
 /// O22 (the chain): an altered entry is detected, and the place is named.
 #[test]
 fn o22_one_changed_byte_is_found_and_named() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", SAYS)]);
     let file = stage.home().join("journal.sqlite3");
     let mut bytes = std::fs::read(&file).unwrap();
@@ -71,7 +71,7 @@ fn o22_one_changed_byte_is_found_and_named() {
 /// place.
 #[test]
 fn o22_no_flipped_byte_changes_history_unseen() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: an unmistakable answer } ]\ntools: { look: { say: it } }";
     let hash = stage.spinney(&["run", &stage.tree("look", script), "--json"]).result()["event_hash"].clone();
     let hash = hash.as_str().unwrap();
@@ -116,7 +116,7 @@ fn o22_no_flipped_byte_changes_history_unseen() {
 /// reveals that, and the documentation says so.
 #[test]
 fn a_rewritten_journal_is_detected_by_a_hash_kept_elsewhere() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let kept = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result()["event_hash"].clone();
     std::fs::remove_dir_all(stage.home()).unwrap();
     let other = "rules: [ { say: another answer } ]";
@@ -132,7 +132,7 @@ fn a_rewritten_journal_is_detected_by_a_hash_kept_elsewhere() {
 
 #[test]
 fn only_a_tree_that_completed_has_an_answer() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { turn: 1 }

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::scripts::{ASKS, SAYS, SPENDS};
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 #[test]
 fn a_tree_that_answers_exits_with_zero() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["run", &stage.tree("", SAYS)]);
     assert_eq!(ended.code, Some(0));
     insta::assert_snapshot!(steady(&ended.out), @"
@@ -30,7 +30,7 @@ fn a_tree_that_answers_exits_with_zero() {
 /// Issue 34: a run with ten calls of built-in tools said "0 tool calls". No budget counts them, because they cost nothing.
 #[test]
 fn calls_of_built_in_tools_are_counted_beside_those_of_budgets() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules:
   - when: { turn: 1 }
@@ -53,7 +53,7 @@ tools: { look: { description: looks, say: seen } }
 
 #[test]
 fn every_line_is_json_and_the_last_is_the_result() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["run", &stage.tree("look", SPENDS), "--json"]);
     let lines = ended.json();
     let (result, events) = lines.split_last().unwrap();
@@ -80,7 +80,7 @@ fn every_line_is_json_and_the_last_is_the_result() {
 /// Every line has the tags, whichever command prints it; a switch names its origin and reason.
 #[test]
 fn every_event_has_the_tags_of_its_tree_and_a_switch_its_reason() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("busy.yaml", "rules: [ { fail: { kind: server } } ]");
     stage.file("says.yaml", SAYS);
     let tree = stage.file(
@@ -114,7 +114,7 @@ agents: { lead: { model: m } }
 
 #[test]
 fn what_the_result_spent_is_the_sum_of_its_events() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["run", &stage.tree("look", SPENDS), "--json"]);
     let lines = ended.json();
     let (result, events) = lines.split_last().unwrap();
@@ -131,7 +131,7 @@ fn what_the_result_spent_is_the_sum_of_its_events() {
 
 #[test]
 fn a_tree_that_fails_exits_with_one_and_says_why() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["run", &stage.tree("", "rules: [ { fail: { kind: auth } } ]"), "--json"]);
     assert_eq!((ended.code, ended.result()["state"].clone()), (Some(1), json!("failed")));
     assert_eq!(ended.result()["error"]["code"], json!("model_auth"));
@@ -141,7 +141,7 @@ fn a_tree_that_fails_exits_with_one_and_says_why() {
 /// Each kind of provider failure gets a fitting remedy.
 #[test]
 fn every_failure_of_a_provider_has_a_remedy() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let kinds = ["out_of_credit", "context_too_long", "content_filter", "declined", "invalid", "overloaded"];
     let said: Vec<String> = kinds
         .iter()
@@ -164,7 +164,7 @@ fn every_failure_of_a_provider_has_a_remedy() {
 
 #[test]
 fn a_tree_at_its_ceiling_exits_with_three_and_continues_after_a_raise() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree_with("budget: { cost_usd: 0.0022 }", "look", SPENDS);
     let halted = stage.spinney(&["run", &tree, "--json"]);
     assert_eq!((halted.code, halted.result()["state"].clone()), (Some(3), json!("halted")));
@@ -196,7 +196,7 @@ fn a_tree_at_its_ceiling_exits_with_three_and_continues_after_a_raise() {
 
 #[test]
 fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
     assert_eq!(ended.code, Some(5));
     insta::assert_snapshot!(steady(&ended.out), @"
@@ -230,7 +230,7 @@ fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
 
 #[test]
 fn a_tree_that_was_cancelled_exits_with_four() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]"), "--json"]);
     running.until("call_started");
     assert_eq!(stage.spinney(&["cancel", "last", "--reason", "enough"]).code, Some(0));
@@ -241,7 +241,7 @@ fn a_tree_that_was_cancelled_exits_with_four() {
 
 #[test]
 fn the_whole_answer_is_shown_however_long_it_is() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "rules: [ { say: \"{% for i in range(900) %}a sentence that is long enough to be one of nine hundred, namely number {{ i }}. {% endfor %}end\", usage: { output: 9 } } ]";
     let tree = stage.file(
         "long.yaml",
@@ -255,7 +255,7 @@ fn the_whole_answer_is_shown_however_long_it_is() {
 
 #[test]
 fn goal_and_budget_of_the_command_line_win() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", "rules: [ { say: 'I was asked: {{ goal }}' } ]");
     let ended = stage.spinney(&["run", &tree, "--goal", "Sing.", "--json"]);
     assert_eq!(ended.result()["output"], json!("I was asked: Sing."));

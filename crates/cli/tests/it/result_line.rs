@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::scripts::SAYS;
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 fn last_line(ended: &Ended) -> &str {
@@ -11,7 +11,7 @@ fn last_line(ended: &Ended) -> &str {
 }
 
 /// `resume` and `replay` print the result of the last tree's run again, byte for byte.
-fn is_given_again(stage: &Stage, run: &Ended) {
+fn is_given_again(stage: &TestFolder, run: &Ended) {
     let resumed = stage.spinney(&["resume", "last", "--json"]);
     assert_eq!((resumed.code, resumed.out.trim_end()), (run.code, last_line(run)), "{}", resumed.err);
     let replayed = stage.spinney(&["replay", "last", "--json"]);
@@ -26,7 +26,7 @@ fn a_result_can_be_had_again_however_the_tree_ended() {
     // The answer is too long for an event.
     let long = format!("rules: [ {{ think_ms: 20, say: {} }} ]", "word ".repeat(20_000).trim_end());
     for (script, code) in [(SAYS, 0), (long.as_str(), 0), ("rules: [ { fail: { kind: auth } } ]", 1)] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree = stage.tree("", script);
         let text = std::fs::read_to_string(&tree).unwrap();
         let tree =
@@ -35,7 +35,7 @@ fn a_result_can_be_had_again_however_the_tree_ended() {
         assert_eq!(run.code, Some(code), "{}", run.err);
         is_given_again(&stage, &run);
     }
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]"), "--json"]);
     running.until("call_started");
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
@@ -48,7 +48,7 @@ fn a_result_can_be_had_again_however_the_tree_ended() {
 /// because nobody reads its output, and the pipe is full.
 #[test]
 fn a_result_that_a_killed_process_did_not_write_is_not_lost() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let words = "word ".repeat(6_000);
     let tree = std::fs::read_to_string(stage.tree("", SAYS)).unwrap();
     let tree =
@@ -79,7 +79,7 @@ fn only_line(ended: &Ended) -> Value {
 
 #[test]
 fn a_tree_that_could_not_start_leaves_a_result_line_too() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("s.yaml", SAYS);
     let tree = stage.file(
         "typo.yaml",
@@ -126,7 +126,7 @@ fn a_tree_that_could_not_start_leaves_a_result_line_too() {
 /// The disk is full.
 #[test]
 fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_resumable_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let words = "word ".repeat(12_000);
     let script = format!(
         "rules:\n  - when: {{ turn: 15 }}\n    say: done\n  - call: [ {{ tool: look, args: {{ turn: '{{{{ turn }}}}' }} }} ]\ntools: {{ look: {{ say: '{{{{ args.turn }}}} {words}' }} }}"
@@ -149,7 +149,7 @@ fn a_store_that_fails_while_a_tree_runs_leaves_a_result_line_and_a_resumable_tre
 
 #[test]
 fn a_journal_that_is_not_what_it_says_leaves_a_result_line() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("", "rules: [ { say: an unmistakable answer } ]")]);
     let file = stage.home().join("journal.sqlite3");
     let mut bytes = std::fs::read(&file).unwrap();
@@ -169,7 +169,7 @@ fn a_journal_that_is_not_what_it_says_leaves_a_result_line() {
 /// A pause is a person's decision: the tree is shown as paused, not stopped.
 #[test]
 fn a_tree_that_a_person_paused_is_paused_wherever_states_are_shown() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
     let mut running = stage.play(&["run", &stage.tree_on(&upstream), "--json"]);
     upstream.was_asked(1);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::rewritten::{damage_sources, into_older};
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const TWO_LOOKS: &str = "
 rules:
@@ -17,7 +17,7 @@ tools: { look: { repeatable: true, think_ms: 400, say: it } }
 
 #[test]
 fn a_killed_tree_gives_the_same_answer_once_it_is_resumed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("look", TWO_LOOKS);
     let whole = stage.spinney(&["run", &tree, "--json"]).result();
     let mut running = stage.play(&["run", &tree]);
@@ -35,7 +35,7 @@ fn a_killed_tree_gives_the_same_answer_once_it_is_resumed() {
 
 #[test]
 fn the_header_says_how_much_there_was() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
     running.until("calls look");
     running.kill();
@@ -48,7 +48,7 @@ fn the_header_says_how_much_there_was() {
 
 #[test]
 fn a_tree_that_has_ended_is_not_run_again_and_gives_its_result() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("look", TWO_LOOKS)]);
     let again = stage.spinney(&["resume", "last"]);
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""));
@@ -67,7 +67,7 @@ fn a_tree_that_has_ended_is_not_run_again_and_gives_its_result() {
 /// A tree of an older release, which kept its files in a folder.
 #[test]
 fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
     running.until("calls look");
     running.kill();
@@ -91,8 +91,8 @@ fn a_tree_is_not_resumed_from_a_file_that_was_changed() {
 }
 
 /// A tree that was killed while its first tool ran.
-fn killed() -> Stage {
-    let stage = Stage::new();
+fn killed() -> TestFolder {
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("look", TWO_LOOKS)]);
     running.until("calls look");
     running.kill();
@@ -103,7 +103,7 @@ fn killed() -> Stage {
 /// with the same result, after the tree file and its script are gone.
 #[test]
 fn g31_a_tree_is_resumed_from_its_journal_alone() {
-    let uninterrupted = Stage::new();
+    let uninterrupted = TestFolder::new();
     let whole = uninterrupted.spinney(&["run", &uninterrupted.tree("look", TWO_LOOKS), "--json"]).result();
     let stage = killed();
     assert!(!stage.home().join("trees").exists());
@@ -183,7 +183,7 @@ fn g31_a_tree_is_not_resumed_from_a_source_that_was_changed() {
 
 #[test]
 fn the_journal_contains_nothing_about_the_machine() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", "rules: [ { fail: { kind: auth } } ]");
     let folder = stage.folder().display().to_string();
     assert!(tree.starts_with(&folder));
@@ -193,7 +193,7 @@ fn the_journal_contains_nothing_about_the_machine() {
 
 #[test]
 fn a_tree_that_is_refused_leaves_nothing_behind() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", "rules: [ { say: hi } ]\ntools: { spawn_agent: { say: x } }");
     let text = std::fs::read_to_string(&tree).unwrap().replace("tools: []", "tools: [spawn_agent]");
     let tree = stage.file("taken.yaml", &text);
@@ -215,13 +215,14 @@ rules:
 ";
     let question = "budget: { cost_usd: 1 }";
     let deadline = "budget: { cost_usd: 1, timeout: { wall: 3s } }";
-    let stages: Vec<(Stage, bool)> = (0..20).map(|number| (Stage::new(), number % 2 == 0)).collect();
+    let stages: Vec<(TestFolder, bool)> =
+        (0..20).map(|number| (TestFolder::new(), number % 2 == 0)).collect();
     for (stage, is_question) in &stages {
         let tree = stage.tree_with(if *is_question { question } else { deadline }, "ask_human", ASKS);
         assert_eq!(stage.spinney(&["run", &tree]).code, Some(5));
     }
     // Time passes while another tree runs.
-    let other = Stage::new();
+    let other = TestFolder::new();
     let slow = other.tree("", "rules: [ { think_ms: 3100, say: done } ]");
     assert_eq!(other.spinney(&["run", &slow]).code, Some(0));
     for (stage, is_question) in &stages {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use spinney_journal::ChainHash;
 use spinney_kernel::words::{BlobHash, Seq, TreeId};
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Changes the events of a journal, and makes its chain again.
 fn rewrite(journal: &Connection, mut change: impl FnMut(TreeId, &mut Value)) {
@@ -56,7 +56,7 @@ fn homes(home: &Path) -> Vec<PathBuf> {
 
 /// Makes a home as a release left it that kept what trees are resumed from in files beside the journal, with the marks of
 /// that release.
-pub(crate) fn into_older(stage: &Stage) {
+pub(crate) fn into_older(stage: &TestFolder) {
     if stage.home().join("runs").exists() {
         fs::rename(stage.home().join("runs"), stage.home().join("exec")).unwrap();
     }
@@ -94,7 +94,7 @@ fn write_files(home: &Path, tree: TreeId, files: &BTreeMap<String, Vec<u8>>) -> 
 }
 
 /// Marks a tree, if it has a mark, as one that was just started from this.
-fn mark(stage: &Stage, tree: TreeId, source: &BlobHash) {
+fn mark(stage: &TestFolder, tree: TreeId, source: &BlobHash) {
     let homes = stage.folder().join("user/state/spinney/homes");
     for known in fs::read_dir(homes).into_iter().flatten() {
         for path in files_below(&known.unwrap().path()) {

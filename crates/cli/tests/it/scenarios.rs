@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 fn scenario(name: &str) -> String {
     format!("{}/../../examples/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
@@ -17,7 +17,7 @@ fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 /// S4: a task is delegated over three levels or more, and each answer is passed back up; one level too many is refused.
 #[test]
 fn s4_a_task_is_handed_down_three_hops_and_its_answer_comes_back_up() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &scenario("s04-nesting"), "--json"]);
     let result = run.result();
     assert_eq!(result["output"], json!("mayor: office: postman: child: delivered to the last house"));
@@ -35,7 +35,7 @@ fn s4_a_task_is_handed_down_three_hops_and_its_answer_comes_back_up() {
 /// authors, also after the end.
 #[test]
 fn s8_agents_work_on_one_value_and_lose_nothing() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &scenario("s08-shared-memory"), "--json"]);
     assert_eq!(
         (run.code, &run.result()["output"]),
@@ -105,7 +105,7 @@ fn s8_agents_work_on_one_value_and_lose_nothing() {
 /// S9: killed in the middle and resumed, the tree has the answer and the cost of an undisturbed run.
 #[test]
 fn s9_a_tree_is_resumed_after_its_process_was_killed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let whole = stage.spinney(&["run", &scenario("s09-resume"), "--json"]).result();
     let mut running = stage.play(&["run", &scenario("s09-resume")]);
     running.until("calls count_rings");
@@ -126,7 +126,7 @@ fn s9_a_tree_is_resumed_after_its_process_was_killed() {
 /// S24: every event at every level has the same trace id, and its path names the agent.
 #[test]
 fn s24_every_event_of_every_hop_carries_the_same_trace_id() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &scenario("s24-one-trace"), "--json"]);
     let (events, tree) = (run.json(), run.result()["tree"].clone());
     assert_eq!(run.result()["output"], json!("spinney"));
@@ -146,7 +146,7 @@ fn s24_every_event_of_every_hop_carries_the_same_trace_id() {
 /// nothing, and one changed byte is detected and named.
 #[test]
 fn s27_o22_a_chain_is_audited_and_replayed_without_calling_anything() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = stage.spinney(&["run", &scenario("s27-audit"), "--json"]);
     let (events, result) = (run.json(), run.result());
     assert_eq!(result["output"], json!("It may be paid: number 42 is in the ledger"));

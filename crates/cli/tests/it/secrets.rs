@@ -7,7 +7,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 use crate::tls_upstream::{AUTHORITY, Certificate, Response, TlsUpstream};
 use crate::upstream::{Reply, Upstream};
 
@@ -60,7 +60,7 @@ fn echo() -> String {
 }
 
 /// A tree on a model of this provider, with a key and a secret header.
-fn tree(stage: &Stage, provider: &str, address: &str) -> String {
+fn tree(stage: &TestFolder, provider: &str, address: &str) -> String {
     let model = format!(
         "provider: {provider}, model: m, base_url: '{address}', key_env: TEST_MODEL_KEY, {PRICE}, \
          params: {{ headers: {{ x-team: TEST_TEAM_TOKEN }} }}"
@@ -75,7 +75,7 @@ fn tree(stage: &Stage, provider: &str, address: &str) -> String {
 }
 
 /// Runs it with the most verbose log, looks at it in every way, and searches everything. Gives what it said.
-fn searched(stage: &Stage, file: &str, more: &[(&str, &str)]) -> String {
+fn searched(stage: &TestFolder, file: &str, more: &[(&str, &str)]) -> String {
     let mut environment =
         vec![("TEST_MODEL_KEY", KEY), ("TEST_TEAM_TOKEN", HEADER), ("SPINNEY_LOG", "trace")];
     environment.extend_from_slice(more);
@@ -133,7 +133,7 @@ fn no_provider_s_key_is_written_or_printed_whatever_it_answers() {
         ];
         for reply in replies {
             let upstream = Upstream::new(vec![reply]);
-            let stage = Stage::new();
+            let stage = TestFolder::new();
             let address = upstream.url.replace("/v1", path);
             searched(&stage, &tree(&stage, provider, &address), &[]);
             let head = upstream.asked()[0].head.clone();
@@ -166,7 +166,7 @@ fn no_key_is_logged_by_http_2_or_tls() {
     ];
     for (certificate, response, is_asked) in table {
         let upstream = TlsUpstream::new(certificate, response);
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let file = tree(&stage, "openai_chat", &format!("https://127.0.0.1:{}/v1", upstream.port));
         let said = searched(&stage, &file, &[("SSL_CERT_FILE", AUTHORITY)]);
         assert_eq!(upstream.headers().iter().any(|headers| headers.contains(KEY)), is_asked);

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::scripts::{ASKS, BUSY};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 
 /// The beginning of an image, and bytes that must not be shown.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nPIXELS";
 
-fn put(stage: &Stage, name: &str, bytes: &[u8]) -> String {
+fn put(stage: &TestFolder, name: &str, bytes: &[u8]) -> String {
     let path = stage.folder().join(name);
     std::fs::write(&path, bytes).unwrap();
     path.display().to_string()
@@ -19,7 +19,7 @@ fn noted(ended: &Ended) -> String {
     steady(&ended.err)
 }
 
-fn said(stage: &Stage, args: &[&str]) -> String {
+fn said(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
     ended.out
@@ -27,7 +27,7 @@ fn said(stage: &Stage, args: &[&str]) -> String {
 
 #[test]
 fn files_are_sent_with_a_message_to_a_running_and_to_a_stopped_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let (image, table) = (put(&stage, "chart.bin", PNG), put(&stage, "rows.csv", b"ROWS\n"));
     let large = put(&stage, "large.dat", &vec![7; 8 * 1024 * 1024]);
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
@@ -67,7 +67,7 @@ fn files_are_sent_with_a_message_to_a_running_and_to_a_stopped_tree() {
 
 #[test]
 fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
     running.until("asks a person");
     let refused = |path: &str| {
@@ -102,7 +102,7 @@ fn what_cannot_be_sent_says_why_and_nothing_is_sent() {
 /// P5: the tree file limits how many images a packet shows, and `window` shows what became of the others.
 #[test]
 fn p5_a_tree_file_bounds_the_images_of_a_packet() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let image = put(&stage, "chart.png", PNG);
     let file = stage.tree("ask_human", ASKS);
     let text = std::fs::read_to_string(&file).unwrap();

@@ -13,7 +13,7 @@ use spinney_kernel::rules::request::VERSION;
 use crate::exec::{exec, used};
 use crate::rewritten::into_older;
 use crate::scripts::{ASKS, HANGS, SAYS};
-use crate::stage::{Ended, Playing, Stage};
+use crate::test_folder::{Ended, Playing, TestFolder};
 use crate::upstream::Upstream;
 
 /// Six turns with a tool, and an answer.
@@ -34,7 +34,7 @@ tools: { look: { think_ms: 3, say: seen } }
 ";
 
 /// The states of all trees, by id.
-fn states(stage: &Stage) -> BTreeMap<String, String> {
+fn states(stage: &TestFolder) -> BTreeMap<String, String> {
     let listed = stage.spinney(&["ps", "--json"]);
     assert_eq!(listed.code, Some(0), "{}", listed.err);
     let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -42,7 +42,7 @@ fn states(stage: &Stage) -> BTreeMap<String, String> {
 }
 
 /// Starts a tree that hangs, and returns its id.
-fn hangs(stage: &Stage) -> (Playing, String) {
+fn hangs(stage: &TestFolder) -> (Playing, String) {
     let before = if stage.home().exists() { states(stage) } else { BTreeMap::new() };
     let mut playing = stage.play(&["run", &stage.tree("", HANGS)]);
     playing.until("starts");
@@ -51,17 +51,17 @@ fn hangs(stage: &Stage) -> (Playing, String) {
 }
 
 /// Starts a tree that hangs and kills its process.
-fn interrupted(stage: &Stage) -> String {
+fn interrupted(stage: &TestFolder) -> String {
     let (playing, id) = hangs(stage);
     playing.kill();
     id
 }
 
-fn side(stage: &Stage, id: &str) -> std::path::PathBuf {
+fn side(stage: &TestFolder, id: &str) -> std::path::PathBuf {
     stage.home().join("runs").join(id)
 }
 
-fn succeeds(stage: &Stage, args: &[&str]) -> Ended {
+fn succeeds(stage: &TestFolder, args: &[&str]) -> Ended {
     let ended = stage.spinney(args);
     assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.err);
     ended
@@ -70,7 +70,7 @@ fn succeeds(stage: &Stage, args: &[&str]) -> Ended {
 /// G30: several `run`, `exec` and `resume` in one folder at the same time all work, and every command finds every tree.
 #[test]
 fn every_command_finds_every_tree_of_several_processes() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(1)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1)]));
     let stopped = interrupted(&stage);
     let (own, first) = hangs(&stage);
     let (beside, second) = hangs(&stage);
@@ -125,7 +125,7 @@ fn every_command_finds_every_tree_of_several_processes() {
 #[test]
 fn runs_that_start_at_the_same_moment_all_complete() {
     for _ in 0..4 {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree = stage.tree("", SAYS);
         let playing: Vec<Playing> = (0..4).map(|_| stage.play(&["run", &tree])).collect();
         for playing in playing {
@@ -155,12 +155,12 @@ impl Seeded {
 /// G30: processes that are killed at any point, and resumed side by side: nothing is lost, nothing is repeated.
 #[test]
 fn killed_processes_of_one_folder_lose_and_repeat_nothing() {
-    let whole = Stage::new();
+    let whole = TestFolder::new();
     let undisturbed = whole.spinney(&["run", &whole.tree("look", LOOKS), "--json"]);
     assert_eq!(undisturbed.code, Some(0), "{}", undisturbed.err);
     let mut seeded = Seeded(0x5eed_0030);
     for round in 0..3 {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let tree = stage.tree("look", LOOKS);
         let mut playing: Vec<Playing> = (0..3).map(|_| stage.play(&["run", &tree])).collect();
         // Each has begun, so that none is lost.
@@ -202,7 +202,7 @@ fn kill_all(playing: Vec<Playing>, seeded: &mut Seeded) {
 /// G30: the process that runs a tree for another one dies, and the tree continues where it was asked for.
 #[test]
 fn a_resumed_tree_continues_here_when_the_process_that_runs_it_dies() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let stopped = interrupted(&stage);
     let (own, _) = hangs(&stage);
     let mut resumed = stage.play(&["resume", &stopped]);
@@ -221,7 +221,7 @@ fn a_resumed_tree_continues_here_when_the_process_that_runs_it_dies() {
 /// G30: the tree stops with the command that asked for it, and the process that ran it runs on.
 #[test]
 fn a_tree_stops_with_the_resume_that_asked_for_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let asks = stage.tree("ask_human", ASKS);
     let waiting = stage.spinney(&["run", &asks, "--json"]);
     assert_eq!(waiting.code, Some(5), "{}", waiting.err);
@@ -255,7 +255,7 @@ fn a_tree_stops_with_the_resume_that_asked_for_it() {
 /// A branch lies in the journal of its origin, whichever process has that open.
 #[test]
 fn a_branch_is_made_and_resumed_by_the_process_with_the_journal() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let (own, first) = hangs(&stage);
     let (beside, second) = hangs(&stage);
     for id in [&first, &second] {
@@ -289,7 +289,7 @@ fn a_branch_is_made_and_resumed_by_the_process_with_the_journal() {
 /// A home that only programs have used has side journals only; old ones lie beside new ones.
 #[test]
 fn old_runs_of_programs_are_found_beside_new_ones() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(1)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1)]));
     for _ in 0..2 {
         assert_eq!(exec(&stage, &upstream, &[], "call 1 one").end().code, Some(0));
     }
@@ -324,7 +324,7 @@ fn old_runs_of_programs_are_found_beside_new_ones() {
 /// What a listing read of a side journal is remembered, and does not outlive a change.
 #[test]
 fn a_listing_remembers_side_journals_that_do_not_change() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![used(1)]));
+    let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1)]));
     assert_eq!(exec(&stage, &upstream, &[], "call 1 one\nkill -INT $$").end().code, Some(130));
     let id = states(&stage).into_keys().next().unwrap();
     let journal = side(&stage, &id).join("journal.sqlite3");
@@ -343,7 +343,8 @@ fn a_listing_remembers_side_journals_that_do_not_change() {
 /// The process that has a journal open checks what a tree sends itself, whatever it is asked.
 #[test]
 fn a_process_resumes_no_tree_that_the_user_did_not_allow() {
-    let (stage, upstream) = (Stage::new(), Upstream::new(vec![crate::upstream::Reply::Held(String::new())]));
+    let (stage, upstream) =
+        (TestFolder::new(), Upstream::new(vec![crate::upstream::Reply::Held(String::new())]));
     let mut calls = stage.play(&["run", &stage.tree_on(&upstream)]);
     calls.until("starts");
     let stopped = states(&stage).into_keys().next().unwrap();
@@ -365,7 +366,7 @@ fn a_process_resumes_no_tree_that_the_user_did_not_allow() {
 }
 
 /// One exchange with the process that has the home open; then the connection is closed.
-fn asked(stage: &Stage, ask: &Value) -> Value {
+fn asked(stage: &TestFolder, ask: &Value) -> Value {
     let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
     writeln!(stream, "{}", json!({ "version": VERSION, "body": ask })).unwrap();
     let mut line = String::new();
@@ -380,7 +381,7 @@ fn asked(stage: &Stage, ask: &Value) -> Value {
 /// A process of an older release does not know how to resume trees for others.
 #[test]
 fn a_process_of_an_older_release_is_named() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let stopped = interrupted(&stage);
     let lock = fs::File::options().read(true).write(true).open(stage.home().join("lock")).unwrap();
     lock.lock().unwrap();

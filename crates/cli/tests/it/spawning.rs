@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// The names of everything below a folder.
 fn names(folder: &Path) -> Vec<String> {
@@ -20,7 +20,7 @@ fn names(folder: &Path) -> Vec<String> {
 /// an existing agent is refused. No file and no agent appears.
 #[test]
 fn p16_a_malformed_spawn_is_rejected_and_no_file_or_agent_appears() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file(
         "tree.script.yaml",
         "

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::scripts::{ASKS, BUSY};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 fn ok(ended: &Ended) {
@@ -12,7 +12,7 @@ fn ok(ended: &Ended) {
 
 #[test]
 fn a_running_tree_takes_every_request_from_another_process() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
     running.until("asks a person (question 2)");
     ok(&stage.spinney(&["answer", "last", "2", "blue"]));
@@ -33,7 +33,7 @@ fn a_running_tree_takes_every_request_from_another_process() {
 
 #[test]
 fn refusals_are_reported_to_the_caller() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
     running.until("asks a person");
     let refused = |args: &[&str]| {
@@ -53,7 +53,7 @@ fn refusals_are_reported_to_the_caller() {
 /// A pause is a person's decision: it survives the process, is reported, and can be ended whether or not the tree runs.
 #[test]
 fn a_tree_that_a_person_paused_is_brought_back_by_unpausing_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::writes().late(), Reply::says("done", &[])]);
     let mut running = stage.play(&["run", &stage.tree_on(&upstream)]);
     upstream.was_asked(1);
@@ -73,7 +73,7 @@ fn a_tree_that_a_person_paused_is_brought_back_by_unpausing_it() {
 /// Issue 16: pausing a stopped tree, or unpausing a paused one, recorded a call as started that nothing executed.
 #[test]
 fn pausing_and_unpausing_a_tree_that_is_not_running_starts_nothing() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = "
 rules: [ { when: { turn: 1 }, call: [ { tool: look } ] }, { say: 'I saw {{ last }}' } ]
 tools: { look: { think_ms: 300, say: it } }
@@ -106,12 +106,12 @@ tools: { look: { think_ms: 300, say: it } }
 
 #[test]
 fn a_tree_that_is_not_running_takes_requests_without_calling_a_model() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     ok(&stage.spinney(&["answer", "last", "2", "blue"]));
     ok(&stage.spinney(&["send", "last", "lead", "And be brief."]));
     ok(&stage.spinney(&["budget", "last", "--add-usd", "1"]));
-    let started = |stage: &Stage| {
+    let started = |stage: &TestFolder| {
         let events = stage.spinney(&["events", "last", "--json"]).json();
         events.iter().filter(|event| event["type"] == "call_started").count()
     };
@@ -128,7 +128,7 @@ fn a_tree_that_is_not_running_takes_requests_without_calling_a_model() {
 
 #[test]
 fn another_tree_of_a_home_that_is_open_takes_requests_too() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]).result();
     let id = waiting["tree"].as_str().unwrap();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
@@ -141,7 +141,7 @@ fn another_tree_of_a_home_that_is_open_takes_requests_too() {
 
 #[test]
 fn a_tree_that_was_killed_can_be_cancelled() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", BUSY)]);
     running.until("asks a person");
     running.kill();
@@ -158,7 +158,7 @@ fn a_tree_that_was_killed_can_be_cancelled() {
 
 #[test]
 fn a_home_may_lie_deeper_than_a_socket_address_is_long() {
-    let stage = Stage::new().at(&["a_folder_with_a_long_name"; 8].join("/"));
+    let stage = TestFolder::new().at(&["a_folder_with_a_long_name"; 8].join("/"));
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));
@@ -169,7 +169,7 @@ fn a_home_may_lie_deeper_than_a_socket_address_is_long() {
 #[test]
 fn only_the_owner_may_reach_a_running_home() {
     use std::os::unix::fs::PermissionsExt;
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     let mode = std::fs::metadata(stage.home().join("control")).unwrap().permissions().mode();
@@ -181,7 +181,7 @@ fn only_the_owner_may_reach_a_running_home() {
 fn nonsense_on_the_socket_is_refused_and_changes_nothing() {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     let reply = |line: &[u8]| {
@@ -205,7 +205,7 @@ fn nonsense_on_the_socket_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_process_that_does_not_answer_is_not_taken_for_dead() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", "rules: [ { hang: true } ]")]);
     running.until("starts");
     running.signal("STOP");
@@ -233,7 +233,7 @@ fn a_process_that_does_not_answer_is_not_taken_for_dead() {
 /// to.
 #[test]
 fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let budget = "budget: { cost_usd: 1, timeout: 1h }";
     let mut running = stage.play(&["run", &stage.tree_with(budget, "ask_human, hang", BUSY)]);
     running.until("asks a person (question 2)");
@@ -241,7 +241,7 @@ fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
     running.until("may take 5 minutes longer");
     running.kill();
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let waits = stage.spinney(&["run", &stage.tree_with(budget, "ask_human", ASKS)]);
     assert_eq!(waits.code, Some(5), "{}", waits.err);
     let added = stage.spinney(&["budget", "last", "--add-time", "90s", "--add-usd", "0.5"]);
@@ -259,7 +259,7 @@ fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
     ok(&stage.spinney(&["answer", "last", "2", "blue"]));
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
 
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
     let refused = stage.spinney(&["budget", "last", "--add-time", "5m"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
@@ -271,7 +271,7 @@ fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
 /// A default answer is marked as such, for watchers and for the agent.
 #[test]
 fn a_default_answer_is_not_shown_as_a_persons() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let script = BUSY.replace("Which colour?", "Which colour?, default: blue, timeout: 300ms");
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", &script)]);
     running.until("has no answer from a person in time and uses the default: blue");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Tool calls in one answer: more events than wait for a view in memory.
 const CALLS: usize = 500;
@@ -10,7 +10,7 @@ const CALLS: usize = 500;
 /// After Ctrl-S whoever writes to the terminal waits until Ctrl-Q.
 #[test]
 fn a_tree_ends_while_its_terminal_is_stopped_and_the_view_catches_up() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let calls: Vec<String> =
         (0..CALLS).map(|at| format!("{{ tool: count, args: {{ at: '{at}' }} }}")).collect();
     let script = format!(

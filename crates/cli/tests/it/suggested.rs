@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::rewritten::damage_sources;
 use crate::scripts::{ASKS, HANGS, SAYS, SPENDS};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 const SLOW: &str = "
@@ -18,8 +18,8 @@ tools: { look: { repeatable: true, think_ms: 500, say: seen } }
 ";
 
 /// A home whose name needs quoting in a shell, and a tree file with the placeholder's name.
-fn odd() -> Stage {
-    let stage = Stage::new().at("it's a $HOME");
+fn odd() -> TestFolder {
+    let stage = TestFolder::new().at("it's a $HOME");
     fs::rename(stage.tree("", SAYS), stage.folder().join("your tree.yaml")).unwrap();
     stage
 }
@@ -69,12 +69,12 @@ fn copy(from: &Path, to: &Path) {
 
 /// Finds the printed commands, compares them with these, and runs each in the home as it was at that moment. Each must
 /// exit with the given code. They are written here without their home and with `[id]` for an id.
-fn suggests(stage: &Stage, printed: &Ended, expected: &[(&str, i32)]) {
+fn suggests(stage: &TestFolder, printed: &Ended, expected: &[(&str, i32)]) {
     let texts = [commands(&printed.err), commands(&printed.out)].concat();
     runs(stage, texts, expected);
 }
 
-fn runs(stage: &Stage, mut found: Vec<String>, expected: &[(&str, i32)]) {
+fn runs(stage: &TestFolder, mut found: Vec<String>, expected: &[(&str, i32)]) {
     let home = stage.home().display().to_string().replace('\'', r"'\''");
     let prefix = format!("spinney --home '{home}' ");
     found.sort();
@@ -103,7 +103,7 @@ fn runs(stage: &Stage, mut found: Vec<String>, expected: &[(&str, i32)]) {
 }
 
 /// Runs a tree until a tool is running, and interrupts it.
-fn stopped(stage: &Stage) -> Ended {
+fn stopped(stage: &TestFolder) -> Ended {
     let mut running = stage.play(&["run", &stage.tree("look", SLOW)]);
     running.until("calls look");
     running.signal("INT");
@@ -111,7 +111,7 @@ fn stopped(stage: &Stage) -> Ended {
 }
 
 /// Runs a tree that hangs, and kills it.
-fn interrupted(stage: &Stage) {
+fn interrupted(stage: &TestFolder) {
     let mut running = stage.play(&["run", &stage.tree("look", SLOW)]);
     running.until("calls look");
     running.kill();
@@ -381,7 +381,7 @@ fn a_home_that_lost_commits_suggests_the_command_that_accepts_it() {
 /// Commands omit the home only if the shell would use the same one.
 #[test]
 fn the_default_home_is_named_where_the_environment_names_another() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     let plain = stage.spinney(&["run", &tree]);
     assert!(commands(&plain.out)[0].starts_with("spinney events "), "{}", plain.out);
@@ -397,7 +397,7 @@ fn no_other_place_writes_a_command() {
     // text is part of a hash.
     const KEPT: [&str; 2] =
         ["raise it with `spinney budget`, or cancel the tree", r#"b"spinney checkpoint 1\0""#];
-    let help = Stage::new().spinney(&["help"]).out;
+    let help = TestFolder::new().spinney(&["help"]).out;
     let listed = help.split_once("Commands:\n").unwrap().1;
     let verbs: Vec<&str> = listed
         .lines()
@@ -440,7 +440,7 @@ fn no_other_place_writes_a_command() {
 /// The README's commands can be pasted one after the other.
 #[test]
 fn every_command_of_the_readme_works() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     copy(&root.join("examples"), &stage.folder().join("examples"));
     let readme = fs::read_to_string(root.join("README.md")).unwrap();

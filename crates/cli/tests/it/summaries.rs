@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 const SCRIPT: &str = "
 rules:
@@ -17,7 +17,7 @@ tools:
   look: { repeatable: true, say: 'LOOK' }
 ";
 
-fn run(stage: &Stage) -> Ended {
+fn run(stage: &TestFolder) -> Ended {
     stage.file("tree.script.yaml", &SCRIPT.replace("LOOK", &"seen ".repeat(80)));
     let file = stage.file(
         "tree.yaml",
@@ -30,7 +30,7 @@ fn run(stage: &Stage) -> Ended {
 
 #[test]
 fn events_say_what_is_summed_up_and_what_tells_a_cut() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(run(&stage).code, Some(0));
     let events = stage.said(&["events", "last"]);
     let lines: Vec<&str> = events
@@ -61,7 +61,7 @@ fn events_say_what_is_summed_up_and_what_tells_a_cut() {
 
 #[test]
 fn a_window_and_a_context_show_the_summary_in_them() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(run(&stage).code, Some(0));
     let window = stage.said(&["window", "lead"]);
     insta::assert_snapshot!(window.lines().take(7).collect::<Vec<_>>().join("\n"), @"
@@ -85,7 +85,7 @@ fn a_window_and_a_context_show_the_summary_in_them() {
 /// The history has the summary at the place where it was written; it is not an answer.
 #[test]
 fn a_summary_is_a_step_of_its_own_name() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(run(&stage).code, Some(0));
     let trees = fs::read_dir(stage.home().join("workspace")).unwrap();
     let tree = trees.map(|tree| tree.unwrap().path()).find(|path| path.is_dir()).unwrap();
@@ -113,7 +113,7 @@ fn a_summary_is_a_step_of_its_own_name() {
 /// Everything is decided again from the journal alone.
 #[test]
 fn a_tree_with_summaries_replays() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(run(&stage).code, Some(0));
     let replayed = stage.spinney(&["replay", "last", "--verify"]);
     assert_eq!(replayed.code, Some(0), "{}", replayed.err);

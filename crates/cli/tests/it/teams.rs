@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
-fn run(stage: &Stage, name: &str) -> Ended {
+fn run(stage: &TestFolder, name: &str) -> Ended {
     let file = format!("{}/../../examples/scenarios/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let ended = stage.spinney(&["run", &file, "--json"]);
     assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
@@ -30,7 +30,7 @@ fn texts(messages: &[Value]) -> Vec<&str> {
 /// S1: three tasks in sequence; each goal contains the previous answer.
 #[test]
 fn s1_each_task_of_a_sequence_starts_from_the_answer_before_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = run(&stage, "s01-sequence");
     let events = run.json();
     assert_eq!(run.result()["output"], json!("The hedge stands: forty cans of water for forty holes"));
@@ -56,7 +56,7 @@ fn s1_each_task_of_a_sequence_starts_from_the_answer_before_it() {
 /// S2: three in parallel; the lead reads them in the order of the calls, whichever ends first.
 #[test]
 fn s2_children_of_one_answer_run_at_once_and_are_read_in_the_order_of_the_calls() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = run(&stage, "s02-fan-out");
     let events = run.json();
     let first_end = events.iter().find(|event| event["type"] == json!("agent_ended")).unwrap();
@@ -73,7 +73,7 @@ fn s2_children_of_one_answer_run_at_once_and_are_read_in_the_order_of_the_calls(
 /// once.
 #[test]
 fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = run(&stage, "s03-fan-in");
     let events = run.json();
     assert_eq!(whom(&events, "agent_ended"), ["pine", "alder", "willow", "lead"]);
@@ -108,7 +108,7 @@ fn s3_what_was_gathered_comes_in_the_order_of_the_spawns_with_each_source_once()
 /// S19: a child that hangs ends at its timeout; its parent is notified, has the other child's answer, and completes.
 #[test]
 fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = run(&stage, "s19-timeout");
     let (events, result) = (run.json(), run.result());
     assert_eq!(result["output"], json!("The oak is eighty; about the elm nobody answered in time."));
@@ -133,7 +133,7 @@ fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
 /// goal there; the refused agent does the task itself or delegates something else.
 #[test]
 fn s20_a_circle_of_delegation_is_refused_with_its_path() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = run(&stage, "s20-cycle");
     let events = run.json();
     assert_eq!(run.result()["output"], json!("A bread, and sorted by sorter"));

@@ -7,13 +7,13 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::tls_upstream::{AUTHORITY, Certificate, Response, TlsUpstream};
 
 const SAYS: &str = include_str!("../../../drivers/corpus/open_ai_chat/plain_text.sse");
 
 fn run(url: &str, environment: &[(&str, &str)]) -> Ended {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let file = stage.file(
         "tree.yaml",
         &format!(

@@ -5,10 +5,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::scripts::{ASKS, HANGS, SAYS};
-use crate::stage::{NO_SERVER, Playing, Stage, steady};
+use crate::test_folder::{NO_SERVER, Playing, TestFolder, steady};
 
 /// A run of `exec` whose program does not end by itself.
-fn run(stage: &Stage) -> Playing {
+fn run(stage: &TestFolder) -> Playing {
     let program = "echo started; exec sleep 86400";
     let mut running = stage.play_in(&["exec", "--budget-usd", "1", "--", "sh", "-c", program], &NO_SERVER);
     running.until("started");
@@ -16,7 +16,7 @@ fn run(stage: &Stage) -> Playing {
 }
 
 /// The ids that `ps` lists, newest first.
-fn ids(stage: &Stage) -> Vec<String> {
+fn ids(stage: &TestFolder) -> Vec<String> {
     let listed = stage.spinney(&["ps", "--json"]).json();
     let id = |tree: &Value| tree["tree"].as_str().unwrap().to_owned();
     listed.iter().map(id).collect()
@@ -24,7 +24,7 @@ fn ids(stage: &Stage) -> Vec<String> {
 
 #[test]
 fn runs_of_exec_appear_in_top_when_they_begin_and_disappear_when_they_are_removed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let first = run(&stage);
     let once = stage.spinney(&["top", "--once"]);
     assert_eq!(once.code, Some(0), "{}", once.err);
@@ -61,7 +61,7 @@ fn runs_of_exec_appear_in_top_when_they_begin_and_disappear_when_they_are_remove
 
 #[test]
 fn a_home_whose_only_run_was_removed_has_no_trees() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let ended = stage.play_in(&["exec", "--budget-usd", "1", "--", "true"], &NO_SERVER).end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_eq!(stage.spinney(&["rm"]).code, Some(0));
@@ -74,7 +74,7 @@ fn a_home_whose_only_run_was_removed_has_no_trees() {
 
 #[test]
 fn a_run_that_cannot_be_read_does_not_hide_the_others() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     for _ in 0..2 {
         let ended = stage.play_in(&["exec", "--budget-usd", "1", "--", "true"], &NO_SERVER).end();
         assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -92,7 +92,7 @@ fn a_run_that_cannot_be_read_does_not_hide_the_others() {
 /// Issue 34: `top` had no keys. The arrows choose a tree, Enter follows it, `c` cancels it after a question, `q` leaves.
 #[test]
 fn keys_of_top_choose_a_tree_follow_it_and_cancel_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS), "--json"]);
     assert_eq!(waiting.code, Some(5), "{}", waiting.err);
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
@@ -141,7 +141,7 @@ fn keys_of_top_choose_a_tree_follow_it_and_cancel_it() {
 /// A yes counts only after the question was shown: what was typed together with `c` is dropped.
 #[test]
 fn a_yes_before_the_question_cancels_nothing() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     let mut top = stage.terminal(&["top"], 100, 24);
     top.until("q quit");
@@ -158,7 +158,7 @@ fn a_yes_before_the_question_cancels_nothing() {
 #[test]
 fn top_can_be_left_while_a_runner_does_not_answer() {
     for (key, code) in [("\u{3}", 130), ("q", 0)] {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
         running.until("starts");
         running.signal("STOP");
@@ -176,7 +176,7 @@ fn top_can_be_left_while_a_runner_does_not_answer() {
 /// A terminal that does not control us gives no keys, and shows the trees all the same.
 #[test]
 fn top_runs_at_a_terminal_that_does_not_control_it() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     let mut top = stage.terminal_apart(&["top"], 100, 24);
     let shown = top.until("none running; 1 ended");
@@ -187,7 +187,7 @@ fn top_runs_at_a_terminal_that_does_not_control_it() {
 
 #[test]
 fn top_lists_trees_for_programs() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");

@@ -12,7 +12,7 @@ use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
 use tempfile::TempDir;
 
 use crate::scripts::{HANGS, SAYS};
-use crate::stage::{Ended, Stage, steady};
+use crate::test_folder::{Ended, TestFolder, steady};
 use crate::upstream::{Reply, Upstream};
 
 /// Writes a file, asks a person, and repeats the answer.
@@ -25,64 +25,65 @@ rules:
   - say: 'You said {{ last }}'
 ";
 
-fn writes(stage: &Stage) -> String {
+fn writes(stage: &TestFolder) -> String {
     let run = stage.spinney(&["run", &stage.tree("write_file, ask_human", WRITES)]);
     assert_eq!(run.code, Some(5), "{}", run.err);
     id(stage)
 }
 
-fn succeeds(stage: &Stage, args: &[&str]) -> Ended {
+fn succeeds(stage: &TestFolder, args: &[&str]) -> Ended {
     let ended = stage.spinney(args);
     assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.err);
     ended
 }
 
-fn refused(stage: &Stage, args: &[&str]) -> String {
+fn refused(stage: &TestFolder, args: &[&str]) -> String {
     let ended = stage.spinney(args);
     assert_eq!(ended.code, Some(2), "{args:?}: {}{}", ended.out, ended.err);
     ended.err
 }
 
-fn listed(stage: &Stage) -> Vec<(String, String)> {
+fn listed(stage: &TestFolder) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().unwrap().to_owned();
     let trees = succeeds(stage, &["ps", "--json"]).json();
     trees.iter().map(|tree| (word(&tree["tree"]), word(&tree["state"]))).collect()
 }
 
-fn id(stage: &Stage) -> String {
+fn id(stage: &TestFolder) -> String {
     listed(stage)[0].0.clone()
 }
 
-fn state(stage: &Stage) -> String {
+fn state(stage: &TestFolder) -> String {
     listed(stage)[0].1.clone()
 }
 
 /// Answers the only question of a tree.
-fn answer(stage: &Stage, tree: &str) {
+fn answer(stage: &TestFolder, tree: &str) {
     let number = succeeds(stage, &["questions", tree, "--json"]).json()[0]["question"].to_string();
     succeeds(stage, &["answer", tree, &number, "blue"]);
 }
 
 /// What was printed, without ids and the folders of the test.
-fn printed(text: &str, stages: &[&Stage]) -> String {
-    let without = |text: String, stage: &&Stage| text.replace(&stage.folder().display().to_string(), "…");
+fn printed(text: &str, stages: &[&TestFolder]) -> String {
+    let without =
+        |text: String, stage: &&TestFolder| text.replace(&stage.folder().display().to_string(), "…");
     steady(&stages.iter().fold(text.to_owned(), without))
 }
 
 /// A file beside the homes of a stage.
-fn beside(stage: &Stage, name: &str) -> String {
+fn beside(stage: &TestFolder, name: &str) -> String {
     stage.folder().join(name).display().to_string()
 }
 
 /// G31: a tree that was started on one machine is finished on another with two commands, its agents' files included.
 #[test]
 fn an_exported_tree_is_finished_on_another_machine() {
-    let whole = Stage::new();
+    let whole = TestFolder::new();
     writes(&whole);
     succeeds(&whole, &["answer", "blue"]);
     let undisturbed = succeeds(&whole, &["resume", "--json"]).result();
 
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let (tree, file) = (writes(&here), beside(&there, "oak.trees"));
     let exported = succeeds(&here, &["export", "-o", &file]);
     assert_eq!(state(&here), "moved");
@@ -106,7 +107,7 @@ fn an_exported_tree_is_finished_on_another_machine() {
 /// G31: keys do not move; they are named where a tree leaves and where it comes, and asked for before they are sent.
 #[test]
 fn what_cannot_move_is_named_and_asked_for() {
-    let (here, there) = (Stage::new(), Stage::stranger());
+    let (here, there) = (TestFolder::new(), TestFolder::stranger());
     let server = Upstream::new(vec![Reply::held()]);
     let model = format!(
         "provider: openai_compatible, model: x, base_url: '{}', key_env: TEAM_KEY, \
@@ -134,7 +135,7 @@ fn what_cannot_move_is_named_and_asked_for() {
 
 #[test]
 fn a_moved_tree_does_nothing_here_until_it_is_taken_back() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = writes(&stage);
     let file = beside(&stage, "oak.trees");
     succeeds(&stage, &["export", "-o", &file]);
@@ -168,7 +169,7 @@ fn a_moved_tree_does_nothing_here_until_it_is_taken_back() {
 /// A process that was killed between the seal and the file leaves a sealed tree: the same command again writes the file.
 #[test]
 fn an_export_that_was_interrupted_is_done_again() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     writes(&here);
     let file = beside(&there, "oak.trees");
     succeeds(&here, &["export", "-o", &file]);
@@ -180,7 +181,7 @@ fn an_export_that_was_interrupted_is_done_again() {
 
 #[test]
 fn a_running_tree_is_copied_and_does_not_move() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut run = stage.play(&["run", &stage.tree("", HANGS)]);
     run.until("starts");
     let why = refused(&stage, &["export", "-o", &beside(&stage, "oak.trees")]);
@@ -188,7 +189,7 @@ fn a_running_tree_is_copied_and_does_not_move() {
     assert!(!stage.folder().join("oak.trees").exists());
     succeeds(&stage, &["export", "--copy", "-o", &beside(&stage, "copy.trees")]);
     run.kill();
-    let other = Stage::new();
+    let other = TestFolder::new();
     succeeds(&other, &["import", &beside(&stage, "copy.trees")]);
     assert_eq!((state(&other).as_str(), state(&stage).as_str()), ("copy", "interrupted"));
 }
@@ -196,7 +197,7 @@ fn a_running_tree_is_copied_and_does_not_move() {
 /// A copy can be read and branched, with its own budget, and does nothing else.
 #[test]
 fn a_copy_is_read_and_branched() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let tree = writes(&here);
     let file = beside(&there, "copy.trees");
     let exported = succeeds(&here, &["export", "--copy", "-o", &file]);
@@ -221,7 +222,7 @@ fn a_copy_is_read_and_branched() {
 
 #[test]
 fn a_tree_comes_back_with_what_happened_elsewhere() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     writes(&here);
     let (away, back) = (beside(&there, "away.trees"), beside(&here, "back.trees"));
     succeeds(&here, &["export", "-o", &away]);
@@ -239,7 +240,7 @@ fn a_tree_comes_back_with_what_happened_elsewhere() {
 
 #[test]
 fn a_tree_with_other_events_is_refused() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     writes(&here);
     let (first, second) = (beside(&there, "first.trees"), beside(&there, "second.trees"));
     succeeds(&here, &["export", "--copy", "-o", &first]);
@@ -256,7 +257,7 @@ fn a_tree_with_other_events_is_refused() {
 
 #[test]
 fn a_whole_home_moves_with_its_branches() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let asking = writes(&here);
     let name = succeeds(&here, &["checkpoint", "make", "lead"]).out;
     let branch = succeeds(&here, &["checkpoint", "branch", name.trim(), "--budget-usd", "1"]).out;
@@ -264,7 +265,7 @@ fn a_whole_home_moves_with_its_branches() {
     let file = beside(&there, "home.trees");
     succeeds(&here, &["export", "--all", "-o", &file]);
     succeeds(&there, &["import", &file]);
-    let states = |stage: &Stage| {
+    let states = |stage: &TestFolder| {
         let mut all = listed(stage);
         all.sort();
         all
@@ -281,7 +282,7 @@ fn a_whole_home_moves_with_its_branches() {
 }
 
 /// What is left in the folder of side journals.
-fn left(stage: &Stage) -> Vec<PathBuf> {
+fn left(stage: &TestFolder) -> Vec<PathBuf> {
     let entries = fs::read_dir(stage.home().join("runs")).into_iter().flatten();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| !path.ends_with(".imports")).collect()
@@ -290,7 +291,7 @@ fn left(stage: &Stage) -> Vec<PathBuf> {
 /// A copy of a tree that moved is a copy: only the file that it moved to continues it.
 #[test]
 fn a_copy_of_a_moved_tree_does_not_continue() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let tree = writes(&here);
     succeeds(&here, &["export", "-o", &beside(&there, "oak.trees")]);
     let copied = succeeds(&here, &["export", "--copy", "-o", &beside(&there, "copy.trees")]);
@@ -309,7 +310,7 @@ fn a_copy_of_a_moved_tree_does_not_continue() {
 /// A copy does not take the place of a tree that moved away, so that the tree itself can come back.
 #[test]
 fn a_copy_does_not_bring_a_tree_back() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     writes(&here);
     succeeds(&here, &["export", "-o", &beside(&here, "away.trees")]);
     succeeds(&there, &["import", &beside(&here, "away.trees")]);
@@ -325,7 +326,7 @@ fn a_copy_does_not_bring_a_tree_back() {
 /// A tree that has branches here comes back beside what they share with it.
 #[test]
 fn a_tree_with_branches_comes_back() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let tree = writes(&here);
     let name = succeeds(&here, &["checkpoint", "make", "lead"]).out;
     let branch = succeeds(&here, &["checkpoint", "branch", name.trim(), "--budget-usd", "1"]).out;
@@ -348,7 +349,7 @@ fn a_tree_with_branches_comes_back() {
 /// Where branches of a removed tree are left, it is not imported over them.
 #[test]
 fn an_import_replaces_no_other_tree() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let tree = writes(&here);
     let file = beside(&there, "copy.trees");
     succeeds(&here, &["export", "--copy", "-o", &file]);
@@ -365,7 +366,7 @@ fn an_import_replaces_no_other_tree() {
 /// What this user allowed a tree is forgotten when it comes from elsewhere, even if nothing of it was left here.
 #[test]
 fn an_imported_tree_is_a_strangers() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let server = Upstream::new(vec![Reply::held()]);
     let tree = here.tree_on(&server);
     let text = fs::read_to_string(&tree).unwrap().replace("model: tiny,", "model: tiny, key_env: TEAM_KEY,");
@@ -393,7 +394,7 @@ fn an_imported_tree_is_a_strangers() {
 /// A file with another version of the rules cannot be checked, so it is refused.
 #[test]
 fn a_tree_of_other_rules_is_refused() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     writes(&here);
     let file = beside(&there, "oak.trees");
     succeeds(&here, &["export", "-o", &file]);
@@ -447,7 +448,7 @@ fn rewritten(file: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn a_home_moves_without_what_moved_before() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     let first = writes(&here);
     succeeds(&here, &["export", "-o", &beside(&there, "first.trees")]);
     writes(&here);
@@ -463,7 +464,7 @@ fn a_home_moves_without_what_moved_before() {
 /// A file that was cut or changed anywhere is refused, and nothing of it stays.
 #[test]
 fn a_damaged_file_is_refused_and_leaves_nothing() {
-    let (here, there) = (Stage::new(), Stage::new());
+    let (here, there) = (TestFolder::new(), TestFolder::new());
     writes(&here);
     let file = beside(&there, "oak.trees");
     succeeds(&here, &["export", "-o", &file]);
@@ -511,7 +512,7 @@ fn a_damaged_file_is_refused_and_leaves_nothing() {
 
 #[test]
 fn what_is_not_an_export_is_refused() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     writes(&stage);
     let folder = stage.folder().display().to_string();
     let said = [

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::rewritten::into_older;
 use crate::scripts::{HANGS, SAYS};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// A reference to a blob that any tree of the home may hold.
 fn reference() -> serde_json::Value {
@@ -19,7 +19,7 @@ fn reference() -> serde_json::Value {
 
 #[test]
 fn a_request_may_refer_only_to_what_it_brings_along() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let listed = stage.spinney(&["ps", "--json"]).result();
@@ -52,7 +52,7 @@ fn a_request_may_refer_only_to_what_it_brings_along() {
 /// is a line without a version.
 #[test]
 fn a_request_of_another_version_is_refused_by_its_number() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let tree = stage.spinney(&["ps", "--json"]).result()["tree"].clone();
@@ -80,7 +80,7 @@ fn a_request_of_another_version_is_refused_by_its_number() {
 /// Clients that connect and send nothing, or only the start of a request, do not block others.
 #[test]
 fn idle_connections_do_not_delay_a_request() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     let connect = |half: bool| {
@@ -102,7 +102,7 @@ fn idle_connections_do_not_delay_a_request() {
     assert_eq!(running.end().code, Some(4));
 }
 
-fn pipe(stage: &Stage, name: &str) -> String {
+fn pipe(stage: &TestFolder, name: &str) -> String {
     let path = stage.folder().join(name);
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     path.display().to_string()
@@ -111,7 +111,7 @@ fn pipe(stage: &Stage, name: &str) -> String {
 /// Reading a pipe would block until somebody opens its other end.
 #[test]
 fn pipes_and_devices_are_refused_without_waiting() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     assert_eq!(stage.spinney(&["run", &tree]).code, Some(0));
     let refused = |args: &[&str]| {
@@ -134,7 +134,7 @@ fn pipes_and_devices_are_refused_without_waiting() {
 /// Files of a home of an older release that were replaced by something else, or by a link.
 #[test]
 fn a_kept_file_that_is_not_a_plain_file_is_refused_without_blocking() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let mut running = stage.play(&["run", &stage.tree("", HANGS)]);
     running.until("starts");
     running.kill();
@@ -157,7 +157,7 @@ fn a_kept_file_that_is_not_a_plain_file_is_refused_without_blocking() {
 /// A tree file from elsewhere must not choose which files of this machine are read.
 #[test]
 fn a_script_lies_below_the_folder_of_its_tree_file() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let folder = stage.folder().join("project");
     fs::create_dir_all(folder.join("scripts")).unwrap();
     let outside = stage.file("outside.yaml", SAYS);

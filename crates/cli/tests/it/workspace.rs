@@ -11,7 +11,7 @@ use spinney_kernel::context::offload;
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 
-use crate::stage::{Stage, steady};
+use crate::test_folder::{TestFolder, steady};
 
 const DOCUMENT: &str = include_str!("../../../../docs/workspace.md");
 
@@ -64,13 +64,13 @@ fn found(folder: &Path) -> Files {
     all
 }
 
-fn workspace(stage: &Stage) -> PathBuf {
+fn workspace(stage: &TestFolder) -> PathBuf {
     stage.home().join("workspace")
 }
 
 #[test]
 fn a_run_leaves_one_folder_per_agent_with_what_it_did() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &hello()]).code, Some(0));
     let (tree, files) = expected(stage.home());
     assert_eq!(found(&workspace(&stage)), files);
@@ -93,7 +93,7 @@ fn a_run_leaves_one_folder_per_agent_with_what_it_did() {
 /// The step file in the documentation is one that the example writes, except for what differs between runs.
 #[test]
 fn the_page_about_workspaces_shows_a_step_of_the_example() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &hello()]);
     let file =
         expected(stage.home()).1.into_iter().find(|(file, _)| file.ends_with("lead/history/step_001.json"));
@@ -111,7 +111,7 @@ fn the_page_about_workspaces_shows_a_step_of_the_example() {
 
 #[test]
 fn looking_writes_nothing() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.spinney(&["run", &hello()]);
     fs::remove_dir_all(workspace(&stage)).unwrap();
     for snapshot in [&["events", "last"][..], &["replay", "last", "--verify"], &["ps"]] {
@@ -123,7 +123,7 @@ fn looking_writes_nothing() {
 /// If step files cannot be written, the error says what to do, and the tree is not affected.
 #[test]
 fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     // A home that was just created.
     fs::create_dir_all(stage.home()).unwrap();
     fs::write(stage.home().join("journal.sqlite3"), "").unwrap();
@@ -143,7 +143,7 @@ fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
 /// A request to a tree that is not running updates its files too.
 #[test]
 fn a_tree_that_is_cancelled_while_not_running_has_its_files() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("look", "rules: [ { call: [ { tool: look } ] } ]\ntools: { look: { hang: true } }");
     let mut running = stage.play(&["run", &tree]);
     running.until("calls look");
@@ -157,7 +157,7 @@ fn a_tree_that_is_cancelled_while_not_running_has_its_files() {
 }
 
 /// A lead with six helpers, which do a lot in a short time.
-fn busy(stage: &Stage) -> String {
+fn busy(stage: &TestFolder) -> String {
     let say = "0123456789".repeat(300);
     let spawn =
         |n: u32| format!("{{ tool: spawn_agent, args: {{ agent: helper, id: h{n}, goal: Part {n}. }} }}");
@@ -185,7 +185,7 @@ fn busy(stage: &Stage) -> String {
 
 /// Kills a tree's processes at random moments until it has ended. Returns the number of kills.
 fn killed_to_its_end(draws: &mut Rng) -> u64 {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = busy(&stage);
     let mut kills = 0;
     let mut args = vec!["run", tree.as_str(), "--json"];
@@ -255,7 +255,7 @@ fn wakes(pid: u32) -> BTreeMap<PathBuf, String> {
 /// P22: fifty idle agents cause no wake-ups and no writes.
 #[test]
 fn p22_fifty_idle_agents_cause_no_wake_ups_and_no_writes() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let spawn =
         |n: u32| format!("{{ tool: spawn_agent, args: {{ agent: helper, id: h{n}, goal: Part {n}. }} }}");
     let spawns: Vec<String> = (1..=49).map(spawn).collect();
@@ -271,7 +271,7 @@ fn p22_fifty_idle_agents_cause_no_wake_ups_and_no_writes() {
     let mut running = stage.play(&["run", &tree]);
     (0..49).for_each(|_| drop(running.until("calls look")));
     // Time passes while an unrelated process runs and ends.
-    let other = Stage::new();
+    let other = TestFolder::new();
     let pass = || assert_eq!(other.spinney(&["--version"]).code, Some(0));
     let is_written = |_: &u32| {
         pass();

@@ -39,7 +39,7 @@ pub(super) fn read(agent: &Dir, path: &FilePath, from: u64, bytes_max: u64) -> R
     let Some((folders, name)) = path.split() else {
         return Err(Refused::new(format!("`{path}` is a folder: name a file in it")));
     };
-    let folder = folder(agent, path.top().word(), folders).map_err(|error| linked(path, &error))?;
+    let folder = folder(agent, path.top().as_str(), folders).map_err(|error| linked(path, &error))?;
     let mut reading = OpenOptions::new();
     reading.read(true).follow(FollowSymlinks::No).custom_flags(nonblock());
     let mut file: File = folder.open_with(name, &reading).map_err(|error| linked(path, &error))?;

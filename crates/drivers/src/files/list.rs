@@ -25,8 +25,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused> {
-    let path = FilePath::parse(args.path.as_deref().unwrap_or(Top::Outputs.word()))?;
-    let folder = match handle::folder(workspace.folder(), path.top().word(), path.names()) {
+    let path = FilePath::parse(args.path.as_deref().unwrap_or(Top::Outputs.as_str()))?;
+    let folder = match handle::folder(workspace.folder(), path.top().as_str(), path.names()) {
         // Nothing was ever kept there.
         Err(error) if error.kind() == ErrorKind::NotFound && path.names().is_empty() => {
             return Ok(empty(&path));

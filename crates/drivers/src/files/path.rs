@@ -22,7 +22,7 @@ impl Top {
     const ALL: [Self; 3] = [Self::Outputs, Self::History, Self::Offload];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Outputs => "outputs",
             Self::History => "history",
@@ -70,7 +70,7 @@ impl FilePath {
                 "use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or ends with a dot or a space",
             ));
         }
-        let Some(top) = Top::ALL.into_iter().find(|top| top.word() == first) else {
+        let Some(top) = Top::ALL.into_iter().find(|top| top.as_str() == first) else {
             return Err(wrong(
                 text,
                 "is in no folder of yours",
@@ -108,7 +108,7 @@ impl FilePath {
 
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.top.word())?;
+        f.write_str(self.top.as_str())?;
         self.names.iter().try_for_each(|name| write!(f, "/{name}"))
     }
 }

@@ -96,7 +96,7 @@ impl FileTool {
 
     /// What a model calls it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read_file",
             Self::Write => "write_file",
@@ -107,7 +107,7 @@ impl FileTool {
     /// The same as a name.
     #[must_use]
     pub fn name(self) -> ToolName {
-        match self.word().parse() {
+        match self.as_str().parse() {
             Ok(name) => name,
             Err(_) => unreachable!("the words above are names"),
         }

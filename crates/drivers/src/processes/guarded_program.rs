@@ -129,22 +129,22 @@ impl GuardedProgram {
 
     /// Interrupts every process of the run.
     pub fn interrupt(&self) {
-        self.tell(&GuardRequest::Interrupt);
+        self.send(&GuardRequest::Interrupt);
     }
 
     /// Asks every process of the run to end, and kills what is left after a while or when the program itself has ended.
     pub async fn end(&mut self) -> io::Result<ProgramEnd> {
-        self.tell(&GuardRequest::End);
+        self.send(&GuardRequest::End);
         self.gone_within(GRACE + KILLED + GUARD_SLACK).await
     }
 
     /// Kills every process of the run.
     pub async fn kill(&mut self) -> io::Result<ProgramEnd> {
-        self.tell(&GuardRequest::Kill);
+        self.send(&GuardRequest::Kill);
         self.gone_within(KILLED + GUARD_SLACK).await
     }
 
-    fn tell(&self, request: &GuardRequest) {
+    fn send(&self, request: &GuardRequest) {
         // A guard that cannot be told anything has ended, or does not answer: those who wait for it notice both.
         let _ = self.control.send(request);
     }

@@ -47,7 +47,7 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
     move_into_empty_root().during(BoxStep::Mounts)?;
     private_folders(order.memory_bytes_max).during(BoxStep::Mounts)?;
     private_processes().during(BoxStep::Processes)?;
-    let mut sorted: Vec<&Place> = places.iter().collect();
+    let mut sorted: Vec<&BindMount> = places.iter().collect();
     // A folder in another one comes after it, and so lies on top.
     sorted.sort_by_key(|place| place.path.components().count());
     for place in sorted {
@@ -61,7 +61,7 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
 }
 
 /// A path of the machine that will be at the same path inside.
-struct Place {
+struct BindMount {
     index: u32,
     path: PathBuf,
     shown: Shown,
@@ -76,10 +76,10 @@ enum Shown {
     Link(PathBuf),
 }
 
-fn places(order: &BoxOrder) -> Result<Vec<Place>, Failed> {
+fn places(order: &BoxOrder) -> Result<Vec<BindMount>, Failed> {
     let mut places = Vec::new();
     for (grant, index) in order.grants.iter().zip(0..) {
-        match Place::new(grant, index) {
+        match BindMount::new(grant, index) {
             Err(error) if grant.presence == Presence::IfThere && is_absent(&error) => {}
             place => places.push(place.during(BoxStep::Grant { index })?),
         }
@@ -87,7 +87,7 @@ fn places(order: &BoxOrder) -> Result<Vec<Place>, Failed> {
     Ok(places)
 }
 
-impl Place {
+impl BindMount {
     fn new(grant: &Grant, index: u32) -> io::Result<Self> {
         if grant.presence == Presence::IfThere && fs::symlink_metadata(&grant.path)?.is_symlink() {
             let shown = Shown::Link(fs::read_link(&grant.path)?);

@@ -152,7 +152,7 @@ impl Steps {
                 let asked = self.living.get_mut(agent).and_then(|life| life.ask(*ask));
                 let Some((asked, said)) = asked else { return Vec::new() };
                 // A successful spawn already has its step.
-                if asked.tool == Builtin::SpawnAgent.word() && !is_error {
+                if asked.tool == Builtin::SpawnAgent.as_str() && !is_error {
                     return Vec::new();
                 }
                 let rest = value.as_ref().and_then(|read| read.rest.as_ref());

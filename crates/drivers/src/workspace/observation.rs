@@ -102,8 +102,8 @@ fn event(seq: Seq) -> String {
 fn failed(fault: &Fault) -> String {
     match (fault.kind, fault.message.as_str()) {
         (FaultKind::Stopped, _) => "stopped".to_owned(),
-        (kind, "") => kind.word().to_owned(),
-        (kind, message) => format!("{}: {message}", kind.word()),
+        (kind, "") => kind.as_str().to_owned(),
+        (kind, message) => format!("{}: {message}", kind.as_str()),
     }
 }
 

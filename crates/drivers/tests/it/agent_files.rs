@@ -13,7 +13,7 @@ use spinney_testkit::spinney::tool::{
 };
 use spinney_testkit::spinney::tree::{BranchOff, verify};
 use spinney_testkit::spinney::{ResumeError, Shutdown, Tree};
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 /// Writes two versions of a file and another one, asks a person, and reads them.
 const WRITES: &str = "
@@ -31,7 +31,7 @@ fn outputs(folder: &Path, tree: &Tree) -> PathBuf {
 }
 
 /// A tree that waits for an answer, in a home that is shut down.
-async fn waiting(stage: &Stage) -> Tree {
+async fn waiting(stage: &TestHome) -> Tree {
     let home = stage.home();
     let tree = stage.start(&home, FIXTURE).await;
     assert_eq!(settled(&tree).await.questions.len(), 1);
@@ -40,7 +40,7 @@ async fn waiting(stage: &Stage) -> Tree {
 }
 
 /// Resumes a tree, answers it, and returns what it says in the end.
-async fn answered(stage: &Stage, tree: &Tree) -> String {
+async fn answered(stage: &TestHome, tree: &Tree) -> String {
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
     let question = settled(&tree).await.questions[0].question;
@@ -61,7 +61,7 @@ async fn g31_the_files_of_an_agent_are_filled_in_from_the_journal() {
     let changed = |outputs: &Path| fs::write(outputs.join("a/plan.md"), "torn").unwrap();
     for is_lost in [true, false] {
         let folder = tempfile::tempdir().unwrap();
-        let stage = Stage::new(WRITES).with_files(folder.path());
+        let stage = TestHome::new(WRITES).with_files(folder.path());
         let tree = waiting(&stage).await;
         let outputs = outputs(folder.path(), &tree);
         assert_eq!(fs::read_to_string(outputs.join("a/plan.md")).unwrap(), "Second.");
@@ -79,7 +79,7 @@ async fn g31_the_files_of_an_agent_are_filled_in_from_the_journal() {
 #[tokio::test(start_paused = true)]
 async fn other_files_stay() {
     let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::new(WRITES).with_files(folder.path());
+    let stage = TestHome::new(WRITES).with_files(folder.path());
     let tree = waiting(&stage).await;
     let other = outputs(folder.path(), &tree).join("other.md");
     fs::write(&other, "mine").unwrap();
@@ -91,7 +91,7 @@ async fn other_files_stay() {
 #[tokio::test(start_paused = true)]
 async fn g31_a_branch_has_the_files_of_its_origin() {
     let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::new(WRITES).with_files(folder.path());
+    let stage = TestHome::new(WRITES).with_files(folder.path());
     let tree = waiting(&stage).await;
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
@@ -116,7 +116,7 @@ async fn g31_a_branch_has_the_files_of_its_origin() {
 #[tokio::test(start_paused = true)]
 async fn a_folder_that_cannot_be_filled_keeps_its_tree_from_being_resumed() {
     let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::new(WRITES).with_files(folder.path());
+    let stage = TestHome::new(WRITES).with_files(folder.path());
     let tree = waiting(&stage).await;
     let outputs = outputs(folder.path(), &tree);
     fs::remove_dir_all(&outputs).unwrap();
@@ -176,7 +176,7 @@ async fn what_a_tool_writes_beyond_its_limits_is_a_failure() {
         (vec![("a.md", limit::BLOB_BYTES_MAX + 1)], Some("in one call")),
         (many, Some("in one call")),
     ] {
-        let stage = Stage::new(script).with_tool("fill", Writes(files.clone()));
+        let stage = TestHome::new(script).with_tool("fill", Writes(files.clone()));
         let home = stage.home();
         let tree = stage.start(&home, FIXTURE).await;
         tree.ended().await;

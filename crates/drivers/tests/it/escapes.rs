@@ -85,9 +85,9 @@ const PATHS: [&str; 64] = [
 ];
 
 /// What is planted in the agent's own folder, and the path that leads through it.
-type Plant = (&'static str, fn(agent: &Path, home: &Path), &'static str);
+type Trap = (&'static str, fn(agent: &Path, home: &Path), &'static str);
 
-const PLANTS: [Plant; 16] = [
+const PLANTS: [Trap; 16] = [
     ("a link to a file outside", |a, h| link(&h.join("secret.txt"), &a.join("outputs/l")), "outputs/l"),
     (
         "a link to a sibling's file",

@@ -202,7 +202,7 @@ fn names_and_schemas_of_file_tools_are_pinned() {
         .map(|tool| {
             let spec = files.tool(tool).spec();
             let schema: Value = serde_json::from_str(&spec.schema).unwrap();
-            format!("{}: {}\n{schema:#}", tool.word(), spec.description)
+            format!("{}: {}\n{schema:#}", tool.as_str(), spec.description)
         })
         .collect();
     insta::assert_snapshot!(recorded.join("\n\n"));

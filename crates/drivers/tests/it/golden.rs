@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney_journal::Batch;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::{Seq, TreeId};
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 use spinney_testkit::spinney::bus::RecordedEvent;
 
 use crate::{Ran, files};
@@ -27,7 +27,7 @@ fn journals() -> Vec<(String, Ran)> {
             .zip(1..)
             .map(|((at, event), seq)| RecordedEvent { seq: Seq(seq), at, actor: None, event })
             .collect();
-        let journal = Arc::clone(Stage::new("rules: [ { say: Nothing. } ]").journal());
+        let journal = Arc::clone(TestHome::new("rules: [ { say: Nothing. } ]").journal());
         (path.display().to_string(), Ran { tree: TreeId::new([9; 16]), recorded, journal })
     };
     texts.map(read).collect()

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use spinney_kernel::context::Message;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::AgentId;
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 
 use crate::{Ran, files, names};
 
@@ -15,7 +15,7 @@ const ROOT: &str = "root $9.00 turns=20 / helper later turns=20";
 /// L1: a child of a parent with three steps and things in its memory has no steps and one message.
 #[tokio::test(start_paused = true)]
 async fn l1_a_child_begins_without_steps_and_with_its_task_only() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -65,7 +65,7 @@ tools: { look: { say: "something at {{ args.at }}" } }
 /// L5: of a child that took seven steps its parent gets the answer, and no step.
 #[tokio::test(start_paused = true)]
 async fn l5_a_parent_gets_the_result_and_none_of_the_steps() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -109,7 +109,7 @@ tools: { look: { say: something } }
 /// L6: children are siblings on disk, too, and no file is in two workspaces.
 #[tokio::test(start_paused = true)]
 async fn l6_siblings_have_folders_side_by_side_and_share_no_file() {
-    let ran = Ran::play(&Stage::new(SIBLINGS), ROOT).await;
+    let ran = Ran::play(&TestHome::new(SIBLINGS), ROOT).await;
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());
     let tree = home.path().join("workspace").join(ran.tree.to_string());
@@ -133,7 +133,7 @@ async fn l7_an_id_that_is_a_path_or_taken_makes_nothing() {
     };
     let rules: String = bad.iter().enumerate().map(rule).collect();
     let script = format!("rules:\n{rules}  - say: Done.\n");
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let ran = Ran::play(&stage, ROOT).await;
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());
@@ -159,10 +159,10 @@ async fn l7_an_id_that_is_a_path_or_taken_makes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn l9_a_name_that_is_spawned_again_starts_empty() {
     let home = tempfile::tempdir().unwrap();
-    let first = Ran::play(&Stage::new(SIBLINGS), ROOT).await;
+    let first = Ran::play(&TestHome::new(SIBLINGS), ROOT).await;
     first.write(home.path());
     std::fs::write(first.agent(home.path(), "a").join("outputs/page_001.html"), "old").unwrap();
-    let second = Ran::play(&Stage::new(SIBLINGS).with_seed(2), ROOT).await;
+    let second = Ran::play(&TestHome::new(SIBLINGS).with_seed(2), ROOT).await;
     assert_ne!(first.tree, second.tree);
     let born = second
         .recorded
@@ -172,7 +172,7 @@ async fn l9_a_name_that_is_spawned_again_starts_empty() {
     assert_eq!(names(&second.agent(home.path(), "a")), ["history", "outputs"]);
     assert!(files(&second.agent(home.path(), "a")).is_empty());
     let again = SIBLINGS.replace("id: b,", "id: a,");
-    let ran = Ran::play(&Stage::new(&again), ROOT).await;
+    let ran = Ran::play(&TestHome::new(&again), ROOT).await;
     let steps = &ran.all_steps()["root"];
     assert!(
         steps.iter().any(|step| step.error.as_deref().is_some_and(|error| error.contains("`a`"))),

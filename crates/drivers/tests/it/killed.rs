@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 use spinney_testkit::spinney::rng::Rng;
 
 use crate::{Ran, files};
@@ -28,7 +28,7 @@ fn versions() -> [Ran; 2] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         runtime
             .unwrap_or_else(|error| panic!("{error}"))
-            .block_on(Ran::play(&Stage::new(&script), FIXTURE))
+            .block_on(Ran::play(&TestHome::new(&script), FIXTURE))
     })
 }
 

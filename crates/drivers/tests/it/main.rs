@@ -40,7 +40,7 @@ use spinney_kernel::context::offload::name;
 use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
 use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::{Shutdown, Tree};
-use spinney_testkit::{Stage, SteadyClock, recorded};
+use spinney_testkit::{SteadyClock, TestHome, recorded};
 
 /// A tree that ran until it moved no more by itself, and its events.
 pub(crate) struct Ran {
@@ -52,7 +52,7 @@ pub(crate) struct Ran {
 
 impl Ran {
     /// A tree of a stage that nobody runs any more.
-    pub(crate) async fn from_tree(stage: &Stage, tree: &Tree) -> Self {
+    pub(crate) async fn from_tree(stage: &TestHome, tree: &Tree) -> Self {
         Self { tree: tree.id(), recorded: recorded(tree).await, journal: Arc::clone(stage.journal()) }
     }
 
@@ -63,7 +63,7 @@ impl Ran {
     }
 
     /// Plays a fixture. Time stands still but for what the script takes, so that the same script gives the same events.
-    pub(crate) async fn play(stage: &Stage, fixture: &str) -> Self {
+    pub(crate) async fn play(stage: &TestHome, fixture: &str) -> Self {
         let home = stage.home_on(Arc::new(SteadyClock::new()));
         let tree = stage.start(&home, fixture).await;
         tree.settled().await;

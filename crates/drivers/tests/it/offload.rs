@@ -11,7 +11,7 @@ use spinney_kernel::definition::WindowSpec;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::{BlobHash, Seq, limit};
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 use crate::{Ran, files, names};
 
@@ -39,7 +39,7 @@ async fn dumped(dumps: &[(&str, usize)]) -> (Ran, Packet) {
     let calls: Vec<String> = dumps.iter().map(call).collect();
     let script =
         format!("rules:\n  - when: {{ turn: 1 }}\n    call: [ {} ]\n  - say: Done.\n", calls.join(", "));
-    let stage = Stage::new(&script).with_tool("dump", dump());
+    let stage = TestHome::new(&script).with_tool("dump", dump());
     let ran = Ran::play(&stage, "root $9.00 turns=20").await;
     let last = stage.model().attempts().pop().unwrap_or_else(|| panic!("nobody was asked"));
     (ran, last.packet.clone())
@@ -84,7 +84,7 @@ tools:
 /// it leaves out. The files are what the tools returned, byte for byte.
 #[tokio::test(start_paused = true)]
 async fn l40_a_long_output_is_a_preview_and_a_file_and_an_early_failure_is_not_forgotten() {
-    let stage = Stage::new(LONG_AGO).with_tool("dump", dump());
+    let stage = TestHome::new(LONG_AGO).with_tool("dump", dump());
     let mut definition = definition("root $9.00 turns=80");
     for turns in definition.roles.values_mut().filter_map(|role| role.turns.as_mut()) {
         turns.window = Some(WindowSpec { size: Some(3_800), ..WindowSpec::default() });
@@ -197,7 +197,7 @@ async fn long_outputs_are_mended_from_the_journal() {
     assert_eq!(fs::read(elsewhere.path().join("kept")).unwrap(), b"mine");
     assert_eq!(names(elsewhere.path()), ["kept"]);
     // Whoever has no long output has nothing there.
-    let other = Ran::play(&Stage::new("rules: [ { say: Done. } ]"), "root $9.00 turns=20").await;
+    let other = Ran::play(&TestHome::new("rules: [ { say: Done. } ]"), "root $9.00 turns=20").await;
     assert_eq!(other.tree, ran.tree);
     other.mend(home.path()).unwrap();
     assert_eq!(files(home.path()), other.files(home.path()));
@@ -264,7 +264,7 @@ rules:
   - say: Done.
 "
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let ran = Ran::play(&stage, "root turns=9 out=40000 / reader later turns=9").await;
     let json = format!("\"{value}\"");
     let file = name(&BlobHash::digest(json.as_bytes()));

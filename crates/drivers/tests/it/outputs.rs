@@ -8,7 +8,7 @@ use spinney_drivers::files::Files;
 use spinney_drivers::workspace::{StepWriter, Workspaces};
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::words::TreeId;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 use crate::files::Author;
 use crate::{files, names};
@@ -79,7 +79,7 @@ async fn l12_the_default_output_cap_depends_on_the_model() {
         (Some(8_000), Some(500), 500),
         (None, Some(500_000), 16_000),
     ] {
-        let stage = Stage::new("rules: [ { say: Done. } ]");
+        let stage = TestHome::new("rules: [ { say: Done. } ]");
         let home = stage.home();
         let mut definition = spinney_testkit::definition("root turns=20");
         let turns = spinney_kernel::definition::Turns::default();
@@ -124,7 +124,7 @@ fn parallel_outputs_of_one_agent_keep_to_the_limit_together() {
 fn outputs_arrive_while_the_history_is_mended() {
     let home = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let stage = Stage::new("rules: [ { say: Done. } ]");
+    let stage = TestHome::new("rules: [ { say: Done. } ]");
     let ran = runtime.block_on(crate::Ran::play(&stage, "root $9.00 turns=20"));
     let workspaces = Workspaces::open(home.path(), ran.tree).unwrap();
     let limits = OutputLimits { files_max: 300, ..OutputLimits::default() };
@@ -152,7 +152,7 @@ fn outputs_arrive_while_the_history_is_mended() {
 fn nothing_of_the_outputs_is_touched_when_a_history_is_mended() {
     let home = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let stage = Stage::new("rules: [ { say: Done. } ]");
+    let stage = TestHome::new("rules: [ { say: Done. } ]");
     let ran = runtime.block_on(crate::Ran::play(&stage, "root $9.00 turns=20"));
     ran.write(home.path());
     let outputs = ran.agent(home.path(), "root").join("outputs");

@@ -8,13 +8,13 @@ use std::path::Path;
 use spinney_drivers::files::Files;
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::OutputLimits;
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 
 use crate::files::Author;
 use crate::{Ran, files};
 
 /// How the workspace is planted: from the agent's folder, and a folder outside that must stay as it is.
-type Plant = fn(agent: &Path, outside: &Path);
+type Trap = fn(agent: &Path, outside: &Path);
 
 /// Whether the history can be written all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ fn made(done: std::io::Result<()>) {
     done.unwrap_or_else(|error| panic!("{error}"));
 }
 
-const PLANTS: [(&str, Plant, Then); 15] = [
+const PLANTS: [(&str, Trap, Then); 15] = [
     (
         "history is a link to a folder",
         |agent, outside| instead(&agent.join("history"), outside),
@@ -134,7 +134,7 @@ rules:
     call: [ { tool: spawn_agent, args: { agent: helper, id: h, goal: Help. } } ]
   - say: Done.
 ";
-    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20 / helper later turns=20").await;
+    let ran = Ran::play(&TestHome::new(script), "root $9.00 turns=20 / helper later turns=20").await;
     for (what, plant, then) in PLANTS {
         let ground = tempfile::tempdir().unwrap();
         let (home, outside) = (ground.path().join("home"), ground.path().join("outside"));
@@ -162,7 +162,7 @@ rules:
 /// `outputs/` is the agent's: what it planted there stays, and nothing is written through it.
 #[test]
 fn planted_outputs_make_writes_fail() {
-    let plants: [(&str, Plant); 3] = [
+    let plants: [(&str, Trap); 3] = [
         ("outputs is a file", |agent, _| {
             made(fs::remove_dir(agent.join("outputs")));
             made(fs::write(agent.join("outputs"), "x"));

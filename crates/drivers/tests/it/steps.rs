@@ -8,7 +8,7 @@ use spinney_drivers::workspace::Step;
 use spinney_kernel::words::{BlobHash, Enclosure, IdError};
 use spinney_testkit::spinney::Shutdown;
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 use crate::Ran;
 
@@ -46,7 +46,7 @@ tools:
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_call_that_went_well_is_a_step() {
-    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    let ran = Ran::play(&TestHome::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
     assert_snapshot!(shown(&ran.all_steps()["root"][0]), @r#"
     {
       "id": "step_001",
@@ -78,7 +78,7 @@ async fn a_tool_call_that_went_well_is_a_step() {
 /// L4: a spawn is exactly one new step of the parent.
 #[tokio::test(start_paused = true)]
 async fn l4_a_spawn_is_exactly_one_step_of_the_parent() {
-    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    let ran = Ran::play(&TestHome::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
     let steps = &ran.all_steps()["root"];
     assert_snapshot!(briefly(steps), @r#"
     step_001 search {"query":"trees"} ok: three results for trees | -
@@ -123,7 +123,7 @@ rules:
     think_ms: 50
     say: There are seven.
 "#;
-    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20 / helper later turns=3").await;
+    let ran = Ran::play(&TestHome::new(script), "root $9.00 turns=20 / helper later turns=3").await;
     assert_snapshot!(briefly(&ran.all_steps()["root"]), @r#"
     step_001 agent:spawn {"child_id":"h"} ok: Spawned h with goal: Count.... | -
     step_002 wait_agent {"agents":["h"]} ok: h completed | -
@@ -133,7 +133,7 @@ rules:
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_a_step() {
-    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    let ran = Ran::play(&TestHome::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
     assert_snapshot!(shown(&ran.all_steps()["h"][0]), @r#"
     {
       "id": "step_001",
@@ -179,7 +179,7 @@ tools:
   fetch: { error: no such host }
   hang: { hang: true }
 "#;
-    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
+    let ran = Ran::play(&TestHome::new(script), "root $9.00 turns=20").await;
     let steps = &ran.all_steps()["root"];
     assert_snapshot!(briefly(steps), @r#"
     step_001 serach {"query":"trees"} no: no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang` | no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`
@@ -219,10 +219,10 @@ rules:
     call: [ { tool: ask_human, args: { question: "May I?", default: "yes", timeout: 5s } } ]
   - say: Done.
 "#;
-    let ran = Ran::play(&Stage::new(script), "root $9.00 turns=20").await;
+    let ran = Ran::play(&TestHome::new(script), "root $9.00 turns=20").await;
     assert!(ran.all_steps()["root"].is_empty());
     let script = script.replace(", default: \"yes\", timeout: 5s", "");
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20").await;
     tree.settled().await;
@@ -262,7 +262,7 @@ tools:
     for role in definition.roles.values_mut() {
         role.turns.iter_mut().for_each(|turns| turns.output_cap = Some(30_000));
     }
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = home.start(definition).await.unwrap();
     tree.settled().await;
@@ -296,7 +296,7 @@ tools:
 /// L10: each step has the nine fields, all of them, always.
 #[tokio::test(start_paused = true)]
 async fn l10_each_step_has_the_nine_fields() {
-    let ran = Ran::play(&Stage::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
+    let ran = Ran::play(&TestHome::new(FAMILY), "root $9.00 turns=20 / helper later turns=3").await;
     let nine = [
         "id",
         "tool_name",
@@ -331,7 +331,7 @@ async fn a_step_contains_parts_by_reference() {
         let chart = Enclosure::new("image/png".parse()?, "chart.png".parse()?, b"pixels".to_vec());
         Ok::<_, IdError>(Answered::new("Here it is.").with_parts([chart]))
     });
-    let ran = Ran::play(&Stage::new(script).with_tool("draw", tool), "root $9.00 turns=20").await;
+    let ran = Ran::play(&TestHome::new(script).with_tool("draw", tool), "root $9.00 turns=20").await;
     let step = shown(&ran.all_steps()["root"][0]);
     let hash = &BlobHash::digest(b"pixels").to_string()[..16];
     let words = format!("Here it is.\\n[image chart.png, image/png, 6 bytes, blob {hash}]");

@@ -14,7 +14,7 @@ use spinney_kernel::words::{Actor, CallId, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::{Drivers, Home};
-use spinney_testkit::{Stage, definition, recorded};
+use spinney_testkit::{TestHome, definition, recorded};
 
 use crate::corpus::{corpus, everyday, random};
 
@@ -299,7 +299,7 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
         for name in ["m", "cheap", "free"] {
             drivers = drivers.with_model(name.parse().unwrap(), Arc::<Reader>::clone(&reader));
         }
-        let home = Home::open(Arc::clone(Stage::new("rules: [{ say: x }]").journal()), drivers);
+        let home = Home::open(Arc::clone(TestHome::new("rules: [{ say: x }]").journal()), drivers);
         let said = texts.iter().map(|text| text.chars().take(6_000).collect());
         let said: Vec<String> = said.filter(|text: &String| !text.trim().is_empty()).collect();
         for goal in said.iter().map(String::as_str).chain([TELL_ALL]) {
@@ -372,7 +372,7 @@ async fn read_in_a_window(tokenizer: Tokenizer, texts: Vec<String>) -> Vec<Judge
     for name in ["m", "cheap", "free"] {
         drivers = drivers.with_model(name.parse().unwrap(), Arc::<Reader>::clone(&reader));
     }
-    let home = Home::open(Arc::clone(Stage::new("rules: [{ say: x }]").journal()), drivers);
+    let home = Home::open(Arc::clone(TestHome::new("rules: [{ say: x }]").journal()), drivers);
     let mut definition = wood(READ_ALL, "You read.");
     for turns in definition.roles.values_mut().filter_map(|role| role.turns.as_mut()) {
         turns.turns_max = 100;

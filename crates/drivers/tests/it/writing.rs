@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use spinney_kernel::words::Durability;
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 use crate::{Ran, files, names};
 
@@ -19,7 +19,7 @@ tools: { look: { think_ms: 5, say: something } }
 "#;
 
 async fn ran() -> Ran {
-    Ran::play(&Stage::new(SCRIPT), "root $9.00 turns=20 / helper later turns=20").await
+    Ran::play(&TestHome::new(SCRIPT), "root $9.00 turns=20 / helper later turns=20").await
 }
 
 /// L10: the files are what the journal says, in the same bytes however often they are computed.
@@ -90,7 +90,7 @@ async fn a_new_agent_has_an_empty_history() {
 /// What the tree's events survive, its files survive; how they are written changes nothing in them.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_survives_the_loss_of_power_has_the_same_files() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let mut definition = definition("root $9.00 turns=20 / helper later turns=20");
     definition.durability = Durability::Full;
@@ -108,7 +108,7 @@ async fn more_than_999_steps_have_more_digits() {
     let turn = |turn| format!("  - when: {{ turn: {turn} }}\n    call: [ {asks} ]\n");
     let turns: String = (1..=10).map(turn).collect();
     let script = format!("rules:\n{turns}  - say: Done.\ntools: {{ look: {{ say: something }} }}\n");
-    let ran = Ran::play(&Stage::new(&script), "root $9.00 turns=20").await;
+    let ran = Ran::play(&TestHome::new(&script), "root $9.00 turns=20").await;
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());
     let history = names(&ran.agent(home.path(), "root").join("history"));

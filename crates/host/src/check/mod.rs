@@ -129,14 +129,14 @@ impl CheckedFile {
     #[must_use]
     pub fn counts(&self) -> String {
         let of = |severity: Severity| {
-            self.problems.iter().filter(|problem| problem.severity == severity.word()).count() as u64
+            self.problems.iter().filter(|problem| problem.severity == severity.as_str()).count() as u64
         };
         let counts =
             [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (of(severity), severity));
         let said: Vec<String> = counts
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, severity)| counted(count, severity.word()))
+            .map(|(count, severity)| counted(count, severity.as_str()))
             .collect();
         if said.is_empty() { "no problems".to_owned() } else { said.join(", ") }
     }

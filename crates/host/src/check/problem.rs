@@ -40,7 +40,7 @@ impl CheckedProblem {
         let what = &problem.what;
         let text = line(problem, texts);
         Self {
-            severity: problem.severity.word(),
+            severity: problem.severity.as_str(),
             file: what.file.clone(),
             line: Some(what.line),
             column: Some(what.column),
@@ -54,7 +54,7 @@ impl CheckedProblem {
     /// The whole file cannot be read.
     pub(super) fn unread(file: &Path, message: String) -> Self {
         Self {
-            severity: Severity::Error.word(),
+            severity: Severity::Error.as_str(),
             file: file.display().to_string(),
             line: None,
             column: None,

@@ -34,8 +34,9 @@ pub struct DoctorWords {
 #[must_use]
 pub fn provider_keys(user: &Variables) -> Vec<ProviderFinding> {
     let key = |variable| KeyFinding::new(variable, providers::is_set(variable, user));
-    let known = ModelProvider::ALL
-        .into_iter()
-        .map(|provider| ProviderFinding { provider: provider.word(), key: usual_key_env(provider).map(key) });
+    let known = ModelProvider::ALL.into_iter().map(|provider| ProviderFinding {
+        provider: provider.as_str(),
+        key: usual_key_env(provider).map(key),
+    });
     known.chain([ProviderFinding { provider: trial::SCRIPTED, key: None }]).collect()
 }

@@ -223,7 +223,7 @@ impl fmt::Display for DoctorReport {
         }
         let Some(models) = &self.models else { return Ok(()) };
         for model in models {
-            let row = Row { word: model.status.word(), name: model.name.as_str(), width };
+            let row = Row { word: model.status.as_str(), name: model.name.as_str(), width };
             for line in model.lines(&row) {
                 write!(f, "\n{line}")?;
             }
@@ -258,7 +258,7 @@ impl ProviderFinding {
 }
 
 impl ModelStatus {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Scripted => "SCRIPTED",

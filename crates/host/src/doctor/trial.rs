@@ -127,7 +127,7 @@ impl Trial<'_> {
 
     async fn of_provider(&self, name: &ModelName, source: &ProviderSource) -> ModelFinding {
         let ModelTrials { file, user, words, .. } = self.trials;
-        let mut finding = ModelFinding::new(name, source.provider.word(), Some(source.model.clone()));
+        let mut finding = ModelFinding::new(name, source.provider.as_str(), Some(source.model.clone()));
         let variables = providers::variables(source);
         finding.keys =
             variables.map(|variable| KeyFinding::new(variable, providers::is_set(variable, user))).collect();

@@ -87,7 +87,7 @@ impl ExplainedTree<'_> {
         for (name, model) in &self.filled.models {
             let answers = match self.source.file.models.get(name) {
                 Some(ModelSource::Provider(source)) if self.source.called.contains(name) => {
-                    format!("{} {}", source.provider.word(), source.model)
+                    format!("{} {}", source.provider.as_str(), source.model)
                 }
                 Some(ModelSource::Provider(source)) => {
                     format!("scripted {}, without a key", source.script.as_deref().unwrap_or_default())

@@ -179,7 +179,7 @@ pub enum KeptDriversError {
 }
 
 /// What a stored tree is resumed with.
-pub struct Kept {
+pub struct ResumeSource {
     /// Which of its models answer from scripts.
     pub scripted: Scripted,
     /// The tree file, if its providers are called.
@@ -200,7 +200,7 @@ pub struct CalledFile {
     pub models: Vec<ModelName>,
 }
 
-impl Kept {
+impl ResumeSource {
     /// The models and tools of the tree. A model that its provider answered needs its key again.
     pub fn drivers(self, user: &Variables) -> Result<Drivers, KeptDriversError> {
         self.drivers_beside(user, &OwnDrivers::default())
@@ -225,7 +225,7 @@ pub(super) struct SourceTexts {
 }
 
 /// What a stored tree is resumed with. What is not as it was when the tree started is refused.
-pub async fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Kept, UnreadCopy> {
+pub async fn read(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<ResumeSource, UnreadCopy> {
     let unread = |place: CopyPlace| {
         move |why: ChangedCopy| UnreadCopy { home: home.to_owned(), tree, place, why: Box::new(why) }
     };
@@ -271,7 +271,7 @@ async fn journal_texts(
     Ok(SourceTexts { texts, source })
 }
 
-fn kept(home: &Path, files: SourceTexts) -> Result<Kept, ChangedCopy> {
+fn kept(home: &Path, files: SourceTexts) -> Result<ResumeSource, ChangedCopy> {
     let SourceTexts { texts, source } = files;
     let text = |file: &str| texts.get(file).ok_or_else(|| ChangedCopy::Missing { file: file.to_owned() });
     let list: List = serde_json::from_str(text(LIST)?)?;
@@ -298,7 +298,7 @@ fn kept(home: &Path, files: SourceTexts) -> Result<Kept, ChangedCopy> {
             Some(CalledFile { file, text, models: list.called.clone() })
         }
     };
-    Ok(Kept { scripted: list.scripted(), called, source: Some(source), drivers })
+    Ok(ResumeSource { scripted: list.scripted(), called, source: Some(source), drivers })
 }
 
 impl List {

@@ -148,7 +148,7 @@ fn tree(text: &str, stem: &str, provider: Option<ModelProvider>, schema: SchemaC
             "    provider: ollama\n    model: llama3.2\n    context: 8192\n    price: { input_per_mtok_usd: 0, output_per_mtok_usd: 0 }\n",
         ),
         Some(provider) => {
-            let (word, model) = (provider.word(), small_model(provider));
+            let (word, model) = (provider.as_str(), small_model(provider));
             text.replace(
                 SCRIPTED,
                 &format!("    provider: {word}\n    model: {model}\n    script: {SCRIPT} # used if the key is missing\n"),

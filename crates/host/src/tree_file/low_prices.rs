@@ -59,7 +59,7 @@ pub fn find(
         };
         let message = format!(
             "the price of `{model}` is lower than what {} charges for {} ({} by {}), so a ceiling in dollars would not hold",
-            by.provider.word(),
+            by.provider.as_str(),
             by.model,
             written_price(least),
             if own.is_some() { "your configuration" } else { "the price table" },

@@ -482,7 +482,7 @@ pub fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&ToolName) -
 
 /// Tools that exist in every tree.
 fn everywhere() -> impl Iterator<Item = ToolName> {
-    let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.word().parse().ok());
+    let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.as_str().parse().ok());
     builtin.chain(FileTool::ALL.into_iter().map(FileTool::name))
 }
 

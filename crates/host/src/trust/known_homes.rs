@@ -38,14 +38,14 @@ pub struct KnownHome {
 
 /// Where a home is.
 #[derive(Debug, Serialize, Deserialize)]
-struct Place {
+struct HomeLocation {
     /// For people.
     path: String,
     device: u64,
     inode: u64,
 }
 
-impl Place {
+impl HomeLocation {
     fn new(path: &Path, about: &Metadata) -> Self {
         Self { path: path.display().to_string(), device: about.dev(), inode: about.ino() }
     }
@@ -180,7 +180,7 @@ fn list(id: &str, home: &Path, about: &Metadata) -> Result<KnownHome, StateFileE
     private_files::folder(&folder).map_err(FileFault::when(FileAction::Write, &folder))?;
     let known = KnownHome { folder };
     let path = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
-    state_files::write(&known.folder.join(ABOUT), &Place::new(&path, about))?;
+    state_files::write(&known.folder.join(ABOUT), &HomeLocation::new(&path, about))?;
     Ok(known)
 }
 
@@ -199,7 +199,7 @@ impl KnownHome {
         let Some(id) = id else { return Ok(None) };
         let known = Self { folder: state.join(FOLDER).join(id) };
         let about = fs::metadata(home).map_err(FileFault::when(FileAction::Read, home))?;
-        let place: Option<Place> = state_files::read(&known.folder.join(ABOUT))?;
+        let place: Option<HomeLocation> = state_files::read(&known.folder.join(ABOUT))?;
         Ok(place.is_some_and(|place| place.is_at(&about)).then_some(known))
     }
 

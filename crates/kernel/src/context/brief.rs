@@ -147,7 +147,7 @@ pub(super) struct Brief {
 impl Brief {
     /// Whether they may call a built-in tool.
     pub(super) fn may_call(&self, builtin: Builtin) -> bool {
-        self.tools.iter().any(|tool| tool.name.as_str() == builtin.word())
+        self.tools.iter().any(|tool| tool.name.as_str() == builtin.as_str())
     }
 
     fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
@@ -275,7 +275,7 @@ pub(crate) fn briefing_tokens(
 /// The tokens of the kernel's own text in a first message and of the tools.
 fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> TokenCount {
     let around = turns.around_tokens.unwrap_or_else(|| {
-        let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.word()));
+        let allowed = Builtin::ALL.into_iter().filter(|builtin| caps.tools.has(builtin.as_str()));
         let tools = allowed.map(uncounted_bytes).sum::<usize>();
         TokenCount::of_bytes(TASK.len() + TOOLS.len() + CLOSE.len() + GAPS + tools)
     });
@@ -334,7 +334,7 @@ fn described<'d>(
 
 fn builtins<'a>(allowed: &Allow<ToolName>, rules: u32) -> impl Iterator<Item = ToolText<'a>> {
     let text = move |builtin: Builtin| ToolText {
-        name: builtin.word(),
+        name: builtin.as_str(),
         description: builtin.description(),
         schema: builtin.schema_under(rules),
     };

@@ -29,7 +29,7 @@ pub(crate) fn passed_tokens(
     args: &str,
     tokens: &dyn Fn(&str) -> TokenCount,
 ) -> Option<TokenCount> {
-    match Builtin::ALL.into_iter().find(|builtin| builtin.word() == name)? {
+    match Builtin::ALL.into_iter().find(|builtin| builtin.as_str() == name)? {
         Builtin::SpawnAgent => {
             let SpawnArgs { goal, .. } = serde_json::from_str(args).ok()?;
             Some(Goal::tokens(&goal, tokens))
@@ -192,7 +192,7 @@ impl AskArgs {
     /// With a default answer and no explicit policy, the default applies.
     pub(crate) fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
         let bad = |reason: &str| Refusal::BadArguments {
-            tool: ToolName::of_builtin(Builtin::AskHuman.word()),
+            tool: ToolName::of_builtin(Builtin::AskHuman.as_str()),
             reason: reason.to_owned(),
         };
         match (self.on_timeout, self.default.take()) {
@@ -210,6 +210,6 @@ impl AskArgs {
 pub(crate) fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Refusal> {
     serde_json::from_str(args).map_err(|error| {
         let reason = cut(&error.to_string(), limit::NOTICE_BYTES_MAX / 2);
-        Refusal::BadArguments { tool: ToolName::of_builtin(builtin.word()), reason }
+        Refusal::BadArguments { tool: ToolName::of_builtin(builtin.as_str()), reason }
     })
 }

@@ -39,7 +39,7 @@ pub struct Contexts {
     /// What children knew and answered, while their parent may need it.
     kept: KeptChildren<AgentId, Context>,
     /// Messages for agents that do not exist yet.
-    unborn: BTreeMap<AgentId, Vec<(Seq, Message)>>,
+    unspawned: BTreeMap<AgentId, Vec<(Seq, Message)>>,
     /// The values that agents share, until the root ends.
     shared: SharedValues,
     /// Summaries that are being written, by agent.
@@ -77,7 +77,7 @@ impl Contexts {
             open: OpenCalls::default(),
             end: None,
             kept: KeptChildren::default(),
-            unborn: BTreeMap::new(),
+            unspawned: BTreeMap::new(),
             shared: SharedValues::default(),
             summaries: BTreeMap::new(),
             last_calls: BTreeMap::new(),
@@ -276,7 +276,7 @@ impl Contexts {
             offloads: None,
         };
         first.into_iter().for_each(|first| context.push(Arc::new(first)));
-        for (seq, letter) in self.unborn.remove(&spawned.agent).unwrap_or_default() {
+        for (seq, letter) in self.unspawned.remove(&spawned.agent).unwrap_or_default() {
             context.letter(seq, letter);
         }
         make_room(&mut self.agents);
@@ -297,7 +297,7 @@ impl Contexts {
     fn letter(&mut self, to: &AgentId, message: Message) {
         match self.agents.get_mut(to) {
             Some(context) => context.letter(self.seq, message),
-            None => self.unborn.entry(to.clone()).or_default().push((self.seq, message)),
+            None => self.unspawned.entry(to.clone()).or_default().push((self.seq, message)),
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole) -> (String, bool) {
         Outcome::Message { .. } => ("a message came".to_owned(), false),
         Outcome::Approved => (String::new(), false),
         Outcome::Failed { fault } if fault.kind == FaultKind::Stopped => notice("stopped".to_owned()),
-        Outcome::Failed { fault } => notice(format!("failed ({}): {}", fault.kind.word(), fault.message)),
+        Outcome::Failed { fault } => notice(format!("failed ({}): {}", fault.kind.as_str(), fault.message)),
         Outcome::Lost => {
             notice("lost: the process died during this call and nobody knows whether it happened; find out before you try again".to_owned())
         }

@@ -71,7 +71,7 @@ impl Switch {
     /// The kind of fault, or `budget`.
     #[must_use]
     pub fn reason(&self) -> &'static str {
-        self.fault.as_ref().map_or("budget", |fault| fault.kind.word())
+        self.fault.as_ref().map_or("budget", |fault| fault.kind.as_str())
     }
 }
 

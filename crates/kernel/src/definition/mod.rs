@@ -348,7 +348,7 @@ impl Definition {
 
     /// The names of all tools of a tree under these rules, built-in ones first.
     pub fn tool_names(&self, rules: u32) -> impl Iterator<Item = ToolName> {
-        let builtin = Builtin::under(rules).map(|builtin| ToolName::of_builtin(builtin.word()));
+        let builtin = Builtin::under(rules).map(|builtin| ToolName::of_builtin(builtin.as_str()));
         builtin.chain(self.tools.keys().cloned())
     }
 

@@ -20,7 +20,7 @@ impl ModelProvider {
 
     /// Its name in a tree file.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
             Self::OpenAiChat => "openai_chat",

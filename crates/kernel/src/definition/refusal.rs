@@ -209,7 +209,7 @@ pub enum Refusal {
     // --- windows
     #[error("a window of {size} tokens is too small: at least {tokens} have to fit in")]
     WindowTooSmall { tokens: u64, size: u64 },
-    #[error("messages of category {} are Spinney's own: send `dialog` or `context`", category.word())]
+    #[error("messages of category {} are Spinney's own: send `dialog` or `context`", category.as_str())]
     CategoryNotAllowed { category: Category },
     #[error("the root was told nothing by anybody: refresh one of its children")]
     NobodyAbove { agent: AgentId },

@@ -407,7 +407,7 @@ pub enum Event {
 impl Event {
     /// Its type, as the journal spells it.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::TreeStarted { .. } => "tree_started",
             Self::AgentSpawned(_) => "agent_spawned",

@@ -59,8 +59,8 @@ impl Exit {
     }
 
     #[must_use]
-    pub const fn word(&self) -> &'static str {
-        self.kind().word()
+    pub const fn as_str(&self) -> &'static str {
+        self.kind().as_str()
     }
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Exit {
     /// The exit, and the reason unless it is a success: `failed (timeout: it took longer than its timeout of 5
     /// seconds)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = self.word();
+        let word = self.as_str();
         match self {
             Self::Completed => f.write_str(word),
             Self::Exhausted { account, short } => write!(f, "{word} ({})", short.describe(account)),
@@ -94,7 +94,7 @@ impl ExitKind {
 
     /// The word for it in journals, results and texts.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Exhausted => "exhausted",
@@ -106,6 +106,6 @@ impl ExitKind {
 
 impl fmt::Display for ExitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }

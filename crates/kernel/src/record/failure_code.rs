@@ -226,7 +226,7 @@ mod tests {
             assert_eq!(FailureCode::from_text(word).as_str(), word);
         }
         for fault in FaultKind::ALL {
-            assert_eq!(FailureCode::Model(fault).as_str(), format!("model_{}", fault.word()));
+            assert_eq!(FailureCode::Model(fault).as_str(), format!("model_{}", fault.as_str()));
         }
         assert_eq!(FailureCode::from_text("oops"), FailureCode::Own("oops".into()));
     }

@@ -92,7 +92,7 @@ fn settle(draft: &mut Draft<'_>) {
             turn::advance(draft, ix);
         }
         if draft.take_stirred() && !draft.is_over() {
-            call::pump(draft);
+            call::reconsider_waiting(draft);
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Draft<'w> {
     /// Agents with a call that ended: they may take another turn.
     moved: Vec<AgentIx>,
     /// Whether something happened that waiting calls may depend on.
-    stirred: bool,
+    calls_reconsidered: bool,
     /// Agents that get a checkpoint at the end of the decision.
     due: Vec<AgentIx>,
     /// Agents with an attempt that started or ended: their active time may start or stop.
@@ -43,7 +43,7 @@ impl<'w> Draft<'w> {
             ask: None,
             events: Vec::with_capacity(4),
             moved: Vec::new(),
-            stirred: false,
+            calls_reconsidered: false,
             due: Vec::new(),
             ran: Vec::new(),
             steps: VecDeque::new(),
@@ -63,12 +63,12 @@ impl<'w> Draft<'w> {
     }
 
     pub(crate) fn take_stirred(&mut self) -> bool {
-        std::mem::take(&mut self.stirred)
+        std::mem::take(&mut self.calls_reconsidered)
     }
 
     /// Whether nothing is left to do in this decision.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.stirred && self.moved.is_empty() && self.steps.is_empty()
+        !self.calls_reconsidered && self.moved.is_empty() && self.steps.is_empty()
     }
 
     pub(crate) fn take_step(&mut self) -> Option<StepOver> {
@@ -93,7 +93,7 @@ impl<'w> Draft<'w> {
     }
 
     pub(crate) fn record(&mut self, event: Event) {
-        self.stirred |= stirs(&event);
+        self.calls_reconsidered |= stirs(&event);
         self.note_step(&event);
         if let Event::CallEnded { call, .. } = &event {
             self.moved.extend(self.world.call(*call).map(|call| call.agent));
@@ -141,8 +141,8 @@ impl<'w> Draft<'w> {
     }
 
     /// Reconsiders all waiting calls before the decision ends.
-    pub(crate) fn stir(&mut self) {
-        self.stirred = true;
+    pub(crate) fn reconsider_calls(&mut self) {
+        self.calls_reconsidered = true;
     }
 
     pub(crate) const fn now(&self) -> Time {

@@ -17,7 +17,7 @@ pub enum CheckpointKind {
 
 impl CheckpointKind {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Automatic => "automatic",
             Self::Manual => "manual",

@@ -64,7 +64,7 @@ impl FaultKind {
     ];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::RateLimit => "rate_limit",
             Self::Server => "server",

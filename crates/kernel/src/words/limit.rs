@@ -129,7 +129,7 @@ pub const OPEN_CALLS_MAX: usize = 1_024;
 /// Most messages that wait for one agent.
 pub const INBOX_MAX: usize = 1_024;
 /// Most agents that have messages waiting before they exist: more are misspelled names.
-pub const UNBORN_MAX: usize = 256;
+pub const UNSPAWNED_MAX: usize = 256;
 
 /// Most failed attempts at one call, all fallbacks included.
 pub const ATTEMPTS_MAX: u32 = 4;

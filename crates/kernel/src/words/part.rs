@@ -24,7 +24,7 @@ pub enum PartKind {
 
 impl PartKind {
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",
             Self::File => "file",
@@ -151,7 +151,7 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, media, name, blob: BlobRef { hash, bytes }, tokens: _ } = self;
         let hash = hash.as_str().get(..HASH_DIGITS).unwrap_or_default();
-        write!(f, "[{} {name}, {media}, {bytes} bytes, blob {hash}]", kind.word())
+        write!(f, "[{} {name}, {media}, {bytes} bytes, blob {hash}]", kind.as_str())
     }
 }
 
@@ -179,7 +179,7 @@ impl fmt::Debug for Enclosure {
     /// Shows the number of bytes, not the bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, media, name, bytes } = self;
-        write!(f, "Enclosure({} {name}, {media}, {} bytes)", kind.word(), bytes.len())
+        write!(f, "Enclosure({} {name}, {media}, {} bytes)", kind.as_str(), bytes.len())
     }
 }
 

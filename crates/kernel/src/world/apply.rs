@@ -159,7 +159,7 @@ impl World {
             let window = &mut self.agents.agent_mut(ix).progress.window;
             definition.iter().for_each(|definition| window.open(first, definition));
         }
-        for letter in self.unborn.remove(&spawned.agent).unwrap_or_default() {
+        for letter in self.unspawned.remove(&spawned.agent).unwrap_or_default() {
             self.agents.agent_mut(ix).take(letter);
         }
         self.wound(ix);
@@ -291,7 +291,7 @@ impl World {
         let letter = QueuedMessage { seq: self.seq, room: room.plus(limit::SENDER_TOKENS), category };
         match self.agents.find(to) {
             Some(ix) => self.agents.agent_mut(ix).take(letter),
-            None => self.unborn.entry(to.clone()).or_default().push(letter),
+            None => self.unspawned.entry(to.clone()).or_default().push(letter),
         }
     }
 
@@ -359,7 +359,7 @@ impl World {
     /// Whether a parent may give a child another task after it has completed.
     fn follows_up(&self, parent: AgentIx, child: AgentIx) -> bool {
         let caps = self.agents.living(parent).map(|parent| &parent.charter.caps.tools);
-        caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.word()))
+        caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.as_str()))
             && self.agent(child).progress.window.can_go_on()
     }
 
@@ -601,10 +601,10 @@ impl World {
             agent.progress.set_failed(Some(outcome.clone()));
         }
         match outcome {
-            Outcome::Message { seq } => agent.put_away(*seq),
+            Outcome::Message { seq } => agent.remove_message(*seq),
             // What a wait returned must not be read twice.
             Outcome::Children { ended } | Outcome::Expired { ended } => {
-                ended.iter().for_each(|end| agent.put_away(end.seq));
+                ended.iter().for_each(|end| agent.remove_message(end.seq));
             }
             Outcome::Done { .. }
             | Outcome::Failed { .. }

@@ -61,7 +61,7 @@ pub struct World {
     /// Why nothing more is done with it, if that is so.
     sealed: Option<(SealKind, Time)>,
     /// Messages for agents that do not exist yet.
-    unborn: BTreeMap<AgentId, Vec<QueuedMessage>>,
+    unspawned: BTreeMap<AgentId, Vec<QueuedMessage>>,
     threads: Threads,
     graphs: Graphs,
     shared: SharedStore,
@@ -138,7 +138,7 @@ impl World {
             prefixes: Prefixes::default(),
             halted: None,
             suspended: false,
-            unborn: BTreeMap::new(),
+            unspawned: BTreeMap::new(),
             threads: Threads::default(),
             graphs: Graphs::default(),
             shared: SharedStore::default(),
@@ -209,8 +209,8 @@ impl World {
 
     /// Messages for agents that do not exist yet.
     #[must_use]
-    pub const fn unborn(&self) -> &BTreeMap<AgentId, Vec<QueuedMessage>> {
-        &self.unborn
+    pub const fn unspawned(&self) -> &BTreeMap<AgentId, Vec<QueuedMessage>> {
+        &self.unspawned
     }
 
     #[must_use]
@@ -254,7 +254,7 @@ impl World {
         let ix = self.agents.find(id).ok_or_else(|| Refusal::UnknownAgent { agent: id.clone() })?;
         let state = match (self.agents.living(ix), self.agents.ended(ix)) {
             (Some(agent), _) if matches!(agent.state, AgentState::Live) => return Ok(ix),
-            (_, Some(ended)) => ended.exit.word(),
+            (_, Some(ended)) => ended.exit.as_str(),
             (_, None) => "ending",
         };
         Err(Refusal::AgentEnded { agent: id.clone(), state: state.to_owned() })

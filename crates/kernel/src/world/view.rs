@@ -65,7 +65,7 @@ impl TreeState {
         [Self::New, Self::Running, Self::Waiting, Self::Paused, Self::Suspended, Self::Halted];
 
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
             Self::Running => "running",
@@ -76,14 +76,14 @@ impl TreeState {
             Self::Halted => "halted",
             Self::Moved => "moved",
             Self::Copied => "copy",
-            Self::Ended(exit) => exit.word(),
+            Self::Ended(exit) => exit.as_str(),
         }
     }
 
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         let all = Self::LIVING.into_iter().chain([Self::Moved, Self::Copied]);
-        all.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.word() == word)
+        all.chain(ExitKind::ALL.map(Self::Ended)).find(|state| state.as_str() == word)
     }
 
     #[must_use]
@@ -100,7 +100,7 @@ impl TreeState {
 
 impl fmt::Display for TreeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.as_str())
     }
 }
 

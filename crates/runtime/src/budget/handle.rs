@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{AmountError, Amounts};
 
+use super::account_node::{AccountNode, Ended};
 use super::opening::{open_child, open_root};
-use super::place::{Ended, Place};
 use super::waiting::Waiting;
 use super::{AccountId, BudgetHold, BudgetRefusal, Limits, OpenError, Options, Snapshot};
 use crate::clock::{Clock, SystemClock};
@@ -15,7 +15,7 @@ use crate::sync::park_on;
 /// A handle of one account in a tree of budgets. Clones are handles of the same account, usable from any thread. When
 /// the last handle, hold and child of an account are gone, it is closed, and only its totals stay at its ancestors.
 #[derive(Clone)]
-pub struct Budget(pub(super) Arc<Place>);
+pub struct Budget(pub(super) Arc<AccountNode>);
 
 impl Budget {
     /// Opens the root of a new tree.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{AmountError, Amounts, ResourceSet};
 
-use super::{BudgetRefusal, Place};
+use super::{AccountNode, BudgetRefusal};
 
 /// Amounts held for one call.
 #[must_use = "dropping a hold releases it"]
 pub struct BudgetHold {
-    place: Arc<Place>,
+    place: Arc<AccountNode>,
     amounts: Amounts,
     ended: bool,
 }
@@ -36,7 +36,7 @@ pub struct Unsettled {
 impl BudgetHold {
     /// Wraps amounts that the ledger already holds, and asks the account's hook whether the call may start.
     #[inline]
-    pub(super) fn guard(place: &Arc<Place>, amounts: Amounts) -> Result<Self, BudgetRefusal> {
+    pub(super) fn guard(place: &Arc<AccountNode>, amounts: Amounts) -> Result<Self, BudgetRefusal> {
         match &place.hooks {
             None => Ok(Self { place: Arc::clone(place), amounts, ended: false }),
             Some(hooks) => {

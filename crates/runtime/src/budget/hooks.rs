@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use spinney_kernel::budget::Amounts;
 
-use super::{AccountId, Place};
+use super::{AccountId, AccountNode};
 
 /// Hooks around every call made at one account. They belong to that account: children have none unless they are
 /// opened with [`Options::inherit_hooks`](super::Options::inherit_hooks).
@@ -37,7 +37,7 @@ pub trait Hooks: Send + Sync {
 
 /// Asks the account's hook about a charge. Returns the reason to abort, if any.
 #[inline]
-pub(super) fn charge_veto(place: &Place, actual: &Amounts) -> Option<String> {
+pub(super) fn charge_veto(place: &AccountNode, actual: &Amounts) -> Option<String> {
     let hooks = place.hooks.as_ref()?;
     // The money is spent: whatever the hook does, the booking must happen.
     match catch_unwind(AssertUnwindSafe(|| hooks.before_charge(&place.id, actual))) {

@@ -42,6 +42,7 @@
 //!
 //! Asynchronous calls go through [`Budget::run`] and [`Budget::hold`], on any executor.
 
+mod account_node;
 mod handle;
 mod hold;
 mod hooks;
@@ -50,7 +51,6 @@ mod limits;
 mod meter;
 mod opening;
 mod options;
-mod place;
 mod refusal;
 mod run;
 mod snapshot;
@@ -74,4 +74,4 @@ pub use spinney_kernel::budget::{
 pub use spinney_kernel::words::IdError;
 pub use tree::WAITING_MAX;
 
-use place::Place;
+use account_node::AccountNode;

@@ -6,7 +6,7 @@ use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger, ResourceSet, Terms
 
 use super::options::{HooksFrom, millis};
 use super::tree::{Books, Tree};
-use super::{AccountId, BudgetRefusal, Limits, OpenError, Options, Place};
+use super::{AccountId, AccountNode, BudgetRefusal, Limits, OpenError, Options};
 use crate::breaker::Breaker;
 use crate::clock::Clock;
 use crate::sync::Mutex;
@@ -16,7 +16,7 @@ pub(super) fn open_root(
     clock: Arc<dyn Clock>,
     limits: &Limits,
     options: Options,
-) -> Result<Place, OpenError> {
+) -> Result<AccountNode, OpenError> {
     let ceilings = options.checked(limits)?;
     let name = options.account_name()?;
     let terms = Terms { reserve: options.reserve, ..Terms::plain(ceilings) };
@@ -27,7 +27,11 @@ pub(super) fn open_root(
 }
 
 /// Opens an account below `parent`.
-pub(super) fn open_child(parent: &Arc<Place>, limits: &Limits, options: Options) -> Result<Place, OpenError> {
+pub(super) fn open_child(
+    parent: &Arc<AccountNode>,
+    limits: &Limits,
+    options: Options,
+) -> Result<AccountNode, OpenError> {
     let ceilings = options.checked(limits)?;
     let name = options.account_name()?;
     parent.in_time()?;
@@ -57,16 +61,16 @@ fn lend_fit(ledger: &Ledger, parent: AccountIx, lent: &Amounts) -> Fit {
 
 fn place(
     tree: Arc<Tree>,
-    parent: Option<&Arc<Place>>,
+    parent: Option<&Arc<AccountNode>>,
     ix: AccountIx,
     id: AccountId,
     limits: &Limits,
     options: Options,
-) -> Place {
+) -> AccountNode {
     let timeout = limits.timeout_given();
     let own_ms = timeout.map(|timeout| tree.clock.now_ms().saturating_add(millis(timeout)));
     let parent_ms = parent.and_then(|parent| parent.deadline_ms);
-    Place {
+    AccountNode {
         tree,
         ix,
         id,

@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use spinney_kernel::budget::{Amounts, Resource};
 
-use super::{Budget, BudgetHold, BudgetRefusal, Meter, Place};
+use super::{AccountNode, Budget, BudgetHold, BudgetRefusal, Meter};
 use crate::breaker::{self, CallEnd, Tripped};
 use crate::sync::park_on;
 
@@ -215,10 +215,10 @@ impl Drop for Running {
 }
 
 /// Permission to pass the account's breaker, if it has one. Dropping it frees the slot without a result.
-struct Pass<'a>(Option<(&'a Place, breaker::Pass)>);
+struct Pass<'a>(Option<(&'a AccountNode, breaker::Pass)>);
 
 impl<'a> Pass<'a> {
-    fn ask(place: &'a Place) -> Result<Self, BudgetRefusal> {
+    fn ask(place: &'a AccountNode) -> Result<Self, BudgetRefusal> {
         let Some(breaker) = &place.breaker else { return Ok(Self(None)) };
         let now_ms = place.tree.clock.now_ms();
         let admitted = breaker.lock().admit(now_ms);
@@ -238,7 +238,7 @@ impl<'a> Pass<'a> {
         self.end(|place| CallEnd::Failed { now_ms: place.tree.clock.now_ms() });
     }
 
-    fn end(&mut self, how: impl FnOnce(&Place) -> CallEnd) {
+    fn end(&mut self, how: impl FnOnce(&AccountNode) -> CallEnd) {
         if let Some((place, pass)) = self.0.take()
             && let Some(breaker) = &place.breaker
         {

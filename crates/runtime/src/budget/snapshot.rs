@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Account, Amounts, Resource};
 
-use super::place::{Ended, Place};
+use super::account_node::{AccountNode, Ended};
 use super::{AccountId, Limits};
 
 /// One account at one moment. `spent`, `held` and `lent` count the account and everything below it.
@@ -57,7 +57,7 @@ pub enum AccountState {
     Closed,
 }
 
-impl Place {
+impl AccountNode {
     pub(super) fn snapshot(&self) -> Snapshot {
         let account = self.tree.books.lock().ledger.account(self.ix).clone();
         Snapshot {

@@ -5,18 +5,18 @@ use std::task::{Context, Poll};
 
 use spinney_kernel::budget::{Amounts, Fit, Waiter};
 
-use super::{BudgetRefusal, Place};
+use super::{AccountNode, BudgetRefusal};
 
 /// Completes when the amounts are held or refused. After `Ok`, the caller owns the hold.
 pub(super) struct Waiting<'a> {
-    place: &'a Place,
+    place: &'a AccountNode,
     ask: Amounts,
     /// Its ticket, while the tree knows it.
     ticket: Option<u64>,
 }
 
 impl<'a> Waiting<'a> {
-    pub(super) const fn new(place: &'a Place, ask: Amounts) -> Self {
+    pub(super) const fn new(place: &'a AccountNode, ask: Amounts) -> Self {
         Self { place, ask, ticket: None }
     }
 

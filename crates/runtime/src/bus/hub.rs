@@ -246,7 +246,7 @@ impl Inner {
     /// Adds what became durable up to `end`. Returns whether the recent events have all of it.
     fn hear(&mut self, recorded: Vec<RecordedEvent>, end: Seq) -> bool {
         self.recent_events.trim();
-        recorded.into_iter().for_each(|recorded| self.tell(recorded));
+        recorded.into_iter().for_each(|recorded| self.deliver(recorded));
         let is_current = self.recent_events.seen() == end;
         if !is_current {
             // Some of it was decided before there was a watcher: all of them read it from the journal and come back.
@@ -257,7 +257,7 @@ impl Inner {
     }
 
     /// Puts an event on the lines that want it, if it is the next one.
-    fn tell(&mut self, recorded: RecordedEvent) {
+    fn deliver(&mut self, recorded: RecordedEvent) {
         let Self { live, recent_events, .. } = self;
         let Some(traced) = recent_events.take(recorded) else { return };
         let is_full = |(_, line): &(u64, &Arc<Line>)| {
@@ -287,11 +287,11 @@ impl Page {
             let (seen, known) = (inner.recent_events.seen(), hub.published());
             // Events that are not confirmed yet may be readable already; they are delivered once they are confirmed.
             let new = |recorded: &RecordedEvent| recorded.seq > seen && recorded.seq <= known;
-            recorded_events(entry).filter(new).for_each(|recorded| inner.tell(recorded));
+            recorded_events(entry).filter(new).for_each(|recorded| inner.deliver(recorded));
         }
         let mut inner = hub.inner();
         while let Some(recorded) = inner.recent_events.held() {
-            inner.tell(recorded);
+            inner.deliver(recorded);
         }
         let has_moved = inner.recent_events.seen() > after;
         drop(inner);

@@ -82,7 +82,7 @@ impl Index {
     ) -> impl Iterator<Item = (u64, &'a Arc<Line>)> {
         let lines: &'a BTreeMap<Key<'a>, _> = &self.lines;
         let agent = traced.context.agent.as_ref().map(|agent| Key::Agent(Cow::Borrowed(agent.as_str())));
-        [Key::All, Key::Kind(Cow::Borrowed(traced.recorded.event.word()))]
+        [Key::All, Key::Kind(Cow::Borrowed(traced.recorded.event.as_str()))]
             .into_iter()
             .chain(agent)
             .chain(above(&traced.context.topic).map(|topic| Key::Topic(Cow::Borrowed(topic))))

@@ -24,24 +24,24 @@ struct Queue {
 pub(super) enum State {
     Live,
     /// No longer live; it continues here.
-    Behind(Place),
+    Behind(WatchPosition),
     /// It was too slow and asked to be disconnected. Also the state before it starts.
     Cut,
 }
 
 /// The position of a watcher that is not live.
-pub(super) enum Place {
+pub(super) enum WatchPosition {
     /// It reads with the others, from the hub's recent events.
     Shared(Seq),
     /// It reads on its own, because it starts before what the hub remembers, and needs its own trace.
     Own(Seq, Box<Trace>),
 }
 
-pub(super) enum Found {
+pub(super) enum LineRead {
     Event(Arc<TracedEvent>),
     Nothing,
     /// No longer live; it continues here.
-    Behind(Place),
+    Behind(WatchPosition),
     Cut,
 }
 
@@ -74,14 +74,14 @@ impl Line {
     /// It is too slow: it is disconnected or goes back to the journal.
     pub(super) fn leave(&self, at: Seq, trace: &Trace) {
         self.turn(match self.watch.overflow {
-            Overflow::DropDeltas => State::Behind(Place::Own(at, Box::new(trace.clone()))),
+            Overflow::DropDeltas => State::Behind(WatchPosition::Own(at, Box::new(trace.clone()))),
             Overflow::Wait(_) | Overflow::Disconnect => State::Cut,
         });
     }
 
     /// It goes back to the journal, not because it was slow.
     pub(super) fn send_away(&self, at: Seq) {
-        self.turn(State::Behind(Place::Shared(at)));
+        self.turn(State::Behind(WatchPosition::Shared(at)));
     }
 
     fn turn(&self, state: State) {
@@ -90,19 +90,19 @@ impl Line {
     }
 
     /// The next event, and whether a tree may have waited for the room.
-    pub(super) fn take(&self) -> (Found, bool) {
+    pub(super) fn take(&self) -> (LineRead, bool) {
         let mut queue = self.queue();
         if let Some(traced) = queue.traced_events.pop_front() {
             let waits = matches!(self.watch.overflow, Overflow::Wait(_));
-            return (Found::Event(traced), waits && queue.traced_events.len() + 1 == self.watch.room());
+            return (LineRead::Event(traced), waits && queue.traced_events.len() + 1 == self.watch.room());
         }
         let found = match std::mem::replace(&mut queue.state, State::Cut) {
             State::Live => {
                 queue.state = State::Live;
-                Found::Nothing
+                LineRead::Nothing
             }
-            State::Behind(place) => Found::Behind(place),
-            State::Cut => Found::Cut,
+            State::Behind(place) => LineRead::Behind(place),
+            State::Cut => LineRead::Cut,
         };
         (found, false)
     }

@@ -109,7 +109,7 @@ impl Watch {
     fn wants(&self, TracedEvent { recorded, context }: &TracedEvent) -> bool {
         let agent = recorded.seq > self.after && (self.agent.is_none() || self.agent == context.agent);
         let topic = self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic));
-        agent && topic && self.kind.as_deref().is_none_or(|kind| kind == recorded.event.word())
+        agent && topic && self.kind.as_deref().is_none_or(|kind| kind == recorded.event.as_str())
     }
 
     fn room(&self) -> usize {

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::delta::Delta;
 use super::hub::{Hub, Joined};
-use super::line::{Found, Line, Place};
+use super::line::{Line, LineRead, WatchPosition};
 use super::{Overflow, Seen, TracedEvent, Watch, WatchFault};
 use super::{RecordedEvent, recorded_events};
 
@@ -45,7 +45,7 @@ pub struct WatcherCount {
 /// Where its events come from.
 enum Mode {
     /// The journal or the hub's recent events, after this position.
-    Reading(Place),
+    Reading(WatchPosition),
     /// Its line, by its number at the hub.
     Live(u64),
     /// Nothing more will come.
@@ -61,7 +61,7 @@ impl Watcher {
             hub,
             seen,
             line,
-            mode: Mode::Reading(Place::Shared(seen)),
+            mode: Mode::Reading(WatchPosition::Shared(seen)),
             read: VecDeque::new(),
             deltas,
             delta: None,
@@ -160,11 +160,11 @@ impl Watcher {
             self.hub.free();
         }
         match found {
-            Found::Event(traced) => return Ok(Some(traced)),
-            Found::Behind(place) => self.turn(Mode::Reading(place)),
-            Found::Cut => return Err(WatchFault::TooSlow { seen: self.seen }),
-            Found::Nothing if self.hub.is_over() && self.line.len() == 0 => self.turn(Mode::Over),
-            Found::Nothing => {}
+            LineRead::Event(traced) => return Ok(Some(traced)),
+            LineRead::Behind(place) => self.turn(Mode::Reading(place)),
+            LineRead::Cut => return Err(WatchFault::TooSlow { seen: self.seen }),
+            LineRead::Nothing if self.hub.is_over() && self.line.len() == 0 => self.turn(Mode::Over),
+            LineRead::Nothing => {}
         }
         Ok(None)
     }
@@ -183,8 +183,8 @@ impl Watcher {
     async fn read_on(&mut self) -> Result<(), JournalFault> {
         let Mode::Reading(place) = &self.mode else { return Ok(()) };
         let place = match place {
-            Place::Shared(place) => *place,
-            Place::Own(place, _) => self.seen.max(*place),
+            WatchPosition::Shared(place) => *place,
+            WatchPosition::Own(place, _) => self.seen.max(*place),
         };
         match self.join(place) {
             Some(seen) => self.hub.read_on(seen).await,
@@ -196,29 +196,29 @@ impl Watcher {
     /// first.
     fn join(&mut self, place: Seq) -> Option<Seq> {
         let joined = self.hub.join(&self.line, place);
-        let is_own = matches!(self.mode, Mode::Reading(Place::Own(..)));
+        let is_own = matches!(self.mode, Mode::Reading(WatchPosition::Own(..)));
         match joined {
             Joined::Live(id) => self.mode = Mode::Live(id),
             Joined::Over(missed) => (self.read, self.mode) = (missed, Mode::Over),
             // It keeps its trace until it is live; otherwise it might have to start over.
             Joined::Partly(..) | Joined::Beyond if is_own => {}
             Joined::Partly(seen, missed) => {
-                self.mode = Mode::Reading(Place::Shared(seen.max(place)));
+                self.mode = Mode::Reading(WatchPosition::Shared(seen.max(place)));
                 self.read = missed;
                 return self.read.is_empty().then_some(seen);
             }
-            Joined::Beyond => self.mode = Mode::Reading(Place::Own(Seq(0), Box::default())),
+            Joined::Beyond => self.mode = Mode::Reading(WatchPosition::Own(Seq(0), Box::default())),
         }
         None
     }
 
     /// Reads a page for itself, if it reads on its own.
     async fn read_alone(&mut self) -> Result<(), JournalFault> {
-        let Mode::Reading(Place::Own(place, trace)) = &mut self.mode else { return Ok(()) };
+        let Mode::Reading(WatchPosition::Own(place, trace)) = &mut self.mode else { return Ok(()) };
         let (after, known) = (*place, self.hub.published());
         if after == known {
             // The hub has not read that far.
-            self.mode = Mode::Reading(Place::Shared(after));
+            self.mode = Mode::Reading(WatchPosition::Shared(after));
             return Ok(());
         }
         let page = self.hub.page(after).await?;
@@ -271,7 +271,9 @@ fn is_due(delta: &Delta, event: Option<Seq>, mode: &Mode, is_live: bool) -> bool
         || match mode {
             Mode::Live(_) => is_live,
             Mode::Over => true,
-            Mode::Reading(Place::Shared(place) | Place::Own(place, _)) => *place >= delta.after,
+            Mode::Reading(WatchPosition::Shared(place) | WatchPosition::Own(place, _)) => {
+                *place >= delta.after
+            }
         },
         |event| event > delta.after,
     )

@@ -34,8 +34,8 @@ pub(super) struct Limiter {
     /// Oldest first.
     slices: VecDeque<Slice>,
     sum: Used,
-    queue: BTreeMap<Place, Waiting>,
-    places: BTreeMap<(TreeId, CallId), Place>,
+    queue: BTreeMap<QueuePlace, Waiting>,
+    places: BTreeMap<(TreeId, CallId), QueuePlace>,
     /// Where each tree's last call ends in virtual time, if that is in the future.
     ends: BTreeMap<TreeId, u64>,
     virtual_now: u64,
@@ -55,7 +55,7 @@ struct Slice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct QueuePlace {
     virtual_start: u64,
     arrival: u64,
 }
@@ -156,15 +156,15 @@ impl Limiter {
         }
     }
 
-    fn place_of(&mut self, tree: TreeId) -> Place {
+    fn place_of(&mut self, tree: TreeId) -> QueuePlace {
         self.arrivals += 1;
         let virtual_start = self.ends.get(&tree).copied().unwrap_or(0).max(self.virtual_now);
-        Place { virtual_start, arrival: self.arrivals }
+        QueuePlace { virtual_start, arrival: self.arrivals }
     }
 
     /// Moves the tree's end in virtual time behind this call: by its share of a minute, of requests or of tokens,
     /// whichever is larger.
-    fn book(&mut self, asking: Asking, place: Place, rate: RateLimit) {
+    fn book(&mut self, asking: Asking, place: QueuePlace, rate: RateLimit) {
         let share = |amount: u64, limit: Option<u64>| {
             limit.map_or(0, |limit| u128::from(amount) * u128::from(MINUTE) / u128::from(limit.max(1)))
         };
@@ -174,7 +174,7 @@ impl Limiter {
     }
 
     /// What the calls before a place will take.
-    fn ahead_of(&self, place: Place, now_ms: u64) -> Used {
+    fn ahead_of(&self, place: QueuePlace, now_ms: u64) -> Used {
         let mut ahead = Used::default();
         for (_, waiting) in self.queue.range(..place).filter(|(_, waiting)| is_kept(waiting, now_ms)) {
             add(&mut ahead, 1, waiting.asking.tokens);

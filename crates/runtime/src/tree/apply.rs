@@ -74,7 +74,7 @@ async fn apply_as_owner(
     counters.count(&mut request);
     let mut blobs = enclosed(&counters, &mut request, bytes).map_err(ApplyError::Refused)?;
     let mut written = Vec::new();
-    for opening in live.taken_up(&head) {
+    for opening in live.resume_reports(&head) {
         report(&mut live, opening, &mut written);
     }
     let opening = written.len();

@@ -455,7 +455,7 @@ fn model_report(
 /// The bytes of a long value that a tool call will share. The kernel refers to them by their hash.
 fn long_value(ask: &ToolAsk) -> Option<Vec<u8>> {
     // White space is all that its JSON can lose.
-    let is_long = ask.tool == Builtin::WriteContext.word() && ask.args.len() > limit::TEXT_BYTES_MAX;
+    let is_long = ask.tool == Builtin::WriteContext.as_str() && ask.args.len() > limit::TEXT_BYTES_MAX;
     is_long.then(|| SharedText::in_args(&ask.args)).flatten()?.blob()
 }
 
@@ -466,7 +466,7 @@ fn bound(asks: &mut Vec<ToolAsk>) {
     for ask in asks {
         ask.id.truncate(ask.id.floor_char_boundary(limit::NAME_BYTES_MAX));
         ask.tool.truncate(ask.tool.floor_char_boundary(limit::NAME_BYTES_MAX));
-        let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == ask.tool);
+        let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.as_str() == ask.tool);
         let most = room.min(builtin.map_or(limit::ARGS_BYTES_MAX, Builtin::args_bytes_max) + 1);
         ask.args.truncate(ask.args.floor_char_boundary(most));
         room -= ask.args.len();

@@ -144,7 +144,7 @@ impl LiveState {
     }
 
     /// The reports that resume a tree where its journal ends.
-    pub(super) fn taken_up(&self, head: &Head) -> Vec<Report> {
+    pub(super) fn resume_reports(&self, head: &Head) -> Vec<Report> {
         let root = self.world.agents().root().and_then(|root| self.world.agents().living(root));
         // Versions before rules 4 stopped a tree by pausing its root, and only the head shows that no person did.
         // This report comes first: a crash after any other batch would leave what looks like a person's pause.

@@ -212,7 +212,7 @@ impl UnstartedTree {
         let alarms: Vec<Alarm> = run.live.world.alarms().collect();
         alarms.into_iter().for_each(|alarm| run.timers.set(alarm));
         let lost = run.live.lost();
-        for report in run.live.taken_up(head) {
+        for report in run.live.resume_reports(head) {
             run.report(report, Vec::new());
         }
         run.ring_clocks();
@@ -228,7 +228,7 @@ impl UnstartedTree {
     }
 
     /// Starts the task.
-    pub(crate) fn grow(self) -> (Tree, tokio::task::JoinHandle<()>) {
+    pub(crate) fn spawn(self) -> (Tree, tokio::task::JoinHandle<()>) {
         let Self { run, inlets, tree } = self;
         // The span is entered for each poll, so that a subscriber can measure polls.
         let span = tracing::trace_span!(target: "spinney::tree", "poll");
@@ -254,7 +254,7 @@ impl Run {
         let stopped = self.until_done(&mut inlets).await;
         // A journal that failed is not asked for anything more.
         let is_owner = !matches!(stopped, Some(Stopped::Journal(_))) && self.gate.outage().is_none();
-        self.put_away(stopped);
+        self.publish_last_status(stopped);
         let (journal, claim) = (Arc::clone(&self.journal), self.claim);
         // What still runs ends before the tree can be another owner's.
         drop((self, inlets));
@@ -265,7 +265,7 @@ impl Run {
 
     /// Returns why it stopped, unless it ended.
     async fn until_done(&mut self, inlets: &mut Inlets) -> Option<Stopped> {
-        self.let_go();
+        self.release_durable();
         while !self.is_done() {
             let input = self.next_input(inlets).await;
             if matches!(input, NextInput::Stop) && self.gate.outage().is_some() {
@@ -319,11 +319,11 @@ impl Run {
         let events = seq.0.saturating_sub(self.durable.0);
         tracing::debug!(target: "spinney::journal", tree = %self.live.world.tree(), seq = seq.0, events, "durable");
         self.durable = seq;
-        self.tell(hash);
+        self.publish_progress(hash);
         if let Some(fault) = fault {
             self.wait(fault)?;
         }
-        self.let_go();
+        self.release_durable();
         Ok(())
     }
 
@@ -346,8 +346,8 @@ impl Run {
         tracing::warn!(target: "spinney::journal", "the journal is available again: the tree continues");
         self.durable = back.seq;
         self.status.send_modify(|status| status.unavailable = None);
-        self.tell(back.hash);
-        self.let_go();
+        self.publish_progress(back.hash);
+        self.release_durable();
         self.report(Report::StoodStill(StoodStill { since: back.since }), Vec::new());
         // As after a crash: clocks by the wall come before what ended meanwhile.
         self.ring_clocks();
@@ -362,9 +362,9 @@ impl Run {
     }
 
     /// Publishes the last status. It contains only what is durable.
-    fn put_away(&self, stopped: Option<Stopped>) {
+    fn publish_last_status(&self, stopped: Option<Stopped>) {
         let whole = self.durable == self.live.world.seq();
-        let (tree, seq, state) = (self.live.world.tree(), self.durable.0, self.live.world.state().word());
+        let (tree, seq, state) = (self.live.world.tree(), self.durable.0, self.live.world.state().as_str());
         match &stopped {
             None => tracing::info!(%tree, seq, state, "tree ended"),
             Some(Stopped::Shutdown) => tracing::info!(%tree, seq, state, "tree stopped"),
@@ -392,7 +392,7 @@ impl Run {
                 self.gate.hold(self.live.world.seq(), Held::TreeSnapshot(answer, snapshot));
             }
         }
-        self.let_go();
+        self.release_durable();
     }
 
     /// Decides a request. The name that it requests is already reserved.
@@ -437,7 +437,7 @@ impl Run {
                 let _ = self.decide(Actor::HOOK, veto.request(), Vec::new());
             }
         }
-        self.let_go();
+        self.release_durable();
     }
 
     /// Logs how an effect ended, without its content.
@@ -448,7 +448,7 @@ impl Run {
                 tracing::debug!(target: "spinney::effect", %tree, %call, attempt, is_error, "call done");
             }
             Report::Failed(Failed { call, attempt, fault, .. }) => {
-                let kind = fault.kind.word();
+                let kind = fault.kind.as_str();
                 tracing::debug!(target: "spinney::effect", %tree, %call, attempt, kind, "call failed");
             }
             _ => {}
@@ -469,7 +469,7 @@ impl Run {
         self.fire_due();
         let pending = self.live.world.alarms().count();
         self.timers.prune(self.live.world.alarms(), 2 * pending + 64);
-        self.let_go();
+        self.release_durable();
     }
 
     /// Decides the clocks that are over, earliest first. Their timers have no effect when they fire again.
@@ -516,7 +516,7 @@ impl Run {
 
     /// Appends a batch; its effects wait until it is durable.
     fn append(&mut self, after: Seq, batch: Batch, blobs: Vec<Vec<u8>>) {
-        let (tree, first) = (self.live.world.tree(), batch.events.first().map(Event::word));
+        let (tree, first) = (self.live.world.tree(), batch.events.first().map(Event::as_str));
         tracing::debug!(%tree, after = after.0, events = batch.events.len(), first, "decided");
         if batch.events.is_empty() {
             return;
@@ -565,7 +565,7 @@ impl Run {
     }
 
     /// Publishes the durable progress.
-    fn tell(&mut self, hash: Option<spinney_journal::ChainHash>) {
+    fn publish_progress(&mut self, hash: Option<spinney_journal::ChainHash>) {
         let whole = self.durable == self.live.world.seq();
         // Do not wake waiters for every step.
         self.status.send_if_modified(|status| {
@@ -582,7 +582,7 @@ impl Run {
     }
 
     /// Releases what waited for its events to be durable.
-    fn let_go(&mut self) {
+    fn release_durable(&mut self) {
         self.gate.reach(self.durable);
         while let Some(held) = self.gate.release(self.durable) {
             match held {

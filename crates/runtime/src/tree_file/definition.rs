@@ -14,7 +14,7 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit};
 
-use super::error::{FileError, Place};
+use super::error::{FileError, TextPosition};
 use super::inputs::InputSpecs;
 use super::keys::{
     AgentKeys, AgentLimitKeys, ModelKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys, ValueAccessKeys,
@@ -510,7 +510,7 @@ impl Reader<'_> {
         Err(self.wrong(path, message))
     }
 
-    pub(super) fn wrong_at(&self, place: Place, message: &str) -> FileError {
+    pub(super) fn wrong_at(&self, place: TextPosition, message: &str) -> FileError {
         FileError::new(self.file, place, message)
     }
 

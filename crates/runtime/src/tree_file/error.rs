@@ -6,12 +6,12 @@ use super::hint_format;
 
 /// A place in a text; line and column start at one, and the column counts characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-impl Place {
+impl TextPosition {
     pub(super) const START: Self = Self { line: 1, column: 1 };
 
     /// The place after this character.
@@ -39,8 +39,8 @@ pub struct FileError {
 }
 
 impl FileError {
-    pub(super) fn new(file: &str, place: Place, message: impl Into<String>) -> Self {
-        let Place { line, column } = place;
+    pub(super) fn new(file: &str, place: TextPosition, message: impl Into<String>) -> Self {
+        let TextPosition { line, column } = place;
         Self { file: file.to_owned(), line, column, message: printable(&message.into()), help: None }
     }
 
@@ -48,11 +48,11 @@ impl FileError {
     #[must_use]
     pub fn at(file: &str, place: (u64, u64), message: impl Into<String>) -> Self {
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
-        Self::new(file, Place { line: count(place.0), column: count(place.1) }, message)
+        Self::new(file, TextPosition { line: count(place.0), column: count(place.1) }, message)
     }
 
     /// The file has nothing except comments.
-    pub(super) fn empty(file: &str, place: Place) -> Self {
+    pub(super) fn empty(file: &str, place: TextPosition) -> Self {
         Self::new(file, place, "the file is empty").with_help("a tree needs a name, models and agents")
     }
 

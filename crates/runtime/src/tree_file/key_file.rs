@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::error::{FileError, Place};
+use super::error::{FileError, TextPosition};
 use super::node::{Kind, Node, Step};
 use super::wrong::Wrong;
 use super::{format, without_mark};
@@ -27,7 +27,7 @@ impl<T: DeserializeOwned> KeyFile<T> {
         let text = without_mark(text);
         let read = format(name, text)?;
         let read = || {
-            let mut root = Node { place: Place::START, kind: Kind::Empty };
+            let mut root = Node { place: TextPosition::START, kind: Kind::Empty };
             if !text.trim().is_empty() {
                 root = read(text)?;
             }

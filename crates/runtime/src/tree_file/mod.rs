@@ -47,7 +47,7 @@ pub use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
 pub use spinney_kernel::words::nearest;
 pub use worst_case::{CallBound, SpendBound, WorstCase};
 
-use error::Place;
+use error::TextPosition;
 use node::{Kind, Node, Step};
 use wrong::Wrong;
 
@@ -66,7 +66,7 @@ type Format = fn(&str) -> Result<Node, Wrong>;
 fn format(name: &str, text: &str) -> Result<Format, FileError> {
     if text.len() > FILE_BYTES_MAX {
         let message = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
-        return Err(FileError::new(name, Place::START, message));
+        return Err(FileError::new(name, TextPosition::START, message));
     }
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     match ending.as_deref() {
@@ -74,7 +74,7 @@ fn format(name: &str, text: &str) -> Result<Format, FileError> {
         Some("json") => Ok(json::read),
         Some("toml") => Ok(toml::read),
         Some(_) | None => {
-            let error = FileError::new(name, Place::START, "the file's name does not tell its format");
+            let error = FileError::new(name, TextPosition::START, "the file's name does not tell its format");
             Err(error.with_help("end it in .yaml, .yml, .json or .toml"))
         }
     }
@@ -117,7 +117,7 @@ impl TreeFile {
         match Self::read(name, text, catalog) {
             (Some(file), errors) if errors.is_empty() => Ok(file),
             (_, errors) => {
-                Err(errors.into_iter().next().unwrap_or_else(|| FileError::empty(name, Place::START)))
+                Err(errors.into_iter().next().unwrap_or_else(|| FileError::empty(name, TextPosition::START)))
             }
         }
     }
@@ -146,7 +146,9 @@ impl TreeFile {
     fn read(name: &str, text: &str, catalog: &dyn ModelCatalog) -> (Option<Self>, Vec<FileError>) {
         let text = without_mark(text);
         let read = match format(name, text) {
-            Ok(_) if text.trim().is_empty() => return (None, vec![FileError::empty(name, Place::START)]),
+            Ok(_) if text.trim().is_empty() => {
+                return (None, vec![FileError::empty(name, TextPosition::START)]);
+            }
             Ok(read) => read,
             Err(error) => return (None, vec![error]),
         };

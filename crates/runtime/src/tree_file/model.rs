@@ -201,9 +201,9 @@ impl Reader<'_> {
         if keys.provider == SCRIPTED {
             return self.scripted(name, keys);
         }
-        let named = ModelProvider::ALL.into_iter().find(|provider| provider.word() == keys.provider);
+        let named = ModelProvider::ALL.into_iter().find(|provider| provider.as_str() == keys.provider);
         if named.is_none() && !is_lost("provider") {
-            let words = ModelProvider::ALL.map(ModelProvider::word).join(", ");
+            let words = ModelProvider::ALL.map(ModelProvider::as_str).join(", ");
             let message = format!("unknown provider `{}`", cut(&keys.provider));
             let help = format!("write one of {SCRIPTED}, {words}");
             self.note(self.wrong(&at("provider"), message).with_help(help));

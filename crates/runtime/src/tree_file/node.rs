@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Number;
 
-use super::error::Place;
+use super::error::TextPosition;
 use super::wrong::Wrong;
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) place: Place,
+    pub(super) place: TextPosition,
     pub(super) kind: Kind,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Debug)]
 pub(super) struct Key {
-    pub(super) place: Place,
+    pub(super) place: TextPosition,
     pub(super) text: String,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum OwnedStep {
 
 impl Node {
     /// Removes the value at the end of `path`, with its key. Returns the place of the map that had it, and its key.
-    pub(super) fn remove(&mut self, path: &[OwnedStep]) -> Option<(Place, String)> {
+    pub(super) fn remove(&mut self, path: &[OwnedStep]) -> Option<(TextPosition, String)> {
         let (last, above) = path.split_last()?;
         let node = self.inner_mut(above)?;
         match (last, &mut node.kind) {
@@ -87,12 +87,12 @@ impl Node {
     }
 
     /// The place of the value at the end of `path`, or of the last existing one on the way.
-    pub(super) fn place_of(&self, path: &[Step<'_>]) -> Place {
+    pub(super) fn place_of(&self, path: &[Step<'_>]) -> TextPosition {
         self.follow(path).place
     }
 
     /// The place of the last key of `path`, or of the value that should have it.
-    pub(super) fn place_of_key(&self, path: &[Step<'_>]) -> Place {
+    pub(super) fn place_of_key(&self, path: &[Step<'_>]) -> TextPosition {
         let Some((Step::Key(last), above)) = path.split_last() else { return self.place_of(path) };
         let inner = self.follow(above);
         let Kind::Map(entries) = &inner.kind else { return inner.place };
@@ -100,7 +100,7 @@ impl Node {
     }
 
     /// The place of `text` in the list at the end of `path`.
-    pub(super) fn place_of_item(&self, path: &[Step<'_>], text: &str) -> Place {
+    pub(super) fn place_of_item(&self, path: &[Step<'_>], text: &str) -> TextPosition {
         let list = self.follow(path);
         let Kind::List(items) = &list.kind else { return list.place };
         let item = items.iter().find(|item| matches!(&item.kind, Kind::Text(item) if item == text));

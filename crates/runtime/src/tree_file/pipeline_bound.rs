@@ -205,7 +205,7 @@ impl Bounds<'_> {
         let tools = self.definition.roles.get(role).map(|role| &role.caps.tools);
         let starts = [Builtin::SpawnAgent, Builtin::RunPipeline];
         let call = self.calls.iter().find(|call| call.role == *role);
-        let held = if tools.is_some_and(|tools| starts.iter().any(|tool| tools.has(tool.word()))) {
+        let held = if tools.is_some_and(|tools| starts.iter().any(|tool| tools.has(tool.as_str()))) {
             Err(NotHeld::Spawns)
         } else {
             match call.map(|call| (call.cost, call.input, call.turns)) {

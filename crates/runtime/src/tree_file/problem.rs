@@ -16,7 +16,7 @@ pub enum Severity {
 impl Severity {
     /// Its word for people and programs.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",

@@ -8,7 +8,7 @@ use std::iter;
 use serde::Deserialize;
 use spinney_kernel::words::RESERVED_IDS;
 
-use super::error::Place;
+use super::error::TextPosition;
 use super::keys::TreeKeys;
 use super::model::refused_params;
 use super::node::{Key, Kind, Node, OwnedStep};
@@ -55,7 +55,7 @@ pub(super) struct Recovered {
     /// In the order in which they were found.
     pub(super) wrong: Vec<Wrong>,
     /// Names that cannot be used, by their places, and those under which their values were read instead.
-    pub(super) renamed: BTreeMap<Place, String>,
+    pub(super) renamed: BTreeMap<TextPosition, String>,
 }
 
 pub(super) fn read(root: &Node, catalog: &dyn ModelCatalog) -> Recovered {
@@ -87,9 +87,9 @@ impl Recovered {
     fn go_on_without(&mut self, left: &mut Node, first: Wrong) {
         let mut next = Some(first);
         // Keys without a usable value, by the place of their map: list items move.
-        let mut gone: BTreeSet<(Place, String)> = BTreeSet::new();
+        let mut gone: BTreeSet<(TextPosition, String)> = BTreeSet::new();
         // Keys that were given a value so that the rest of their map can be read.
-        let mut filled: BTreeSet<(Place, String)> = BTreeSet::new();
+        let mut filled: BTreeSet<(TextPosition, String)> = BTreeSet::new();
         let rounds = (READ_VALUES_MAX / left.count()).min(4 * ERRORS_MAX);
         for _ in 0..rounds {
             let Some(wrong) = next.take() else { return };
@@ -157,13 +157,13 @@ impl Node {
     }
 
     /// The last key of a path, and the place of its map.
-    fn key_at(&mut self, path: &[OwnedStep]) -> Option<(Place, String)> {
+    fn key_at(&mut self, path: &[OwnedStep]) -> Option<(TextPosition, String)> {
         let (OwnedStep::Key(key), above) = path.split_last()? else { return None };
         Some((self.inner_mut(above)?.place, key.clone()))
     }
 
     /// Gives the key at a place another text.
-    pub(super) fn rename(&mut self, place: Place, name: &str) {
+    pub(super) fn rename(&mut self, place: TextPosition, name: &str) {
         match &mut self.kind {
             Kind::List(items) => items.iter_mut().for_each(|item| item.rename(place, name)),
             Kind::Map(entries) => {

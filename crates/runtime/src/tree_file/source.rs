@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::error::Place;
+use super::error::TextPosition;
 use super::wrong::Wrong;
 use super::{NESTING_MAX, VALUES_MAX};
 
@@ -13,14 +13,14 @@ const STRIDE: usize = 256;
 pub(super) struct Source<'a> {
     text: &'a str,
     /// The first character at or after each stride, and its place.
-    marks: Vec<(usize, Place)>,
+    marks: Vec<(usize, TextPosition)>,
     values: Cell<usize>,
 }
 
 impl<'a> Source<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let mut marks = Vec::with_capacity(text.len() / STRIDE + 1);
-        let mut place = Place::START;
+        let mut place = TextPosition::START;
         for (offset, c) in text.char_indices() {
             if offset >= marks.len() * STRIDE {
                 marks.push((offset, place));
@@ -31,16 +31,16 @@ impl<'a> Source<'a> {
     }
 
     /// The place of the byte at `offset`, or the end of the text.
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> TextPosition {
         let at = self.marks.partition_point(|(mark, _)| *mark <= offset);
         let mark = at.checked_sub(1).and_then(|at| self.marks.get(at));
-        let (start, place) = mark.copied().unwrap_or((0, Place::START));
+        let (start, place) = mark.copied().unwrap_or((0, TextPosition::START));
         let between = self.text.get(start..offset).or_else(|| self.text.get(start..)).unwrap_or_default();
-        between.chars().fold(place, Place::after)
+        between.chars().fold(place, TextPosition::after)
     }
 
     /// The place of a value, unless it is nested too deeply or there are too many.
-    pub(super) fn value(&self, offset: usize, level: usize) -> Result<Place, Wrong> {
+    pub(super) fn value(&self, offset: usize, level: usize) -> Result<TextPosition, Wrong> {
         let place = self.place(offset);
         self.values.set(self.values.get() + 1);
         if level > NESTING_MAX || self.values.get() > VALUES_MAX {

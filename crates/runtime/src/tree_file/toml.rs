@@ -6,7 +6,7 @@ use serde_json::Number;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::error::Place;
+use super::error::TextPosition;
 use super::node::{self, Key, Kind, Node};
 use super::source::Source;
 use super::wrong::{Wrong, cut};
@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
         wrong.at(source.place(span.start))
     })?;
     let kind = Reader { source }.table(table.get_ref(), 0)?;
-    Ok(Node { place: Place::START, kind })
+    Ok(Node { place: TextPosition::START, kind })
 }
 
 struct Reader<'a> {

@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use super::error::{FileError, Place};
+use super::error::{FileError, TextPosition};
 use super::node::OwnedStep;
 use super::{nearest, other_words};
 
 #[derive(Clone, Debug)]
 pub(super) struct Wrong {
-    place: Option<Place>,
+    place: Option<TextPosition>,
     message: String,
     help: String,
     /// The steps to the value that is wrong, the innermost first.
@@ -51,7 +51,7 @@ impl Wrong {
     }
 
     /// Sets the place, unless a more exact one is already known.
-    pub(super) fn at(mut self, place: Place) -> Self {
+    pub(super) fn at(mut self, place: TextPosition) -> Self {
         self.place = self.place.or(Some(place));
         self
     }
@@ -104,8 +104,8 @@ impl Wrong {
         self.subject == Subject::Name
     }
 
-    pub(super) fn place(&self) -> Place {
-        self.place.unwrap_or(Place::START)
+    pub(super) fn place(&self) -> TextPosition {
+        self.place.unwrap_or(TextPosition::START)
     }
 
     pub(super) const fn missing(&self) -> Option<&'static str> {
@@ -114,7 +114,7 @@ impl Wrong {
 
     pub(super) fn in_file(self, file: &str) -> FileError {
         let help = self.missing.map_or(self.help, |key| format!("write `{key}: …`"));
-        FileError::new(file, self.place.unwrap_or(Place::START), self.message).with_help(help)
+        FileError::new(file, self.place.unwrap_or(TextPosition::START), self.message).with_help(help)
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Number;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormatter};
 
-use super::error::Place;
+use super::error::TextPosition;
 use super::node::{Key, Kind, Node};
 use super::wrong::{Wrong, cut};
 use super::{NESTING_MAX, VALUES_MAX};
@@ -51,14 +51,14 @@ fn read_with(text: &str, doubled: DuplicateKeyPolicy) -> Result<Node, Wrong> {
 
 fn wrong(error: &Error, text: &str) -> Wrong {
     let error = error.without_snippet();
-    let place = error.location().map_or(Place::START, place);
+    let place = error.location().map_or(TextPosition::START, place);
     // An error in an alias is reported at the alias.
     let inner = if let Error::AliasError { error, .. } = error { error } else { error };
     described(inner, text, place).at(place)
 }
 
 /// Rewords messages that mention parser internals.
-fn described(error: &Error, text: &str, place: Place) -> Wrong {
+fn described(error: &Error, text: &str, place: TextPosition) -> Wrong {
     let passes_a_bound = matches!(
         error,
         Error::Budget { .. }
@@ -90,11 +90,11 @@ fn described(error: &Error, text: &str, place: Place) -> Wrong {
 
 /// The tab that an error is about. The parser places the error behind the tab, or where the text begins that the tab
 /// interrupts; and of a tab that ends a text block it knows nothing.
-fn tab(text: &str, place: Place, message: &str) -> Option<Place> {
+fn tab(text: &str, place: TextPosition, message: &str) -> Option<TextPosition> {
     let mut lines = text.lines().enumerate().skip(place.line - 1).map(|(before, line)| (before + 1, line));
     let of_indentation = |(number, line): (usize, &str)| {
         let column = line.chars().take_while(|c| c.is_whitespace()).position(|c| c == '\t')? + 1;
-        Some(Place { line: number, column })
+        Some(TextPosition { line: number, column })
     };
     let own = lines.next()?;
     if let Some(tab) = of_indentation(own) {
@@ -104,12 +104,12 @@ fn tab(text: &str, place: Place, message: &str) -> Option<Place> {
         return None;
     }
     let column = own.1.chars().take(place.column).position(|c| c == '\t').map(|before| before + 1);
-    column.map(|column| Place { line: own.0, column }).or_else(|| lines.find_map(of_indentation))
+    column.map(|column| TextPosition { line: own.0, column }).or_else(|| lines.find_map(of_indentation))
 }
 
-fn place(location: Location) -> Place {
+fn place(location: Location) -> TextPosition {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
-    Place { line: count(location.line()), column: count(location.column()) }
+    TextPosition { line: count(location.line()), column: count(location.column()) }
 }
 
 enum Value {

@@ -12,7 +12,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::{Pause, Send, Unpause};
 use spinney_kernel::words::{Actor, Body, OutsiderKind, Seq, TraceParent, TreeId};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
@@ -39,7 +39,7 @@ fn asked(journal: &dyn Journal, tree: TreeId) -> Vec<Actor> {
 /// A program that embeds the runtime is a program, unless it says for whom it asks.
 #[tokio::test(start_paused = true)]
 async fn requests_through_the_library_are_a_programs_unless_it_names_an_actor() {
-    let (stage, ana) = (Stage::new(ASKS), named(OutsiderKind::Person, "ana"));
+    let (stage, ana) = (TestHome::new(ASKS), named(OutsiderKind::Person, "ana"));
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     tree.pause(root()).await.unwrap();
@@ -66,7 +66,7 @@ async fn requests_through_the_library_are_a_programs_unless_it_names_an_actor() 
     assert_eq!(senders, [ana.clone(), Actor::REMOTE]);
     // Each event says who asked for it; what was only reported, nobody asked for.
     let actor =
-        |word: &str| recorded.iter().find(|recorded| recorded.event.word() == word).unwrap().actor.clone();
+        |word: &str| recorded.iter().find(|recorded| recorded.event.as_str() == word).unwrap().actor.clone();
     assert_eq!(actor("tree_started"), Some(Actor::PROGRAM));
     assert_eq!(actor("agent_unpaused"), Some(ana));
     assert_eq!(actor("question_asked"), None);
@@ -82,7 +82,7 @@ impl TreeHooks for NoCharges {
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_fails_an_agent_is_recorded_as_a_hook() {
-    let stage = Stage::new("rules: [{ say: done }]");
+    let stage = TestHome::new("rules: [{ say: done }]");
     let home = stage.home().with_hooks(Arc::new(NoCharges));
     let tree = stage.start(&home, "root turns=5").await;
     tree.ended().await;
@@ -92,7 +92,7 @@ async fn a_hook_that_fails_an_agent_is_recorded_as_a_hook() {
 /// What the home itself writes to the root of a branch is the runtime's, whoever uses the home.
 #[tokio::test(start_paused = true)]
 async fn the_note_about_a_removed_origin_is_the_runtimes() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home().with_actor(Actor::PERSON);
     let tree = stage.start(&home, "root turns=5").await;
     tree.settled().await;
@@ -111,7 +111,7 @@ async fn the_note_about_a_removed_origin_is_the_runtimes() {
     assert!(all[..all.len() - 1].iter().all(|by| *by == Actor::PERSON), "{all:?}");
 }
 
-async fn started(home: &Home, stage: &Stage, trace: Option<TraceParent>) -> Event {
+async fn started(home: &Home, stage: &TestHome, trace: Option<TraceParent>) -> Event {
     let options = StartOptions::default().with_trace(trace);
     let tree = home.start_with(definition("root turns=5"), options).await.unwrap();
     let first = stage.journal().read(tree.id(), Seq(0), 1).await.unwrap().remove(0);
@@ -120,7 +120,7 @@ async fn started(home: &Home, stage: &Stage, trace: Option<TraceParent>) -> Even
 
 #[tokio::test(start_paused = true)]
 async fn the_trace_of_the_caller_is_in_the_first_event() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let trace: TraceParent = TRACE.parse().unwrap();
     let event = started(&home, &stage, Some(trace)).await;

@@ -13,7 +13,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::{AgentId, CallId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 use crate::failing_journal::Full;
 
@@ -42,7 +42,7 @@ fn place(journal: &dyn Journal, name: &CheckpointName) -> Seq {
 }
 
 /// Branches from a checkpoint that is made now.
-async fn branch(stage: &Stage, home: &Home, tree: &Tree, budget: Ceilings) -> Result<TreeId, BranchError> {
+async fn branch(stage: &TestHome, home: &Home, tree: &Tree, budget: Ceilings) -> Result<TreeId, BranchError> {
     let name = tree.checkpoint(root(), None).await.unwrap();
     let (id, at) = (home.draw_id(), place(stage.journal().as_ref(), &name));
     home.branch(id, BranchOff { from: tree.id(), at, agent: root(), budget }).await.map(|()| id)
@@ -55,7 +55,7 @@ fn spent(snapshot: &spinney::tree::TreeSnapshot) -> Amounts {
 /// P24: a branch has its lineage, and changes in either tree do not show in the other.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_and_its_origin_go_their_own_ways() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     let before = settled(&tree).await;
@@ -102,7 +102,7 @@ async fn p24_a_branch_and_its_origin_go_their_own_ways() {
 /// P24: a call that ran in the origin is started again in the branch, and paid once.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
-    let stage = Stage::new("lost: presumed\nrules: [{ think_ms: 1000, say: thought }]");
+    let stage = TestHome::new("lost: presumed\nrules: [{ think_ms: 1000, say: thought }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     stage.model().until_out(1).await;
@@ -110,7 +110,7 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
     assert_eq!(stage.model().out(), 1);
     let journal = stage.journal().as_ref();
     let words: Vec<String> =
-        all(journal, id).pop().unwrap().batch.events.iter().map(|event| event.word().to_owned()).collect();
+        all(journal, id).pop().unwrap().batch.events.iter().map(|event| event.as_str().to_owned()).collect();
     insta::assert_snapshot!(words.join(" "), @"tree_branched tree_suspended attempt_failed call_waiting checkpoint_made");
     let other = home.resume(id).await.unwrap();
     stage.model().until_out(2).await;
@@ -125,7 +125,7 @@ async fn p24_a_branch_in_the_middle_of_a_turn_takes_it_again_and_pays_once() {
 /// P24: a branch of a branch, after both of them crashed.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_of_a_branch_survives_a_crash() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     tree.settled().await;
@@ -150,7 +150,7 @@ async fn p24_a_branch_of_a_branch_survives_a_crash() {
 
 #[tokio::test(start_paused = true)]
 async fn a_branch_has_as_much_time_left_as_its_origin_had() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5 wall=60s").await;
     tree.settled().await;
@@ -170,8 +170,8 @@ async fn a_branch_has_as_much_time_left_as_its_origin_had() {
 
 #[tokio::test(start_paused = true)]
 async fn a_branch_that_cannot_be_leaves_no_trace() {
-    let inner = Arc::clone(Stage::new(ASKS).journal());
-    let stage = Stage::on(Arc::new(Full::new(inner, 3)), ASKS);
+    let inner = Arc::clone(TestHome::new(ASKS).journal());
+    let stage = TestHome::on(Arc::new(Full::new(inner, 3)), ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     tree.settled().await;

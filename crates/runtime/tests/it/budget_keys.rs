@@ -11,7 +11,7 @@ use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 use crate::name;
 
@@ -42,14 +42,14 @@ fn tree_of(budget: &str, model: &str) -> Definition {
     TreeFile::parse("tree.yaml", &text).unwrap_or_else(|error| panic!("{error}")).definition
 }
 
-async fn run(stage: &Stage, budget: &str) -> (Tree, TreeSnapshot) {
+async fn run(stage: &TestHome, budget: &str) -> (Tree, TreeSnapshot) {
     let home = stage.home();
     let tree = home.start(tree_of(budget, "m")).await.unwrap();
     let snapshot = settled(&tree).await;
     (tree, snapshot)
 }
 
-fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<ModelAttempt>> {
+fn attempts_of(stage: &TestHome, role: &str) -> Vec<Arc<ModelAttempt>> {
     stage.model().attempts().into_iter().filter(|attempt| attempt.origin.role.as_str() == role).collect()
 }
 
@@ -60,7 +60,7 @@ const fn usd(cents: u64) -> u64 {
 /// V19 (`on_low`): with a dollar left, a call of two dollars stops the tree, is made with half of its cap, or goes to
 /// a model that costs a tenth.
 async fn on_low() {
-    let stage = Stage::new(TWO_TURNS);
+    let stage = TestHome::new(TWO_TURNS);
     let (tree, snapshot) = run(&stage, "cost_usd: 3, wrap_up: off").await;
     let halt = snapshot.halted.unwrap();
     assert_eq!((snapshot.state, snapshot.so_far.unwrap().text.as_str()), (TreeState::Halted, "half"));
@@ -70,12 +70,12 @@ async fn on_low() {
     tree.raise(Raise { agent: name("lead"), add: Amounts::cost(usd(100)), add_ms: 0 }).await.unwrap();
     assert_eq!(settled(&tree).await.end.unwrap().shown.text, "whole");
 
-    let stage = Stage::new(TWO_TURNS);
+    let stage = TestHome::new(TWO_TURNS);
     let (_, snapshot) = run(&stage, "cost_usd: 3, wrap_up: off, on_low: shrink").await;
     let caps: Vec<u64> = stage.model().attempts().iter().map(|attempt| attempt.output_cap).collect();
     assert_eq!((snapshot.state, caps), (TreeState::Ended(ExitKind::Completed), vec![2_000, 1_000]));
 
-    let stage = Stage::new(TWO_TURNS);
+    let stage = TestHome::new(TWO_TURNS);
     let (_, snapshot) = run(&stage, "cost_usd: 3, wrap_up: off, on_low: { downgrade: cheap }").await;
     let called: Vec<(String, u64)> = stage
         .model()
@@ -94,14 +94,14 @@ async fn on_low() {
 /// V19 (`unpriced`): a model without a price is refused where money has a ceiling and never counts as free, unless the
 /// file says so. Its tokens count.
 async fn unpriced() {
-    let stage = Stage::new(TWO_TURNS);
+    let stage = TestHome::new(TWO_TURNS);
     let tree = stage.home().start(tree_of("cost_usd: 3", "free")).await.unwrap();
     let end = settled(&tree).await.end.unwrap();
     let Exit::Failed { error } = &end.exit else { panic!("{end:?}") };
     assert_eq!((error.code.as_str(), end.spent), ("unpriced", Amounts::ZERO));
     assert_eq!(stage.model().attempts().len(), 0);
 
-    let stage = Stage::new(TWO_TURNS);
+    let stage = TestHome::new(TWO_TURNS);
     let allowed = TREE.replace("entry: lead", "entry: lead\nunpriced: allow");
     let text = allowed.replace("BUDGET", "cost_usd: 3").replace("MODEL", "free");
     let tree = stage.home().start(TreeFile::parse("tree.yaml", &text).unwrap().definition).await.unwrap();
@@ -111,7 +111,7 @@ async fn unpriced() {
 
 /// V19 (`answer_reserve`): a child spends until only the reserve of its lead is left, and the lead answers with that.
 async fn answer_reserve() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - { when: { agent: lead, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: child, id: c, goal: Dig. } }], usage: { input: 0, output: 0 } }
@@ -137,7 +137,7 @@ rules:
 /// V19 (`lend`): what a child is lent is held at its lead as soon as it starts, nobody else can use it, and the rest
 /// returns at its end.
 async fn lend() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - when: { agent: lead, turn: 1 }
@@ -172,7 +172,7 @@ rules:
 /// V19 (`remaining`): with every result an agent reads what it has left at that moment, and with a child's result what
 /// that used.
 async fn remaining() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - { when: { agent: lead, turn: 1 }, call: [{ tool: list_agents }], usage: { input: 0, output: 500 } }

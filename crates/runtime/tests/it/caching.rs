@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Price, Resource};
 use spinney_kernel::definition::{Definition, ModelSpec};
 use spinney_kernel::record::{Event, WaitReason};
 use spinney_kernel::words::{Body, ModelName, Time};
-use spinney_testkit::{CachingModel, Recorder, Stage, definition, recorded, settled};
+use spinney_testkit::{CachingModel, Recorder, TestHome, definition, recorded, settled};
 
 const SIBLINGS: u64 = 16;
 const PREFIX_TOKENS: usize = 20_000;
@@ -56,7 +56,7 @@ struct Bill {
 
 async fn bill(model: CachingModel, cache_wait_ms: u64) -> Bill {
     let model = Arc::new(Recorder::new(model));
-    let stage = Stage::new(&script());
+    let stage = TestHome::new(&script());
     let home = stage.home_with(|drivers| drivers.with_model(name("caching"), model));
     let tree = home.start(siblings(cache_wait_ms)).await.unwrap();
     settled(&tree).await;
@@ -106,7 +106,7 @@ async fn g8_a_silent_leader_is_waited_for_no_longer_than_the_bound() {
 async fn short_prompts_and_models_without_a_cached_rate_wait_for_nobody() {
     for change in [short_prompt as fn(&mut Definition), no_cached_rate] {
         let model = Arc::new(CachingModel::new(FIRST_TOKEN, REST));
-        let stage = Stage::new(&script());
+        let stage = TestHome::new(&script());
         let home = stage.home_with(|drivers| drivers.with_model(name("caching"), model));
         let mut definition = siblings(CACHE_WAIT_MS);
         change(&mut definition);

@@ -9,7 +9,7 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::function_tool::Untyped;
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded};
+use spinney_testkit::{TestHome, recorded};
 
 use crate::name;
 
@@ -76,7 +76,7 @@ async fn cancelled(processes: usize) -> Duration {
   - {{ say: done }}"
     );
     let started = Started::default();
-    let stage = Stage::new(&script).with_tool("hang", hanging(&started));
+    let stage = TestHome::new(&script).with_tool("hang", hanging(&started));
     let home = stage.home();
     let mut definition =
         spinney_testkit::definition("root turns=5 / worker later turns=5 / keeper later turns=5");

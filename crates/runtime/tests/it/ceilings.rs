@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::words::{AgentId, Fault, FaultKind};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 use crate::name;
 
@@ -62,7 +62,7 @@ impl Next {
 }
 
 /// Spawns a chain of agents, root, a, b and leaf, whose `capped` agent has the ceiling of `next`.
-fn chain(next: Next, capped: &str) -> (Stage, Definition) {
+fn chain(next: Next, capped: &str) -> (TestHome, Definition) {
     let budget = |agent: &str| {
         if agent == capped { format!(", budget: {{ cost_usd: {} }}", next.ceiling()) } else { String::new() }
     };
@@ -82,11 +82,11 @@ fn chain(next: Next, capped: &str) -> (Stage, Definition) {
     let fixture = format!("root ${root} turns=5 / a later turns=5 / b later turns=5 / leaf later turns=5");
     let mut definition = spinney_testkit::definition(&fixture);
     next.change(&mut definition);
-    (Stage::new(&script), definition)
+    (TestHome::new(&script), definition)
 }
 
 /// The calls of the leaf that reached a model, by the names of the models.
-fn leaf_calls(stage: &Stage) -> Vec<String> {
+fn leaf_calls(stage: &TestHome) -> Vec<String> {
     let attempts = stage.model().attempts();
     let of_leaf = attempts.iter().filter(|attempt| attempt.origin.agent().as_str() == "leaf");
     of_leaf.map(|attempt| attempt.model.to_string()).collect()
@@ -165,7 +165,7 @@ async fn x3_a_tree_that_ran_out_continues_after_a_raise_whatever_it_was_about_to
             ),
             ("root steps=1 out=3000 turns=5", Amounts::ZERO.with(Resource::Steps, 9), Resource::Steps),
         ] {
-            let stage = Stage::new(
+            let stage = TestHome::new(
                 "rules: [{ when: { turn: 1 }, say: half, call: [{ tool: list_agents }], usage: { input: 0, output: 3000 } }, { say: whole }]",
             );
             let home = stage.home();
@@ -193,7 +193,7 @@ async fn a_root_whose_retry_does_not_fit_gets_its_last_call_and_halts() {
             _ => Err(AttemptError { fault, used: Used::Unknown }),
         })
     });
-    let stage = Stage::new("rules: [{ say: never asked }]");
+    let stage = TestHome::new("rules: [{ say: never asked }]");
     let home = stage.home_with(|drivers| drivers.with_model(name("m"), Arc::new(model)));
     let mut definition = spinney_testkit::definition("root $2.70 turns=5 wrap out=2000");
     definition.models.values_mut().for_each(|model| model.fallback.clear());
@@ -209,7 +209,7 @@ async fn a_root_whose_retry_does_not_fit_gets_its_last_call_and_halts() {
 async fn x3_a_root_whose_fallback_does_not_fit_gets_one_last_call_until_a_raise() {
     for how in [Shutdown::Drain, Shutdown::Stop, Shutdown::Kill] {
         let calls = Arc::new(Mutex::new(Vec::new()));
-        let stage = Stage::new("rules: [{ say: never asked }]");
+        let stage = TestHome::new("rules: [{ say: never asked }]");
         let open = || {
             let calls = Arc::clone(&calls);
             let model = FunctionModel::new(move |attempt: Arc<ModelAttempt>| {

@@ -10,7 +10,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply};
 use spinney_kernel::words::limit::CHECKPOINT_EVERY_TURNS;
 use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, TreeId};
-use spinney_testkit::{Stage, recorded};
+use spinney_testkit::{TestHome, recorded};
 
 use crate::name;
 
@@ -28,7 +28,7 @@ fn all(journal: &dyn Journal) -> Vec<ListedCheckpoint> {
 /// P25: both agents are listed, and the index matches the journals.
 #[tokio::test(start_paused = true)]
 async fn p25_one_index_lists_the_checkpoints_of_all_trees_by_agent() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
     one.settled().await;
@@ -50,7 +50,7 @@ async fn p25_one_index_lists_the_checkpoints_of_all_trees_by_agent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_is_given_once_in_a_home() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
     one.settled().await;
@@ -79,7 +79,7 @@ async fn a_name_is_given_once_in_a_home() {
 /// name, for requests to running trees and to others.
 #[tokio::test(start_paused = true)]
 async fn a_name_that_a_dead_process_reserved_is_free_when_its_tree_is_resumed() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let (one, two) = (stage.start(&home, "root turns=5").await, stage.start(&home, "root turns=5").await);
     one.settled().await;
@@ -102,7 +102,7 @@ async fn a_name_that_a_dead_process_reserved_is_free_when_its_tree_is_resumed() 
 /// Two homes over one journal, as two processes over one store: a name is given once, and no append fails for it.
 #[tokio::test(start_paused = true)]
 async fn a_name_is_given_once_over_all_homes_of_a_journal() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let (first, second) = (stage.home(), stage.home());
     let (one, two) = (stage.start(&first, "root turns=5").await, stage.start(&first, "root turns=5").await);
     one.settled().await;
@@ -121,7 +121,7 @@ async fn a_name_is_given_once_over_all_homes_of_a_journal() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_not_running_is_left_unchanged() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     tree.settled().await;
@@ -140,7 +140,7 @@ async fn a_tree_that_is_not_running_is_left_unchanged() {
 /// Every tenth turn, after its tools have returned: the next event makes a checkpoint, and no event in between.
 #[tokio::test(start_paused = true)]
 async fn every_tenth_turn_leaves_an_automatic_checkpoint() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 25 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { think_ms: 5, say: seen } }",
     );
     let tree = stage.start(&stage.home(), "root turns=30").await;
@@ -152,7 +152,7 @@ async fn every_tenth_turn_leaves_an_automatic_checkpoint() {
     assert!(listed.iter().all(|listed| listed.known.kind == CheckpointKind::Automatic));
     let events = recorded(&tree).await;
     let turns = events.iter().scan(0, |turns, recorded| {
-        *turns += u32::from(recorded.event.word() == "call_asked");
+        *turns += u32::from(recorded.event.as_str() == "call_asked");
         Some((*turns, recorded))
     });
     let at: Vec<u32> = turns

@@ -13,7 +13,7 @@ use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::rules::request::Send;
 use spinney_kernel::words::{Actor, AgentId, Body, Category, Envelope, Time};
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 use tokio::sync::mpsc;
 
 const TREE: &str = "
@@ -32,7 +32,7 @@ fn family() -> Definition {
     TreeFile::parse("tree.yaml", TREE).unwrap().definition
 }
 
-fn attempts_of(stage: &Stage, role: &str) -> Vec<Arc<ModelAttempt>> {
+fn attempts_of(stage: &TestHome, role: &str) -> Vec<Arc<ModelAttempt>> {
     stage.model().attempts().into_iter().filter(|attempt| attempt.origin.role.as_str() == role).collect()
 }
 
@@ -46,7 +46,7 @@ rules:
   - say: done
 tools: { look: { say: a door }, hang: { hang: true } }
 "#;
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let tree = stage.home().start(family()).await.unwrap();
     settled(&tree).await;
     let asked = |role| {
@@ -79,7 +79,7 @@ rules:
   - say: done
 tools: { look: { say: a door }, hang: { hang: true } }
 "#;
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let text = TREE.replace("[spawn_agent, hang, look]", "[spawn_agent, ask_human, hang, look]");
     let tree = stage.home().start(TreeFile::parse("tree.yaml", &text).unwrap().definition).await.unwrap();
     let question = settled(&tree).await.questions[0].question;
@@ -186,7 +186,7 @@ async fn life(tree: &Tree, id: &str) -> (Time, Time, Exit) {
 #[tokio::test(start_paused = true)]
 async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     let (tool, mut processes) = hanging();
-    let stage = Stage::new(HANGS).with_tool("hang", tool);
+    let stage = TestHome::new(HANGS).with_tool("hang", tool);
     let tree = stage.home().start(family()).await.unwrap();
     let process = processes.recv().await.unwrap();
     assert!(is_alive(process), "it runs while the tool hangs");
@@ -206,7 +206,7 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     assert_eq!(text, "c failed (timeout: it worked longer than its 200 ms of active time)");
 
     let (tool, mut processes) = hanging();
-    let stage = Stage::new(HANGS.replace("turn: 1", "turn: 9").as_str()).with_tool("hang", tool);
+    let stage = TestHome::new(HANGS.replace("turn: 1", "turn: 9").as_str()).with_tool("hang", tool);
     let mut definition = family();
     for role in definition.roles.values_mut() {
         role.turns.iter_mut().for_each(|turns| turns.active_ms = None);

@@ -11,7 +11,7 @@ use spinney_journal::{
 };
 use spinney_kernel::words::limit::CLEAN_TRIES_MAX;
 use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 
 use crate::journal_wrapper::pass_on;
 
@@ -76,9 +76,9 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
-        let inner = Arc::clone(Stage::new(LOOKS).journal());
+        let inner = Arc::clone(TestHome::new(LOOKS).journal());
         let journal = Arc::new(Stubborn { inner, about: Mutex::default(), times: AtomicUsize::new(0) });
-        let stage = Stage::on(Arc::<Stubborn>::clone(&journal) as Arc<dyn Journal>, LOOKS);
+        let stage = TestHome::on(Arc::<Stubborn>::clone(&journal) as Arc<dyn Journal>, LOOKS);
         let clock = Arc::new(Hand(AtomicU64::new(1_700_000_000_000)));
         let home = stage.home_on(Arc::<Hand>::clone(&clock) as Arc<dyn Clock>);
         let trees = [stage.start(&home, "root turns=30").await, stage.start(&home, "root turns=30").await];

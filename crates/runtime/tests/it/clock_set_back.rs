@@ -7,7 +7,7 @@ use spinney::Shutdown;
 use spinney::clock::Clock;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, SteadyClock};
+use spinney_testkit::{SteadyClock, TestHome};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -23,7 +23,7 @@ impl Clock for SetBack {
 /// A deadline is a duration: it does not grow by a day because the clock was set back by one.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_was_set_back_moves_no_deadline_of_a_tree() {
-    let stage = Stage::new("rules: [{ hang: true }]");
+    let stage = TestHome::new("rules: [{ hang: true }]");
     let clock = SteadyClock::new();
     let home = stage.home_on(Arc::new(clock));
     let tree = stage.start(&home, "root turns=3 timeout=10s").await;

@@ -11,7 +11,7 @@ use spinney_kernel::record::{ClockKind, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::words::{AgentId, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 pub(crate) const MINUTE_MS: u64 = 60_000;
 
@@ -89,7 +89,7 @@ pub(crate) fn turns_of(recorded: &[RecordedEvent], whose: &str, which: ClockKind
     recorded.iter().filter_map(set).collect()
 }
 
-async fn waiting(stage: &Stage, home: &Home, fixture: &str) -> Tree {
+async fn waiting(stage: &TestHome, home: &Home, fixture: &str) -> Tree {
     let tree = stage.start(home, fixture).await;
     assert_eq!(settled(&tree).await.state, TreeState::Waiting);
     tree
@@ -99,7 +99,7 @@ async fn waiting(stage: &Stage, home: &Home, fixture: &str) -> Tree {
 /// same time is left.
 #[tokio::test(start_paused = true)]
 async fn while_everybody_waits_for_a_person_no_deadline_passes() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 timeout=300s").await;
     pass(20 * 60 * MINUTE_MS).await;
@@ -115,7 +115,7 @@ async fn while_everybody_waits_for_a_person_no_deadline_passes() {
 /// G19 (clocks part): a wall-clock timeout passes, whoever the tree waits for.
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 wall=300s").await;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Failed));
@@ -130,7 +130,7 @@ async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_question_runs_while_the_tree_waits() {
     let stage =
-        Stage::new(&ASKS.replace(r#""Which colour?""#, r#""Which colour?", timeout: 10m, default: blue"#));
+        TestHome::new(&ASKS.replace(r#""Which colour?""#, r#""Which colour?", timeout: 10m, default: blue"#));
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 timeout=60s").await;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
@@ -140,7 +140,7 @@ async fn the_time_of_a_question_runs_while_the_tree_waits() {
 /// A paused tree does not time out, and continues with the time that was left.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_the_tree_is_paused() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 timeout=10s").await;
     pass(500).await;
@@ -156,7 +156,7 @@ async fn a_timeout_pauses_while_the_tree_is_paused() {
 /// A tree that waits for a raised budget does not time out meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_the_tree_is_halted() {
-    let stage = Stage::new("rules: [{ say: done }]");
+    let stage = TestHome::new("rules: [{ say: done }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $0.05 turns=5 timeout=10s").await;
     assert_eq!(settled(&tree).await.state, TreeState::Halted);
@@ -172,7 +172,7 @@ async fn a_timeout_pauses_while_the_tree_is_halted() {
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_a_tree_is_stopped() {
     for (terms, state) in [("timeout=10s", "completed"), ("wall=10s", "failed")] {
-        let stage = Stage::new(WORKS);
+        let stage = TestHome::new(WORKS);
         let home = stage.home();
         let tree = stage.start(&home, &format!("root turns=5 {terms}")).await;
         pass(500).await;
@@ -180,14 +180,14 @@ async fn a_timeout_pauses_while_a_tree_is_stopped() {
         pass(60 * MINUTE_MS).await;
         let home = stage.home();
         let tree = home.resume(tree.id()).await.unwrap();
-        assert_eq!(tree.ended().await.state.word(), state, "{terms}");
+        assert_eq!(tree.ended().await.state.as_str(), state, "{terms}");
     }
 }
 
 /// By default a sub-agent may work for ten minutes, and the root without limit.
 #[tokio::test(start_paused = true)]
 async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
-    let stage = Stage::new(HANGS);
+    let stage = TestHome::new(HANGS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 / child later turns=5").await;
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
@@ -197,7 +197,7 @@ async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
     assert_eq!(message(&exit), ("timeout", "it worked longer than its 10 minutes of active time"));
     assert_eq!(turns_of(&recorded, "root", ClockKind::Active), [], "the root has no such clock");
 
-    let stage = Stage::new("rules: [{ hang: true }]");
+    let stage = TestHome::new("rules: [{ hang: true }]");
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     pass(48 * 60 * MINUTE_MS).await;
@@ -208,7 +208,7 @@ async fn a_sub_agent_works_for_ten_minutes_at_most_by_default() {
 /// Active time counts while a model or tool of the agent itself runs, not its children or a person.
 #[tokio::test(start_paused = true)]
 async fn waiting_is_no_active_time() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -240,7 +240,7 @@ rules:
 /// that happens.
 #[tokio::test(start_paused = true)]
 async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
-    let stage = Stage::new(HANGS);
+    let stage = TestHome::new(HANGS);
     let mut home = stage.home();
     let mut tree = stage.start(&home, "root turns=5 / child later turns=5").await;
     stage.model().until_out(1).await;
@@ -270,7 +270,7 @@ async fn active_time_counts_up_to_the_last_batch_before_a_crash() {
 /// Adds time to a working agent, to a waiting tree, and to one that no process runs.
 #[tokio::test(start_paused = true)]
 async fn a_person_gives_more_time() {
-    let stage = Stage::new("rules: [{ hang: true }]");
+    let stage = TestHome::new("rules: [{ hang: true }]");
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 timeout=10s").await;
     pass(5_000).await;
@@ -279,7 +279,7 @@ async fn a_person_gives_more_time() {
     let (took, exit) = life(&recorded(&tree).await, "root");
     assert_eq!((took, message(&exit).1), (30_000, "it took longer than its timeout of 30 seconds"));
 
-    let stage = Stage::new(&ASKS.replace("  - say", "  - think_ms: 15000\n    say"));
+    let stage = TestHome::new(&ASKS.replace("  - say", "  - think_ms: 15000\n    say"));
     let home = stage.home();
     let tree = waiting(&stage, &home, "root turns=5 timeout=10s").await;
     home.shutdown(Shutdown::Stop).await;
@@ -289,7 +289,7 @@ async fn a_person_gives_more_time() {
     tree.answer(CallId(2), "red").await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
 
-    let stage = Stage::new(HANGS);
+    let stage = TestHome::new(HANGS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 / child later turns=5 active=60s").await;
     stage.model().until_out(1).await;
@@ -301,7 +301,7 @@ async fn a_person_gives_more_time() {
 /// Time is not added without a timeout, nor more than a year of it; a tree whose time was up has ended.
 #[tokio::test(start_paused = true)]
 async fn more_time_is_refused_without_a_clock_to_extend() {
-    let stage = Stage::new("rules: [{ hang: true }]");
+    let stage = TestHome::new("rules: [{ hang: true }]");
     let home = stage.home();
     let refused = |asked: Result<(), RequestError>| match asked {
         Err(RequestError::Refused(refusal)) => refusal.to_string(),
@@ -333,7 +333,7 @@ rules:
 tools:
   once: { think_ms: 4000, say: worked }
 "#;
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 / child later turns=5 active=5s").await;
     pass(2_000).await;

@@ -11,7 +11,7 @@ use spinney::{FunctionTool, Shutdown};
 use spinney_kernel::record::{ClockKind, ExitKind};
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded};
+use spinney_testkit::{TestHome, recorded};
 
 use crate::clocks::{MINUTE_MS, id, life, message, more_time, pass, turns_of};
 use crate::graphs::definition;
@@ -21,7 +21,7 @@ use crate::graphs::definition;
 #[tokio::test(start_paused = true)]
 async fn a_timeout_counts_up_to_the_last_batch_before_a_crash() {
     for lost in ["repeatable", "presumed"] {
-        let stage = Stage::new(&format!("lost: {lost}\nrules: [{{ hang: true }}]"));
+        let stage = TestHome::new(&format!("lost: {lost}\nrules: [{{ hang: true }}]"));
         let mut home = stage.home();
         let mut tree = stage.start(&home, "root turns=5 timeout=5s").await;
         for _ in 0..3 {
@@ -49,7 +49,7 @@ async fn a_timeout_counts_up_to_the_last_batch_before_a_crash() {
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_was_killed_once_and_resumed_after_its_timeout_completes() {
     for lost in ["repeatable", "presumed"] {
-        let stage = Stage::new(&format!("lost: {lost}\nrules: [{{ think_ms: 2000, say: done }}]"));
+        let stage = TestHome::new(&format!("lost: {lost}\nrules: [{{ think_ms: 2000, say: done }}]"));
         let home = stage.home();
         let tree = stage.start(&home, "root turns=5 timeout=5s").await;
         pass(1_500).await;
@@ -63,7 +63,7 @@ async fn a_tree_that_was_killed_once_and_resumed_after_its_timeout_completes() {
 /// The same with more time, given while no process runs the tree.
 #[tokio::test(start_paused = true)]
 async fn more_time_for_a_tree_that_was_killed_is_added_to_what_was_left() {
-    let stage = Stage::new("rules: [{ think_ms: 12000, say: done }]");
+    let stage = TestHome::new("rules: [{ think_ms: 12000, say: done }]");
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 timeout=5s").await;
     pass(1_500).await;
@@ -87,7 +87,7 @@ async fn a_tree_whose_wall_clock_timeout_passed_without_a_process_ends_because_o
         ("presumed", "root turns=5 wall=20s wrap", "20 seconds"),
     ] {
         for asks_for_time in [false, true] {
-            let stage = Stage::new(&format!("lost: {lost}\nrules: [{{ hang: true }}]"));
+            let stage = TestHome::new(&format!("lost: {lost}\nrules: [{{ hang: true }}]"));
             let home = stage.home();
             let tree = stage.start(&home, fixture).await;
             pass(1_500).await;
@@ -119,7 +119,7 @@ async fn a_tool_is_not_started_again_when_the_time_for_a_last_call_has_come() {
         std::future::pending::<Result<String, String>>()
     });
     let script = "rules: [{ when: { turn: 1 }, call: [{ tool: dig }] }, { say: As far as I got. }]";
-    let stage = Stage::new(script).with_tool("dig", tool.repeatable().timeout_ms(60 * MINUTE_MS));
+    let stage = TestHome::new(script).with_tool("dig", tool.repeatable().timeout_ms(60 * MINUTE_MS));
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 wall=50s wrap").await;
     pass(1_000).await;
@@ -139,7 +139,7 @@ async fn a_tool_is_not_started_again_when_the_time_for_a_last_call_has_come() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_not_tried_again_when_the_time_for_a_last_call_has_come() {
     for lost in ["repeatable", "presumed"] {
-        let stage = Stage::new(&format!(
+        let stage = TestHome::new(&format!(
             "lost: {lost}\nrules: [{{ when: {{ wrap_up: true }}, say: As far as I got. }}, {{ hang: true }}]"
         ));
         let home = stage.home();
@@ -160,7 +160,7 @@ async fn a_turn_is_not_tried_again_when_the_time_for_a_last_call_has_come() {
 /// The timeouts of steps and groups stand still in the same way.
 #[tokio::test(start_paused = true)]
 async fn the_timeouts_of_steps_and_groups_stand_still_while_no_process_runs_the_tree() {
-    let stage = Stage::new("rules: [{ think_ms: 2000, say: done }]");
+    let stage = TestHome::new("rules: [{ think_ms: 2000, say: done }]");
     let home = stage.home();
     let pipeline = r"
 pipeline:

@@ -11,7 +11,7 @@ use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, Mode
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
 use spinney_kernel::words::{Actor, Running, TokenCount};
-use spinney_testkit::{Play, Stage, definition, recorded};
+use spinney_testkit::{Scenario, TestHome, definition, recorded};
 
 /// The goal of an agent that receives messages meanwhile.
 const SLOWLY: &str = "Slowly.";
@@ -84,7 +84,7 @@ fn home(models: [&Arc<Counter>; 3]) -> Home {
     for (name, model) in ["m", "cheap", "free"].into_iter().zip(models) {
         drivers = drivers.with_model(name.parse().unwrap(), Arc::<Counter>::clone(model));
     }
-    Home::open(Arc::clone(Stage::new("rules: [{ say: x }]").journal()), drivers)
+    Home::open(Arc::clone(TestHome::new("rules: [{ say: x }]").journal()), drivers)
 }
 
 /// A turn counts only new texts: earlier counts are in the journal.
@@ -118,7 +118,7 @@ async fn no_turn_counts_an_old_message_again() {
 /// Resuming a tree reads its counts back and makes none.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_resumed_counts_nothing_again() {
-    let stage = Stage::new("rules: [{ say: x }]");
+    let stage = TestHome::new("rules: [{ say: x }]");
     let open = |model: &Arc<Counter>| {
         let names = ["m", "cheap", "free"].into_iter();
         let drivers = names.fold(Drivers::new(), |drivers, name| {
@@ -175,7 +175,7 @@ async fn every_message_is_counted_on_its_way_in() {
     };
     tree.redirect(redirect).await.unwrap();
     tree.send("root".parse().unwrap(), "A letter.").await.unwrap();
-    let spawn = Spawn { goal: "Look.".to_owned(), ..Play::spawn("root", "helper") };
+    let spawn = Spawn { goal: "Look.".to_owned(), ..Scenario::spawn("root", "helper") };
     tree.request(Actor::PERSON, Request::Spawn(spawn)).await.unwrap();
     tree.cancel("root".parse().unwrap(), "enough").await.unwrap();
     let count = |event: &Event| {

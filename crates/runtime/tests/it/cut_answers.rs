@@ -5,12 +5,12 @@ use spinney_kernel::port::model::Purpose;
 use spinney_kernel::record::{Exit, ExitKind};
 use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 /// G3: the answer continues in one more turn, and both texts are one answer.
 #[tokio::test]
 async fn g3_a_cut_answer_goes_on_and_its_texts_are_joined() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:
   - { when: { turn: 1 }, say: 'One, two, ', cut: output_cap }
   - { say: 'three.' }",
@@ -30,7 +30,7 @@ async fn g3_a_cut_answer_goes_on_and_its_texts_are_joined() {
 /// G3: an answer that is cut again is partial; its result has the text of both turns.
 #[tokio::test]
 async fn g3_an_answer_that_is_cut_twice_is_partial() {
-    let stage = Stage::new("rules: [{ say: 'More. ', cut: output_cap }]");
+    let stage = TestHome::new("rules: [{ say: 'More. ', cut: output_cap }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     let snapshot = settled(&tree).await;
@@ -43,7 +43,7 @@ async fn g3_an_answer_that_is_cut_twice_is_partial() {
 #[tokio::test]
 async fn the_whole_of_a_long_answer_is_joined() {
     let long = "x".repeat(limit::TEXT_BYTES_MAX + 10);
-    let stage = Stage::new(&format!(
+    let stage = TestHome::new(&format!(
         "rules:
   - {{ when: {{ turn: 1 }}, say: '{long}', cut: output_cap }}
   - {{ say: END }}"
@@ -60,7 +60,7 @@ async fn the_whole_of_a_long_answer_is_joined() {
 #[tokio::test]
 async fn a_model_that_only_thought_is_asked_once_more() {
     let long = "hm ".repeat(400);
-    let stage = Stage::new(&format!(
+    let stage = TestHome::new(&format!(
         "rules:
   - {{ when: {{ turn: 1 }}, say: I look., call: [ {{ tool: look }} ] }}
   - {{ when: {{ turn: 2 }}, think: '{long}', say: Lost. }}
@@ -85,7 +85,7 @@ tools: {{ look: {{ say: seen }} }}"
 #[tokio::test]
 async fn a_model_that_only_thinks_ends_with_what_it_said_before() {
     let long = "hm ".repeat(400);
-    let stage = Stage::new(&format!(
+    let stage = TestHome::new(&format!(
         "rules:
   - {{ when: {{ turn: 1 }}, say: I look., call: [ {{ tool: look }} ] }}
   - {{ think: '{long}', say: Lost. }}

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use spinney::tree::{RequestError, Stopped};
 use spinney::{Home, StartError};
 use spinney_journal::{Append, Appended, Blocking, Journal, JournalFault};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 use crate::journal_wrapper::pass_on;
 
@@ -51,9 +51,9 @@ impl Journal for Full {
 const SCRIPT: &str = "rules: [{ say: done, think_ms: 10 }]";
 
 /// A home whose disk has room for this many batches.
-fn home(room: i64) -> (Stage, Home) {
-    let inner = Arc::clone(Stage::new(SCRIPT).journal());
-    let stage = Stage::on(Arc::new(Full::new(inner, room)), SCRIPT);
+fn home(room: i64) -> (TestHome, Home) {
+    let inner = Arc::clone(TestHome::new(SCRIPT).journal());
+    let stage = TestHome::on(Arc::new(Full::new(inner, room)), SCRIPT);
     let home = stage.home();
     (stage, home)
 }

@@ -12,11 +12,11 @@ use spinney_kernel::record::{Event, ExitKind, StopReason};
 use spinney_kernel::words::{Fault, FaultKind, ModelName, Seq, Time};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::scripted::{Script, ScriptedModel};
-use spinney_testkit::{Recorder, Stage, definition, recorded, settled};
+use spinney_testkit::{Recorder, TestHome, definition, recorded, settled};
 
 /// Two separate providers, as `m` and `cheap`.
 struct Providers {
-    stage: Stage,
+    stage: TestHome,
     primary: Arc<Recorder<ScriptedModel>>,
     fallback: Arc<Recorder<ScriptedModel>>,
 }
@@ -25,7 +25,7 @@ impl Providers {
     fn new(primary: &str) -> Self {
         let model = |text| Arc::new(Recorder::new(Script::parse("provider.yaml", text).unwrap().model()));
         let fallback = model("rules: [{ say: from the fallback }]");
-        Self { stage: Stage::new("rules: [{ say: x }]"), primary: model(primary), fallback }
+        Self { stage: TestHome::new("rules: [{ say: x }]"), primary: model(primary), fallback }
     }
 
     async fn run(&self, change: impl FnOnce(&mut spinney_kernel::definition::Definition)) -> Tree {
@@ -131,7 +131,7 @@ rules:
     );
     let (cheap, free) =
         (model("rules: [{ fail: { kind: server } }]"), model("rules: [{ say: never asked }]"));
-    let stage = Stage::new("rules: [{ say: x }]");
+    let stage = TestHome::new("rules: [{ say: x }]");
     let home = stage.home_with(|drivers| {
         let add = |drivers: spinney::Drivers, of, model: &Arc<Recorder<ScriptedModel>>| {
             drivers.with_model(name(of), Arc::<Recorder<ScriptedModel>>::clone(model))
@@ -184,7 +184,7 @@ async fn an_answer_that_was_held_back_is_asked_for_elsewhere() {
     for (stop, kind) in
         [(StopReason::ContentFilter, FaultKind::ContentFilter), (StopReason::Refusal, FaultKind::Declined)]
     {
-        let stage = Stage::new("rules: [{ say: from the fallback }]");
+        let stage = TestHome::new("rules: [{ say: from the fallback }]");
         let home = stage.home_with(|drivers| {
             let fallback =
                 Script::parse("provider.yaml", "rules: [{ say: from the fallback }]").unwrap().model();

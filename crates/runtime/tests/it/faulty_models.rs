@@ -13,7 +13,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::limit;
-use spinney_testkit::{Recorder, Stage};
+use spinney_testkit::{Recorder, TestHome};
 
 use crate::run_and_check::{Played, wordy};
 
@@ -135,7 +135,7 @@ impl Model for Storm {
 async fn of_more_than_a_thousand_tool_calls_the_first_thousand_are_made() {
     for count in [1_001, 100_000] {
         let (stage, model) =
-            (Stage::new(&format!("rules: []\n{LOOK}")), Arc::new(Recorder::new(Storm(count))));
+            (TestHome::new(&format!("rules: []\n{LOOK}")), Arc::new(Recorder::new(Storm(count))));
         let home = stage.home_with(|drivers| drivers.with_model("m".parse().unwrap(), model.clone()));
         let played = Played::at(&home, wordy("root $9000.00 turns=5"), || model.attempts()).await;
         assert_eq!((played.sum().as_str(), model.out()), ("completed, 2 model calls, 1 agents", 0));
@@ -190,7 +190,7 @@ rules:
   - { when: { agent: again, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: again, goal: "{{ goal }} deeper" } }] }
   - { say: "{{ goal }} came to: {{ last }}" }
 "#;
-    let played = Played::on(Stage::new(script), tree).await;
+    let played = Played::on(TestHome::new(script), tree).await;
     assert_snapshot!(played.sum(), @"completed, 8 model calls, 4 agents");
     assert_snapshot!(played.snapshot.end.as_ref().unwrap().shown.text, @"Grow. came to: Dig came to: Dig deeper came to: Dig deeper deeper came to: depth limit 3 reached at depth 3: do this part yourself");
 }
@@ -205,7 +205,7 @@ rules:
   - { when: { turn: 1 }, call: [{ tool: spawn_agent, args: { agent: again, goal: "  Dig ", id: "g{{ path | length }}" } }] }
   - { say: "{{ last }}" }
 "#;
-    let played = Played::on(Stage::new(script), tree).await;
+    let played = Played::on(TestHome::new(script), tree).await;
     assert_snapshot!(played.sum(), @"completed, 4 model calls, 2 agents");
     assert_snapshot!(played.results("root"), @" 1_1 role `again` is on its own path already (root > g4 > again): do this part yourself or hand it to another role");
 }
@@ -214,7 +214,8 @@ rules:
 async fn a_tool_that_returns_five_megabytes_is_shown_in_part() {
     let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>("x".repeat(5 << 20)));
     let script = first("      - { tool: big }\n      - { tool: big }", "");
-    let played = Played::on(Stage::new(&script).with_tool("big", tool), wordy("root $9000.00 turns=5")).await;
+    let played =
+        Played::on(TestHome::new(&script).with_tool("big", tool), wordy("root $9000.00 turns=5")).await;
     assert_snapshot!(played.sum(), @"completed, 2 model calls, 1 agents");
     for result in played.returned("root") {
         assert!(result.text.len() < limit::OFFLOAD_CHARS && !result.is_error, "{} bytes", result.text.len());

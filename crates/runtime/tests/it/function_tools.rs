@@ -14,7 +14,7 @@ use spinney_kernel::context::{Message, Origin};
 use spinney_kernel::definition::{OnLost, Refusal, ToolSpec as Spec};
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::words::{CallId, Enclosure, TreeId, limit};
-use spinney_testkit::{Stage, definition, settled};
+use spinney_testkit::{TestHome, definition, settled};
 
 /// Books a seat on a train.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -257,7 +257,7 @@ fn arguments_without_names_are_a_mistake_of_the_program() {
 #[tokio::test(start_paused = true)]
 async fn a_schema_that_is_too_large_is_refused_before_anything_runs() {
     let tool = book().schema(format!(r#"{{"description":"{}"}}"#, "x".repeat(limit::TEXT_BYTES_MAX)));
-    let stage = Stage::new("rules: [{ say: x }]").with_tool("book", tool);
+    let stage = TestHome::new("rules: [{ say: x }]").with_tool("book", tool);
     let refused = stage.home().start(definition("root turns=5")).await.err().unwrap();
     let bytes = limit::TEXT_BYTES_MAX + r#"{"description":""}"#.len();
     let what = "schema of a tool".to_owned();
@@ -276,7 +276,7 @@ rules:
     call: [{ tool: book, args: { route: { from: Bonn, to: Rome }, seats: 1, pay: { kind: cash } } }]
   - say: Booked.
 "#;
-    let stage = Stage::new(script).with_tool("book", book());
+    let stage = TestHome::new(script).with_tool("book", book());
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     assert_eq!(settled(&tree).await.end.unwrap().shown.text, "Booked.");

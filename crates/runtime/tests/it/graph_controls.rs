@@ -12,7 +12,7 @@ use spinney_kernel::rules::request::{Answer, Cancel, Fail, Pause, Raise, Redirec
 use spinney_kernel::words::{Actor, Body, CallId, Running, Seq};
 use spinney_kernel::world::{TreeState, World};
 use spinney_store::MemoryJournal;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 use crate::graphs::{Played, definition, play, play_tree};
 
@@ -89,7 +89,7 @@ async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
         .collect();
     let mut definition = definition(&format!("pipeline:\n  steps:\n{steps}"));
     definition.budget.limit = Ceilings::NONE.with(Resource::Steps, 2);
-    let stage = Stage::new("rules:\n  - { say: done }\n");
+    let stage = TestHome::new("rules:\n  - { say: done }\n");
     let home = stage.home();
     let tree = home.start(definition).await.unwrap();
     let snapshot = settled(&tree).await;
@@ -117,7 +117,7 @@ pipeline:
         - { sequence: [{ id: c, agent_id: worker, task_description: slow }] }
     - { id: d, agent_id: worker, task_description: quick }
 ";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let tree = stage.home().start(definition(pipeline)).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     let cancel = Cancel { agent: "pipeline".parse().unwrap(), reason: "enough".to_owned() };
@@ -177,7 +177,7 @@ pipeline:
         (undoes, vec!["a cancelled"]),
     ] {
         for stop in ["cancel", "fail", "timeout", "cancel while no process runs it"] {
-            let stage = Stage::new(script);
+            let stage = TestHome::new(script);
             let home = stage.home();
             let mut plan = definition(pipeline);
             plan.budget.timeout_ms = (stop == "timeout").then_some(5_000);
@@ -214,7 +214,7 @@ pipeline:
 async fn the_steps_of_a_graph_below_an_agent_end_with_it() {
     let (script, definition) =
         lead(&json!({ "steps": [{ "id": "slow", "agent_id": "worker", "task_description": "Slow" }] }));
-    let stage = Stage::new(&script.replace("  - { say: '{{ goal }} done' }", "  - { hang: true }"));
+    let stage = TestHome::new(&script.replace("  - { say: '{{ goal }} done' }", "  - { hang: true }"));
     let tree = stage.home().start(definition).await.unwrap();
     stage.model().until_out(1).await;
     tree.cancel("lead".parse().unwrap(), "enough").await.unwrap();
@@ -235,7 +235,7 @@ pipeline:
             - { id: a, agent_id: worker, task_description: A. }
             - { id: b, agent_id: worker, task_description: B. }
 ";
-    let stage = Stage::new("rules:\n  - { think_ms: 1000, say: done }\n");
+    let stage = TestHome::new("rules:\n  - { think_ms: 1000, say: done }\n");
     let tree = stage.home().start(definition(pipeline)).await.unwrap();
     let pipeline = || "pipeline".parse().unwrap();
     tree.request(Actor::PERSON, Pause { agent: pipeline() }).await.unwrap();
@@ -257,7 +257,7 @@ pipeline:
     - { id: ship, agent_id: worker, task_description: Ship., when: ok == 'yes' }
 ";
     for (answer, end) in [("yes", "ship succeeded"), ("no", "ship skipped")] {
-        let stage = Stage::new("rules:\n  - { say: a draft }\n");
+        let stage = TestHome::new("rules:\n  - { say: a draft }\n");
         let tree = stage.home().start(definition(pipeline)).await.unwrap();
         assert_eq!(settled(&tree).await.state, TreeState::Waiting);
         let question = recorded_questions(&tree).await;
@@ -286,7 +286,7 @@ async fn recorded_questions(tree: &spinney::Tree) -> (CallId, String) {
 #[tokio::test(start_paused = true)]
 async fn a_graph_replays_to_the_same_events() {
     let journal = Arc::new(MemoryJournal::new());
-    let stage = Stage::on(
+    let stage = TestHome::on(
         journal,
         "rules:\n  - { when: { goal_contains: 'C 1' }, fail: { kind: auth, times: 9 }, say: x }\n  - { say: '[\"x\", \"y\"]' }\n",
     );
@@ -319,7 +319,7 @@ pipeline:
       budget: { steps: 9 }
       sequence: [{ id: a, agent_id: worker, task_description: A. }]
 ";
-    let stage = Stage::new("rules:\n  - { think_ms: 1000, say: done }\n");
+    let stage = TestHome::new("rules:\n  - { think_ms: 1000, say: done }\n");
     let tree = stage.home().start(definition(pipeline)).await.unwrap();
     let redirect = |agent: &str| Redirect {
         agent: agent.parse().unwrap(),

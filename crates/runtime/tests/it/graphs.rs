@@ -6,7 +6,7 @@ use spinney::tree_file::TreeFile;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::record::{Event, Exit, NodeEnd};
 use spinney_kernel::words::{Actor, Body};
-use spinney_testkit::{Stage, recorded};
+use spinney_testkit::{TestHome, recorded};
 
 const TREE: &str = r"
 name: test
@@ -26,7 +26,7 @@ agents:
 /// What a tree did.
 pub(crate) struct Played {
     pub(crate) events: Vec<Event>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: TestHome,
     /// From the first event to the last.
     pub(crate) took_ms: u64,
 }
@@ -41,7 +41,7 @@ pub(crate) async fn play(script: &str, pipeline: &str) -> Played {
 }
 
 pub(crate) async fn play_tree(script: &str, definition: Definition) -> Played {
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = home.start(definition).await.unwrap();
     tree.ended().await;
@@ -50,7 +50,7 @@ pub(crate) async fn play_tree(script: &str, definition: Definition) -> Played {
 
 impl Played {
     /// What a tree did that has ended.
-    pub(crate) async fn from_tree(tree: &spinney::Tree, stage: Stage) -> Self {
+    pub(crate) async fn from_tree(tree: &spinney::Tree, stage: TestHome) -> Self {
         let recorded = recorded(tree).await;
         let at = |of: Option<&spinney::bus::RecordedEvent>| of.map_or(0, |recorded| recorded.at.0);
         let took_ms = at(recorded.last()) - at(recorded.first());
@@ -60,7 +60,7 @@ impl Played {
     /// Each step or group that ended, as `name state`, in that order.
     pub(crate) fn ends(&self) -> Vec<String> {
         let end = |event: &Event| match event {
-            Event::NodeEnded { name, end, .. } => Some(format!("{name} {}", end.word())),
+            Event::NodeEnded { name, end, .. } => Some(format!("{name} {}", end.as_str())),
             _ => None,
         };
         self.events.iter().filter_map(end).collect()
@@ -79,7 +79,7 @@ impl Played {
     pub(crate) fn code(&self) -> String {
         match self.exit().0 {
             Exit::Failed { error } => error.code.to_string(),
-            exit => exit.word().to_owned(),
+            exit => exit.as_str().to_owned(),
         }
     }
 
@@ -349,7 +349,7 @@ pipeline:
 /// O12
 #[tokio::test(start_paused = true)]
 async fn o12_a_step_that_a_person_cancels_is_no_success() {
-    let stage = Stage::new("rules:\n  - { think_ms: 60000, say: late }\n");
+    let stage = TestHome::new("rules:\n  - { think_ms: 60000, say: late }\n");
     let home = stage.home();
     let pipeline = "pipeline:\n  steps: [{ id: a, agent_id: worker, task_description: Do., retry: 3 }]\n";
     let tree = home.start(definition(pipeline)).await.unwrap();
@@ -664,7 +664,7 @@ rules:
     for (_, role) in &mut plan.roles {
         role.turns.as_mut().unwrap().output_cap = Some(1_000_000);
     }
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let tree = stage.home().start(plan).await.unwrap();
     tree.ended().await;
     let talk = tree.shared_value("talk").await.unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use spinney::Shutdown;
 use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal};
 use spinney_kernel::words::Seq;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 use crate::journal_wrapper::pass_on;
 
@@ -42,9 +42,9 @@ impl Journal for Noting {
 #[tokio::test(start_paused = true)]
 async fn a_batch_says_the_hash_that_it_follows() {
     let script = "rules: [{ when: { turn: 2 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 4 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { think_ms: 5, say: seen } }";
-    let inner = Arc::clone(Stage::new(script).journal());
+    let inner = Arc::clone(TestHome::new(script).journal());
     let noting = Arc::new(Noting { inner, said: Mutex::default() });
-    let stage = Stage::on(Arc::<Noting>::clone(&noting), script);
+    let stage = TestHome::on(Arc::<Noting>::clone(&noting), script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     let snapshot = settled(&tree).await;

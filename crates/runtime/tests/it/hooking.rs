@@ -14,7 +14,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, Failure, FailureCode, Outcom
 use spinney_kernel::rules::request::Redirect;
 use spinney_kernel::words::{Fault, Running};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, recorded, settled};
+use spinney_testkit::{TestHome, definition, recorded, settled};
 
 /// What a hook says.
 type Verdict = Result<(), String>;
@@ -66,7 +66,7 @@ impl TreeHooks for Spy {
     }
 
     fn on_error(&self, call: &Calling, fault: &Fault) {
-        self.note(call, &format!("error {}", fault.kind.word()));
+        self.note(call, &format!("error {}", fault.kind.as_str()));
         self.does.after.into_iter().for_each(|does| does());
     }
 
@@ -87,7 +87,7 @@ tools:
 "#;
 
 /// A home whose calls pass through these hooks.
-fn home(stage: &Stage, hooks: &Arc<Spy>) -> Home {
+fn home(stage: &TestHome, hooks: &Arc<Spy>) -> Home {
     stage.home().with_hooks(Arc::<Spy>::clone(hooks))
 }
 
@@ -100,7 +100,7 @@ fn tags() -> Tags {
 }
 
 /// The tool's result in the model's last request.
-fn last_result(stage: &Stage) -> (String, bool) {
+fn last_result(stage: &TestHome) -> (String, bool) {
     let last = stage.model().attempts().pop().unwrap();
     match last.packet.messages.last().unwrap().as_ref() {
         Message::Result { text, is_error, .. } => (text.clone(), *is_error),
@@ -124,7 +124,7 @@ fn spent(event: &Event) -> Option<Amounts> {
 /// sees is what the journal books.
 #[tokio::test(start_paused = true)]
 async fn hooks_are_shown_every_call_before_it_leaves_and_before_it_is_booked() {
-    let (stage, spy) = (Stage::new(SCRIPT), Arc::new(Spy::default()));
+    let (stage, spy) = (TestHome::new(SCRIPT), Arc::new(Spy::default()));
     let home = home(&stage, &spy);
     let tree = home.start(tagged("root $9.00 turns=5")).await.unwrap();
     tree.ended().await;
@@ -173,7 +173,7 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
         Ok::<_, String>("looked")
     })
     .cost_nanos_max(500);
-    let stage = Stage::new(SCRIPT).with_tool("look", tool);
+    let stage = TestHome::new(SCRIPT).with_tool("look", tool);
     let spy = Spy::doing(Does { before_call: Some(refuse), ..Does::default() });
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
@@ -202,7 +202,7 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_a_hook_refuses_is_not_called_and_its_agent_fails_with_why() {
     let (stage, spy) = (
-        Stage::new(SCRIPT),
+        TestHome::new(SCRIPT),
         Spy::doing(Does { before_call: Some(|_| Err("no models today".to_owned())), ..Does::default() }),
     );
     let home = home(&stage, &spy);
@@ -239,7 +239,7 @@ tools: { look: { say: seen } }
         }
     };
     let (stage, spy) =
-        (Stage::new(script), Spy::doing(Does { before_charge: Some(refuse), ..Does::default() }));
+        (TestHome::new(script), Spy::doing(Does { before_charge: Some(refuse), ..Does::default() }));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5 / helper later turns=5").await;
     let snapshot = settled(&tree).await;
@@ -270,7 +270,7 @@ tools:
 "#;
     let slow =
         FunctionTool::new(|_: Untyped| std::future::pending::<Result<String, String>>()).timeout_ms(20);
-    let (stage, spy) = (Stage::new(script).with_tool("slow", slow), Arc::new(Spy::default()));
+    let (stage, spy) = (TestHome::new(script).with_tool("slow", slow), Arc::new(Spy::default()));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     tree.ended().await;
@@ -308,7 +308,7 @@ async fn a_hook_that_panics_is_an_error_and_hurts_no_tree() {
         ),
     ];
     for (does, code, hook) in cases {
-        let (stage, spy) = (Stage::new(SCRIPT), Spy::doing(does));
+        let (stage, spy) = (TestHome::new(SCRIPT), Spy::doing(does));
         let home = home(&stage, &spy);
         let tree = stage.start(&home, "root $9.00 turns=5").await;
         let end = settled(&tree).await.end.unwrap();
@@ -317,7 +317,7 @@ async fn a_hook_that_panics_is_an_error_and_hurts_no_tree() {
         assert!(error.message.ends_with(&format!("the hook {hook} panicked")), "{}", error.message);
     }
     let (stage, spy) =
-        (Stage::new(SCRIPT), Spy::doing(Does { after: Some(|| panic!("looking")), ..Does::default() }));
+        (TestHome::new(SCRIPT), Spy::doing(Does { after: Some(|| panic!("looking")), ..Does::default() }));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     assert_eq!(settled(&tree).await.end.unwrap().shown.text, "seen: three trees");
@@ -327,7 +327,7 @@ async fn a_hook_that_panics_is_an_error_and_hurts_no_tree() {
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_panics_is_shown_as_an_error() {
     let tool = FunctionTool::sync(|_: Untyped| -> Result<String, String> { panic!("in the tool") });
-    let (stage, spy) = (Stage::new(SCRIPT).with_tool("look", tool), Arc::new(Spy::default()));
+    let (stage, spy) = (TestHome::new(SCRIPT).with_tool("look", tool), Arc::new(Spy::default()));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     tree.ended().await;
@@ -372,7 +372,7 @@ async fn a_cancelled_call_releases_its_hold_although_a_hook_still_thinks() {
         let (open, opened) = mpsc::sync_channel(1);
         let door =
             Arc::new(Door { entered, open: Mutex::new(opened), at, verdict: Err("too late".to_owned()) });
-        let stage = Stage::new(SCRIPT);
+        let stage = TestHome::new(SCRIPT);
         let home = stage.home().with_hooks(door);
         let tree = stage.start(&home, "root $9.00 turns=5").await;
         assert_eq!(enters.recv().await, Some(at));
@@ -393,7 +393,7 @@ async fn a_late_verdict_on_a_stopped_call_still_fails_its_agent() {
     let (open, opened) = mpsc::sync_channel(1);
     let verdict = Err("too dear".to_owned());
     let door = Arc::new(Door { entered, open: Mutex::new(opened), at: "charge", verdict });
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home().with_hooks(door);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     assert_eq!(enters.recv().await, Some("charge"));
@@ -421,7 +421,7 @@ rules:
   - { say: done }
 tools: { look: { say: seen } }
 "#;
-    let (stage, spy) = (Stage::new(script), Arc::new(Spy::default()));
+    let (stage, spy) = (TestHome::new(script), Arc::new(Spy::default()));
     let home_of = || home(&stage, &spy);
     let first = home_of();
     let tree = stage.start(&first, "root $9.00 turns=5").await;
@@ -443,7 +443,7 @@ tools: { look: { say: seen } }
 /// A call that is started again after a crash passes its hooks again, with the same key.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_started_again_is_asked_about_again() {
-    let (stage, spy) = (Stage::new("rules: [{ hang: true }]"), Arc::new(Spy::default()));
+    let (stage, spy) = (TestHome::new("rules: [{ hang: true }]"), Arc::new(Spy::default()));
     let first = home(&stage, &spy);
     let tree = stage.start(&first, "root $9.00 turns=5").await;
     stage.model().until_out(1).await;

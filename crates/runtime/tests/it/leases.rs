@@ -11,7 +11,7 @@ use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Work};
 use spinney_kernel::words::Seq;
 use spinney_kernel::world::{AgentView, TreeState};
-use spinney_testkit::{Stage, definition, settled};
+use spinney_testkit::{TestHome, definition, settled};
 
 fn view<'a>(snapshot: &'a TreeSnapshot, agent: &str) -> &'a AgentView {
     snapshot.agents.iter().find(|view| view.agent.as_str() == agent).unwrap()
@@ -61,7 +61,7 @@ async fn l24_a_child_that_ends_badly_has_used_what_it_used_and_returns_the_rest(
         ("never", false, "failed", "timeout"),
         ("never", true, "cancelled", ""),
     ] {
-        let stage = Stage::new(&LENDS.replace("TOOL", tool));
+        let stage = TestHome::new(&LENDS.replace("TOOL", tool));
         let home = stage.home();
         let fixture = "root tokens=20000 turns=9 tools=spawn_agent,ask_human,never,quick / child later turns=9 tools=never,quick";
         let tree = stage.start(&home, fixture).await;
@@ -147,7 +147,7 @@ async fn booked(tree: &Tree, until: Seq) -> [Amounts; 4] {
 #[tokio::test(start_paused = true)]
 async fn l26_what_is_used_below_reduces_every_view_above_exactly_once() {
     for lends in [false, true] {
-        let stage = Stage::new(&NESTED.replace("LEND", &lends.to_string()));
+        let stage = TestHome::new(&NESTED.replace("LEND", &lends.to_string()));
         let home = stage.home();
         let root = "root $10.00 tokens=100000 steps=20 tool_calls=20 retries=20 turns=3";
         let fixture = format!("{root} / a later turns=3 / b later turns=3 / c later turns=5");

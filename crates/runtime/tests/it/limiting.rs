@@ -13,7 +13,7 @@ use spinney_kernel::port::model::{AttemptError, ModelAnswer, ModelAttempt};
 use spinney_kernel::record::{Event, ExitKind, HeldBy, ToolAsk, WaitReason};
 use spinney_kernel::words::{AgentId, Fault, FaultKind, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, recorded, settled};
+use spinney_testkit::{TestHome, definition, recorded, settled};
 use tokio::time::sleep;
 
 fn name(text: &str) -> ModelName {
@@ -84,7 +84,7 @@ impl Provider {
     }
 }
 
-fn home(stage: &Stage, models: &[(&str, FunctionModel)]) -> Home {
+fn home(stage: &TestHome, models: &[(&str, FunctionModel)]) -> Home {
     stage.home_with(|drivers| {
         let with = |drivers: Drivers, (model, driver): &(&str, FunctionModel)| {
             drivers.with_model(name(model), Arc::new(driver.clone()))
@@ -111,7 +111,7 @@ async fn held_back(tree: &Tree) -> Vec<(Time, HeldBy, Time)> {
 /// for a call that was not sent.
 #[tokio::test(start_paused = true)]
 async fn v15_a_provider_that_fails_is_left_alone_for_a_minute_and_then_tried_once() {
-    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Start::now());
+    let (stage, provider, start) = (TestHome::new("rules: [{ say: x }]"), Provider::default(), Start::now());
     provider.down_until_ms.store(30_000, Ordering::Relaxed);
     let home = home(&stage, &[("m", provider.model(start, 100))]);
     let mut trees = Vec::new();
@@ -141,7 +141,7 @@ async fn v15_a_provider_that_fails_is_left_alone_for_a_minute_and_then_tried_onc
 /// V15 on trees: while the breaker is open, a call with a fallback moves there at once.
 #[tokio::test(start_paused = true)]
 async fn v15_calls_with_a_fallback_do_not_wait_for_a_broken_provider() {
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
+    let (stage, start) = (TestHome::new("rules: [{ say: x }]"), Start::now());
     let (down, fine) = (Provider::default(), Provider::default());
     down.down_until_ms.store(u64::MAX, Ordering::Relaxed);
     let fallback = fine.model(start, 100).with_service("https://other.example.com");
@@ -159,7 +159,7 @@ async fn v15_calls_with_a_fallback_do_not_wait_for_a_broken_provider() {
 /// V15 on trees: a probe that is cancelled frees its slot, so that another call can try.
 #[tokio::test(start_paused = true)]
 async fn v15_a_cancelled_probe_does_not_keep_its_slot() {
-    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Start::now());
+    let (stage, provider, start) = (TestHome::new("rules: [{ say: x }]"), Provider::default(), Start::now());
     provider.down_until_ms.store(30_000, Ordering::Relaxed);
     let home = home(&stage, &[("m", provider.model(start, 100)), ("slow", provider.model(start, 500_000))]);
     let mut breaking = Vec::new();
@@ -194,7 +194,7 @@ async fn name_of(tree: &Tree) -> AgentId {
 /// Nobody waits for ever: a provider that never comes back fails its calls after thirty waits.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_stays_down_fails_the_call_in_the_end() {
-    let (stage, provider, start) = (Stage::new("rules: [{ say: x }]"), Provider::default(), Start::now());
+    let (stage, provider, start) = (TestHome::new("rules: [{ say: x }]"), Provider::default(), Start::now());
     provider.down_until_ms.store(u64::MAX, Ordering::Relaxed);
     let home = home(&stage, &[("m", provider.model(start, 100))]);
     let mut trees = Vec::new();
@@ -260,7 +260,7 @@ async fn s25_o21_rates_of_roles_trees_and_models_hold_in_every_minute_and_are_na
     let tokens = RateLimit { tokens_per_min: Some(3_000), ..RateLimit::NONE };
     for (rate, is_used_up) in [(per_min(3), true), (tokens, false)] {
         for expected in [HeldBy::RoleRate, HeldBy::TreeRate, HeldBy::ModelRate] {
-            let (stage, start, calls) = (Stage::new("rules: [{ say: x }]"), Start::now(), Arc::default());
+            let (stage, start, calls) = (TestHome::new("rules: [{ say: x }]"), Start::now(), Arc::default());
             let home = home(&stage, &[("m", spawning_model(start, &calls))]);
             let mut definition = definition("root $9.00 turns=5 / worker later turns=5");
             match expected {
@@ -307,7 +307,7 @@ async fn s25_o21_rates_of_roles_trees_and_models_hold_in_every_minute_and_are_na
 /// counts a retry.
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
+    let (stage, start) = (TestHome::new("rules: [{ say: x }]"), Start::now());
     let calls: Arc<Mutex<Vec<Duration>>> = Arc::default();
     let counted = Arc::clone(&calls);
     let model = FunctionModel::new(move |_: Arc<ModelAttempt>| {
@@ -341,7 +341,7 @@ async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {
 async fn a_hundred_trees_share_one_rate_limit_fairly() {
     const TREES: usize = 100;
     const MINUTES: u64 = 60;
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
+    let (stage, start) = (TestHome::new("rules: [{ say: x }]"), Start::now());
     let wide: Arc<Mutex<BTreeSet<TreeId>>> = Arc::default();
     let calls: Arc<Mutex<Vec<(TreeId, Duration)>>> = Arc::default();
     let (is_wide, counted) = (Arc::clone(&wide), Arc::clone(&calls));
@@ -402,7 +402,7 @@ async fn a_hundred_trees_share_one_rate_limit_fairly() {
 /// back.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_limits_fails_and_comes_back_costs_each_tree_one_retry() {
-    let (stage, start) = (Stage::new("rules: [{ say: x }]"), Start::now());
+    let (stage, start) = (TestHome::new("rules: [{ say: x }]"), Start::now());
     let calls: Arc<Mutex<Vec<u64>>> = Arc::default();
     let counted = Arc::clone(&calls);
     let model = FunctionModel::new(move |attempt: Arc<ModelAttempt>| {

@@ -5,7 +5,7 @@ use spinney::bus::Watch;
 use spinney_kernel::context::Message;
 use spinney_kernel::record::{Event, Exit, ExitKind, Outcome};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 const LOOKS: &str = "
 rules: [ { think_ms: 50, say: 'Look {{ turn }}.', call: [ { tool: look, args: { at: door } } ] } ]
@@ -16,7 +16,7 @@ tools: { look: { say: nothing new } }
 /// its fourth turn, and after the sixth call the agent ends as `loop_detected` with what it said last.
 #[tokio::test(start_paused = true)]
 async fn g2_a_loop_is_told_and_then_ended_whatever_is_left_of_the_budget() {
-    let stage = Stage::new(LOOKS);
+    let stage = TestHome::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 tokens=90000 turns=20 repeats=3,6 tools=look").await;
     let snapshot = settled(&tree).await;
@@ -42,7 +42,7 @@ async fn g2_a_loop_is_told_and_then_ended_whatever_is_left_of_the_budget() {
 #[tokio::test(start_paused = true)]
 async fn a_row_goes_on_after_a_crash() {
     for killed_after in 1..6 {
-        let stage = Stage::new(LOOKS);
+        let stage = TestHome::new(LOOKS);
         let first = stage.home();
         let tree = stage.start(&first, "root $9.00 turns=20 repeats=3,6 tools=look").await;
         let mut events = tree.watch(Watch::default());
@@ -74,7 +74,7 @@ async fn a_row_goes_on_after_a_crash() {
 /// X5 (loop): the parent of a child that was stopped in a loop reads why, and how far it got.
 #[tokio::test(start_paused = true)]
 async fn a_parent_reads_that_its_child_was_in_a_loop() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - when: { agent: root, turn: 1 }

@@ -6,7 +6,7 @@ use spinney::Tree;
 use spinney::bus::{Note, Seen, Watch, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney_kernel::words::{Actor, Envelope};
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 use crate::watching::WAITING;
 
@@ -44,7 +44,7 @@ async fn publishing_ms(tree: &Tree) -> u64 {
 /// subscriptions to other topics publishing takes at most twice as long as with none.
 #[tokio::test]
 async fn l37_ten_thousand_replies_leave_nothing_and_fifty_thousand_watchers_cost_nothing() {
-    let stage = Stage::new(WAITING);
+    let stage = TestHome::new(WAITING);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     settled(&tree).await;

@@ -14,14 +14,14 @@ use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, Mode
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_kernel::words::{Actor, BlobHash};
-use spinney_testkit::{Stage, definition, recorded};
+use spinney_testkit::{TestHome, definition, recorded};
 
 use crate::journal_wrapper::pass_on;
 
-type Play = dyn Fn(&ModelAttempt) -> ModelAnswer + Send + Sync;
+type ScenarioModel = dyn Fn(&ModelAttempt) -> ModelAnswer + Send + Sync;
 struct Fake {
     per: u64,
-    play: Box<Play>,
+    play: Box<ScenarioModel>,
     worst: Arc<Mutex<Vec<(String, u64, u64)>>>,
 }
 
@@ -74,7 +74,7 @@ fn ask(tool: &str, id: &str, args: &str) -> ToolAsk {
 }
 
 fn home(models: Vec<(&str, Arc<dyn Model>)>, tools: Vec<(String, FunctionTool)>) -> Home {
-    home_on(Arc::clone(Stage::new("rules: [{ say: x }]").journal()), models, tools)
+    home_on(Arc::clone(TestHome::new("rules: [{ say: x }]").journal()), models, tools)
 }
 fn home_on(
     j: Arc<dyn Journal>,
@@ -122,7 +122,7 @@ async fn a_home_whose_driver_panicked_can_be_stopped() {
 #[tokio::test(start_paused = true)]
 async fn a_childs_answer_is_counted_for_its_reader() {
     let worst = Arc::new(Mutex::new(vec![]));
-    let play = || -> Box<Play> {
+    let play = || -> Box<ScenarioModel> {
         Box::new(|a| {
             if a.origin.role.as_str() == "root" && a.turn == 1 {
                 say("").with_asks(vec![ask(
@@ -155,7 +155,7 @@ async fn the_id_and_name_in_a_result_are_counted() {
     let worst = Arc::new(Mutex::new(vec![]));
     let name = "t".repeat(100);
     let n = name.clone();
-    let play: Box<Play> = Box::new(move |a| {
+    let play: Box<ScenarioModel> = Box::new(move |a| {
         if a.turn < 3 {
             say("").with_asks((0..20).map(|i| ask(&n, &format!("{i:0>60}"), "{}")).collect())
         } else {
@@ -175,7 +175,7 @@ async fn the_id_and_name_in_a_result_are_counted() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_within_every_bound_of_the_kernel_does_not_stop_the_tree() {
     let worst = Arc::new(Mutex::new(vec![]));
-    let play: Box<Play> = Box::new(move |a| {
+    let play: Box<ScenarioModel> = Box::new(move |a| {
         if a.turn == 1 {
             let args = format!("{{\"a\":\"{}\"}}", "x".repeat(250 * 1024));
             say("").with_asks((0..300).map(|i| ask("nothing", &format!("{i}"), &args)).collect())
@@ -254,9 +254,9 @@ impl Journal for Swapped {
 
 #[tokio::test(start_paused = true)]
 async fn confirmations_out_of_order_do_not_stop_a_tree() {
-    let inner: Arc<dyn Journal> = Arc::clone(Stage::new("rules: [{ say: x }]").journal());
+    let inner: Arc<dyn Journal> = Arc::clone(TestHome::new("rules: [{ say: x }]").journal());
     let journal = Arc::new(Swapped { inner, kept: Mutex::new(None), from: AtomicU64::new(0) });
-    let stage = Stage::on(
+    let stage = TestHome::on(
         journal,
         "rules: [{ when: { turn: 1 }, think_ms: 50, say: more, call: [{ tool: list_agents }] }, { say: done }]",
     );
@@ -277,15 +277,15 @@ async fn confirmations_out_of_order_do_not_stop_a_tree() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_cancel_is_resumed() {
-    let inner: Arc<dyn Journal> = Arc::clone(Stage::new("rules: [{ say: x }]").journal());
-    let stage = Stage::on(inner.clone(), "rules: [{ hang: true }]");
+    let inner: Arc<dyn Journal> = Arc::clone(TestHome::new("rules: [{ say: x }]").journal());
+    let stage = TestHome::on(inner.clone(), "rules: [{ hang: true }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=5").await;
     stage.model().until_out(1).await;
     home.shutdown(Shutdown::Kill).await;
     // The disk has room for one of the two batches that a cancel writes.
     let full = Arc::new(super::failing_journal::Full::new(inner.clone(), 1));
-    let other = Stage::on(full, "rules: [{ hang: true }]");
+    let other = TestHome::on(full, "rules: [{ hang: true }]");
     let cancel = Request::Cancel(Cancel { agent: "root".parse().unwrap(), reason: String::new() });
     let applied = other.home().apply(tree.id(), cancel).await;
     assert!(applied.is_err());
@@ -296,7 +296,7 @@ async fn an_interrupted_cancel_is_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_from_outside_costs_a_turn_agent_no_result() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 1 }, call: [{ tool: slow, args: {} }] }, { say: done }]\ntools: { slow: { think_ms: 500, say: the result } }",
     );
     let home = stage.home();
@@ -342,7 +342,7 @@ async fn a_counter_gone_mad_is_no_panic() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_does_not_wait_for_a_paused_tree() {
-    let stage = Stage::new("rules: [{ think_ms: 50, say: more, call: [{ tool: list_agents }] }]");
+    let stage = TestHome::new("rules: [{ think_ms: 50, say: more, call: [{ tool: list_agents }] }]");
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     tree.pause("root".parse().unwrap()).await.unwrap();
@@ -362,8 +362,9 @@ async fn after_its_deadline_no_tool_of_an_agent_starts() {
     })
     .repeatable()
     .timeout_ms(10_000_000);
-    let stage = Stage::new("rules: [{ when: { turn: 1 }, call: [{ tool: slow, args: {} }] }, { say: done }]")
-        .with_tool("slow", tool);
+    let stage =
+        TestHome::new("rules: [{ when: { turn: 1 }, call: [{ tool: slow, args: {} }] }, { say: done }]")
+            .with_tool("slow", tool);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5 wall=2s").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -377,7 +378,7 @@ async fn after_its_deadline_no_tool_of_an_agent_starts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_is_resumed_once() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Eh? } }] }, { say: done }]",
     );
     let mut twice = 0;
@@ -402,8 +403,9 @@ async fn a_tree_is_resumed_once() {
 #[tokio::test(start_paused = true)]
 async fn a_model_knows_that_what_it_reads_is_only_a_preview() {
     let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>("x".repeat(40_000)));
-    let stage = Stage::new("rules: [{ when: { turn: 1 }, call: [{ tool: big, args: {} }] }, { say: done }]")
-        .with_tool("big", tool);
+    let stage =
+        TestHome::new("rules: [{ when: { turn: 1 }, call: [{ tool: big, args: {} }] }, { say: done }]")
+            .with_tool("big", tool);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     tree.ended().await;

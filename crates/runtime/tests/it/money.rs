@@ -4,12 +4,12 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::words::FaultKind;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 /// V7: failed, broken and stopped attempts pay what they used, and the rest of their hold returns.
 #[tokio::test(start_paused = true)]
 async fn v7_a_call_that_fails_or_is_cut_off_pays_what_it_used() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { turn: 1 }
@@ -44,7 +44,7 @@ fn paid(event: &Event) -> Option<(Option<FaultKind>, u64)> {
 /// debited at every ancestor.
 #[tokio::test(start_paused = true)]
 async fn l23_a_child_over_its_lease_returns_what_it_has_and_pays_what_it_used() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -87,7 +87,7 @@ fn exhausted(event: &Event) -> Option<bool> {
 /// L25: with 150 tokens left of its lease beside the input, a model is asked for no more than that.
 #[tokio::test(start_paused = true)]
 async fn l25_the_request_asks_for_no_more_than_the_lease_has_left() {
-    let stage = Stage::new("rules: [{ say: short, usage: { input: 0, output: 1 } }]");
+    let stage = TestHome::new("rules: [{ say: short, usage: { input: 0, output: 1 } }]");
     let home = stage.home();
     let mut definition = spinney_testkit::definition("root turns=5 shrink");
     let role = definition.roles.values_mut().next().unwrap();

@@ -9,7 +9,7 @@ use spinney_journal::{Append, Appended, Batch, Blocking, Head, Journal, JournalF
 use spinney_kernel::record::{ClockKind, ExitKind};
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, conformance, recorded, settled};
+use spinney_testkit::{TestHome, conformance, recorded, settled};
 
 use crate::clocks::{pass, turns_of};
 use crate::journal_wrapper::pass_on;
@@ -48,7 +48,7 @@ fn away() -> JournalFault {
 
 impl Remote {
     fn new(plan: Plan) -> Arc<Self> {
-        let inner = Arc::clone(Stage::new(SCRIPT).journal());
+        let inner = Arc::clone(TestHome::new(SCRIPT).journal());
         Arc::new(Self { inner, appends: AtomicU64::new(0), plan: Mutex::new(plan) })
     }
 
@@ -110,12 +110,12 @@ impl Journal for Remote {
 }
 
 /// Runs a tree to its end; returns the words of its events.
-async fn run(stage: &Stage, home: &Home) -> (TreeId, Vec<&'static str>) {
+async fn run(stage: &TestHome, home: &Home) -> (TreeId, Vec<&'static str>) {
     let tree = stage.start(home, "root turns=9").await;
     let end = tree.ended().await;
     assert_eq!((end.stopped, end.unavailable), (None, None));
     assert_eq!(end.state, TreeState::Ended(ExitKind::Completed));
-    let words = recorded(&tree).await.iter().map(|recorded| recorded.event.word()).collect();
+    let words = recorded(&tree).await.iter().map(|recorded| recorded.event.as_str()).collect();
     (tree.id(), words)
 }
 
@@ -128,7 +128,7 @@ fn batches(journal: &dyn Journal, tree: TreeId) -> Vec<Batch> {
 /// each call is made once, and the journal replays.
 #[tokio::test(start_paused = true)]
 async fn a_tree_waits_for_its_journal_wherever_it_was() {
-    let whole = Stage::new(SCRIPT);
+    let whole = TestHome::new(SCRIPT);
     let (id, expected) = run(&whole, &whole.home()).await;
     let (calls, appends) =
         (whole.model().attempts().len(), batches(whole.journal().as_ref(), id).len() as u64);
@@ -136,7 +136,7 @@ async fn a_tree_waits_for_its_journal_wherever_it_was() {
     for how in [Away::Unwritten, Away::Written] {
         for plan in (1..=appends).flat_map(|at| [1, 2, 7].map(|requests| Plan { at, requests, how })) {
             let remote = Remote::new(plan);
-            let stage = Stage::on(Arc::<Remote>::clone(&remote), SCRIPT);
+            let stage = TestHome::on(Arc::<Remote>::clone(&remote), SCRIPT);
             let (id, events) = run(&stage, &stage.home()).await;
             assert_eq!(events, expected, "{plan:?}");
             assert_eq!((stage.model().attempts().len(), remote.left()), (calls, 0), "{plan:?}");
@@ -151,7 +151,7 @@ async fn no_time_passes_while_the_journal_is_away() {
     let looking = "rules: [{ when: { turn: 1 }, think_ms: 500, call: [{ tool: look }] }, { think_ms: 500, say: done }]\ntools: { look: { think_ms: 5, say: seen } }";
     for (fixture, end) in [("timeout=2s", ExitKind::Completed), ("wall=2s", ExitKind::Failed)] {
         let remote = Remote::new(Plan { at: 2, requests: u64::MAX, how: Away::Unwritten });
-        let stage = Stage::on(Arc::<Remote>::clone(&remote), looking);
+        let stage = TestHome::on(Arc::<Remote>::clone(&remote), looking);
         let tree = stage.start(&stage.home(), &format!("root turns=9 {fixture}")).await;
         pass(60_000).await;
         assert_eq!(tree.status().unavailable, Some(away()), "{fixture}");
@@ -171,7 +171,7 @@ async fn no_time_passes_while_the_journal_is_away() {
 #[tokio::test(start_paused = true)]
 async fn a_tree_is_stopped_while_its_journal_is_away() {
     let remote = Remote::new(Plan { at: 3, requests: u64::MAX, how: Away::Unwritten });
-    let stage = Stage::on(Arc::<Remote>::clone(&remote), SCRIPT);
+    let stage = TestHome::on(Arc::<Remote>::clone(&remote), SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     pass(10_000).await;
@@ -189,7 +189,7 @@ async fn a_tree_is_stopped_while_its_journal_is_away() {
 async fn a_tree_that_another_writer_took_meanwhile_stops() {
     let asking = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
     let remote = Remote::new(Plan { at: 1, requests: 0, how: Away::Unwritten });
-    let stage = Stage::on(Arc::<Remote>::clone(&remote), asking);
+    let stage = TestHome::on(Arc::<Remote>::clone(&remote), asking);
     let tree = stage.start(&stage.home(), "root turns=9").await;
     let snapshot = settled(&tree).await;
     remote.set(u64::MAX);

@@ -12,7 +12,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, Outcome};
 use spinney_kernel::rules::request::{Request, Spawn};
 use spinney_kernel::words::{Actor, RoleName, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, Stage, definition, recorded, settled};
+use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 
 const SCHEMA: &str = r#"{"type":"object","required":["rings"],"properties":{"rings":{"type":"integer"}}}"#;
 
@@ -49,7 +49,7 @@ fn mismatches(events: &[spinney::bus::RecordedEvent]) -> Vec<MismatchKind> {
 
 #[tokio::test(start_paused = true)]
 async fn a_repaired_answer_is_read_as_a_value_and_replays() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:\n  - { when: { turn: 1 }, say: Seventy rings. }\n  - { when: { last_contains: does not fit }, say: \"```json\\n{\\\"rings\\\": 70}\\n```\" }\n  - say: lost",
     );
     let tree = stage.home().start(shaped("root $9.00 turns=5", "root", SCHEMA)).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_repaired_answer_is_read_as_a_value_and_replays() {
 /// A waiting parent reads a failure with code and place, and the child's text, marked; it continues from there.
 #[tokio::test(start_paused = true)]
 async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:\n  - { when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: counter, id: c, goal: Count. } }] }\n  - { when: { agent: root }, say: \"{{ last }}\" }\n  - { when: { agent: counter }, say: '{\"rings\": \"many\"}' }",
     );
     let fixture = "root $9.00 turns=5 / counter turns=9 later";
@@ -90,7 +90,7 @@ async fn a_long_answer_is_checked_whole_and_read_whole() {
     let long = "x".repeat(limit::TEXT_BYTES_MAX);
     let schema = r#"{"type":"object","required":["text","n"],"properties":{"n":{"const":7}}}"#;
     for (n, fits) in [(7, true), (8, false)] {
-        let stage = Stage::new(&format!("rules:\n  - say: '{{\"text\": \"{long}\", \"n\": {n}}}'"));
+        let stage = TestHome::new(&format!("rules:\n  - say: '{{\"text\": \"{long}\", \"n\": {n}}}'"));
         let tree = stage.home().start(shaped(LONG, "root", schema)).await.unwrap();
         let output = tree.output::<serde_json::Value>().await;
         assert_eq!(output.is_ok_and(|value| value["text"] == long.as_str()), fits);
@@ -100,7 +100,7 @@ async fn a_long_answer_is_checked_whole_and_read_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn who_asks_for_tools_has_not_answered_yet() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:\n  - { when: { turn: 1 }, say: Let me see., call: [{ tool: look }] }\n  - say: '{\"rings\": 1}'\ntools: { look: { say: seen } }",
     );
     let tree = stage.home().start(shaped("root turns=5", "root", SCHEMA)).await.unwrap();
@@ -110,7 +110,7 @@ async fn who_asks_for_tools_has_not_answered_yet() {
 
 #[tokio::test(start_paused = true)]
 async fn without_an_answer_there_is_no_value_but_a_reason() {
-    let stage = Stage::new("rules:\n  - say: no idea");
+    let stage = TestHome::new("rules:\n  - say: no idea");
     let home = stage.home();
     let tree = home.start(shaped("root turns=5", "root", SCHEMA)).await.unwrap();
     let error = tree.output::<Count>().await.unwrap_err();
@@ -126,7 +126,7 @@ async fn without_an_answer_there_is_no_value_but_a_reason() {
 /// At the root's ceiling a repair halts the tree like any other turn, and it continues after a raise.
 #[tokio::test(start_paused = true)]
 async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
-    let stage = Stage::new("rules:\n  - { when: { turn: 1 }, say: many }\n  - say: '{\"rings\": 2}'");
+    let stage = TestHome::new("rules:\n  - { when: { turn: 1 }, say: many }\n  - say: '{\"rings\": 2}'");
     let tree = stage.home().start(shaped("root steps=1 turns=5", "root", SCHEMA)).await.unwrap();
     assert_eq!(settled(&tree).await.state, TreeState::Halted);
     let add = spinney_kernel::budget::Amounts::ZERO.with(Resource::Steps, 1);
@@ -138,7 +138,7 @@ async fn a_repair_that_does_not_fit_the_budget_halts_the_tree() {
 /// An invalid schema is refused when it is set; one that a model supplied fails its child with the reason.
 #[tokio::test(start_paused = true)]
 async fn an_invalid_schema_is_refused_or_reported() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:\n  - { when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: b, id: c, goal: Go., output_schema: { type: integre } } }] }\n  - { when: { agent: root }, say: \"{{ last }}\" }\n  - say: 5",
     );
     let fixture = "root turns=5 / b turns=5 later";
@@ -148,7 +148,7 @@ async fn an_invalid_schema_is_refused_or_reported() {
     let tree = home.start(definition("root / b turns=5 later")).await.unwrap();
     let schema = OutputSchema::read(r#"{"$ref":"https://example.com/x"}"#).unwrap();
     let frame = Frame { output_schema: Some(Box::new(schema)), ..Frame::default() };
-    let spawn = Request::Spawn(Spawn { frame, ..Play::spawn("root", "b") });
+    let spawn = Request::Spawn(Spawn { frame, ..Scenario::spawn("root", "b") });
     let refused = tree.request(Actor::PERSON, spawn).await.unwrap_err();
     assert!(matches!(refused, RequestError::Refused(Refusal::BadSchema { .. })), "{refused}");
     let tree = home.start(definition(fixture)).await.unwrap();
@@ -171,7 +171,7 @@ async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_star
         )
     };
     for (answer, fits) in [(r#"{"rings": "many"}"#, false), (r#"{"rings": 70}"#, true)] {
-        let stage = Stage::new(&script(answer));
+        let stage = TestHome::new(&script(answer));
         let fixture = "root $9.00 turns=5 / counter later turns=9";
         let tree = stage.home().start(shaped(fixture, "counter", SCHEMA)).await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));

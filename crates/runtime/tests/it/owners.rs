@@ -6,7 +6,7 @@ use spinney_journal::{Blocking, JournalFault};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::CallId;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 /// A root that asks a person, and works for a while when it has the answer.
 const ASKS: &str = "
@@ -15,7 +15,7 @@ rules:
   - { think_ms: 100, say: done }
 ";
 
-async fn asking(stage: &Stage, home: &spinney::Home) -> (Tree, CallId) {
+async fn asking(stage: &TestHome, home: &spinney::Home) -> (Tree, CallId) {
     let tree = stage.start(home, "root $9.00 turns=9").await;
     let question = settled(&tree).await.questions[0].question;
     (tree, question)
@@ -29,7 +29,7 @@ fn owned(tree: &Tree) -> JournalFault {
 /// each call is made once.
 #[tokio::test(start_paused = true)]
 async fn a_claimed_tree_stops_at_its_old_owner_and_no_other_does() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let (old, new) = (stage.home(), stage.home());
     let ((lost, question), (kept, other)) = (asking(&stage, &old).await, asking(&stage, &old).await);
     let taken = new.resume(lost.id()).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_claimed_tree_stops_at_its_old_owner_and_no_other_does() {
 /// A call that ran when its tree was claimed is lost there and handled by the rules of a crash here.
 #[tokio::test(start_paused = true)]
 async fn what_ran_at_the_old_owner_is_lost_for_the_new_one() {
-    let stage = Stage::new("rules: [{ think_ms: 100, say: done }]");
+    let stage = TestHome::new("rules: [{ think_ms: 100, say: done }]");
     let (old, new) = (stage.home(), stage.home());
     let lost = stage.start(&old, "root $9.00 turns=9").await;
     let taken = new.resume(lost.id()).await.unwrap();
@@ -65,7 +65,7 @@ async fn what_ran_at_the_old_owner_is_lost_for_the_new_one() {
 /// Whatever a home does with a tree that it does not run, it does as its owner.
 #[tokio::test(start_paused = true)]
 async fn requests_and_removals_claim_the_tree() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let (old, new) = (stage.home(), stage.home());
     let (tree, question) = asking(&stage, &old).await;
     let send = spinney_kernel::rules::request::Send::plain(

@@ -7,7 +7,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Collect, Spawn, SpawnReply};
 use spinney_kernel::words::{Actor, AgentId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, Stage, settled};
+use spinney_testkit::{Scenario, TestHome, settled};
 
 const WORKS: &str = "
 rules:
@@ -23,12 +23,12 @@ tools: { look: { think_ms: 1000, say: seen } }
 /// one stops, resuming does not restart it, and giving its task again creates a new agent with a new id.
 #[tokio::test(start_paused = true)]
 async fn p21_a_paused_child_starts_nothing_and_a_cancelled_one_never_comes_back() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / child later turns=9 tools=look").await;
     let spawn = async |id: Option<&str>| {
         let id = id.map(|id| id.parse().unwrap());
-        let spawn = Spawn { id, collect: Collect::Detached, ..Play::spawn("root", "child") };
+        let spawn = Spawn { id, collect: Collect::Detached, ..Scenario::spawn("root", "child") };
         match tree.request(Actor::PERSON, spawn).await {
             Ok(SpawnReply { agent, .. }) => Ok(agent),
             Err(RequestError::Refused(refusal)) => Err(refusal),

@@ -12,13 +12,13 @@ use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Answer, Cancel, Request};
 use spinney_kernel::words::{Body, CallId, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 const TREE: &str = "root turns=5 tools=ask_human";
 
 /// A root that asks once, with these further arguments, and then repeats what it read.
-fn asks(args: &str) -> Stage {
-    Stage::new(&format!(
+fn asks(args: &str) -> TestHome {
+    TestHome::new(&format!(
         r#"
 rules:
   - when: {{ turn: 1 }}
@@ -33,7 +33,7 @@ fn answer(question: u64) -> Request {
 }
 
 /// The result of the last tool, as the model read it.
-fn read_by(stage: &Stage) -> String {
+fn read_by(stage: &TestHome) -> String {
     let attempts = stage.model().attempts();
     let last = attempts.last().unwrap().packet.messages.last().unwrap();
     let Message::Result { text, .. } = last.as_ref() else { panic!("{last:?}") };
@@ -48,7 +48,7 @@ fn question_end(recorded: &[RecordedEvent], question: u64) -> serde_json::Value 
 }
 
 /// Starts the tree and kills the process while the question is open.
-async fn killed(stage: &Stage) -> Tree {
+async fn killed(stage: &TestHome) -> Tree {
     let home = stage.home();
     let tree = stage.start(&home, TREE).await;
     assert_eq!(settled(&tree).await.state, TreeState::Waiting);
@@ -56,7 +56,7 @@ async fn killed(stage: &Stage) -> Tree {
     tree
 }
 
-async fn resumed(stage: &Stage, tree: &Tree) -> (Tree, TreeState) {
+async fn resumed(stage: &TestHome, tree: &Tree) -> (Tree, TreeState) {
     let tree = stage.home().resume(tree.id()).await.unwrap();
     let state = tree.ended().await.state;
     (tree, state)
@@ -96,7 +96,7 @@ async fn after_its_timeout_a_question_ends_by_its_policy() {
         let tree = killed(&stage).await;
         tokio::time::sleep(Duration::from_secs(11 * 60)).await;
         let (tree, ended) = resumed(&stage, &tree).await;
-        assert_eq!(ended.word(), state, "{args}");
+        assert_eq!(ended.as_str(), state, "{args}");
         let recorded = recorded(&tree).await;
         if reads.is_empty() {
             let exit = serde_json::to_value(&recorded.last().unwrap().event).unwrap()["exit"].clone();

@@ -10,7 +10,7 @@ use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::AgentId;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 use tokio::runtime::{Builder, Runtime};
 
 const ROUNDS: usize = 100_000;
@@ -50,7 +50,8 @@ fn root() -> AgentId {
 fn call(runtime: &Runtime, caller: usize) {
     let definition = definition("root");
     for part in 0..ROUNDS / CALLERS / ROUNDS_OF_A_HOME {
-        let home = Stage::new("rules: [{ hang: true }]").with_seed((part * CALLERS + caller) as u64).home();
+        let home =
+            TestHome::new("rules: [{ hang: true }]").with_seed((part * CALLERS + caller) as u64).home();
         for number in 0..ROUNDS_OF_A_HOME {
             runtime.block_on(round(&home, definition.clone(), number));
         }

@@ -11,7 +11,7 @@ use spinney_kernel::port::model::{AttemptError, DeltaKind, ModelAnswer, ModelAtt
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Fault, FaultKind, ModelName};
-use spinney_testkit::{Stage, definition, settled};
+use spinney_testkit::{TestHome, definition, settled};
 use tokio::sync::Notify;
 
 /// A provider's continuation data: not text, and with every byte value.
@@ -57,7 +57,7 @@ fn look_then_answer(attempt: &ModelAttempt) -> Result<ModelAnswer, AttemptError>
 
 const LOOKS: &str = "rules: [{ say: x }]\ntools: { look: { say: seen } }";
 
-fn home(stage: &Stage, given: &Given) -> Home {
+fn home(stage: &TestHome, given: &Given) -> Home {
     stage.home_with(|drivers| with_model(drivers, "m", thinking(given, look_then_answer)))
 }
 
@@ -81,7 +81,7 @@ impl Tool for Hangs {
 #[tokio::test]
 async fn g7_what_a_model_thought_goes_back_unchanged_also_after_a_crash() {
     for crashes in [false, true] {
-        let (stage, given) = (Stage::new(LOOKS), Given::default());
+        let (stage, given) = (TestHome::new(LOOKS), Given::default());
         let started = Arc::new(Notify::new());
         let hangs = Hangs { started: Arc::clone(&started) };
         let first = stage.home_with(|drivers| {
@@ -111,7 +111,7 @@ async fn g7_another_model_gets_nothing_of_it() {
             _ => Err(AttemptError { fault: Fault::new(FaultKind::Auth), used: Used::NOTHING }),
         }
     }
-    let (stage, given) = (Stage::new(LOOKS), Given::default());
+    let (stage, given) = (TestHome::new(LOOKS), Given::default());
     let home = stage.home_with(|drivers| {
         let drivers = with_model(drivers, "m", thinking(&given, fails_later));
         with_model(drivers, "cheap", thinking(&given, |_| Ok(ModelAnswer::said("done"))))
@@ -134,7 +134,7 @@ async fn g7_a_forked_child_gets_nothing_of_it() {
             _ => Ok(ModelAnswer::said("done")),
         }
     }
-    let (stage, given) = (Stage::new(LOOKS), Given::default());
+    let (stage, given) = (TestHome::new(LOOKS), Given::default());
     let home = stage.home_with(|drivers| with_model(drivers, "m", thinking(&given, forks)));
     let tree = home
         .start(definition("root $9.00 turns=5 tools=look,spawn_agent / child later turns=2"))
@@ -151,7 +151,7 @@ async fn g7_a_forked_child_gets_nothing_of_it() {
 /// What a model thinks is streamed before its answer, as a kind of its own with offsets of its own.
 #[tokio::test(start_paused = true)]
 async fn thoughts_are_streamed_apart_from_the_answer() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ think_ms: 10, think: 'First I look around, then I answer.', say: 'Here is my long answer.' }]",
     );
     let home = stage.home();

@@ -9,7 +9,7 @@ use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
-use spinney_testkit::{Stage, conformance, settled};
+use spinney_testkit::{TestHome, conformance, settled};
 
 use crate::journal_wrapper::pass_on;
 
@@ -58,7 +58,7 @@ impl Journal for Paged {
 #[tokio::test(start_paused = true)]
 async fn all_trees_are_resumed_page_by_page() {
     let journal = Arc::new(Paged::default());
-    let stage = Stage::on(Arc::<Paged>::clone(&journal), ASKS);
+    let stage = TestHome::on(Arc::<Paged>::clone(&journal), ASKS);
     let home = stage.home();
     let first = stage.start(&home, "root $9.00 turns=9").await;
     settled(&first).await;

@@ -12,7 +12,7 @@ use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, CheckpointKind, Seq, TreeId};
-use spinney_testkit::{Stage, conformance};
+use spinney_testkit::{TestHome, conformance};
 
 use crate::journal_wrapper::pass_on;
 
@@ -75,7 +75,7 @@ fn all(journal: &dyn Journal, tree: TreeId) -> Vec<Entry> {
     pages(journal, tree, Seq(0)).blocking().flat_map(Result::unwrap).collect()
 }
 
-async fn waiting(stage: &Stage) -> (Home, Tree) {
+async fn waiting(stage: &TestHome) -> (Home, Tree) {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     tree.settled().await;
@@ -87,7 +87,7 @@ async fn waiting(stage: &Stage) -> (Home, Tree) {
 /// is removed, both branches keep everything, and the running one is notified.
 #[tokio::test(start_paused = true)]
 async fn p27_a_tree_that_two_branches_use_is_removed_only_by_force_and_they_are_notified() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let (home, tree) = waiting(&stage).await;
     let journal = stage.journal().as_ref();
     let (living, ended) = (
@@ -114,9 +114,9 @@ async fn p27_a_tree_that_two_branches_use_is_removed_only_by_force_and_they_are_
 /// P27: if the branches of a tree cannot be listed, it stays.
 #[tokio::test(start_paused = true)]
 async fn p27_nothing_is_removed_if_the_check_fails() {
-    let inner = Arc::clone(Stage::new(ASKS).journal());
+    let inner = Arc::clone(TestHome::new(ASKS).journal());
     let blind = Arc::new(Blind { inner, blind: AtomicBool::new(false) });
-    let stage = Stage::on(Arc::<Blind>::clone(&blind) as Arc<dyn Journal>, ASKS);
+    let stage = TestHome::on(Arc::<Blind>::clone(&blind) as Arc<dyn Journal>, ASKS);
     let (home, tree) = waiting(&stage).await;
     let before = blind.head(tree.id()).wait().unwrap();
     blind.blind.store(true, Ordering::Relaxed);
@@ -129,7 +129,7 @@ async fn p27_nothing_is_removed_if_the_check_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_runs_is_not_removed() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     tree.settled().await;

@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, ToolAsk};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, recorded, settled};
+use spinney_testkit::{TestHome, definition, recorded, settled};
 
 const SPAWNS: &str = "
 rules:
@@ -26,7 +26,7 @@ rules:
 /// numbers, no model is called for it, and the tree does not halt: its lead answers.
 #[tokio::test(start_paused = true)]
 async fn g4_a_child_that_could_never_make_its_first_call_is_not_spawned() {
-    let stage = Stage::new(SPAWNS);
+    let stage = TestHome::new(SPAWNS);
     let home = stage.home();
     let fixture =
         "root tokens=8000 reserve=37% turns=9 wrap out=1000 tools=spawn_agent / child later turns=9 out=1000";
@@ -58,7 +58,7 @@ async fn l20_with_nothing_left_no_child_is_spawned_and_no_model_is_called() {
         ("root tokens=5100 reserve=0%", 1_100, "limit 5100, spent 5100"),
         ("root steps=2 reserve=default", 900, "limit 2 less 1 in reserve, spent 1"),
     ] {
-        let stage = Stage::new(&SPAWNS.replace("output: 900", &format!("output: {output}")));
+        let stage = TestHome::new(&SPAWNS.replace("output: 900", &format!("output: {output}")));
         let home = stage.home();
         let terms = "turns=9 wrap out=1100 tools=spawn_agent / child later turns=9 out=1000";
         let tree = stage.start(&home, &format!("{fixture} {terms}")).await;
@@ -74,7 +74,7 @@ async fn l20_with_nothing_left_no_child_is_spawned_and_no_model_is_called() {
 /// G4: a child whose own ceiling is too small is refused too.
 #[tokio::test(start_paused = true)]
 async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
-    let stage = Stage::new(&SPAWNS.replace("goal: Help.", "goal: Help., budget: { tokens: 300 }"));
+    let stage = TestHome::new(&SPAWNS.replace("goal: Help.", "goal: Help., budget: { tokens: 300 }"));
     let home = stage.home();
     let fixture = "root tokens=80000 turns=9 wrap out=1000 tools=spawn_agent / child later turns=9 out=1000";
     let tree = stage.start(&home, fixture).await;
@@ -88,7 +88,7 @@ async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
 #[tokio::test(start_paused = true)]
 async fn only_those_who_may_hand_work_down_keep_something_back() {
     let reserve_of = async |fixture: &str| {
-        let stage = Stage::new("rules: [ { say: done } ]");
+        let stage = TestHome::new("rules: [ { say: done } ]");
         let home = stage.home();
         let tree = stage.start(&home, fixture).await;
         settled(&tree).await;
@@ -119,7 +119,7 @@ async fn only_those_who_may_hand_work_down_keep_something_back() {
 /// X3 (told): a lead that lost a child to a ceiling reads after a raise that it may give the task again.
 #[tokio::test(start_paused = true)]
 async fn a_raised_lead_is_notified_which_tasks_it_may_assign_again() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - { when: { agent: root, last_contains: may be given again }, say: '{{ last }}' }
@@ -228,7 +228,7 @@ async fn every_lead_with_room_for_its_smallest_call_answers() {
         for name in ["m", "cheap", "free"] {
             drivers = drivers.with_model(name.parse().unwrap(), Arc::clone(&model));
         }
-        let home = Home::open(Arc::clone(Stage::new("rules: [ { say: x } ]").journal()), drivers);
+        let home = Home::open(Arc::clone(TestHome::new("rules: [ { say: x } ]").journal()), drivers);
         let draw = |salt: &str| Greedy { seed, first: Arc::default() }.dice(salt);
         let ceilings = [
             format!("tokens={}", 3_000 + draw("tokens") % 60_000),

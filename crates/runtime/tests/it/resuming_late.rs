@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, ExitKind, OnTimeout, Outcome, Question};
 use spinney_kernel::rules::request::{Ask, Request};
 use spinney_kernel::words::{Actor, CallId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 const ASKS: &str = "rules:
   - when: { turn: 1 }
@@ -17,7 +17,7 @@ const ASKS: &str = "rules:
   - { say: '{{ last }} it is' }";
 
 /// A tree that no process runs, resumed this many seconds later.
-async fn resumed_after(stage: &Stage, tree: &Tree, seconds: u64) -> Tree {
+async fn resumed_after(stage: &TestHome, tree: &Tree, seconds: u64) -> Tree {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     stage.home().resume(tree.id()).await.unwrap()
 }
@@ -49,7 +49,7 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
     ];
     for (on_timeout, expired, after) in policies {
         for (seconds, expected) in [(19, None), (20, Some(expired))] {
-            let stage = Stage::new("rules: [{ hang: true }]");
+            let stage = TestHome::new("rules: [{ hang: true }]");
             let home = stage.home();
             let tree = stage.start(&home, "root").await;
             let question = Question::new("Which?", on_timeout.clone());
@@ -76,7 +76,7 @@ async fn a_question_is_answerable_after_a_restart_until_its_timeout_and_ends_by_
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_first() {
     for how in [Shutdown::Stop, Shutdown::Kill] {
-        let stage = Stage::new(ASKS);
+        let stage = TestHome::new(ASKS);
         let home = stage.home();
         let tree = stage.start(&home, "root turns=3 wall=10s").await;
         assert_eq!(tree.settled().await.state, TreeState::Waiting);
@@ -92,7 +92,7 @@ async fn a_deadline_that_passed_while_no_process_ran_ends_the_tree_first() {
 /// ends without another call.
 #[tokio::test(start_paused = true)]
 async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 1 }, think_ms: 50, call: [{ tool: list_agents }] }, { say: done }]",
     );
     let home = stage.home();
@@ -106,7 +106,7 @@ async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed()
 /// After a question's default the tree continues and ends as if somebody had answered.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_resumed_late_continues_with_the_default_answer() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=3").await;
     assert_eq!(tree.settled().await.state, TreeState::Waiting);

@@ -13,7 +13,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Refresh, Request, Rollback, RollbackReply, Send};
 use spinney_kernel::words::{Actor, AgentId, Body, CallId, Category, CheckpointKind, Envelope, Seq};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, settled};
+use spinney_testkit::{TestHome, definition, settled};
 
 use crate::name;
 
@@ -24,19 +24,19 @@ fn agent(text: &str) -> AgentId {
     text.parse().unwrap()
 }
 
-fn events(stage: &Stage, tree: &Tree) -> Vec<Event> {
+fn events(stage: &TestHome, tree: &Tree) -> Vec<Event> {
     let entries = pages(stage.journal().as_ref(), tree.id(), Seq(0)).blocking().flat_map(Result::unwrap);
     entries.flat_map(|entry| entry.batch.events).collect()
 }
 
-fn contexts(stage: &Stage, tree: &Tree) -> Contexts {
+fn contexts(stage: &TestHome, tree: &Tree) -> Contexts {
     let contexts = spinney_testkit::contexts_of(tree.id(), events(stage, tree).iter());
     assert_eq!(contexts.lacks(), None);
     contexts
 }
 
 /// An agent's context, from the journal alone.
-fn texts(stage: &Stage, tree: &Tree, who: &str) -> Vec<String> {
+fn texts(stage: &TestHome, tree: &Tree, who: &str) -> Vec<String> {
     let (contexts, who) = (contexts(stage, tree), agent(who));
     let read = contexts.messages(&who).unwrap().iter().map(AsRef::as_ref);
     read.chain(contexts.unread(&who)).map(shown).collect()
@@ -44,11 +44,11 @@ fn texts(stage: &Stage, tree: &Tree, who: &str) -> Vec<String> {
 
 fn shown(message: &Message) -> String {
     let text: String = message.text().chars().take(80).collect();
-    format!("{}: {}", message.category().word(), text.lines().next().unwrap_or_default())
+    format!("{}: {}", message.category().as_str(), text.lines().next().unwrap_or_default())
 }
 
 /// The journal verifies, including everything that rollbacks return to.
-fn check(stage: &Stage, tree: &Tree) {
+fn check(stage: &TestHome, tree: &Tree) {
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
@@ -65,7 +65,7 @@ async fn started(tree: &Tree, after: Seq, calls: usize) {
     }
 }
 
-async fn restart(stage: &Stage, home: Home, tree: &Tree) -> (Home, Tree) {
+async fn restart(stage: &TestHome, home: Home, tree: &Tree) -> (Home, Tree) {
     home.shutdown(Shutdown::Kill).await;
     let home = stage.home();
     let tree = home.resume(tree.id()).await.unwrap();
@@ -76,7 +76,7 @@ async fn restart(stage: &Stage, home: Home, tree: &Tree) -> (Home, Tree) {
 /// restored.
 #[tokio::test(start_paused = true)]
 async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     let snapshot = settled(&tree).await;
@@ -131,7 +131,7 @@ async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {
 #[tokio::test(start_paused = true)]
 async fn p25_a_checkpoint_goes_into_another_agent_only_when_asked() {
     let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: a, goal: One., id: a } }, { tool: spawn_agent, args: { agent: b, goal: Two., id: b } }] }, { call: [{ tool: ask_human, args: { question: \"{{ goal }}\" } }] }]";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / a later turns=9\nroot / b later turns=9").await;
     settled(&tree).await;
@@ -163,7 +163,7 @@ async fn what_a_window_let_go_comes_back() {
     let script = format!(
         "rules: [{{ when: {{ turn: 3 }}, call: [{{ tool: ask_human, args: {{ question: Which? }} }}] }}, {{ when: {{ turn: 14 }}, call: [{{ tool: ask_human, args: {{ question: Which? }} }}] }}, {{ when: {{ turn: 15 }}, call: [{{ tool: ask_human, args: {{ question: Again? }} }}] }}, {{ call: [{{ tool: look }}] }}]\ntools: {{ look: {{ say: \"{words}\" }} }}"
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let mut definition = definition("root turns=30 tools=look,ask_human");
     let turns = definition.roles.values_mut().next().unwrap().turns.as_mut().unwrap();
@@ -197,7 +197,7 @@ async fn what_a_window_let_go_comes_back() {
 #[tokio::test(start_paused = true)]
 async fn what_runs_is_stopped_and_never_lands() {
     let script = "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 2 }, call: [{ tool: slow }, { tool: slow }] }, { when: { turn: 3 }, call: [{ tool: ask_human, args: { question: Again? } }] }, { think_ms: 60000, say: too late }]\ntools: { slow: { think_ms: 30000, say: too late } }";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     let snapshot = settled(&tree).await;
@@ -244,7 +244,7 @@ async fn what_runs_is_stopped_and_never_lands() {
 #[tokio::test(start_paused = true)]
 async fn later_children_go_and_earlier_ones_stay() {
     let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: One., id: early, detach: true } }, { tool: ask_human, args: { question: Which? } }] }, { when: { agent: root, turn: 2 }, call: [{ tool: spawn_agent, args: { agent: new, goal: Two., id: late } }, { tool: spawn_agent, args: { agent: old, goal: Three., id: later, detach: true } }] }, { when: { agent: root, turn: 3 }, call: [{ tool: wait_agent, args: { agents: [early] } }] }, { when: { agent: root }, say: \"{{ last }}\" }, { when: { agent: new, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: Four., id: below } }] }, { when: { agent: old }, call: [{ tool: ask_human, args: { question: \"{{ goal }}\" } }] }]";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / old later turns=9\nroot / new later turns=9").await;
     let snapshot = settled(&tree).await;
@@ -292,7 +292,7 @@ async fn later_children_go_and_earlier_ones_stay() {
 #[tokio::test(start_paused = true)]
 async fn a_child_that_is_waited_for_stays_so() {
     let script = "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: old, goal: One., id: early } }, { tool: slow }] }, { when: { agent: root }, say: \"{{ last }}\" }, { when: { agent: old, turn: 1 }, call: [{ tool: ask_human, args: { question: One? } }] }, { say: seven }]\ntools: { slow: { think_ms: 30, say: at last } }";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / old later turns=9").await;
     let mut seen = tree.watch(Watch::default());
@@ -321,7 +321,7 @@ async fn a_child_that_is_waited_for_stays_so() {
 /// A tree that is not running is rolled back in its journal, continues when it is resumed, and can be branched.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     let snapshot = settled(&tree).await;
@@ -358,7 +358,7 @@ async fn a_tree_that_is_not_running_is_rolled_back_in_place() {
 /// Each rollback reads what earlier ones returned to: many in a row cost as much as one.
 #[tokio::test(start_paused = true)]
 async fn many_rollbacks_in_a_row_are_read_back_in_one_go() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=200").await;
     let snapshot = settled(&tree).await;
@@ -378,7 +378,7 @@ async fn many_rollbacks_in_a_row_are_read_back_in_one_go() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_rolled_back_is_refused_with_advice() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]",
     );
     let home = stage.home();
@@ -426,7 +426,7 @@ async fn what_cannot_be_rolled_back_is_refused_with_advice() {
 /// A rollback returns no turns: an agent that has used all of them is not rolled back, because it would end.
 #[tokio::test(start_paused = true)]
 async fn a_rollback_is_no_way_around_the_last_turn() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=2").await;
     let snapshot = settled(&tree).await;
@@ -443,7 +443,7 @@ async fn a_rollback_is_no_way_around_the_last_turn() {
 /// knows, and nothing else: not what the parent still knows, nor what other agents sent the child, nor its dialog.
 #[tokio::test(start_paused = true)]
 async fn p13_a_refresh_with_replace_removes_what_the_parent_lost() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }

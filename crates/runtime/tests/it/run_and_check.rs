@@ -14,7 +14,7 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, recorded};
+use spinney_testkit::{TestHome, definition, recorded};
 
 /// Longer than any wait, question and retry of these trees together: anything longer hangs.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -49,12 +49,12 @@ pub(crate) fn wordy(fixture: &str) -> Definition {
 impl Played {
     /// Runs the tree of a fixture with a script.
     pub(crate) async fn by(script: &str, fixture: &str) -> Self {
-        Self::on(Stage::new(script), wordy(fixture)).await
+        Self::on(TestHome::new(script), wordy(fixture)).await
     }
 
     /// Runs a tree on a stage, and checks what holds for all: it ends, nothing is left running, no ceiling or limit was
     /// exceeded, and deciding everything again gives the same.
-    pub(crate) async fn on(stage: Stage, definition: Definition) -> Self {
+    pub(crate) async fn on(stage: TestHome, definition: Definition) -> Self {
         let (home, model) = (stage.home(), stage.model());
         let played = Self::at(&home, definition, || model.attempts()).await;
         assert_eq!(model.out(), 0, "model calls are out");

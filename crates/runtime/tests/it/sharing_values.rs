@@ -16,11 +16,11 @@ use spinney_kernel::rules::request::{Answer, WriteValue};
 use spinney_kernel::words::{Actor, AgentId, Body, TreeId, limit};
 use spinney_kernel::world::{TreeState, World};
 use spinney_store::MemoryJournal;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 use tokio::sync::Barrier;
 
 /// What an agent's model was shown as tool results, in order.
-fn results(stage: &Stage, agent: &str) -> Vec<String> {
+fn results(stage: &TestHome, agent: &str) -> Vec<String> {
     let attempts = stage.model().attempts();
     let last = attempts.iter().rfind(|attempt| attempt.origin.agent().as_str() == agent).unwrap();
     let messages = last.packet.messages.iter();
@@ -33,7 +33,7 @@ fn results(stage: &Stage, agent: &str) -> Vec<String> {
 /// expects an old version is refused, the agent reads again and writes; whoever is in neither rule reads nothing.
 #[tokio::test(start_paused = true)]
 async fn s8_x7_agents_share_a_value_with_author_version_and_access() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - when: { agent: root, turn: 1 }
@@ -228,7 +228,7 @@ async fn a_long_value_is_shown_as_head_and_tail() {
 /// the root's end the values are gone for agents and kept for people. A branch from before the end has them.
 #[tokio::test(start_paused = true)]
 async fn o4_values_survive_a_crash_and_end_with_the_root() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - when: { agent: root, turn: 1 }
@@ -302,7 +302,7 @@ async fn o4_values_outlive_nested_pipelines_and_end_with_the_root() {
         ("hang: true", ExitKind::Cancelled),
         ("hang: true", ExitKind::Failed),
     ] {
-        let stage = Stage::new(&NESTED_SCRIPT.replace("LAST", last));
+        let stage = TestHome::new(&NESTED_SCRIPT.replace("LAST", last));
         let definition = TreeFile::parse("tree.yaml", NESTED).unwrap().definition;
         let tree = stage.home().start(definition).await.unwrap();
         if state == ExitKind::Cancelled {
@@ -346,7 +346,7 @@ async fn o4_values_outlive_nested_pipelines_and_end_with_the_root() {
 /// not undo what it wrote: the next version follows the last one.
 #[tokio::test(start_paused = true)]
 async fn a_branch_has_the_values_and_a_rollback_keeps_them() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - when: { turn: 1 }
@@ -390,7 +390,7 @@ rules:
 /// and what is no JSON, too long, of another version or reserved is refused with the remedy.
 #[tokio::test(start_paused = true)]
 async fn a_person_writes_a_shared_value_that_an_agent_reads() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "
 rules:
   - when: { agent: root, turn: 1 }

@@ -8,7 +8,7 @@ use spinney::tree::Stopped;
 use spinney_journal::{Blocking, JournalFault};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 
 use crate::failing_journal::Full;
 
@@ -25,7 +25,7 @@ async fn give_up_stopping(home: &spinney::Home) {
 
 #[tokio::test(start_paused = true)]
 async fn a_home_whose_stop_was_given_up_can_still_be_killed() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, ROOT).await;
     give_up_stopping(&home).await;
@@ -39,8 +39,8 @@ async fn a_home_whose_stop_was_given_up_can_still_be_killed() {
 /// the suspension ended, must not leave it suspended.
 #[tokio::test(start_paused = true)]
 async fn a_crash_while_a_stopped_tree_comes_back_does_not_leave_it_paused() {
-    let disk = Stage::new(SCRIPT);
-    let stage = Stage::on(Arc::new(Full::new(Arc::clone(disk.journal()), 3)), SCRIPT);
+    let disk = TestHome::new(SCRIPT);
+    let stage = TestHome::on(Arc::new(Full::new(Arc::clone(disk.journal()), 3)), SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, ROOT).await;
     give_up_stopping(&home).await;

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use spinney::{ResumeError, Shutdown};
 use spinney_journal::{Append, Appended, Blocking, Entry, Journal, Reading};
 use spinney_kernel::words::{AgentId, CheckpointName, Seq, TreeId};
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 use tokio::sync::watch;
 
 use crate::journal_wrapper::pass_on;
@@ -23,7 +23,7 @@ impl Slow {
         *self.kept.lock().unwrap() = Some(Vec::new());
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         let kept = self.kept.lock().unwrap().take();
         kept.into_iter().flatten().for_each(|(append, done)| self.inner.append(append, done));
     }
@@ -66,9 +66,9 @@ impl Journal for Slow {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
-    let inner = Arc::clone(Stage::new(script).journal());
+    let inner = Arc::clone(TestHome::new(script).journal());
     let slow = Arc::new(Slow { inner, kept: Mutex::new(None) });
-    let stage = Stage::on(Arc::<Slow>::clone(&slow), script);
+    let stage = TestHome::on(Arc::<Slow>::clone(&slow), script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     let snapshot = settled(&tree).await;
@@ -82,7 +82,7 @@ async fn a_call_that_was_rolled_back_before_it_left_is_not_made() {
     let rolled = tokio::spawn(async move { rolling.roll_back(&to, None).await });
     // The automatic checkpoint, and the rollback.
     slow.until(3).await;
-    slow.let_go();
+    slow.release();
     answered.await.unwrap().unwrap();
     assert_eq!(rolled.await.unwrap().unwrap().messages, 3);
     settled(&tree).await;
@@ -133,7 +133,7 @@ impl Journal for Stuck {
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_read_back_slowly_holds_up_no_other() {
     let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
-    let first = Stage::new(script);
+    let first = TestHome::new(script);
     let home = first.home();
     let (slow, fast) = (first.start(&home, "root turns=9").await, first.start(&home, "root turns=9").await);
     settled(&slow).await;
@@ -141,7 +141,7 @@ async fn a_tree_that_is_read_back_slowly_holds_up_no_other() {
     home.shutdown(Shutdown::Stop).await;
     let (inner, free) = (Arc::clone(first.journal()), watch::Sender::new(false));
     let stuck = Arc::new(Stuck { inner, tree: slow.id(), free });
-    let stage = Stage::on(Arc::<Stuck>::clone(&stuck), script);
+    let stage = TestHome::on(Arc::<Stuck>::clone(&stuck), script);
     let home = stage.home();
     let mut resuming = Box::pin(home.resume(slow.id()));
     assert!((&mut resuming).now_or_never().is_none());

@@ -9,7 +9,7 @@ use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::Adjust;
 use spinney_kernel::words::{Actor, BadSources, BlobRef, SourceFiles, SourceName};
-use spinney_testkit::{Stage, definition, settled};
+use spinney_testkit::{TestHome, definition, settled};
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
@@ -47,7 +47,7 @@ proptest! {
         given in btree_map("[a-z0-9][a-z0-9._-]{0,20}", proptest::collection::vec(any::<u8>(), 0..2_000), 0..12),
     ) {
         block_on(async {
-            let stage = Stage::new(ASKS);
+            let stage = TestHome::new(ASKS);
             let given: Files = given.into_iter().map(|(name, bytes)| (name.parse().unwrap(), bytes)).collect();
             let home = stage.home();
             let tree = start(&home, given.clone()).await.unwrap().id();
@@ -61,7 +61,7 @@ proptest! {
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_list_of_sources_starts_nothing() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let refused = start(&home, files(&[("a", "1"), ("a", "2")])).await.err().unwrap();
     let name = "a".parse().unwrap();
@@ -72,7 +72,7 @@ async fn a_bad_list_of_sources_starts_nothing() {
 /// The newest file of a name wins, and the others stay.
 #[tokio::test(start_paused = true)]
 async fn sources_are_replaced_by_name() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = start(&home, files(&[("a", "old"), ("b", "stays")])).await.unwrap();
     settled(&tree).await;
@@ -89,7 +89,7 @@ async fn sources_are_replaced_by_name() {
 /// No request reaches another tree's blobs by naming their hash.
 #[tokio::test(start_paused = true)]
 async fn sources_come_with_their_bytes() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let secret = start(&home, files(&[("a", "of another tree")])).await.unwrap();
     let tree = start(&home, files(&[("b", "own")])).await.unwrap();
@@ -109,7 +109,7 @@ async fn sources_come_with_their_bytes() {
 /// A branch has the sources of its origin, also when that is removed; the last tree that goes takes them with it.
 #[tokio::test(start_paused = true)]
 async fn a_branch_has_the_sources_of_its_origin() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let given = files(&[("tree.yaml", "name: t")]);
     let tree = start(&home, given.clone()).await.unwrap();

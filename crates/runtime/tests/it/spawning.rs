@@ -9,7 +9,7 @@ use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
 use spinney_kernel::words::{Actor, Body, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, Stage, definition, settled};
+use spinney_testkit::{Scenario, TestHome, definition, settled};
 
 use crate::name;
 
@@ -47,7 +47,7 @@ tools: { look: { say: seen }, dig: { say: dug } }
 /// each as an error, nobody is spawned, and the run continues to its end.
 #[tokio::test(start_paused = true)]
 async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
-    let stage = Stage::new(REFUSED);
+    let stage = TestHome::new(REFUSED);
     let home = stage.home();
     let tree = home.start(family()).await.unwrap();
     let snapshot = settled(&tree).await;
@@ -63,7 +63,7 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
 
     let spawn = |role: &str, tools: Option<Vec<&str>>| {
         let tools = tools.map(|tools| tools.into_iter().map(name).collect());
-        Request::Spawn(Spawn { tools, collect: Collect::Detached, ..Play::spawn("root", role) })
+        Request::Spawn(Spawn { tools, collect: Collect::Detached, ..Scenario::spawn("root", role) })
     };
     let refused = async |request: Request| match tree.request(Actor::Agent(name("root")), request).await {
         Err(spinney::tree::RequestError::Refused(refusal)) => refusal,
@@ -103,7 +103,7 @@ rules:
 tools: {{ look: {{ description: look at something, say: seen }} }}
 "
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let mut plan =
         definition("root turns=9 out=20000 tools=spawn_agent,look / helper later turns=3 tools=look");

@@ -10,7 +10,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Redirect};
 use spinney_kernel::words::{AgentId, Running};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 /// Three levels: the root spawns three, each of those two; the lowest never answer.
 const THREE_LEVELS: &str = r#"
@@ -34,7 +34,7 @@ tools:
 const THREE: &str = "root $9.00 turns=5 / lead later turns=5 / worker later turns=5";
 
 /// A tree whose agents all have a running call.
-async fn busy(stage: &Stage, home: &spinney::Home, out: usize) -> Tree {
+async fn busy(stage: &TestHome, home: &spinney::Home, out: usize) -> Tree {
     let tree = stage.start(home, THREE).await;
     stage.model().until_out(out).await;
     tree
@@ -50,7 +50,7 @@ fn root() -> AgentId {
 #[tokio::test]
 async fn l30_cancelling_the_root_stops_every_level_and_nothing_follows_its_end() {
     let lease = "budget: { cost_usd: 2, lend: true }, goal:";
-    let stage = Stage::new(&THREE_LEVELS.replace("agent: lead, goal:", &format!("agent: lead, {lease}")));
+    let stage = TestHome::new(&THREE_LEVELS.replace("agent: lead, goal:", &format!("agent: lead, {lease}")));
     let home = stage.home();
     let tree = busy(&stage, &home, 4).await;
     let lent = |snapshot: &spinney::tree::TreeSnapshot| snapshot.agents[0].lent.get(Resource::Cost);
@@ -86,7 +86,7 @@ fn ended(event: &Event) -> Option<&AgentId> {
 /// V6: below a parent that is cancelled, timed out, closed or halted, no new call starts, at any depth.
 #[tokio::test(start_paused = true)]
 async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
-    let stage = Stage::new(&THREE_LEVELS.replace(
+    let stage = TestHome::new(&THREE_LEVELS.replace(
         "    hang: true\n  - say",
         "    think_ms: 1000\n    call: [{ tool: slow, args: {} }]\n  - say",
     ));
@@ -119,11 +119,11 @@ async fn v6_below_a_stopped_parent_no_call_starts_at_any_depth() {
         (slow, "root $9.00 turns=5 timeout=2s / lead later turns=5 / worker later turns=5", "failed"),
         (short, THREE, "completed"),
     ] {
-        let stage = Stage::new(&script);
+        let stage = TestHome::new(&script);
         let home = stage.home();
         let tree = stage.start(&home, fixture).await;
         let snapshot = settled(&tree).await;
-        assert_eq!(snapshot.state.word(), state, "{snapshot:?}");
+        assert_eq!(snapshot.state.as_str(), state, "{snapshot:?}");
         let below = snapshot.agents.iter().filter(|view| view.role.as_str() == "worker");
         assert!(below.into_iter().all(|view| view.status.to_string() == "cancelled"));
         assert_eq!(stage.model().out(), 0);
@@ -141,7 +141,7 @@ async fn look_below(tree: &Tree, parent: &str) -> std::collections::BTreeSet<Age
 /// V6 (halted), X3: the root's ceiling stops all agents; after a raise the tree continues to its answer.
 #[tokio::test(start_paused = true)]
 async fn x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 4 }, say: done }, { say: more, call: [{ tool: list_agents }], usage: { input: 0, output: 100 } }]",
     );
     let home = stage.home();
@@ -156,7 +156,7 @@ async fn x3_a_halted_tree_starts_nothing_until_its_ceiling_is_raised() {
 
 #[tokio::test(start_paused = true)]
 async fn a_redirect_stops_what_runs_and_the_new_instruction_is_read() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:\n  - { when: { last_contains: instead }, say: 'as you wish: {{ last }}' }\n  - { say: thinking, hang: true }",
     );
     let home = stage.home();
@@ -175,7 +175,7 @@ async fn a_redirect_stops_what_runs_and_the_new_instruction_is_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_lets_every_tree_come_to_its_end() {
-    let stage = Stage::new("rules: [{ think_ms: 900, say: done }]");
+    let stage = TestHome::new("rules: [{ think_ms: 900, say: done }]");
     let home = stage.home();
     let tree = stage.start(&home, "root turns=5").await;
     home.shutdown(Shutdown::Drain).await;
@@ -189,7 +189,7 @@ async fn a_drain_lets_every_tree_come_to_its_end() {
 /// A stop lets running calls end and starts nothing; resumed, the tree continues as if nothing had happened.
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_running_calls_end_and_nothing_is_paid_twice() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 3 }, say: done }, { think_ms: 100, say: more, call: [{ tool: list_agents }] }]\nlost: presumed",
     );
     let home = stage.home();
@@ -217,7 +217,7 @@ fn cost(event: &Event) -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_timed_out_says_so_and_keeps_what_it_said() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 1 }, say: half of it, call: [{ tool: list_agents }] }, { hang: true }]",
     );
     let home = stage.home();

@@ -9,7 +9,7 @@ use spinney_kernel::record::{Event, Exit, ExitKind, Summary, Unsummed, Work};
 use spinney_kernel::rules::request;
 use spinney_kernel::words::Running;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, recorded, settled};
+use spinney_testkit::{TestHome, definition, recorded, settled};
 
 /// An agent that looks twelve times, then answers, and summarizes what leaves its window; `summary` is that rule.
 fn script(summary: &str) -> String {
@@ -33,7 +33,7 @@ async fn asked(tree: &Tree) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_continues_from_its_own_summaries_and_replays() {
-    let stage = Stage::new(&script("say: \"Looked before {{ turn }}.\""));
+    let stage = TestHome::new(&script("say: \"Looked before {{ turn }}.\""));
     let tree = stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     assert_eq!(tree.snapshot().await.unwrap().end.unwrap().shown.text, "done");
@@ -69,7 +69,7 @@ async fn a_tree_continues_from_its_own_summaries_and_replays() {
 /// Summaries are spent by the agent and all its ancestors, without steps, and the ceiling holds.
 #[tokio::test(start_paused = true)]
 async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
-    let free = Stage::new(&script("say: Looked."));
+    let free = TestHome::new(&script("say: Looked."));
     let tree = free.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     tree.ended().await;
     let spent = tree.snapshot().await.unwrap().end.unwrap().spent;
@@ -84,7 +84,7 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
         recorded(&tree).await.iter().fold(Amounts::ZERO, |sum, recorded| sum.plus(&booked(&recorded.event)));
     assert_eq!((spent, spent.get(Resource::Steps)), (sum, 12));
     for limit in 20..110 {
-        let stage = Stage::new(&script("say: Looked."));
+        let stage = TestHome::new(&script("say: Looked."));
         let tokens = limit * 120;
         let tree = stage
             .home()
@@ -107,7 +107,7 @@ async fn without_summaries_every_run_comes_to_its_end() {
         ("say: Let me see., call: [{ tool: look }]", Unsummed::Tools),
     ];
     for (rule, why) in rules {
-        let stage = Stage::new(&script(rule));
+        let stage = TestHome::new(&script(rule));
         let tree =
             stage.home().start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
         assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{rule}");
@@ -123,7 +123,7 @@ async fn without_summaries_every_run_comes_to_its_end() {
 async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
     for (lost, attempts) in [("presumed", [1, 2]), ("repeatable", [1, 1])] {
         let rules = format!("lost: {lost}\n{}", script("think_ms: 1000, say: Looked."));
-        let stage = Stage::new(&rules);
+        let stage = TestHome::new(&rules);
         let home = stage.home();
         let tree = home.start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
         while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {
@@ -146,7 +146,7 @@ async fn a_summary_that_was_cut_off_by_a_crash_is_written_again() {
 /// A redirect that stops running calls also stops a summary: the agent reads the new instruction at once.
 #[tokio::test(start_paused = true)]
 async fn a_redirect_stops_a_summary_and_the_agent_continues() {
-    let stage = Stage::new(&script("hang: true"));
+    let stage = TestHome::new(&script("hang: true"));
     let home = stage.home();
     let tree = home.start(definition("root $9.00 turns=20 tools=look summed=1300")).await.unwrap();
     while !stage.model().attempts().iter().any(|attempt| attempt.purpose == Purpose::Summary) {

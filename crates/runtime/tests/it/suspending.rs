@@ -8,7 +8,7 @@ use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Pause, Rollback, Send, Unpause};
 use spinney_kernel::words::{AgentId, Body, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, conformance, settled};
+use spinney_testkit::{TestHome, conformance, settled};
 
 use crate::name;
 
@@ -19,12 +19,12 @@ fn root() -> AgentId {
     "root".parse().unwrap()
 }
 
-fn state(stage: &Stage, tree: TreeId) -> TreeState {
+fn state(stage: &TestHome, tree: TreeId) -> TreeState {
     stage.journal().head(tree).wait().unwrap().unwrap().state
 }
 
 /// A journal of a tree that version 0.1.0 stopped: it paused the root, and only the head shows that no person did.
-fn stopped_by_an_older_version(stage: &Stage) -> TreeId {
+fn stopped_by_an_older_version(stage: &TestHome) -> TreeId {
     let (tree, mut after) = ("01a1e378a448910abeeb8da1658eec67".parse().unwrap(), Seq(0));
     for line in include_str!("stopped_under_rules_3.jsonl").lines() {
         let mut batch: Batch = serde_json::from_str(line).unwrap();
@@ -37,7 +37,7 @@ fn stopped_by_an_older_version(stage: &Stage) -> TreeId {
 }
 
 /// A tree that was stopped in its first turn.
-async fn stopped(stage: &Stage) -> (Home, Tree) {
+async fn stopped(stage: &TestHome) -> (Home, Tree) {
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     home.shutdown(Shutdown::Stop).await;
@@ -45,7 +45,7 @@ async fn stopped(stage: &Stage) -> (Home, Tree) {
 }
 
 /// Branches from a checkpoint.
-async fn branch(stage: &Stage, home: &Home, from: TreeId, at: &CheckpointName) -> TreeId {
+async fn branch(stage: &TestHome, home: &Home, from: TreeId, at: &CheckpointName) -> TreeId {
     let at = find(stage.journal().as_ref(), at).wait().unwrap().unwrap().known.seq;
     let (id, budget) = (home.draw_id(), Ceilings::NONE.with(Resource::Cost, 1_000_000_000));
     home.branch(id, BranchOff { from, at, agent: root(), budget }).await.unwrap();
@@ -53,20 +53,20 @@ async fn branch(stage: &Stage, home: &Home, from: TreeId, at: &CheckpointName) -
 }
 
 /// Resumes a tree, which then runs to its end.
-async fn completes(stage: &Stage, home: &Home, tree: TreeId) {
+async fn completes(stage: &TestHome, home: &Home, tree: TreeId) {
     let tree = home.resume(tree).await.unwrap();
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     assert!(verify(stage.journal().as_ref(), tree.id(), None).wait().unwrap().decided);
 }
 
-fn events(stage: &Stage, tree: TreeId) -> Vec<Event> {
+fn events(stage: &TestHome, tree: TreeId) -> Vec<Event> {
     let entries = pages(stage.journal().as_ref(), tree, Seq(0)).blocking().flat_map(Result::unwrap);
     entries.flat_map(|entry| entry.batch.events).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_pauses_no_agent() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let (home, tree) = stopped(&stage).await;
     assert_eq!((tree.status().state, state(&stage, tree.id())), (TreeState::Suspended, TreeState::Suspended));
     completes(&stage, &home, tree.id()).await;
@@ -76,7 +76,7 @@ async fn a_stop_pauses_no_agent() {
 /// P24: a branch of a stopped tree is ready to run.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_of_a_stopped_tree_continues_when_resumed() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let (home, tree) = stopped(&stage).await;
     home.apply(tree.id(), Checkpoint::manual(root(), Some(name("then")))).await.unwrap();
     let id = branch(&stage, &home, tree.id(), &name("then")).await;
@@ -88,7 +88,7 @@ async fn p24_a_branch_of_a_stopped_tree_continues_when_resumed() {
 /// P24: the same from the checkpoint that a rollback makes automatically, while no process runs the tree.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_at_a_rollbacks_checkpoint_continues_when_resumed() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]",
     );
     let home = stage.home();
@@ -112,7 +112,7 @@ async fn p24_a_branch_at_a_rollbacks_checkpoint_continues_when_resumed() {
 /// P24: branches of a paused tree are paused.
 #[tokio::test(start_paused = true)]
 async fn p24_a_branch_of_a_tree_that_a_person_paused_is_paused() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     tree.pause(root()).await.unwrap();
@@ -129,7 +129,7 @@ async fn p24_a_branch_of_a_tree_that_a_person_paused_is_paused() {
 /// A person's pause and a stop are independent: neither ends the other.
 #[tokio::test(start_paused = true)]
 async fn a_stopped_tree_can_be_paused_and_unpaused() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let (home, tree) = stopped(&stage).await;
     home.apply(tree.id(), Pause { agent: root() }).await.unwrap();
     assert_eq!(state(&stage, tree.id()), TreeState::Paused);
@@ -145,7 +145,7 @@ async fn a_stopped_tree_can_be_paused_and_unpaused() {
 /// S9 (stopped by an older version): the tree continues without being unpaused.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_an_older_version_stopped_continues_when_resumed() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let tree = stopped_by_an_older_version(&stage);
     completes(&stage, &stage.home(), tree).await;
 }
@@ -154,7 +154,7 @@ async fn a_tree_that_an_older_version_stopped_continues_when_resumed() {
 /// of it.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_an_older_version_stopped_can_be_steered_and_paused() {
-    let stage = Stage::new(WORKS);
+    let stage = TestHome::new(WORKS);
     let (home, tree) = (stage.home(), stopped_by_an_older_version(&stage));
     home.apply(tree, Send::plain(root(), Body::text("hurry"))).await.unwrap();
     assert_eq!(state(&stage, tree), TreeState::Suspended);

@@ -6,7 +6,7 @@ use spinney::bus::{Seen, TracedEvent, Watch};
 use spinney::{Shutdown, StartError, Tree};
 use spinney_kernel::definition::{Definition, Refusal, Tags};
 use spinney_kernel::words::limit;
-use spinney_testkit::{Stage, definition, recorded};
+use spinney_testkit::{TestHome, definition, recorded};
 
 const SCRIPT: &str = "
 rules:
@@ -36,7 +36,7 @@ async fn traced_events(tree: &Tree) -> Vec<Arc<TracedEvent>> {
 /// Live, from the past, and after a restart: each event has the same tags.
 #[tokio::test(start_paused = true)]
 async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let first = stage.home();
     let tree = first.start(tagged(customer())).await.unwrap();
     tree.settled().await;
@@ -59,7 +59,7 @@ async fn every_event_that_is_shown_has_the_tags_of_its_tree() {
 /// Only the definition has them: the journal of a tree without tags is unchanged, and no agent reads any.
 #[tokio::test(start_paused = true)]
 async fn tags_are_in_the_definition_and_nowhere_else() {
-    let stage = Stage::new("rules: [{ say: done }]");
+    let stage = TestHome::new("rules: [{ say: done }]");
     let home = stage.home();
     let mut lines = Vec::new();
     for definition in [tagged(Tags::new()), tagged(customer())] {
@@ -79,7 +79,7 @@ async fn tags_are_in_the_definition_and_nowhere_else() {
 /// Too many, too long or unnamed tags are refused with the numbers, and nothing starts.
 #[tokio::test(start_paused = true)]
 async fn tags_are_bounded() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let refused = async |tags: Vec<(String, String)>| match home.start(tagged(tags)).await {
         Err(StartError::Refused(refusal)) => refusal,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney::bus::{Tail, TracedEvent, Watch};
 use spinney::{Shutdown, Tree};
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 /// A root that asks a person, so that the test decides when the tree ends.
 const ASKS: &str = "
@@ -24,7 +24,7 @@ async fn watched(tree: &Tree) -> Vec<TracedEvent> {
 
 #[tokio::test(start_paused = true)]
 async fn a_tail_sees_what_a_watcher_sees_and_waits_until_the_tree_has_ended() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     let snapshot = settled(&tree).await;

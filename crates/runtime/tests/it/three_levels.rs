@@ -14,7 +14,7 @@ use spinney_kernel::record::{Event, Outcome, ToolAsk, Work};
 use spinney_kernel::rules::request::{Request, Send};
 use spinney_kernel::words::{Actor, Body, Category, Envelope, TreeId};
 use spinney_kernel::world::World;
-use spinney_testkit::{Stage, definition, recorded};
+use spinney_testkit::{TestHome, definition, recorded};
 
 const FIXTURE: &str = "root $90.00 turns=9 / helper later turns=9 / deep later turns=9 / last later turns=9 / sib later turns=9";
 
@@ -84,7 +84,7 @@ fn planted() -> Definition {
 
 /// Runs the tree, and returns all requests and events.
 async fn played() -> (Vec<Arc<ModelAttempt>>, Vec<RecordedEvent>) {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = home.start(planted()).await.unwrap();
     for (category, text) in [(Category::Context, "SECRET-root-fact"), (Category::Dialog, "SECRET-root-told")]
@@ -209,7 +209,7 @@ rules:
   - { when: { agent: helper }, say: '{"rings": 7}' }
   - { say: done }
 "#;
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, FIXTURE).await;
     tree.ended().await;
@@ -244,7 +244,7 @@ rules:
   - { say: done }
 tools: { look: { think_ms: 1, say: seen } }
 "#;
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root $90.00 tokens=500000 steps=50 tool_calls=40 retries=9 turns=9 / helper later turns=9 / deep later turns=9").await;
     tree.ended().await;

@@ -4,7 +4,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::context::Message;
 use spinney_kernel::record::{Exit, ExitKind};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 fn script(times: u32) -> String {
     let long = "word ".repeat(100);
@@ -22,7 +22,7 @@ tools: {{ look: {{ say: '{long}' }} }}
 /// and the tree completes.
 #[tokio::test(start_paused = true)]
 async fn a_packet_that_is_too_long_is_cut_and_tried_again() {
-    let stage = Stage::new(&script(1));
+    let stage = TestHome::new(&script(1));
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 retries=3 turns=20 tools=look").await;
     let snapshot = settled(&tree).await;
@@ -46,7 +46,7 @@ async fn a_packet_that_is_too_long_is_cut_and_tried_again() {
 /// L31 (context too long): the second time, without a fallback that takes it, the error names the remedy.
 #[tokio::test(start_paused = true)]
 async fn a_packet_that_stays_too_long_fails_with_the_remedy() {
-    let stage = Stage::new(&script(9));
+    let stage = TestHome::new(&script(9));
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20 tools=look").await;
     let end = settled(&tree).await.end.unwrap();

@@ -28,7 +28,7 @@ fn errors(text: &str) -> String {
 fn warnings(text: &str) -> String {
     let file = TreeFile::parse_whole("tree.yaml", text, &NoCatalog).unwrap();
     let problems = file.check(&file.definition);
-    let lines = problems.iter().map(|problem| format!("{}: {}", problem.severity.word(), problem.what));
+    let lines = problems.iter().map(|problem| format!("{}: {}", problem.severity.as_str(), problem.what));
     lines.collect::<Vec<_>>().join("\n")
 }
 

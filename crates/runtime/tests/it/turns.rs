@@ -8,7 +8,7 @@ use spinney_kernel::context::Message;
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 const SCRIPT: &str = r#"
 rules:
@@ -28,7 +28,7 @@ tools:
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_runs_to_its_answer() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
     let status = tree.ended().await;
@@ -44,7 +44,7 @@ async fn a_tree_runs_to_its_answer() {
 /// Results are in request order, whichever came first: the same packet in every run.
 #[tokio::test(start_paused = true)]
 async fn results_are_read_in_the_order_they_were_asked_for() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
     tree.ended().await;
@@ -70,7 +70,7 @@ fn result(message: &Message) -> Option<String> {
 /// L11: the twenty-first turn is not made, and the error names the limit.
 #[tokio::test(start_paused = true)]
 async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
-    let stage = Stage::new("rules: [{ say: Again., call: [{ tool: list_agents }] }]");
+    let stage = TestHome::new("rules: [{ say: Again., call: [{ tool: list_agents }] }]");
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20").await;
     let snapshot = settled(&tree).await;
@@ -85,7 +85,7 @@ async fn l11_the_turn_after_the_last_one_is_a_typed_error_and_is_not_made() {
 /// L28: an unknown tool and malformed arguments are error results, and the run continues to its end.
 #[tokio::test(start_paused = true)]
 async fn l28_what_the_model_got_wrong_comes_back_as_an_error_result() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { turn: 1 }
@@ -113,7 +113,7 @@ fn is_error(message: &Arc<Message>) -> bool {
 /// L29: a model that calls tools for ever ends at its limit with a typed error, whatever the tools are.
 #[tokio::test(start_paused = true)]
 async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ say: Again., call: [{ tool: look, args: {} }, { tool: nothing, args: {} }] }]\ntools: { look: { say: nothing new, think_ms: 10 } }",
     );
     let home = stage.home();
@@ -127,7 +127,7 @@ async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
 /// L41: the directory lists every agent with role, parent, state and depth, and only those of its own tree.
 #[tokio::test(start_paused = true)]
 async fn l41_the_directory_lists_every_agent_of_its_own_tree_only() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let fixture = "root $9.00 turns=20 / helper later turns=3";
     let (one, other) = (stage.start(&home, fixture).await, stage.start(&home, fixture).await);
@@ -142,7 +142,7 @@ async fn l41_the_directory_lists_every_agent_of_its_own_tree_only() {
             .collect();
         assert_eq!(lines, ["root root None completed 0", "h helper Some(\"root\") completed 1"]);
     }
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules:\n  - { when: { turn: 1 }, say: Who?, call: [{ tool: list_agents }] }\n  - { say: '{{ last }}' }",
     );
     let home = stage.home();
@@ -154,7 +154,7 @@ async fn l41_the_directory_lists_every_agent_of_its_own_tree_only() {
 /// X12: with one slot for the whole tree, four levels of waiting parents still complete.
 #[tokio::test(start_paused = true)]
 async fn x12_parents_that_wait_hold_no_slot_at_any_depth() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -178,7 +178,7 @@ rules:
 /// A tree read back from its journal looks as it did when it ended, and nothing is called for it.
 #[tokio::test(start_paused = true)]
 async fn a_stored_tree_looks_as_it_did_at_its_end() {
-    let stage = Stage::new("rules: [{ say: done }]");
+    let stage = TestHome::new("rules: [{ say: done }]");
     let tree = stage.start(&stage.home(), "root turns=3").await;
     let status = tree.ended().await;
     let stored = stored(stage.journal().as_ref(), tree.id()).wait().unwrap();

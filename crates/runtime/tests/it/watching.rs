@@ -12,7 +12,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{Actor, AgentId, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, definition, recorded, settled};
+use spinney_testkit::{TestHome, definition, recorded, settled};
 
 use crate::name;
 
@@ -73,7 +73,7 @@ fn seqs(traced_events: &[Arc<TracedEvent>]) -> Vec<u64> {
 /// O16: from any event on, whether the tree runs or has ended, a watcher sees exactly the rest.
 #[tokio::test(start_paused = true)]
 async fn o16_a_watcher_that_comes_back_sees_exactly_what_it_missed() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, TREE).await;
     let first = tokio::spawn(all(tree.watch(Watch::default())));
@@ -89,7 +89,7 @@ async fn o16_a_watcher_that_comes_back_sees_exactly_what_it_missed() {
 /// A watcher sees what it asked for and nothing else, by agent, topic and type.
 #[tokio::test(start_paused = true)]
 async fn a_watcher_sees_only_what_it_asked_for() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, TREE).await;
     let watches = [
@@ -107,9 +107,9 @@ async fn a_watcher_sees_only_what_it_asked_for() {
     };
     let wanted: [&dyn Fn(&TracedEvent) -> bool; 5] = [
         &|traced| traced.context.agent == Some(name("a")),
-        &|traced| traced.recorded.event.word() == "agent_spawned",
+        &|traced| traced.recorded.event.as_str() == "agent_spawned",
         &|traced| traced.context.topic.as_str().starts_with("tool."),
-        &|traced| traced.recorded.event.word() == "call_ended",
+        &|traced| traced.recorded.event.as_str() == "call_ended",
         &|traced| traced.context.agent == Some(name("b")) && traced.context.topic.as_str() == "model.call",
     ];
     for ((live, watch), wanted) in live.into_iter().zip(watches).zip(wanted) {
@@ -126,7 +126,7 @@ fn at_depth(depth: usize) -> String {
 }
 
 /// A chain of agents below the root, each of which says something and spawns the next. The last one writes for a while.
-async fn chain(stage: &Stage, depth: usize) -> Tree {
+async fn chain(stage: &TestHome, depth: usize) -> Tree {
     let later: Vec<String> = (1..=depth).map(|depth| format!(" / d{depth} later turns=9")).collect();
     let mut definition = definition(&format!("root turns=9{}", later.concat()));
     definition.limits.depth_max = depth as u32;
@@ -157,7 +157,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
     let script = format!(
         "rules:\n{rules}  - {{ when: {{ agent: {deep} }}, chunk_ms: 1000, say: '{text}' }}\n  - {{ say: Done. }}"
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let tree = chain(&stage, DEPTH).await;
     let mut watcher = tree.watch(Watch { deltas: true, ..Watch::default() });
     let only = tree.watch(Watch { deltas: true, agent: Some(name(&deep)), ..Watch::default() });
@@ -196,7 +196,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
 /// A delta is never seen before its call's start nor after its end, even by a watcher that fell behind.
 #[tokio::test(start_paused = true)]
 async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, TREE).await;
     let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
@@ -213,7 +213,7 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
         let mut deltas = 0;
         for seen in seen {
             match seen {
-                Seen::Event(traced) => match traced.recorded.event.word() {
+                Seen::Event(traced) => match traced.recorded.event.as_str() {
                     "call_started" => drop(open.insert(traced.context.correlation.clone())),
                     "call_ended" => drop(open.remove(&traced.context.correlation)),
                     _ => {}
@@ -231,7 +231,7 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
 }
 
 /// A tree that waits for a person, with this many published messages.
-async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
+async fn flooded(stage: &TestHome, count: usize, watch: Watch) -> (Tree, Watcher) {
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     settled(&tree).await;
@@ -251,7 +251,7 @@ async fn flooded(stage: &Stage, count: usize, watch: Watch) -> (Tree, Watcher) {
 /// L36: a stalled watcher blocks nobody, and reads the rest from the journal when it continues.
 #[tokio::test(start_paused = true)]
 async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
-    let stage = Stage::new(WAITING);
+    let stage = TestHome::new(WAITING);
     let (tree, mut slow) = flooded(&stage, 100, Watch { room: Some(10), ..Watch::default() }).await;
     assert!(slow.waiting() <= 11, "{}", slow.waiting());
     let fast = tree.watch(Watch { topic: Some(name("flood")), ..Watch::default() });
@@ -270,7 +270,7 @@ async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn l36_a_watcher_that_wants_it_is_disconnected_when_it_is_too_slow() {
-    let stage = Stage::new(WAITING);
+    let stage = TestHome::new(WAITING);
     let watch = Watch { room: Some(10), overflow: Overflow::Disconnect, ..Watch::default() };
     let (tree, mut slow) = flooded(&stage, 100, watch).await;
     let mut seen = 1;
@@ -296,7 +296,7 @@ fn drop_ok(next: Result<Seen, WatchFault>) -> Option<WatchFault> {
 /// L36: a tree waits for a watcher only as long as that watcher asked for.
 #[tokio::test(start_paused = true)]
 async fn l36_a_tree_waits_for_a_watcher_up_to_its_limit() {
-    let stage = Stage::new(WAITING);
+    let stage = TestHome::new(WAITING);
     let patience = Duration::from_millis(500);
     let watch = Watch { room: Some(10), overflow: Overflow::Wait(patience), ..Watch::default() };
     let clock = SystemClock::new();
@@ -336,7 +336,7 @@ async fn l39_overflow_is_counted_queues_are_true_and_a_ttl_of_one_goes_no_furthe
 }
 
 async fn the_depth_of_a_queue_is_true() {
-    let stage = Stage::new(WAITING);
+    let stage = TestHome::new(WAITING);
     let (_tree, mut slow) = flooded(&stage, 100, Watch { room: Some(200), ..Watch::default() }).await;
     for taken in 0..100 {
         let count = slow.count();
@@ -366,7 +366,7 @@ async fn pass_on(tree: Tree, from: &'static str, to: &'static str) {
 async fn messages_are_passed_on_as_often_as_their_ttl_says() {
     for (ttl, handled) in [(1, ["left"].as_slice()), (2, &["left", "right"]), (3, &["left", "right", "left"])]
     {
-        let stage = Stage::new(WAITING);
+        let stage = TestHome::new(WAITING);
         let home = stage.home();
         let tree = stage.start(&home, "root $9.00 turns=9").await;
         settled(&tree).await;
@@ -400,7 +400,7 @@ async fn dropped_deltas_are_counted() {
     let script = format!(
         "rules:\n  - when: {{ turn: 15 }}\n    say: {text}\n  - think_ms: 10\n    say: {text}\n    call: [ {{ tool: look }} ]\ntools: {{ look: {{ say: it }} }}"
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let mut definition = definition("root $900.00 turns=20");
     definition.models.values_mut().for_each(|model| model.output_max = None);
@@ -453,7 +453,7 @@ async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>)
 /// leave nothing behind.
 #[tokio::test(start_paused = true)]
 async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
-    let stage = Stage::new(WAITING);
+    let stage = TestHome::new(WAITING);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     settled(&tree).await;
@@ -491,7 +491,7 @@ async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
 /// L34: only the first of two replies counts; a majority is more than half with the same answer.
 #[tokio::test(start_paused = true)]
 async fn l34_replies_are_counted_once_per_sender() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         SCRIPT
             .replace(
                 "say: I have looked twice now.",

@@ -10,7 +10,7 @@ use spinney_journal::{Journal, pages};
 use spinney_kernel::context::Trace;
 use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 use tokio::sync::watch;
 
 use crate::name;
@@ -119,7 +119,7 @@ fn expected(journal: &dyn Journal, tree: TreeId, watch: &Watch) -> Vec<u64> {
 
 #[tokio::test(start_paused = true)]
 async fn o16_l36_a_thousand_watchers_see_what_they_asked_for_through_crashes() {
-    let stage = Stage::new(SCRIPT);
+    let stage = TestHome::new(SCRIPT);
     let mut home = stage.home();
     let mut lives = Vec::new();
     for _ in 0..TREES {

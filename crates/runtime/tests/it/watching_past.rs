@@ -10,7 +10,7 @@ use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
 use spinney_journal::{Entry, Journal, JournalFault, Reading};
 use spinney_kernel::words::{Actor, Envelope, Seq, TreeId};
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 use tokio::sync::watch;
 
 use crate::journal_wrapper::pass_on;
@@ -28,7 +28,7 @@ struct Gate {
 impl Gate {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            inner: Arc::clone(Stage::new(WAITING).journal()),
+            inner: Arc::clone(TestHome::new(WAITING).journal()),
             reads: AtomicUsize::new(0),
             faults: AtomicUsize::new(0),
             shut: watch::Sender::new(false),
@@ -79,7 +79,7 @@ impl Journal for Gate {
 
 /// A tree that waits for a person, with this many published messages.
 async fn noted(gate: &Arc<Gate>, notes: usize) -> Tree {
-    let stage = Stage::on(Arc::<Gate>::clone(gate), WAITING);
+    let stage = TestHome::on(Arc::<Gate>::clone(gate), WAITING);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=9").await;
     settled(&tree).await;

@@ -12,7 +12,7 @@ use spinney_kernel::record::{Clamped, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
 use spinney_kernel::words::{Actor, Body, Category, Envelope};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, Stage, definition, recorded, settled};
+use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 
 /// Asks a person each turn, so that the test decides what comes between two packets.
 const ASKS: &str = "rules: [ { call: [ { tool: ask_human, args: { question: 'Which?' } } ] } ]";
@@ -46,7 +46,7 @@ async fn answer_all(tree: &Tree, text: &str) {
     settled(tree).await;
 }
 
-fn packets_of(stage: &Stage, agent: &str) -> Vec<Arc<ModelAttempt>> {
+fn packets_of(stage: &TestHome, agent: &str) -> Vec<Arc<ModelAttempt>> {
     let attempts = stage.model().attempts();
     attempts.into_iter().filter(|attempt| attempt.origin.agent().as_str() == agent).collect()
 }
@@ -59,7 +59,7 @@ fn has(attempt: &ModelAttempt, mark: &str) -> bool {
     attempt.packet.messages.iter().any(whole)
 }
 
-async fn cuts(tree: &Tree, stage: &Stage) -> usize {
+async fn cuts(tree: &Tree, stage: &TestHome) -> usize {
     let seq = tree.snapshot().await.unwrap().seq;
     let batches = stage.journal().read(tree.id(), spinney_kernel::words::Seq(0), usize::MAX).wait().unwrap();
     assert!(seq.0 > 0);
@@ -72,7 +72,7 @@ async fn cuts(tree: &Tree, stage: &Stage) -> usize {
 /// alone is too large, that is a typed error with both numbers, and no model is called.
 #[tokio::test(start_paused = true)]
 async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let mut plan = with_windows("root turns=40 tools=ask_human", &[("root", 10_000)]);
     let prompt = long("PROMPT", 6_950);
@@ -140,7 +140,7 @@ rules:
 tools: {{ look: {{ say: {result} }} }}
 "
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     // The share of dialog is 40 %.
     let tree =
@@ -177,7 +177,7 @@ tools: {{ look: {{ say: {result} }} }}
 /// important, and no dialog is dropped.
 #[tokio::test(start_paused = true)]
 async fn p6_what_was_borrowed_for_one_request_is_given_back_for_the_next() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let tree = home.start(with_windows("root turns=9 tools=ask_human", &[("root", 10_000)])).await.unwrap();
     settled(&tree).await;
@@ -210,7 +210,7 @@ async fn consecutive_packets_begin_with_the_same_bytes_until_the_window_is_full(
     let script = format!(
         "rules: [ {{ when: {{ turn: 30 }}, say: done }}, {{ say: Looking., call: [ {{ tool: look }} ] }} ]\ntools: {{ look: {{ say: {result} }} }}"
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let tree = home.start(with_windows("root turns=40 tools=look", &[("root", 3_000)])).await.unwrap();
     assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
@@ -240,7 +240,7 @@ fn spawn(role: &str, id: &str, share: Share, window: Option<u64>) -> Request {
         share: Some(share),
         frame: Frame { window, ..Frame::default() },
         collect: Collect::Detached,
-        ..Play::spawn("root", role)
+        ..Scenario::spawn("root", role)
     })
 }
 
@@ -260,7 +260,7 @@ rules:
 tools: {{ look: {{ say: {result} }} }}
 "
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let fixture =
         "root turns=9 tools=ask_human,look / b later turns=50 tools=look / c later turns=9 tools=look";
@@ -316,7 +316,7 @@ tools: {{ look: {{ say: {result} }} }}
 /// members, with one event for each change; no packet holds more of the thread than that, and no own window changes.
 #[tokio::test(start_paused = true)]
 async fn p14_the_bound_of_a_thread_is_the_least_of_its_members_at_every_change() {
-    let stage = Stage::new(ASKS);
+    let stage = TestHome::new(ASKS);
     let home = stage.home();
     let fixture =
         "root turns=20 tools=ask_human / b later turns=20 tools=ask_human / c later turns=20 tools=ask_human";

@@ -9,7 +9,7 @@ use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::Raise;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 
 const LOOKS: &str = "
 rules:
@@ -21,7 +21,7 @@ rules:
 fn code(exit: &Exit) -> &str {
     match exit {
         Exit::Failed { error } => error.code.as_str(),
-        Exit::Completed | Exit::Exhausted { .. } | Exit::Cancelled { .. } => exit.word(),
+        Exit::Completed | Exit::Exhausted { .. } | Exit::Cancelled { .. } => exit.as_str(),
     }
 }
 
@@ -33,7 +33,7 @@ fn last_calls(attempts: &[Arc<ModelAttempt>]) -> Vec<&Arc<ModelAttempt>> {
 /// the partial result. No 21st is made.
 #[tokio::test(start_paused = true)]
 async fn l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
-    let stage = Stage::new(LOOKS);
+    let stage = TestHome::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $90 turns=20 wrap out=2000").await;
     let end = settled(&tree).await.end.unwrap();
@@ -51,7 +51,7 @@ async fn l11_the_last_turn_that_max_steps_allows_is_the_last_call() {
 #[tokio::test(start_paused = true)]
 async fn without_a_last_call_every_turn_is_an_ordinary_one() {
     for (fixture, calls) in [("root $90 turns=20", 20), ("root $90 turns=1 wrap", 1)] {
-        let stage = Stage::new(LOOKS);
+        let stage = TestHome::new(LOOKS);
         let home = stage.home();
         let tree = stage.start(&home, fixture).await;
         let end = settled(&tree).await.end.unwrap();
@@ -65,7 +65,7 @@ async fn without_a_last_call_every_turn_is_an_ordinary_one() {
 /// tree halts, and a raise returns to ordinary turns: the root reads that, and continues from there.
 #[tokio::test(start_paused = true)]
 async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_continue() {
-    let stage = Stage::new(LOOKS);
+    let stage = TestHome::new(LOOKS);
     let home = stage.home();
     let tree = stage.start(&home, "root $90 steps=3 turns=20 wrap").await;
     let snapshot = settled(&tree).await;
@@ -102,7 +102,7 @@ async fn g1_whatever_runs_out_there_is_one_last_call_inside_every_limit() {
         ("budget: { tokens: 3300 }", "look", "tokens ceiling"),
         ("timeout: 50s", "never", "timeout"),
     ] {
-        let stage = Stage::new(&RUNS_OUT.replace("ARGS", args).replace("TOOL", tool));
+        let stage = TestHome::new(&RUNS_OUT.replace("ARGS", args).replace("TOOL", tool));
         let home = stage.home();
         let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look,never";
         let tree = stage.start(&home, fixture).await;
@@ -147,7 +147,7 @@ tools: { look: { say: seen } }
 /// its parent reads how it ended and its progress.
 #[tokio::test(start_paused = true)]
 async fn a_child_at_its_ceiling_answers_with_what_is_left() {
-    let stage = Stage::new(HOGS);
+    let stage = TestHome::new(HOGS);
     let home = stage.home();
     let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
     let tree = stage.start(&home, fixture).await;
@@ -189,7 +189,7 @@ async fn a_child_at_its_ceiling_answers_with_what_is_left() {
 #[tokio::test(start_paused = true)]
 async fn the_packet_of_a_last_call_is_cut_to_what_is_left() {
     let long = "seen ".repeat(380);
-    let stage = Stage::new(
+    let stage = TestHome::new(
         &HOGS
             .replace("say: seen", &format!("say: '{long}'"))
             .replace("3300", "3000")
@@ -238,7 +238,7 @@ tools: {{ look: {{ say: '{}' }} }}
 ",
         "seen ".repeat(400)
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home();
     let tree = stage.start(&home, "root tokens=5000 turns=9 out=2000 tools=look").await;
     let snapshot = settled(&tree).await;
@@ -267,7 +267,7 @@ tools: { never: { hang: true } }
 /// its last call.
 #[tokio::test(start_paused = true)]
 async fn shortly_before_its_deadline_an_agent_answers_with_what_it_has() {
-    let stage = Stage::new(WAITS);
+    let stage = TestHome::new(WAITS);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=50s turns=9 wrap / child later turns=9 wrap").await;
     let snapshot = settled(&tree).await;
@@ -309,11 +309,11 @@ async fn a_turn_that_runs_when_time_is_short_is_let_end() {
         let script = format!(
             "rules: [ {rules}, {{ think_ms: 95000, {rest} }} ]\ntools: {{ never: {{ hang: true }} }}"
         );
-        let stage = Stage::new(&script);
+        let stage = TestHome::new(&script);
         let home = stage.home();
         let tree = stage.start(&home, "root timeout=100s turns=9 wrap").await;
         let snapshot = settled(&tree).await;
-        assert_eq!((snapshot.state.word(), snapshot.end.unwrap().shown.text.as_str()), (state, shown));
+        assert_eq!((snapshot.state.as_str(), snapshot.end.unwrap().shown.text.as_str()), (state, shown));
         assert_eq!(stage.model().attempts().len(), calls);
     }
 }
@@ -321,7 +321,7 @@ async fn a_turn_that_runs_when_time_is_short_is_let_end() {
 /// With less than 10 seconds in all there is no last call.
 #[tokio::test(start_paused = true)]
 async fn an_agent_with_little_time_has_no_last_call() {
-    let stage = Stage::new(WAITS);
+    let stage = TestHome::new(WAITS);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=9s turns=9 wrap / child later turns=9").await;
     let end = settled(&tree).await.end.unwrap();
@@ -340,7 +340,7 @@ rules:
   - { when: { agent: child }, say: I look., call: [ { tool: never } ] }
 tools: { never: { hang: true } }
 ";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9 / child later turns=9 wrap active=20s").await;
     let snapshot = settled(&tree).await;
@@ -366,7 +366,7 @@ rules:
   - { say: All of it. }
 tools: { look: { say: seen } }
 ";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=100s turns=9 wrap tools=look").await;
     let mut events = tree.watch(Watch::default());
@@ -392,7 +392,7 @@ rules:
   - { say: 'I was told: {{ last }}' }
 tools: { never: { hang: true } }
 ";
-    let stage = Stage::new(script);
+    let stage = TestHome::new(script);
     let home = stage.home();
     let tree = stage.start(&home, "root timeout=50s turns=9 wrap tools=never").await;
     let mut events = tree.watch(Watch::default());
@@ -412,7 +412,7 @@ async fn a_last_call_that_thinks_answers_inside_its_ceiling() {
     for (thought, answer) in [("hm ", "As far as I got."), (&"hm ".repeat(2_000), "Look 3.")] {
         let thinks = format!("wrap_up: true }}, think: '{thought}', say: As far as I got.");
         let script = HOGS.replace("wrap_up: true }, say: As far as I got.", &thinks);
-        let stage = Stage::new(&script);
+        let stage = TestHome::new(&script);
         let home = stage.home();
         let fixture = "root $90 turns=9 / child later turns=20 wrap out=2000 tools=look";
         let tree = stage.start(&home, fixture).await;

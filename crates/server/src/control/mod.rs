@@ -167,14 +167,14 @@ struct Connections {
 
 struct Connection {
     task: AbortHandle,
-    stage: Arc<Stage>,
+    stage: Arc<ConnectionUse>,
 }
 
 /// What a connection is for at the moment.
 #[derive(Default)]
-struct Stage(AtomicU8);
+struct ConnectionUse(AtomicU8);
 
-impl Stage {
+impl ConnectionUse {
     /// Nothing is lost if it is closed.
     const IDLE: u8 = 0;
     /// Its whole request has arrived, and awaits its answer.
@@ -208,7 +208,7 @@ struct Subscribed {
 impl Connections {
     /// The oldest connection without a request.
     fn idle(&self) -> Option<usize> {
-        self.open.iter().position(|open| open.stage.is(Stage::IDLE))
+        self.open.iter().position(|open| open.stage.is(ConnectionUse::IDLE))
     }
 
     fn have_room(&mut self) -> bool {
@@ -222,7 +222,7 @@ impl Connections {
         {
             self.open.remove(idle).task.abort();
         }
-        let (handler, stage) = (Arc::clone(handler), Arc::<Stage>::default());
+        let (handler, stage) = (Arc::clone(handler), Arc::<ConnectionUse>::default());
         let at = Arc::clone(&stage);
         let task = self.tasks.spawn(async move {
             let exchange = exchange(stream, &handler, &at);
@@ -230,11 +230,11 @@ impl Connections {
             let exchanged = timeout(Duration::from_millis(EXCHANGE_MS_MAX), exchange).await;
             match exchanged {
                 Ok(Ok(Follows::Text(Subscribed { from, to, text }))) => {
-                    at.set(Stage::IDLE);
+                    at.set(ConnectionUse::IDLE);
                     let _ = text.send(from, to).await;
                 }
                 Ok(Ok(Follows::Lease(request))) => {
-                    at.set(Stage::LEASE);
+                    at.set(ConnectionUse::LEASE);
                     let _ = handler.lease(request).await;
                 }
                 Ok(Ok(Follows::Nothing) | Err(_)) | Err(_) => {}
@@ -247,14 +247,17 @@ impl Connections {
     async fn end(mut self) {
         let all = async |tasks: &mut JoinSet<()>| while tasks.join_next().await.is_some() {};
         let _ = timeout(Duration::from_millis(LAST_REQUEST_MS_MAX), all(&mut self.tasks)).await;
-        self.open.iter().filter(|open| !open.stage.is(Stage::ASKED)).for_each(|open| open.task.abort());
+        self.open
+            .iter()
+            .filter(|open| !open.stage.is(ConnectionUse::ASKED))
+            .for_each(|open| open.task.abort());
         // Slower clients see the connection close.
         let _ = timeout(Duration::from_millis(FAREWELL_MS_MAX), all(&mut self.tasks)).await;
     }
 }
 
 /// One line in, one line out. Returns the connection if more follows.
-async fn exchange(stream: UnixStream, handler: &Handler, stage: &Stage) -> io::Result<Follows> {
+async fn exchange(stream: UnixStream, handler: &Handler, stage: &ConnectionUse) -> io::Result<Follows> {
     let peer = PeerProcess::from_stream(&stream);
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
@@ -266,12 +269,12 @@ async fn exchange(stream: UnixStream, handler: &Handler, stage: &Stage) -> io::R
     } else {
         match line::decode::<ControlAsk>(&line) {
             Ok(ControlAsk::Resume { tree, hosts }) => {
-                stage.set(Stage::ASKED);
+                stage.set(ConnectionUse::ASKED);
                 return Ok(Follows::Lease(LeaseRequest { from, to, peer, tree, hosts }));
             }
             Ok(mut ask) => match enclosed(&mut ask, &mut from).await? {
                 Ok(bytes) => {
-                    stage.set(Stage::ASKED);
+                    stage.set(ConnectionUse::ASKED);
                     let tree = ask.tree().map(tracing::field::display);
                     let answer = handler.answer(ask, bytes, peer, &mut text).await;
                     let refused =

@@ -59,7 +59,7 @@ impl ExecReport {
     pub fn not_started(error: ResultError) -> Self {
         Self {
             tree: None,
-            state: FAILED.word(),
+            state: FAILED.as_str(),
             end: None,
             agents: Vec::new(),
             costs: None,
@@ -81,7 +81,7 @@ impl ExecReport {
         let (ledger, costs) = (RunLedger::read(journal, tree).await?, Costs::read(journal, tree).await?);
         Ok(Self {
             tree: Some(tree),
-            state: snapshot.state.word(),
+            state: snapshot.state.as_str(),
             end: snapshot.end.as_ref().map(|end| end.exit.to_string()),
             exit: snapshot.end.as_ref().map_or(RunExit::Failed, |end| RunExit::of_end(&end.exit)),
             agents: snapshot.agents,

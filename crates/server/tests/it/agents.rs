@@ -207,7 +207,7 @@ async fn requests_of_the_gateway_are_recorded_as_its_own() {
     let asked: Vec<(Actor, &str)> = entries
         .iter()
         .filter_map(|entry| match &entry.batch.input.what {
-            InputKind::Request { by, .. } => Some((by.clone(), entry.batch.events[0].word())),
+            InputKind::Request { by, .. } => Some((by.clone(), entry.batch.events[0].as_str())),
             InputKind::Report(_) => None,
         })
         .collect();

@@ -91,9 +91,9 @@ pub(super) fn append(
     };
     let hash = hashed.hash_after(&before);
     let (id, unwritten) = match head {
-        None => (insert_tree(connection, append, fork.as_ref()).map_err(sqlite)?, Unwritten::Place),
+        None => (insert_tree(connection, append, fork.as_ref()).map_err(sqlite)?, Unwritten::BatchPosition),
         Some(KnownHead { id, state, unwritten, .. }) if state == Some(append.state) => {
-            (id, unwritten.max(Unwritten::Place))
+            (id, unwritten.max(Unwritten::BatchPosition))
         }
         Some(KnownHead { id, .. }) => (id, Unwritten::All),
     };
@@ -204,7 +204,7 @@ fn insert_tree(connection: &Connection, append: &Append, fork: Option<&Fork>) ->
         .prepare_cached(
             "INSERT INTO heads (tree, seq, hash, state, changed) VALUES (?1, 0, zeroblob(32), ?2, ?3)",
         )?
-        .execute(params![id, append.state.word(), now])?;
+        .execute(params![id, append.state.as_str(), now])?;
     Ok(id)
 }
 
@@ -249,10 +249,10 @@ fn keep_rows(connection: &Connection, tree: i64, rows: &[CatalogRow]) -> rusqlit
         match value {
             Some(value) => connection
                 .prepare_cached("REPLACE INTO catalog (kind, key, tree, value) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![kind.word(), key, tree, value])?,
+                .execute(params![kind.as_str(), key, tree, value])?,
             None => connection
                 .prepare_cached("DELETE FROM catalog WHERE kind = ?1 AND key = ?2")?
-                .execute([kind.word(), key])?,
+                .execute([kind.as_str(), key])?,
         };
     }
     Ok(())

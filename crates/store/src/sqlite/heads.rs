@@ -45,7 +45,7 @@ pub(super) struct KnownHead {
 pub(super) enum Unwritten {
     Nothing,
     /// Everything except the state.
-    Place,
+    BatchPosition,
     All,
 }
 
@@ -137,7 +137,7 @@ impl KnownHead {
                 self.last,
                 number,
                 epoch,
-                state.word()
+                state.as_str()
             ])?,
             _ => connection
                 .prepare_cached(PLACE)?

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::schema::MARK_EVERY;
 
 /// A batch's position.
-pub(super) struct Place {
+pub(super) struct BatchPosition {
     pub(super) batch: i64,
     /// The last event before it.
     pub(super) after: i64,
@@ -33,7 +33,7 @@ pub(super) fn walk(
     last: Option<i64>,
     from: i64,
     batches_max: usize,
-) -> rusqlite::Result<Option<Vec<Place>>> {
+) -> rusqlite::Result<Option<Vec<BatchPosition>>> {
     let mut next = mark(connection, tree, from, batches_max)?.or(last);
     let mut found =
         connection.prepare_cached("SELECT id, after, before FROM batches WHERE id = ?1 AND tree = ?2")?;
@@ -59,7 +59,7 @@ pub(super) fn scan(
     tree: i64,
     from: i64,
     batches_max: usize,
-) -> rusqlite::Result<Vec<Place>> {
+) -> rusqlite::Result<Vec<BatchPosition>> {
     connection
         .prepare_cached(
             "SELECT id, after, before FROM batches WHERE tree = ?1 AND id >= coalesce(
@@ -69,6 +69,6 @@ pub(super) fn scan(
         .collect()
 }
 
-fn to_place(row: &Row<'_>) -> rusqlite::Result<Place> {
-    Ok(Place { batch: row.get(0)?, after: row.get(1)?, before: row.get(2)? })
+fn to_place(row: &Row<'_>) -> rusqlite::Result<BatchPosition> {
+    Ok(BatchPosition { batch: row.get(0)?, after: row.get(1)?, before: row.get(2)? })
 }

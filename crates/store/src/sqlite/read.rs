@@ -8,8 +8,8 @@ use spinney_kernel::world::TreeState;
 
 use super::branch::{self, Owner};
 use super::fault::from_sqlite;
-use super::places::{self, Place};
-use crate::codec::{self, Found, Link, Page, PageItem};
+use super::places::{self, BatchPosition};
+use crate::codec::{self, DecodedBatch, Link, Page, PageItem};
 use crate::cursor;
 
 const HEAD: &str = "SELECT trees.tree, seq, hash, state, started, changed, id, seed, base_seq,
@@ -32,7 +32,7 @@ pub(super) fn batches<T: PageItem>(
     if from == i64::MAX {
         return Ok(Vec::new());
     }
-    let page = |mut places: Vec<Place>| {
+    let page = |mut places: Vec<BatchPosition>| {
         places.retain(|place| place.after < end);
         at(connection, tree, seed, after, &places)
     };
@@ -52,7 +52,7 @@ fn at<T: PageItem>(
     tree: TreeId,
     seed: TreeId,
     after: Seq,
-    places: &[Place],
+    places: &[BatchPosition],
 ) -> Result<Vec<T>, JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let Some(first) = places.first() else { return Ok(Vec::new()) };
@@ -69,7 +69,7 @@ fn at<T: PageItem>(
         let Some(row) = rows.next().map_err(sqlite)? else { break };
         let after: i64 = row.get(0).map_err(sqlite)?;
         let (hash, bytes) = (bytes(row.get_ref(1).map_err(sqlite)?), bytes(row.get_ref(2).map_err(sqlite)?));
-        if page.take(&Found { after: Seq(after as u64), hash, bytes })?.is_break() {
+        if page.take(&DecodedBatch { after: Seq(after as u64), hash, bytes })?.is_break() {
             break;
         }
     }
@@ -110,7 +110,7 @@ pub(super) fn head_page(
     // Few trees are in a requested state, so use the state's index rather than list order.
     let list = if states.is_empty() { "heads.tree" } else { "+heads.tree" };
     let sql = format!("{HEAD} WHERE {list} >= ? {of_states} ORDER BY {list} LIMIT ?");
-    let words: Vec<&'static str> = states.iter().map(|state| state.word()).collect();
+    let words: Vec<&'static str> = states.iter().map(|state| state.as_str()).collect();
     let mut values: Vec<&dyn ToSql> = vec![&from];
     values.extend(words.iter().map(|word| word as &dyn ToSql));
     values.push(&limit);
@@ -141,7 +141,7 @@ pub(super) fn catalog(
     connection
         .prepare_cached(FACTS)
         .and_then(|mut found| {
-            found.query_map([kind.word(), prefix], to_fact)?.take_while(of_prefix).collect()
+            found.query_map([kind.as_str(), prefix], to_fact)?.take_while(of_prefix).collect()
         })
         .map_err(|error| from_sqlite(connection, &error))
 }

@@ -28,7 +28,7 @@ pub(super) fn holder(
         )
         .and_then(|mut found| {
             let holder = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, TreeId::new(row.get(1)?)));
-            found.query_row([kind.word(), key], holder).optional()
+            found.query_row([kind.as_str(), key], holder).optional()
         })
         .map_err(|error| from_sqlite(connection, &error))
 }
@@ -47,7 +47,7 @@ pub(super) fn reserve(
     }
     connection
         .prepare_cached("INSERT INTO catalog (kind, key, tree, value, reserved) VALUES (?1, ?2, ?3, '', 1)")
-        .and_then(|mut row| row.execute(params![kind.word(), key, id]))
+        .and_then(|mut row| row.execute(params![kind.as_str(), key, id]))
         .map(drop)
         .map_err(|error| from_sqlite(connection, &error))
 }
@@ -67,7 +67,7 @@ pub(super) fn free(
     };
     connection
         .prepare_cached("DELETE FROM catalog WHERE kind = ?1 AND key = ?2 AND tree = ?3 AND reserved = 1")
-        .and_then(|mut row| row.execute(params![kind.word(), key, id]))
+        .and_then(|mut row| row.execute(params![kind.as_str(), key, id]))
         .map(drop)
         .map_err(|error| from_sqlite(connection, &error))
 }

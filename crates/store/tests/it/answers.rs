@@ -120,7 +120,7 @@ fn a_callback_may_drop_the_last_handle_of_the_journal() {
 fn appends_during_a_checkpoint_of_the_write_ahead_file_are_written() {
     let home = tempfile::tempdir().unwrap();
     let journal = open(home.path());
-    let mut play = spinney_testkit::Play::grow("root / a");
+    let mut play = spinney_testkit::Scenario::grow("root / a");
     play.run(&format!("send a {}", "x".repeat(limit::TEXT_BYTES_MAX)));
     let large = play.batches().last().cloned().unwrap();
     std::thread::scope(|scope| {

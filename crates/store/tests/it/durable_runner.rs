@@ -13,7 +13,7 @@ use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{CallId, Durability, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::spinney::{Home, Shutdown, Tree};
-use spinney_testkit::{Stage, recorded, settled};
+use spinney_testkit::{TestHome, recorded, settled};
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
@@ -23,7 +23,7 @@ const TREES: usize = 100;
 const WORKERS: usize = 4;
 
 /// Trees that write more than fits into an event and a file, ask a person, read the file, and end.
-fn stage(folder: &Path) -> Stage {
+fn stage(folder: &Path) -> TestHome {
     let long = "A long text. ".repeat(3_500);
     let script = format!(
         "rules:
@@ -32,7 +32,7 @@ fn stage(folder: &Path) -> Stage {
   - {{ when: {{ turn: 3 }}, call: [{{ tool: list_files }}, {{ tool: read_file, args: {{ path: outputs/a/b.md }} }}] }}
   - {{ say: done }}"
     );
-    Stage::on(Arc::new(open(folder)), &script).with_files(folder)
+    TestHome::on(Arc::new(open(folder)), &script).with_files(folder)
 }
 
 fn definition() -> Definition {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use spinney_journal::{Append, Journal};
 use spinney_kernel::words::{Durability, Seq};
-use spinney_testkit::{Stage, conformance};
+use spinney_testkit::{TestHome, conformance};
 
 use super::{TREE, file, open};
 
@@ -18,7 +18,7 @@ async fn x9_a_late_turn_takes_no_more_room_than_an_early_one() {
         "rules:\n  - {{ when: {{ turn: 1001 }}, say: done }}\n  - {{ say: {words}, call: [{{ tool: look }}] }}\ntools: {{ look: {{ say: {words} }} }}"
     );
     let journal: Arc<dyn Journal> = Arc::new(open(home.path()));
-    let stage = Stage::on(journal, &script);
+    let stage = TestHome::on(journal, &script);
     let tree = stage.start(&stage.home(), "root turns=2000").await;
     tree.ended().await;
     assert_eq!(stage.model().model().calls(), 1_001);

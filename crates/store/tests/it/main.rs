@@ -99,7 +99,7 @@ fn both_journals_give_the_same_hash_to_the_same_batches() {
 /// Texts are stored once: an answer of 10,000 bytes takes little more than that.
 #[test]
 fn a_text_is_stored_once() {
-    let mut play = spinney_testkit::Play::grow("root / a");
+    let mut play = spinney_testkit::Scenario::grow("root / a");
     play.run(&format!("finish a {}", "x".repeat(10_000)));
     let batch = play.batches().last().unwrap().clone();
     let mut folded = batch.clone();

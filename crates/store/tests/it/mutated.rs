@@ -59,13 +59,13 @@ fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
 }
 
 /// A journal of one batch that the test can change.
-struct Shelf {
+struct OneBatchJournal {
     journal: spinney_store::SqliteJournal,
     back: Connection,
     _home: TempDir,
 }
 
-impl Shelf {
+impl OneBatchJournal {
     fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let home = tempfile::tempdir()?;
         let journal = open(home.path());
@@ -90,7 +90,7 @@ fn encoded(mut batch: Batch) -> Vec<u8> {
 
 #[test]
 fn mutated_bytes_are_a_typed_fault_or_the_same_batch() {
-    let shelf = Shelf::new().unwrap();
+    let shelf = OneBatchJournal::new().unwrap();
     let batches = conformance::batches();
     let start = ChainHash::start(TREE);
     let cases = (0..batches.len(), vec(mutation(), 1..6));

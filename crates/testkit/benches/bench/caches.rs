@@ -7,7 +7,7 @@ use std::time::Duration;
 use spinney_kernel::budget::{Price, Resource, usd};
 use spinney_kernel::definition::{Definition, ModelSpec};
 use spinney_kernel::words::{Body, ModelName};
-use spinney_testkit::{CachingModel, Stage, definition, recorded, settled};
+use spinney_testkit::{CachingModel, TestHome, definition, recorded, settled};
 
 use crate::measure::{row, verdict};
 
@@ -55,7 +55,7 @@ async fn siblings(cache_wait_ms: u64) -> Run {
         spawns.join(", ")
     );
     let model = CachingModel::new(Duration::from_millis(FIRST_TOKEN_MS), Duration::from_millis(REST_MS));
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let home = stage.home_with(|drivers| drivers.with_model(name(), Arc::new(model)));
     let tree = home.start(tree(cache_wait_ms)).await.unwrap_or_else(|error| panic!("{error}"));
     let end = settled(&tree).await.end.unwrap_or_else(|| panic!("the tree has not ended"));

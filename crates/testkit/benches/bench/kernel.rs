@@ -9,7 +9,7 @@ use spinney_kernel::rules::{Reply, decide_report, decide_request};
 use spinney_kernel::words::{Actor, AgentId, Body, CallId, Time, TreeId};
 use spinney_kernel::world::World;
 
-use spinney_testkit::{Play, fixture};
+use spinney_testkit::{Scenario, fixture};
 
 use crate::measure::{at_least, least_on, row, time};
 use crate::peer::Peer;
@@ -44,7 +44,7 @@ impl Nursery {
         let mut definition = fixture::definition(&plants);
         definition.limits.agents_max = agents_max;
         definition.limits.children_max = agents_max;
-        let spawn = Spawn { collect: Collect::Detached, ..Play::spawn("root", "child") };
+        let spawn = Spawn { collect: Collect::Detached, ..Scenario::spawn("root", "child") };
         let mut nursery = Self { world: World::new(TreeId::new([3; 16])), born: 0, spawn };
         nursery.ask(&Request::Start(Start::new(definition)));
         nursery

@@ -20,7 +20,7 @@ use spinney_kernel::words::{Actor, Body, CallId, Durability, Time, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_store::{Access, SqliteJournal};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -127,7 +127,7 @@ fn resume(home: &Path) -> Result<u64, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let home = Stage::on(Arc::new(journal), "rules: [{ say: done }]").home();
+        let home = TestHome::on(Arc::new(journal), "rules: [{ say: done }]").home();
         let tree = home
             .journal()
             .heads(&[])

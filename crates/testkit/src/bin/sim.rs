@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use spinney_testkit::sim;
-use spinney_testkit::sim::whole::{self, Place};
+use spinney_testkit::sim::whole::{self, CaseStore};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -50,11 +50,12 @@ fn decisions(seed: u64, steps: u64) -> Result<(), String> {
 /// A batch of a whole tree takes as long as dozens of decisions, and SQLite is slower still.
 fn whole_trees(seed: u64, steps: u64) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("spinney-sim-{}", std::process::id()));
-    for (name, place, batches) in
-        [("memory", Place::Memory, steps / 20), ("sqlite", Place::Sqlite(folder.clone()), steps / 400)]
-    {
+    for (name, place, batches) in [
+        ("memory", CaseStore::Memory, steps / 20),
+        ("sqlite", CaseStore::Sqlite(folder.clone()), steps / 400),
+    ] {
         let ran = whole::run(seed, batches, &place);
-        if place != Place::Memory {
+        if place != CaseStore::Memory {
             // It may be gone already.
             let _ = std::fs::remove_dir_all(&folder);
         }

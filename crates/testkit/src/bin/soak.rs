@@ -9,7 +9,7 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::rng::Rng;
 use spinney_testkit::kill_campaign::{KillTally, kill_one_tree};
 use spinney_testkit::sim;
-use spinney_testkit::sim::whole::{self, Place};
+use spinney_testkit::sim::whole::{self, CaseStore};
 use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
 
 /// Decisions of a round, and batches of whole trees in memory and in SQLite: a few seconds each.
@@ -54,7 +54,7 @@ fn soak(first: u64, seconds: u64, folder: &Path) -> Result<(), String> {
         let at = |broken: String| format!("round {}: {broken}; again with SEED={seed}", rounds + 1);
         operations += sim::run(seed, STEPS).map_err(|broken| at(broken.to_string()))?.operations;
         let home = folder.join("trees");
-        for (place, count) in [(Place::Memory, BATCHES), (Place::Sqlite(home), STORED_BATCHES)] {
+        for (place, count) in [(CaseStore::Memory, BATCHES), (CaseStore::Sqlite(home), STORED_BATCHES)] {
             let tally = whole::run(seed, count, &place).map_err(|broken| at(broken.to_string()))?;
             batches += tally.batches;
         }

@@ -52,7 +52,7 @@ impl Ending {
             rules,
             events: snapshot.seq.0,
             hash: hash.to_string(),
-            state: snapshot.state.word().to_owned(),
+            state: snapshot.state.as_str().to_owned(),
             agents: snapshot
                 .agents
                 .into_iter()

@@ -17,7 +17,7 @@ use super::Ending;
 use super::scene::{Act, Scene};
 use crate::clock::SteadyClock;
 use crate::fixture::parse;
-use crate::{Stage, definition};
+use crate::{TestHome, definition};
 
 /// A golden journal, as its two files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Golden {
 /// # Errors
 /// Why the scene could not be run.
 pub async fn write(scene: &Scene) -> Result<Golden, String> {
-    let stage = Stage::new(scene.script);
+    let stage = TestHome::new(scene.script);
     let clock: Arc<dyn Clock> = Arc::new(SteadyClock::new());
     let mut home = stage.home_on(Arc::clone(&clock));
     let mut tree = home.start(definition(scene.fixture)).await.map_err(|error| error.to_string())?;

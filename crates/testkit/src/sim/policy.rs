@@ -22,7 +22,7 @@ use frame::{Answer, Frame};
 use run::Run;
 
 /// A value with a name; `None` if it is longer than what events hold.
-type Known = Option<Value>;
+type BoundedValue = Option<Value>;
 
 /// Codes of failures that come from outside a graph: a library that ends an agent, and time.
 const FROM_OUTSIDE: [&str; 2] = ["oops", "timeout"];
@@ -271,7 +271,7 @@ impl Policies {
         self.tally.graphs[policy] += 1;
         let code = |exit: &Exit| match exit {
             Exit::Failed { error } => error.code.to_string(),
-            other => other.word().to_owned(),
+            other => other.as_str().to_owned(),
         };
         hold(code(exit) == code(&expected), || {
             format!("{agent} ended as {exit:?}, and its policy says {expected:?}")

@@ -182,7 +182,7 @@ fn role(dice: &mut Dice) -> Role {
     let some = |dice: &mut Dice, names: &[&str]| -> Vec<String> {
         names.iter().filter(|_| !dice.once_in(6)).map(|name| (*name).to_owned()).collect()
     };
-    let builtin = Builtin::ALL.iter().map(|builtin| builtin.word());
+    let builtin = Builtin::ALL.iter().map(|builtin| builtin.as_str());
     let tools: Vec<&str> = TOOLS.into_iter().chain(builtin).collect();
     let mut models = some(dice, &MODELS);
     models.push(model.to_owned());

@@ -139,7 +139,7 @@ impl Loops {
         });
         let result = match (outcome, child) {
             (Outcome::Done { body, .. }, _) => Some(whole(body)),
-            (Outcome::Failed { fault }, _) => Some(format!("{} {}", fault.kind.word(), fault.message)),
+            (Outcome::Failed { fault }, _) => Some(format!("{} {}", fault.kind.as_str(), fault.message)),
             (Outcome::Refused { refusal }, _) => Some(refusal.to_string()),
             (Outcome::Children { ended }, Some(child)) => {
                 let is_completed = ended.iter().all(|end| end.state == ExitKind::Completed);
@@ -176,7 +176,7 @@ impl Loops {
                 Builtin::ListContext,
             ];
             let tool = call.lines().next().unwrap_or_default();
-            *at = result.filter(|_| apart.iter().all(|builtin| builtin.word() != tool));
+            *at = result.filter(|_| apart.iter().all(|builtin| builtin.as_str() != tool));
         }
     }
 

@@ -70,7 +70,7 @@ fn check_header(header: &Header, message: &Message) -> Law {
         return Err(format!("{images} images are counted and {} are shown", message.images()));
     }
     if category != message.category() {
-        return Err(format!("it counts as {}", category.word()));
+        return Err(format!("it counts as {}", category.as_str()));
     }
     let is_tied = match message {
         Message::Said { asks, .. } if !asks.is_empty() => tie == Tie::Asks,

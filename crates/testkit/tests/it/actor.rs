@@ -7,7 +7,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Raise, Request, Send, WriteValue};
 use spinney_kernel::rules::{Input, InputKind};
 use spinney_kernel::words::{Actor, ActorName, Body, Envelope, OutsiderKind, Time};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{agent, events, name, refused};
 
@@ -115,7 +115,7 @@ proptest! {
 }
 
 /// What a note says and who said it, of every message in the journal.
-fn notes(play: &Play) -> Vec<(Actor, String)> {
+fn notes(play: &Scenario) -> Vec<(Actor, String)> {
     let sent = |event| match event {
         Event::MessageSent { from, body, .. } => Some((from, body.text.chars().take(22).collect())),
         _ => None,
@@ -127,10 +127,10 @@ fn notes(play: &Play) -> Vec<(Actor, String)> {
 #[test]
 fn the_runtime_signs_its_own_notes_from_rules_6_on() {
     for (rules, from) in [(4, Actor::PERSON), (5, Actor::PERSON), (6, Actor::RUNTIME)] {
-        let mut play = Play::grow_under(rules, "root $9.00 turns=9");
+        let mut play = Scenario::grow_under(rules, "root $9.00 turns=9");
         play.run("cut #1 Half of");
         assert_eq!(notes(&play), [(from.clone(), "Your answer was cut at".to_owned())], "rules {rules}");
-        let mut play = Play::grow_under(rules, "root $2.00 turns=9 wrap out=1500 tools=read");
+        let mut play = Scenario::grow_under(rules, "root $2.00 turns=9 wrap out=1500 tools=read");
         play.run("said #1 Go. | read {}\ncharge root $1.20\ndone #2\nsaid #4 So far.\nraise root $3.00");
         assert_eq!(
             notes(&play),
@@ -145,7 +145,7 @@ fn the_runtime_signs_its_own_notes_from_rules_6_on() {
 #[test]
 fn whoever_sends_a_message_its_reader_is_shown_the_same() {
     let log = |by: Actor| {
-        let mut play = Play::grow("root $9.00 turns=9");
+        let mut play = Scenario::grow("root $9.00 turns=9");
         play.ask_as(by, Send::plain(name("root"), Body::text("Hello."))).unwrap();
         play.run("said #1 Yes.");
         play.log()
@@ -163,7 +163,7 @@ fn whoever_sends_a_message_its_reader_is_shown_the_same() {
 #[test]
 fn everyone_outside_may_ask_for_what_a_person_may_and_is_recorded() {
     for (actor, ..) in actors().into_iter().skip(1) {
-        let mut play = Play::grow("root $9.00 turns=9");
+        let mut play = Scenario::grow("root $9.00 turns=9");
         let raise = Raise { agent: name("root"), add: Amounts::cost(1_000), add_ms: 0 };
         play.ask_as(actor.clone(), raise).unwrap();
         let write =
@@ -175,7 +175,7 @@ fn everyone_outside_may_ask_for_what_a_person_may_and_is_recorded() {
         });
         assert_eq!(written, Some(actor));
     }
-    let mut play = Play::grow("root $9.00 turns=9");
+    let mut play = Scenario::grow("root $9.00 turns=9");
     let raise = Raise { agent: name("root"), add: Amounts::cost(1_000), add_ms: 0 };
     assert_eq!(refused(&mut play, agent("root", Request::Raise(raise))).code(), "person_only");
 }
@@ -189,7 +189,7 @@ fn a_model_reads_the_kind_of_who_wrote_a_value_and_never_the_name() {
         (named(OutsiderKind::Program, "billing-key"), "written by a program"),
         (Actor::GATEWAY, "written by the gateway"),
     ] {
-        let mut play = Play::grow("root $9.00 turns=9");
+        let mut play = Scenario::grow("root $9.00 turns=9");
         let write =
             WriteValue { name: name("plan"), json: "1".to_owned(), tokens: None, expect_version: None };
         play.ask_as(by, write).unwrap();

@@ -7,7 +7,7 @@ use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Adjust, Hold, HoldFor, Raise, Request};
 use spinney_kernel::words::{Body, CallId, SourceFiles};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{agent, events, name, person, refused, running};
 
@@ -24,7 +24,7 @@ fn call(agent: &str, tokens: u64) -> Hold {
     Hold { agent: name(agent), effect: HoldFor::outside(name("m"), 0, tokens) }
 }
 
-fn done(play: &mut Play, id: u64, tokens: u64) {
+fn done(play: &mut Scenario, id: u64, tokens: u64) {
     let used = Used::Tokens(Usage { output: tokens, ..Usage::default() });
     play.report(Report::Done(Done::new(CallId(id), 1, used, Body::text("an answer"))));
 }
@@ -36,7 +36,7 @@ fn at_most(tokens: u64) -> Adjust {
 
 #[test]
 fn a_higher_ceiling_lets_a_halted_tree_go_on() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     play.must(call("root", 900));
     done(&mut play, 1, 900);
     play.must(call("root", 400));
@@ -50,7 +50,7 @@ fn a_higher_ceiling_lets_a_halted_tree_go_on() {
 /// A ceiling may fall to what is used, held and lent, and not below it.
 #[test]
 fn a_lower_ceiling_is_refused_below_what_is_used() {
-    let mut play = Play::grow("root $5.00");
+    let mut play = Scenario::grow("root $5.00");
     play.must(call("root", 900));
     done(&mut play, 1, 800);
     play.must(call("root", 100));
@@ -70,7 +70,7 @@ fn a_lower_ceiling_is_refused_below_what_is_used() {
 #[test]
 fn a_reserve_falls_and_rises_with_its_ceiling() {
     for reserve in ["20%", "default"] {
-        let mut play = Play::grow(&format!("root $5.00 reserve={reserve} / a"));
+        let mut play = Scenario::grow(&format!("root $5.00 reserve={reserve} / a"));
         play.must(Adjust { limit: Ceilings::NONE.with(Resource::Cost, 1), ..NOTHING });
         play.must(call("a", 100));
         let halt = play.world().halted().cloned().unwrap();
@@ -84,7 +84,7 @@ fn a_reserve_falls_and_rises_with_its_ceiling() {
 /// A tree without a ceiling gets one, and everything below is bound by it.
 #[test]
 fn a_first_ceiling_binds_agents_that_are_there() {
-    let mut play = Play::grow("root / child");
+    let mut play = Scenario::grow("root / child");
     play.must(call("child", 700));
     let refusal = refused(&mut play, person(Request::Adjust(at_most(699))));
     assert!(matches!(refusal, Refusal::CeilingBelowUse { .. }), "{refusal}");
@@ -99,7 +99,7 @@ fn a_first_ceiling_binds_agents_that_are_there() {
 /// A call that waits on a model without a price does not start under a first ceiling on cost.
 #[test]
 fn a_first_ceiling_on_cost_refuses_a_waiting_call_without_a_price() {
-    let mut play = Play::grow("root tokens=1000");
+    let mut play = Scenario::grow("root tokens=1000");
     play.must(call("root", 1_000));
     play.must(Hold { agent: name("root"), effect: HoldFor::outside(name("free"), 0, 900) });
     play.must(at_most(5_000));
@@ -117,7 +117,7 @@ fn a_first_ceiling_on_cost_refuses_a_waiting_call_without_a_price() {
 /// The same for a retry: the price is missing, whatever the fault of the attempt before was.
 #[test]
 fn a_first_ceiling_on_cost_refuses_a_retry_without_a_price() {
-    let mut play = Play::grow_as("root tokens=9000", |definition| definition.models[2].fallback.clear());
+    let mut play = Scenario::grow_as("root tokens=9000", |definition| definition.models[2].fallback.clear());
     play.run("call root $1.00 model=free\nfailed #1 server");
     play.must(at_most(5_000));
     play.run("pass 5s");
@@ -134,7 +134,7 @@ fn a_first_ceiling_on_cost_refuses_a_retry_without_a_price() {
 /// What happens to a call that does not fit may change, for agents that are there and for later ones.
 #[test]
 fn a_call_that_did_not_fit_gets_a_smaller_cap_when_that_is_allowed() {
-    let mut play = Play::grow("root $5.00");
+    let mut play = Scenario::grow("root $5.00");
     play.must(call("root", 9_000));
     assert_eq!(play.world().state(), TreeState::Halted);
     play.must(Adjust { on_low: Some(OnLow::Shrink), ..NOTHING });
@@ -150,7 +150,7 @@ fn a_call_that_did_not_fit_gets_a_smaller_cap_when_that_is_allowed() {
 
 #[test]
 fn more_calls_run_when_more_may() {
-    let mut play = Play::grow("root $5.00");
+    let mut play = Scenario::grow("root $5.00");
     play.must(Adjust { parallel_max: Some(1), ..NOTHING });
     play.must(call("root", 10));
     play.must(call("root", 10));
@@ -165,7 +165,7 @@ fn more_calls_run_when_more_may() {
 /// A timeout counts from the start, whenever it is set. A first one begins when it is set.
 #[test]
 fn a_timeout_is_set_for_the_whole_time() {
-    let mut play = Play::grow("root $5.00");
+    let mut play = Scenario::grow("root $5.00");
     play.must(Adjust { timeout_ms: Some(10_000), ..NOTHING });
     play.pass(4_000);
     let refusal = refused(&mut play, person(Request::Adjust(Adjust { timeout_ms: Some(4_000), ..NOTHING })));
@@ -183,7 +183,7 @@ fn a_timeout_is_set_for_the_whole_time() {
 
 #[test]
 fn only_a_person_adjusts_a_tree_and_never_to_nothing() {
-    let mut play = Play::grow("root $5.00");
+    let mut play = Scenario::grow("root $5.00");
     assert_eq!(refused(&mut play, person(Request::Adjust(NOTHING))), Refusal::AdjustsNothing);
     let refusal = refused(&mut play, agent("root", Request::Adjust(at_most(9_000))));
     assert!(matches!(refusal, Refusal::PersonOnly { .. }), "{refusal}");
@@ -195,7 +195,7 @@ fn only_a_person_adjusts_a_tree_and_never_to_nothing() {
 /// A halt names everything that the call lacks, so that one round of raises is enough.
 #[test]
 fn g17_a_halt_names_every_ceiling_that_the_call_lacks() {
-    let mut play = Play::grow("root $1.00 steps=1 tokens=1000");
+    let mut play = Scenario::grow("root $1.00 steps=1 tokens=1000");
     play.must(call("root", 900));
     done(&mut play, 1, 900);
     play.must(call("root", 400));

@@ -3,13 +3,13 @@
 use insta::assert_snapshot;
 use spinney_kernel::definition::{Approval, Definition};
 use spinney_kernel::words::RoleName;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::name;
 
 /// A play in which a role has a policy for a tool.
-fn play(fixture: &str, policies: &[(&str, &str, Approval)]) -> Play {
-    Play::grow_as(fixture, |tree: &mut Definition| {
+fn play(fixture: &str, policies: &[(&str, &str, Approval)]) -> Scenario {
+    Scenario::grow_as(fixture, |tree: &mut Definition| {
         for (role, tool, approval) in policies {
             let role =
                 tree.roles.get_mut(&name::<RoleName>(role)).and_then(|role| role.turns.as_mut()).unwrap();
@@ -18,7 +18,7 @@ fn play(fixture: &str, policies: &[(&str, &str, Approval)]) -> Play {
     })
 }
 
-fn recorded(play: &mut Play, script: &str) -> String {
+fn recorded(play: &mut Scenario, script: &str) -> String {
     let before = play.log().lines().count();
     play.run(script);
     play.log().lines().skip(before).filter(|line| !line.contains("asked by")).collect::<Vec<_>>().join("\n")

@@ -10,7 +10,7 @@ use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Raise, Request, Spawn, Start, Wait};
 use spinney_kernel::words::{Body, CallId, Time, limit};
 use spinney_kernel::world::World;
-use spinney_testkit::{Play, fixture};
+use spinney_testkit::{Scenario, fixture};
 
 use crate::observed::{events, name, person, refused, turn};
 
@@ -150,7 +150,7 @@ fn an_absurd_ceiling_never_becomes_no_ceiling() {
         let json = format!(
             r#"{{"verb":"spawn","parent":"root","role":"a","goal":"g","budget":{{"limit":{{"cost_nanos":{amount}}}}}}}"#
         );
-        let mut play = Play::grow("root $1.00 / a");
+        let mut play = Scenario::grow("root $1.00 / a");
         match serde_json::from_str::<Request>(&json) {
             Err(error) => assert!(error.to_string().contains(&amount.to_string()), "{error}"),
             Ok(request) => assert_eq!(refused(&mut play, person(request)), Refusal::Amount(too_large)),
@@ -179,7 +179,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
         requests.push(Request::Charge(Charge { agent, amounts: amounts(resource), note }));
         requests.push(Request::Raise(Raise { agent: name("root"), add: amounts(resource), add_ms: 0 }));
         let budget = BudgetSpec::with_limit(Ceilings::NONE.with(resource, amount));
-        requests.push(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }));
+        requests.push(Request::Spawn(Spawn { budget, ..Scenario::spawn("root", "a") }));
     }
     requests
 }
@@ -188,7 +188,7 @@ fn absurd_requests(amount: u64) -> Vec<Request> {
 #[test]
 fn a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
     for fixture in ["root $1.00 tokens=1000 / a", "root / a"] {
-        let mut play = Play::grow(fixture);
+        let mut play = Scenario::grow(fixture);
         for amount in [AMOUNT_MAX + 1, u64::MAX / 2, u64::MAX] {
             for request in absurd_requests(amount) {
                 let refusal = refused(&mut play, person(request.clone()));
@@ -202,7 +202,7 @@ fn a_request_with_an_absurd_amount_is_refused_and_changes_nothing() {
 /// V10 (kernel side): a call with an absurd price is refused, even without a cost ceiling.
 #[test]
 fn a_call_whose_price_makes_it_absurd_is_refused() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     let effect = HoldFor::Model { model: None, input_tokens: 0, output_cap: Some(AMOUNT_MAX) };
     let refusal = refused(&mut play, person(Request::Hold(Hold { agent: name("a"), effect })));
     let error = AmountError::TooLarge { what: "cost".to_owned(), amount: AMOUNT_MAX + 1 };
@@ -212,20 +212,21 @@ fn a_call_whose_price_makes_it_absurd_is_refused() {
 /// V10 (kernel side): absurd times are refused too.
 #[test]
 fn timeouts_of_nothing_or_for_ever_are_refused() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     for ms in [0, limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
         let wait = spinney_kernel::record::WaitFor::Message;
         let budget = BudgetSpec { timeout_ms: Some(ms), ..BudgetSpec::default() };
         for request in [
             Request::Wait(Wait { agent: name("a"), wait, timeout_ms: Some(ms) }),
-            Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") }),
+            Request::Spawn(Spawn { budget, ..Scenario::spawn("root", "a") }),
         ] {
             let ms_max = limit::TIMEOUT_MS_MAX;
             assert_eq!(refused(&mut play, person(request)), Refusal::BadTimeout { ms, ms_max });
         }
     }
     let budget = BudgetSpec { answer_reserve: Some(91), ..BudgetSpec::default() };
-    let refusal = refused(&mut play, person(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") })));
+    let refusal =
+        refused(&mut play, person(Request::Spawn(Spawn { budget, ..Scenario::spawn("root", "a") })));
     assert_eq!(refusal, Refusal::BadReserve { percent: 91, percent_max: 90 });
 }
 
@@ -274,7 +275,7 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
     for damage in damages {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
-        let mut play = Play::seed();
+        let mut play = Scenario::seed();
         let start = Request::Start(Start::new(definition));
         recorded.push(refused(&mut play, person(start)).to_string());
         assert_eq!(play.world(), &World::new(play.world().tree()));
@@ -310,7 +311,7 @@ fn an_absurd_report_never_reaches_an_account() {
         let split = Usage { input: amount, cached_input: amount, output: amount, ..Usage::default() };
         for used in [Used::Tokens(split), Used::CostNanos(amount)] {
             assert!(used.checked().is_err());
-            let mut play = Play::grow("root $1.00 / a");
+            let mut play = Scenario::grow("root $1.00 / a");
             play.run("call a $0.30");
             play.report(Report::Done(Done::new(CallId(1), 1, used, Body::default())));
             assert_eq!(play.view("root").spent, turn(300), "nobody believes it: the hold is the upper bound");
@@ -321,7 +322,7 @@ fn an_absurd_report_never_reaches_an_account() {
 /// V10 (kernel side): sums of large valid amounts stay exact, and their journal can be read again.
 #[test]
 fn sums_above_the_largest_single_amount_can_be_read_again() {
-    let mut play = Play::grow("root tokens=1000000000000000 $1.00 / a");
+    let mut play = Scenario::grow("root tokens=1000000000000000 $1.00 / a");
     let most = |resource| Amounts::ZERO.with(resource, AMOUNT_MAX);
     for _ in 0..3 {
         let raise = Request::Raise(Raise { agent: name("root"), add: most(Resource::Tokens), add_ms: 0 });

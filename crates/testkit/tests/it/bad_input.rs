@@ -16,7 +16,7 @@ use spinney_kernel::words::{
     TimerId, ToolName, TreeId, limit,
 };
 use spinney_kernel::world::World;
-use spinney_testkit::{Play, fixture};
+use spinney_testkit::{Scenario, fixture};
 
 use crate::observed::{agent, events, ignored, model_call, name, person, refused, turn};
 
@@ -100,7 +100,7 @@ fn text(bytes: usize) -> String {
 }
 
 fn spawn(parent: &str, role: &str, id: &str) -> Spawn {
-    Spawn { id: Some(name(id)), ..Play::spawn(parent, role) }
+    Spawn { id: Some(name(id)), ..Scenario::spawn(parent, role) }
 }
 
 fn question(text: &str) -> Question {
@@ -230,8 +230,8 @@ fn malformed() -> Vec<InputKind> {
 }
 
 /// A tree with agents of every kind: working, waiting, asking, ending and ended.
-fn village() -> Play {
-    let mut play = Play::grow("root $9.00 tokens=90000 / a / b\nroot / dying / deep\nroot / dead");
+fn village() -> Scenario {
+    let mut play = Scenario::grow("root $9.00 tokens=90000 / a / b\nroot / dying / deep\nroot / dead");
     play.run("ask a Which?\ncall b $0.10\ncall deep $0.10\ncall b $9.00\nfinish dead ok\ncancel dying");
     play
 }
@@ -297,7 +297,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
 
 /// No request or report changes a tree that does not exist: each request gets this refusal, or may not be made by its
 /// sender.
-fn nothing_happens(play: &mut Play, refusal: &Refusal) {
+fn nothing_happens(play: &mut Scenario, refusal: &Refusal) {
     let before = play.world().clone();
     for what in about_nobody().into_iter().chain(malformed()).chain(by_the_wrong_one()) {
         if matches!(&what, InputKind::Request { by: Actor::PERSON, request } if matches!(**request, Request::Start(_)))
@@ -315,7 +315,7 @@ fn nothing_happens(play: &mut Play, refusal: &Refusal) {
 /// Before the tree starts no agent exists, and no report applies.
 #[test]
 fn before_the_start_everything_is_refused_or_ignored() {
-    let mut play = Play::seed();
+    let mut play = Scenario::seed();
     nothing_happens(&mut play, &Refusal::TreeNotStarted);
     assert_eq!(play.world(), &World::new(play.world().tree()));
 }
@@ -368,7 +368,7 @@ fn a_report_about_nothing_changes_nothing() {
 /// A call is settled once: further reports about it change nothing.
 #[test]
 fn a_call_is_settled_once() {
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     play.run("call a $0.50\ncall a $0.50");
     let done = |output| {
         let used = Used::Tokens(spinney_kernel::budget::Usage { output, ..Default::default() });
@@ -393,7 +393,7 @@ fn a_call_is_settled_once() {
 /// A reported timer has fired, whatever our clock says, and fires once.
 #[test]
 fn a_timer_fires_once_and_counts_even_if_its_clock_was_fast() {
-    let mut play = Play::grow("root / a wall=5s");
+    let mut play = Scenario::grow("root / a wall=5s");
     play.run("ask a Which? timeout=3s");
     let timers: Vec<TimerId> = play.world().alarms().map(|alarm| alarm.timer).collect();
     assert_eq!(timers.len(), 2);
@@ -407,7 +407,7 @@ fn a_timer_fires_once_and_counts_even_if_its_clock_was_fast() {
 /// An agent's open calls and its inbox are bounded.
 #[test]
 fn open_calls_and_messages_are_bounded() {
-    let mut play = Play::grow("root / a\nroot / b");
+    let mut play = Scenario::grow("root / a\nroot / b");
     for _ in 0..limit::OPEN_CALLS_MAX {
         play.run("ask a Which?");
     }
@@ -449,7 +449,7 @@ fn a_definition_that_names_what_does_not_exist_starts_no_tree() {
     for damage in damages {
         let mut definition = fixture::definition(&fixture::plants("root $1.00 / a"));
         damage(&mut definition);
-        let mut play = Play::seed();
+        let mut play = Scenario::seed();
         let start = Request::Start(Start::new(definition));
         recorded.push(refused(&mut play, person(start)).to_string());
         assert_eq!(events(&play), []);

@@ -5,7 +5,7 @@ use spinney_kernel::definition::{Refusal, TreeLimits};
 use spinney_kernel::record::{Due, Event};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::HoldReply;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{attempts, effects, events, model_call, name, refusals, running, taken, turn};
 
@@ -34,7 +34,7 @@ fn v2_a_full_account_anywhere_up_the_chain_refuses_before_anything_runs() {
         ("root $9.00 / a $0.50 / b $0.70 / c $0.60", "c", "$0.50", "c", "a"),
         ("root $1.00 reserve=10% / a / b / c", "a", "$0.90", "c", "root"),
     ] {
-        let mut play = Play::grow(fixture);
+        let mut play = Scenario::grow(fixture);
         play.run(&format!("call {spender} {spent}\ndone #1 {spent}"));
         let recorded = effects(&mut play, &format!("call {asker} $0.10"));
         assert_eq!((recorded, attempts(&play)), (Vec::new(), 1), "{fixture}");
@@ -73,8 +73,8 @@ fn v2_what_is_held_keeps_calls_below_from_starting() {
 }
 
 /// A tree whose `n` children all ask for 90 % of the root's dollar at once.
-fn rush(n: usize, root: &str) -> Play {
-    let mut play = Play::grow_as(&format!("{root} / c later"), |definition| {
+fn rush(n: usize, root: &str) -> Scenario {
+    let mut play = Scenario::grow_as(&format!("{root} / c later"), |definition| {
         definition.limits = TreeLimits { children_max: 256, ..definition.limits };
     });
     for child in 0..n {
@@ -181,7 +181,7 @@ fn v4_a_child_with_a_larger_ceiling_is_bound_by_its_parents() {
 /// V5: steps, retries, tokens and tool calls count at every ancestor, like money.
 #[test]
 fn v5_every_resource_counts_at_every_ancestor() {
-    let mut play = Play::grow("root / a / b / c");
+    let mut play = Scenario::grow("root / a / b / c");
     play.run("tool c read $0.01\ndone #1 $0.01\ncall c $0.20\nfailed #2 server $0.05\ndone #2 $0.002");
     let spent = Amounts::cost(62_000_000)
         .with(Resource::Tokens, 50 + 20)
@@ -202,7 +202,7 @@ fn v5_every_resource_has_a_ceiling_that_binds_the_whole_branch() {
         ("tool_calls=1", "tool b read\ndone #1", "tool c read"),
         ("$0.10", "tool b read $0.10\ndone #1 $0.10", "tool c read"),
     ] {
-        let mut play = Play::grow(&format!("root / a {ceiling} / b\nroot / a / c"));
+        let mut play = Scenario::grow(&format!("root / a {ceiling} / b\nroot / a / c"));
         play.run(first).run(second);
         let refused: Vec<String> = refusals(&play)
             .iter()
@@ -218,7 +218,7 @@ fn v5_every_resource_has_a_ceiling_that_binds_the_whole_branch() {
 /// V5: one retry budget for the whole tree limits a storm of failing calls.
 #[test]
 fn v5_one_retry_budget_stops_a_storm_in_the_whole_tree() {
-    let mut play = Play::grow("root retries=3 / a / b\nroot / c / d\nroot / e\nroot / f");
+    let mut play = Scenario::grow("root retries=3 / a / b\nroot / c / d\nroot / e\nroot / f");
     for agent in ["a", "b", "c", "d", "e", "f"] {
         play.run(&format!("call {agent} $0.01"));
     }
@@ -269,7 +269,7 @@ fn v7_a_call_cut_off_without_final_usage_is_charged_in_full() {
 /// V7: fifty failing calls never book more than the ceiling, nor nothing.
 #[test]
 fn v7_fifty_failing_calls_never_pass_the_ceiling() {
-    let mut play = Play::grow("root $1.00 / a");
+    let mut play = Scenario::grow("root $1.00 / a");
     for call in 1..=50 {
         play.run(&format!("call a $0.30\nfailed #{call} invalid $0.30"));
         assert!(taken(&play, "root", Resource::Cost) <= DOLLAR);
@@ -320,7 +320,7 @@ fn v8_a_failed_attempt_can_overrun_too() {
 /// V9: ten dimes are exactly a dollar, and the eleventh is refused.
 #[test]
 fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
-    let mut play = Play::grow("root $9.00 / a $1.00");
+    let mut play = Scenario::grow("root $9.00 / a $1.00");
     for call in 1..=10 {
         assert_eq!(
             play.ask(model_call("a", 100)),
@@ -379,7 +379,7 @@ fn v17_a_late_bill_goes_to_the_nearest_living_ancestor() {
 /// timeout.
 #[test]
 fn v17_a_child_defaults_to_what_is_left_the_parents_counts_and_no_timeout() {
-    let mut play = Play::grow("root $1.00 tokens=2000 steps=9 tool_calls=8 retries=7 / a later");
+    let mut play = Scenario::grow("root $1.00 tokens=2000 steps=9 tool_calls=8 retries=7 / a later");
     play.run("call root $0.40\nfailed #1 server $0.10\ndone #1 $0.01\ntool root read\ndone #2\nspawn root a");
     let Some(Event::AgentSpawned(spawned)) = events(&play).pop() else { panic!("a was spawned") };
     insta::assert_snapshot!(play.tree(), @"

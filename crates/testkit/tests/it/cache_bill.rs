@@ -12,7 +12,7 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt, StopReason};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Body, ModelName, Time, grouped};
-use spinney_testkit::{CachingModel, Stage, definition, settled};
+use spinney_testkit::{CachingModel, TestHome, definition, settled};
 
 const DOCS: &str = include_str!("../../../../docs/models.md");
 
@@ -133,7 +133,7 @@ async fn bill(caches: Caches, cache_wait_ms: u64) -> Bill {
     let calls = Arc::<Mutex<Vec<Call>>>::default();
     let cache = CachingModel::new(Duration::from_millis(900), Duration::from_secs(6));
     let team = Arc::new(Team { cache, caches, calls: Arc::clone(&calls) });
-    let stage = Stage::new("rules: [{ say: unused }]");
+    let stage = TestHome::new("rules: [{ say: unused }]");
     let home = stage.home_with(|drivers| drivers.with_model("team".parse().unwrap(), team));
     let tree = home.start(tree(cache_wait_ms)).await.unwrap();
     settled(&tree).await;

@@ -9,7 +9,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn, SpawnReply};
 use spinney_kernel::words::{AgentId, ModelName, ToolName};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 use spinney_testkit::sim::{deadline, is_within};
 
 use crate::observed::{agent, attempts, births, events, name, refused, taken};
@@ -19,10 +19,10 @@ fn models<const N: usize>(names: [&str; N]) -> Allow<ModelName> {
 }
 
 fn spawn_x(parent: &str, role: &str) -> Spawn {
-    Spawn { id: Some(name("x")), ..Play::spawn(parent, role) }
+    Spawn { id: Some(name("x")), ..Scenario::spawn(parent, role) }
 }
 
-fn caps_of(play: &Play, agent: &str) -> Caps {
+fn caps_of(play: &Scenario, agent: &str) -> Caps {
     let id: AgentId = name(agent);
     let born = births(play).into_iter().find(|spawned| spawned.agent == id);
     born.map_or_else(|| panic!("{agent} was not spawned"), |spawned| spawned.caps)
@@ -31,7 +31,7 @@ fn caps_of(play: &Play, agent: &str) -> Caps {
 /// L15: a child whose model is not on its parent's list is refused before any model is called.
 #[test]
 fn l15_a_model_outside_the_parents_list_is_refused_before_any_call() {
-    let mut play = Play::grow_as("root / a\nroot / b later", |tree| {
+    let mut play = Scenario::grow_as("root / a\nroot / b later", |tree| {
         tree.roles[0].caps.models = models(["m"]);
         tree.roles[2].model = name("cheap");
     });
@@ -52,7 +52,7 @@ fn not_yours(by: &str, agent: &str) -> Refusal {
 fn l15_no_list_and_an_empty_list_allow_all() {
     assert_eq!(models([]), Allow::All);
     for list in [Allow::All, models([])] {
-        let mut play = Play::grow_as("root / a", |tree| tree.roles[0].caps.models = list.clone());
+        let mut play = Scenario::grow_as("root / a", |tree| tree.roles[0].caps.models = list.clone());
         play.must(Request::Spawn(Spawn { model: Some(name("cheap")), ..spawn_x("root", "a") }));
     }
 }
@@ -68,7 +68,7 @@ fn l15_two_lists_with_nothing_in_common_allow_nothing() {
 /// L16 (decision part): lists intersect down the tree.
 #[test]
 fn lists_of_models_intersect_down_the_tree() {
-    let play = Play::grow_as("root / a / b", |tree| {
+    let play = Scenario::grow_as("root / a / b", |tree| {
         for role in &mut tree.roles {
             role.1.model = name("cheap");
         }
@@ -83,7 +83,7 @@ fn lists_of_models_intersect_down_the_tree() {
 /// and the agent that asked continues.
 #[test]
 fn a_refused_spawn_is_typed_and_the_agent_continues() {
-    let mut play = Play::grow_as("root / a\nroot / b\nroot / c", |tree| {
+    let mut play = Scenario::grow_as("root / a\nroot / b\nroot / c", |tree| {
         tree.roles[1].caps.spawn = Allow::only([name("b")]);
         tree.roles[1].caps.tools = Allow::only([name("read"), name("write")]);
     });
@@ -112,7 +112,8 @@ fn a_refused_spawn_is_typed_and_the_agent_continues() {
 /// A role that lists its tools gets those; asking for another one is asking for more.
 #[test]
 fn a_spawn_cannot_give_a_role_tools_it_does_not_have() {
-    let mut play = Play::grow_as("root / a", |tree| tree.roles[1].caps.tools = Allow::only([name("read")]));
+    let mut play =
+        Scenario::grow_as("root / a", |tree| tree.roles[1].caps.tools = Allow::only([name("read")]));
     let more = Spawn { tools: Some(vec![name("write")]), ..spawn_x("root", "a") };
     let refusal = Refusal::ToolNotAllowed { tools: vec![name("write")], allowed: vec![name("read")] };
     assert_eq!(refused(&mut play, agent("root", Request::Spawn(more))), refusal);
@@ -199,7 +200,7 @@ fn wishes() -> Vec<Spawn> {
 fn x6_no_spawn_gets_more_than_its_parent_has() {
     let fixture = "root $1.00 timeout=60s / a / b\nroot / greedy\nroot / online\nroot / deep\nroot / boss\n\
                    root / armed\nroot / rich\nroot / outside";
-    let seed = Play::grow_as("root $1.00 timeout=60s / a / b", |tree| {
+    let seed = Scenario::grow_as("root $1.00 timeout=60s / a / b", |tree| {
         let plants = spinney_testkit::fixture::plants(fixture);
         tree.roles = spinney_testkit::fixture::definition(&plants).roles;
         prison(tree);
@@ -225,7 +226,7 @@ fn x6_no_spawn_gets_more_than_its_parent_has() {
 }
 
 /// What agent `x`, once spawned, still may not have or do.
-fn escape(play: &mut Play, parent: &str) {
+fn escape(play: &mut Scenario, parent: &str) {
     let (own, above) = (caps_of(play, "x"), caps_of(play, parent));
     assert!(is_within(&own, &above), "{own:?} is more than {above:?}");
     let deadline = |agent: &str| {
@@ -242,12 +243,12 @@ fn escape(play: &mut Play, parent: &str) {
     let effect = HoldFor::Tool { tool, args: String::new(), cost_nanos_max: 0, lost: Default::default() };
     let refusal = refused(play, agent("x", Request::Hold(Hold { agent: name("x"), effect })));
     assert!(matches!(refusal, Refusal::ToolNotAllowed { .. }), "{refusal:?}");
-    let outside = Spawn { id: Some(name("y")), ..Play::spawn("x", "outside") };
+    let outside = Spawn { id: Some(name("y")), ..Scenario::spawn("x", "outside") };
     let refusal = refused(play, agent("x", Request::Spawn(outside)));
     assert!(matches!(refusal, Refusal::RoleNotAllowed { .. } | Refusal::DepthLimit { .. }), "{refusal:?}");
     let mut last = "x".to_owned();
     for role in ["a", "b", "greedy", "online", "deep", "boss"] {
-        if let Ok(SpawnReply { agent, .. }) = play.ask(Play::spawn(&last, role)) {
+        if let Ok(SpawnReply { agent, .. }) = play.ask(Scenario::spawn(&last, role)) {
             last = agent.to_string();
         }
     }

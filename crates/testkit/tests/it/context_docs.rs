@@ -5,7 +5,7 @@ use std::fmt::Write;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::WindowSpec;
 use spinney_kernel::words::RoleName;
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 use crate::observed::name;
 
@@ -17,7 +17,7 @@ async fn the_worked_example_is_what_happens() {
     let script = format!(
         "rules:\n  - {{ when: {{ turn: 12 }}, say: done }}\n  - {{ say: Looking., call: [{{ tool: look }}] }}\ntools: {{ look: {{ say: {words} }} }}"
     );
-    let stage = Stage::new(&script);
+    let stage = TestHome::new(&script);
     let mut plan = definition("root $9.00 turns=20");
     let turns = plan.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut());
     turns.unwrap().window = Some(WindowSpec { size: Some(1_000), ..WindowSpec::default() });

@@ -4,7 +4,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Definition, Recursion, TreeLimits};
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
 use spinney_kernel::words::limit;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{name, turn};
 
@@ -23,14 +23,14 @@ fn child(parent: &str, number: u64) -> Request {
         id: Some(name(&format!("c{number}"))),
         goal: format!("Part {number}."),
         collect: Collect::Detached,
-        ..Play::spawn(parent, "root")
+        ..Scenario::spawn(parent, "root")
     })
 }
 
 /// V11 (decision part): a chain ten thousand deep holds, settles, is topped up and cancelled without any overflow.
 #[test]
 fn a_chain_ten_thousand_deep_is_charged_at_every_level() {
-    let mut play = Play::grow_as("root $9.00", boundless);
+    let mut play = Scenario::grow_as("root $9.00", boundless);
     let mut parent = "root".to_owned();
     for number in 1..=10_000 {
         play.must(child(&parent, number));
@@ -51,7 +51,7 @@ fn a_chain_ten_thousand_deep_is_charged_at_every_level() {
 /// V11 (decision part): a parent with a hundred thousand children is charged by each of them, exactly.
 #[test]
 fn a_parent_with_a_hundred_thousand_children_is_charged_by_each() {
-    let mut play = Play::grow_as("root $100.00", boundless);
+    let mut play = Scenario::grow_as("root $100.00", boundless);
     for number in 1..=100_000 {
         play.must(child("root", number));
     }

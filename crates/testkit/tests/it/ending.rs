@@ -5,7 +5,7 @@ use spinney_kernel::record::{Effect, Event, Exit, Failure, FailureCode, Outcome,
 use spinney_kernel::rules::request::{Fail, Finish, Request, Spawn, SpawnReply};
 use spinney_kernel::words::{AgentId, Body, Seq};
 use spinney_kernel::world::{CallStage, Phase};
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{
     agent, attempts, effects, ends, events, model_call, name, outcomes, person, refused, running,
@@ -16,7 +16,7 @@ use crate::observed::{
 #[test]
 fn v6_below_a_parent_that_is_stopped_nothing_starts_at_any_depth() {
     for stop in ["cancel a", "finish a ok", "fail a broken", "pass 5s", "call a $9.00"] {
-        let mut play = Play::grow("root $9.00 / a $2.00 timeout=5s / b / c / d");
+        let mut play = Scenario::grow("root $9.00 / a $2.00 timeout=5s / b / c / d");
         play.run("call b $0.50\ncall c $0.50\ncall d $0.50\ncall d $0.60");
         let (before, open) = (attempts(&play), play.world().calls().all().count());
         assert_eq!((before, open), (3, 4), "three run and one waits in line");
@@ -34,7 +34,7 @@ fn v6_below_a_parent_that_is_stopped_nothing_starts_at_any_depth() {
 /// V6: an expired deadline stops calls below although its timer has not fired yet.
 #[test]
 fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
-    let mut play = Play::grow("root $9.00 / a timeout=5s / b / c");
+    let mut play = Scenario::grow("root $9.00 / a timeout=5s / b / c");
     play.run("call c $0.50\nfailed #1 rate_limit after=1s");
     play.pass(5_200);
     let refusal = refused(&mut play, agent("c", model_call("c", 10)));
@@ -48,7 +48,7 @@ fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
 /// V6: a halted tree starts no call at any depth, and nothing that failed is tried again.
 #[test]
 fn v6_in_a_halted_tree_nothing_starts_at_any_depth() {
-    let mut play = Play::grow("root $1.00 / a / b / c");
+    let mut play = Scenario::grow("root $1.00 / a / b / c");
     play.run("call c $0.40\ncall root $2.00\nfailed #1 server\ncall a $0.01\ntool b read\ncall c $0.01");
     assert_eq!((attempts(&play), running(&play)), (1, Vec::new()));
     let why = play.world().calls().all().map(|(_, call)| call.stage);
@@ -57,13 +57,13 @@ fn v6_in_a_halted_tree_nothing_starts_at_any_depth() {
         [CallStage::Waiting(WaitReason::Halted); 5],
         "they wait for a person"
     );
-    assert_eq!(refused(&mut play, person(Request::Spawn(Play::spawn("c", "x")))), Refusal::TreeHalted);
+    assert_eq!(refused(&mut play, person(Request::Spawn(Scenario::spawn("c", "x")))), Refusal::TreeHalted);
 }
 
 /// Cancelling stops everything below: each agent with running calls is asked to stop, and ends once they have.
 #[test]
 fn a_cancelled_agent_ends_with_everything_below_it() {
-    let mut play = Play::grow("root $9.00 / a / b / c\nroot / a / d\nroot / e");
+    let mut play = Scenario::grow("root $9.00 / a / b / c\nroot / a / d\nroot / e");
     play.run("call b $0.10\ncall c $0.10\ntool c write\nask d Which?\ncall e $0.10");
     let recorded = effects(&mut play, "cancel a");
     let stops: Vec<Effect> = ["a", "b", "c"].iter().map(|id| Effect::StopCalls { agent: name(id) }).collect();
@@ -125,10 +125,10 @@ fn a_call_that_ends_after_the_cancel_is_booked_at_its_true_usage() {
 /// Late children inherit the cancel: nothing is spawned under an agent that is ending, or below one.
 #[test]
 fn nothing_is_spawned_under_an_agent_that_is_ending() {
-    let mut play = Play::grow("root $9.00 / a / b / c\nroot / d");
+    let mut play = Scenario::grow("root $9.00 / a / b / c\nroot / d");
     play.run("call c $0.10\ncancel a");
     for parent in ["a", "b", "c"] {
-        let refusal = refused(&mut play, person(Request::Spawn(Play::spawn(parent, "d"))));
+        let refusal = refused(&mut play, person(Request::Spawn(Scenario::spawn(parent, "d"))));
         assert_eq!(refusal, Refusal::AgentEnded { agent: name(parent), state: "ending".to_owned() });
     }
 }
@@ -137,7 +137,7 @@ fn nothing_is_spawned_under_an_agent_that_is_ending() {
 #[test]
 fn children_end_before_their_parents_and_nothing_follows_the_root() {
     for last in ["cancel root", "finish root ok", "fail root broken"] {
-        let mut play = Play::grow("root $9.00 / a / b / c\nroot / a / d\nroot / e / f");
+        let mut play = Scenario::grow("root $9.00 / a / b / c\nroot / a / d\nroot / e / f");
         play.run(&format!("call c $0.10\ncall e $0.10\ncall f $9.00\nask d Which?\n{last}"));
         play.run("done #2 $0.10\nfailed #1 stopped\ndone #3 $0.10\npass 60s");
         let order: Vec<AgentId> = ends(&play).into_iter().map(|(agent, ..)| agent).collect();
@@ -167,11 +167,11 @@ fn o12_only_a_completed_agent_is_a_success() {
         ("ask a Which? cancel timeout=1s\npass 1s", "cancelled", None),
         ("call a $0.60", "exhausted", None),
     ] {
-        let mut play = Play::grow("root $9.00 / a $0.50 timeout=5s");
+        let mut play = Scenario::grow("root $9.00 / a $0.50 timeout=5s");
         play.run(script);
         let all = ends(&play);
         let [(_, exit, _)] = all.as_slice() else { panic!("{script}: {all:?}") };
-        assert_eq!((exit.word(), exit.is_success()), (word, word == "completed"), "{script}");
+        assert_eq!((exit.as_str(), exit.is_success()), (word, word == "completed"), "{script}");
         let error = if let Exit::Failed { error } = exit { Some(error.code.as_str()) } else { None };
         assert_eq!(error, code, "{script}: failed if and only if there is an error");
     }
@@ -188,19 +188,19 @@ fn o12_a_parent_learns_how_its_child_really_ended() {
         ("call a $0.60", "exhausted"),
     ] {
         for collect in ["attached", "detached"] {
-            let mut play = Play::grow(&format!("root $9.00 / a $0.50 {collect}"));
+            let mut play = Scenario::grow(&format!("root $9.00 / a $0.50 {collect}"));
             play.run(&format!("wait root for a\n{script}"));
             let waits: Vec<Outcome> = outcomes(&play).into_iter().filter(|end| !is_refused(end)).collect();
             assert_eq!(waits.len(), if collect == "attached" { 2 } else { 1 });
             for outcome in waits {
                 let Outcome::Children { ended } = outcome else { panic!("{outcome:?}") };
                 let [end] = ended.as_slice() else { panic!("{ended:?}") };
-                assert_eq!((end.agent.as_str(), end.state.word()), ("a", recorded));
-                assert_eq!(exit_at(&play, end.seq).word(), recorded);
+                assert_eq!((end.agent.as_str(), end.state.as_str()), ("a", recorded));
+                assert_eq!(exit_at(&play, end.seq).as_str(), recorded);
             }
         }
     }
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     play.run("wait root for a timeout=5s\npass 5s");
     assert_eq!(outcomes(&play), [Outcome::Expired { ended: Vec::new() }], "no end is no success");
 }
@@ -210,7 +210,7 @@ fn is_refused(outcome: &Outcome) -> bool {
 }
 
 /// What the event with this number says about an end.
-fn exit_at(play: &Play, seq: Seq) -> Exit {
+fn exit_at(play: &Scenario, seq: Seq) -> Exit {
     let at = usize::try_from(seq.0 - 1).unwrap_or(usize::MAX);
     match events(play).get(at) {
         Some(Event::AgentEnded { exit, .. }) => exit.clone(),
@@ -221,7 +221,7 @@ fn exit_at(play: &Play, seq: Seq) -> Exit {
 /// O12: the code of a failure reaches the waiting parent unchanged, in whichever way, and so the root.
 #[test]
 fn o12_the_real_error_code_reaches_the_caller() {
-    let mut play = Play::grow("root $9.00 / a attached / b attached\nroot / c");
+    let mut play = Scenario::grow("root $9.00 / a attached / b attached\nroot / c");
     play.run("fail b disk_full\nfail a disk_full\nfail c net_down\nwait root message");
     let seq = |outcome: &Outcome| match outcome {
         Outcome::Children { ended } => ended.first().map(|end| end.seq),
@@ -240,7 +240,7 @@ fn o12_the_real_error_code_reaches_the_caller() {
 }
 
 /// The event that the directory names for an agent's end.
-fn ended_at(play: &Play, agent: &str) -> Seq {
+fn ended_at(play: &Scenario, agent: &str) -> Seq {
     let agents = play.world().agents();
     let ended = agents.find(&name(agent)).and_then(|ix| agents.ended(ix));
     ended.map_or_else(|| panic!("{agent} has not ended"), |ended| ended.at)
@@ -249,7 +249,7 @@ fn ended_at(play: &Play, agent: &str) -> Seq {
 /// O12: a failure needs a code and a message, otherwise it is refused.
 #[test]
 fn o12_a_failure_without_an_error_is_refused() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     for (code, message, what) in [("", "why", "error code"), ("oops", " ", "error message")] {
         let error = Failure { code: FailureCode::from_text(code), message: message.to_owned() };
         let fail = Request::Fail(Fail { agent: name("a"), error, partial: None });
@@ -269,7 +269,7 @@ fn o12_only_legal_transitions_happen_and_an_end_is_final() {
         }
     }
     for (ending, state) in [("finish a ok", "completed"), ("call a $0.10\ncancel a", "ending")] {
-        let mut play = Play::grow("root $9.00 / a");
+        let mut play = Scenario::grow("root $9.00 / a");
         play.run(ending);
         let over = Refusal::AgentEnded { agent: name("a"), state: state.to_owned() };
         let finish = Request::Finish(Finish { agent: name("a"), result: Body::text("other") });
@@ -322,8 +322,8 @@ fn waits_end_when_they_have_what_they_wait_for() {
 /// An attached child's end is the end of the call that spawned it.
 #[test]
 fn an_attached_child_ends_the_call_that_spawned_it() {
-    let mut play = Play::grow("root / a");
-    let reply = play.must(Spawn { id: Some(name("b")), ..Play::spawn("root", "a") });
+    let mut play = Scenario::grow("root / a");
+    let reply = play.must(Spawn { id: Some(name("b")), ..Scenario::spawn("root", "a") });
     let call = spinney_kernel::words::CallId(1);
     assert_eq!(reply, SpawnReply { agent: name("b"), call: Some(call) });
     play.clear_log().run("finish b ok");

@@ -6,7 +6,7 @@ use spinney_kernel::record::{Event, ModelCall, ToolAsk, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Send;
 use spinney_kernel::words::{Body, CallId, TokenCount};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};
 
@@ -28,8 +28,8 @@ fn with_window(definition: &mut Definition, size: u64) {
     }
 }
 
-fn grow(size: Option<u64>, change: impl FnOnce(&mut Definition)) -> Play {
-    Play::grow_as("root turns=500", |definition| {
+fn grow(size: Option<u64>, change: impl FnOnce(&mut Definition)) -> Scenario {
+    Scenario::grow_as("root turns=500", |definition| {
         change(definition);
         size.into_iter().for_each(|size| with_window(definition, size));
     })
@@ -42,14 +42,14 @@ fn text() -> Body {
 }
 
 /// The model call that is open.
-fn open(play: &Play) -> (CallId, ModelCall) {
+fn open(play: &Scenario) -> (CallId, ModelCall) {
     let calls = play.world().calls().all();
     let model = |work: &Work| if let Work::Model(work) = work { Some(work.clone()) } else { None };
     calls.filter_map(|(id, call)| Some((id, model(&call.work)?))).last().unwrap()
 }
 
 /// The open model call ends with this input and asks for a tool, which returns a text.
-fn turn(play: &mut Play, input: u64) {
+fn turn(play: &mut Scenario, input: u64) {
     let (call, _) = open(play);
     report(
         play,
@@ -61,17 +61,17 @@ fn turn(play: &mut Play, input: u64) {
     report(play, tool, Used::NOTHING, Vec::new());
 }
 
-fn report(play: &mut Play, call: CallId, used: Used, asks: Vec<ToolAsk>) {
+fn report(play: &mut Scenario, call: CallId, used: Used, asks: Vec<ToolAsk>) {
     let attempt = play.world().call(call).unwrap().attempt;
     play.report(Report::Done(Done { asks, ..Done::new(call, attempt, used, text()) }));
 }
 
-fn held(play: &Play) -> u64 {
+fn held(play: &Scenario) -> u64 {
     let held = |event: Event| if let Event::CallStarted { held, .. } = event { Some(held) } else { None };
     events(play).into_iter().filter_map(held).last().unwrap().get(Resource::Tokens)
 }
 
-fn cuts(play: &Play) -> usize {
+fn cuts(play: &Scenario) -> usize {
     events(play).iter().filter(|event| matches!(event, Event::ContextCut { .. })).count()
 }
 
@@ -201,7 +201,7 @@ fn what_arrives_during_a_call_counts_beside_its_report() {
 /// Each call's end has what the provider reported; trees of older rules never had it.
 #[test]
 fn the_end_of_a_call_has_the_reported_input() {
-    let reported = |play: &Play| {
+    let reported = |play: &Scenario| {
         let input = |event: Event| {
             if let Event::CallEnded { input_tokens, .. } = event { input_tokens } else { None }
         };
@@ -210,7 +210,7 @@ fn the_end_of_a_call_has_the_reported_input() {
     let mut play = grow(None, |_| {});
     turn(&mut play, 7);
     assert_eq!(reported(&play), [7]);
-    let mut play = Play::grow_under(4, "root turns=500");
+    let mut play = Scenario::grow_under(4, "root turns=500");
     turn(&mut play, 7);
     assert_eq!(reported(&play), [0_u64; 0]);
 }

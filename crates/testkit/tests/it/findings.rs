@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use spinney_kernel::context::{Finding, Findings, Late, Message};
 use spinney_kernel::record::{Ballot, ExitKind, WaitNeed};
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::name;
 
@@ -104,7 +104,7 @@ fn spawned(names: &[&str]) -> String {
 }
 
 /// The root's last tool result, as its model reads it.
-fn result(play: &Play) -> String {
+fn result(play: &Scenario) -> String {
     let contexts = spinney_testkit::contexts_of(
         play.world().tree(),
         play.batches().iter().flat_map(|batch| &batch.events),
@@ -118,7 +118,7 @@ fn result(play: &Play) -> String {
 /// Named in another order, one of them failed: the first two of three that completed.
 #[test]
 fn the_first_few_that_complete_are_enough_and_come_in_the_order_of_their_birth() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {} | wait_agent {{\"agents\":[\"c\",\"a\",\"b\"],\"need\":{{\"first\":2}}}}
         said #4 C says this.
@@ -138,7 +138,7 @@ fn the_first_few_that_complete_are_enough_and_come_in_the_order_of_their_birth()
 
 #[test]
 fn a_wait_ends_as_soon_as_most_agree() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}
         said #2 blue
@@ -158,7 +158,7 @@ fn a_wait_ends_as_soon_as_most_agree() {
     [c completed]
     blue
     ");
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"],\"need\":\"majority\"}}
         said #2 blue
@@ -180,7 +180,7 @@ fn a_wait_ends_as_soon_as_most_agree() {
 /// finds the majority.
 #[test]
 fn a_majority_counts_answers_that_were_read_before() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\"]}}
         said #2 blue
@@ -197,7 +197,7 @@ fn a_majority_counts_answers_that_were_read_before() {
     [b completed]
     b completed, as you know
     ");
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {} | wait_agent {{\"agents\":[\"a\",\"b\",\"c\"]}}
         said #2 blue
@@ -226,7 +226,7 @@ fn a_majority_counts_answers_of_children_that_were_not_detached() {
     let spawn =
         |id: &&str| format!("spawn_agent {{\"agent\":\"helper\",\"goal\":\"Vote.\",\"id\":\"{id}\"}}");
     let spawns: Vec<String> = ["a", "b", "c"].iter().map(spawn).collect();
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {}
         said #3 blue
@@ -253,7 +253,7 @@ fn a_majority_counts_answers_of_children_that_were_not_detached() {
 /// partial, with each source once and both agents that name it.
 #[test]
 fn l33_a_wait_that_runs_out_of_time_brings_what_there_is_marked_as_partial() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(&format!(
         "said #1 Go. | {} | wait_agent {{\"agents\":[\"b\",\"c\",\"a\"],\"sources\":true,\"timeout\":\"30s\"}}
         said #4 Ash, see https://trees.example/ash.

@@ -5,11 +5,11 @@ use spinney_kernel::record::RULES;
 use spinney_kernel::rules::report::{Report, Timer};
 use spinney_kernel::rules::request::Accepted;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::name;
 
-fn cost(play: &Play, name: &str) -> (u64, u64) {
+fn cost(play: &Scenario, name: &str) -> (u64, u64) {
     let view = play.view(name);
     (view.spent.get(Resource::Cost), view.held.get(Resource::Cost))
 }
@@ -21,7 +21,7 @@ fn usd(text: &str) -> u64 {
 /// What runs below a borrower stays claimed above it, even after outside spending used up what it was lent.
 #[test]
 fn a_charge_on_a_borrower_does_not_free_what_runs_below_it() {
-    let mut play = Play::grow("root $1.00 / l $0.50 lend\nroot / b");
+    let mut play = Scenario::grow("root $1.00 / l $0.50 lend\nroot / b");
     play.run("call l $0.50\ncharge l $0.50\ncall b $0.50\ndone #1 $0.50");
     assert_eq!(cost(&play, "root"), (usd("1.00"), 0));
     assert!(play.log().contains("#2 ended: refused"), "{}", play.log());
@@ -29,7 +29,7 @@ fn a_charge_on_a_borrower_does_not_free_what_runs_below_it() {
 
 #[test]
 fn an_overrun_of_a_borrower_does_not_free_what_runs_below_it() {
-    let mut play = Play::grow("root $1.00 / l $0.50 lend\nroot / b");
+    let mut play = Scenario::grow("root $1.00 / l $0.50 lend\nroot / b");
     play.run("call l $0.25\ncall l $0.25\ndone #1 $0.50\ncall b $0.50");
     assert_eq!(cost(&play, "root"), (usd("0.50"), usd("0.00")), "the second hold is claimed as lent");
     assert!(play.log().contains("#3 ended: refused"), "{}", play.log());
@@ -63,7 +63,7 @@ fn what_is_only_lent_halts_no_tree_and_ends_no_agent() {
 /// A long line at one account does not affect its siblings.
 #[test]
 fn a_flood_of_one_agent_does_not_starve_its_siblings() {
-    let mut play = Play::grow("root $10.00 / a $0.50\nroot / b");
+    let mut play = Scenario::grow("root $10.00 / a $0.50\nroot / b");
     for _ in 0..21 {
         play.run("call a $0.50");
     }
@@ -75,7 +75,7 @@ fn a_flood_of_one_agent_does_not_starve_its_siblings() {
 /// An agent that asks for more than there ever was ends alone.
 #[test]
 fn an_oversized_ask_does_not_freeze_the_tree() {
-    let mut play = Play::grow("root $1.00 / a\nroot / b");
+    let mut play = Scenario::grow("root $1.00 / a\nroot / b");
     play.run("call a $1.50\ncall b $0.10");
     assert_eq!(play.view("a").status.to_string(), "exhausted");
     assert_eq!(play.view("b").status.to_string(), "running");
@@ -105,7 +105,7 @@ fn a_tree_continues_when_the_call_that_halted_it_is_dropped() {
 /// Crashes use up no retries.
 #[test]
 fn lost_attempts_do_not_count_as_faults() {
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     play.run("call a $0.10 model=cheap\nlost #1\nlost #1\nlost #1\nfailed #1 server");
     assert_eq!(play.view("a").status.to_string(), "waiting: backoff");
 }
@@ -113,7 +113,7 @@ fn lost_attempts_do_not_count_as_faults() {
 /// A call that is lost repeatedly may be what kills the process.
 #[test]
 fn a_call_that_is_always_lost_is_given_up() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     play.run("tool a read repeatable");
     for _ in 0..20 {
         play.run("lost #1");
@@ -126,7 +126,7 @@ fn a_call_that_is_always_lost_is_given_up() {
 #[test]
 fn a_model_says_how_often_a_lost_call_is_started_again() {
     for (losses_max, lost) in [(Some(0), 1), (Some(3), 4), (None, 9)] {
-        let mut play = Play::grow_as("root $9.00 / a", |definition| {
+        let mut play = Scenario::grow_as("root $9.00 / a", |definition| {
             definition.models.values_mut().for_each(|model| model.losses_max = losses_max);
         });
         play.run("call a $0.10 model=cheap");
@@ -144,7 +144,7 @@ fn a_model_says_how_often_a_lost_call_is_started_again() {
 #[test]
 fn a_retry_that_does_not_fit_is_refused_like_any_call() {
     let script = "call a $1.00 model=cheap\nfailed #1 server $0.10\npass 5s";
-    let mut play = Play::grow("root $1.00 / a $0.15");
+    let mut play = Scenario::grow("root $1.00 / a $0.15");
     play.run(script);
     insta::assert_snapshot!(play.log(), @"
     #1 asked by a
@@ -154,7 +154,7 @@ fn a_retry_that_does_not_fit_is_refused_like_any_call() {
     #1 ended: refused (cost ceiling of `a`: limit $0.15, spent $0.10, held $0.00, asked $0.10: answer with what you have, or ask for less), spent nothing
     a ended: exhausted (cost of a), spent $0.10 tokens=1000
     ");
-    let mut play = Play::grow_under(5, "root $1.00 / a $0.15");
+    let mut play = Scenario::grow_under(5, "root $1.00 / a $0.15");
     play.run(script);
     assert!(play.log().ends_with("#1 ended: failed (Server), spent nothing"), "{}", play.log());
     assert_eq!(play.view("a").status.to_string(), "idle");
@@ -164,7 +164,7 @@ fn a_retry_that_does_not_fit_is_refused_like_any_call() {
 #[test]
 fn a_retry_that_does_not_fit_halts_the_tree_until_a_raise() {
     for fallback in [None, Some("m")] {
-        let mut play = Play::grow_as("root $0.15", |definition| {
+        let mut play = Scenario::grow_as("root $0.15", |definition| {
             definition.models[0].fallback.clear();
             definition.models[1].fallback = fallback.into_iter().map(name).collect();
         });
@@ -183,7 +183,7 @@ fn a_retry_that_does_not_fit_halts_the_tree_until_a_raise() {
 #[test]
 fn without_retries_left_a_call_ends_with_its_fault() {
     let mut play =
-        Play::grow_as("root $0.15 retries=0 / a", |definition| definition.models[1].fallback.clear());
+        Scenario::grow_as("root $0.15 retries=0 / a", |definition| definition.models[1].fallback.clear());
     play.run("call a $1.00 model=cheap\nfailed #1 server $0.10\npass 5s");
     assert!(play.log().ends_with("#1 ended: failed (Server), spent $0.10 tokens=1000"), "{}", play.log());
 }
@@ -191,7 +191,7 @@ fn without_retries_left_a_call_ends_with_its_fault() {
 /// The same if another call took the last retry while this one waited for its own.
 #[test]
 fn a_call_whose_retry_was_taken_by_another_ends_with_its_fault() {
-    let mut play = Play::grow_as("root $9.00 retries=1 / a / b", |definition| {
+    let mut play = Scenario::grow_as("root $9.00 retries=1 / a / b", |definition| {
         definition.models[1].fallback.clear();
     });
     play.run(
@@ -216,7 +216,7 @@ fn a_call_whose_retry_was_taken_by_another_ends_with_its_fault() {
 /// The retry of a tool call that does not fit ends the call with its fault: its agent can continue without it.
 #[test]
 fn a_tool_whose_retry_does_not_fit_ends_with_its_fault() {
-    let mut play = Play::grow("root $1.00 / a $0.15");
+    let mut play = Scenario::grow("root $1.00 / a $0.15");
     play.run("tool a read repeatable $0.10\nfailed #1 timeout $0.10 after=10ms\npass 10ms");
     insta::assert_snapshot!(play.log(), @"
     #1 asked by a
@@ -232,7 +232,7 @@ fn a_tool_whose_retry_does_not_fit_ends_with_its_fault() {
 #[test]
 fn a_retry_that_comes_too_late_is_refused_for_time() {
     let outcome = |rules: u32| {
-        let mut play = Play::grow_under(rules, "root $9.00 timeout=5s turns=5");
+        let mut play = Scenario::grow_under(rules, "root $9.00 timeout=5s turns=5");
         play.run("failed #1 rate_limit after=4s");
         // The timer of the retry fires after the time of the tree, whose own timer fires later.
         play.pass(6_000);
@@ -249,7 +249,7 @@ fn a_retry_that_comes_too_late_is_refused_for_time() {
 #[test]
 fn a_call_that_is_lost_too_late_ends_its_agent_because_of_time() {
     for (rules, end) in [(RULES, "timeout"), (5, "model_lost")] {
-        let mut play = Play::grow_under(rules, "root $9.00 wall=5s turns=5");
+        let mut play = Scenario::grow_under(rules, "root $9.00 wall=5s turns=5");
         play.pass(6_000);
         play.run("lost #1");
         let log = play.log();
@@ -260,7 +260,7 @@ fn a_call_that_is_lost_too_late_ends_its_agent_because_of_time() {
 /// Freed slots go to the calls that waited longest.
 #[test]
 fn a_fallback_does_not_jump_the_queue_for_a_slot() {
-    let mut play = Play::grow_as("root / a\nroot / b", |definition| definition.limits.parallel_max = 1);
+    let mut play = Scenario::grow_as("root / a\nroot / b", |definition| definition.limits.parallel_max = 1);
     play.run("call a $0.10\ncall b $0.10\nfailed #1 server");
     assert_eq!(play.view("a").status.to_string(), "running", "the older call keeps its place");
     play.run("call a $0.10\ndone #1 $0.10");
@@ -270,7 +270,7 @@ fn a_fallback_does_not_jump_the_queue_for_a_slot() {
 /// A cheaper model does not help against a shortage of steps.
 #[test]
 fn a_shortage_of_steps_switches_no_model() {
-    let mut play = Play::grow("root / a steps=0 downgrade=cheap");
+    let mut play = Scenario::grow("root / a steps=0 downgrade=cheap");
     play.run("call a $0.10");
     assert!(!play.log().contains("switched"), "{}", play.log());
 }
@@ -278,7 +278,7 @@ fn a_shortage_of_steps_switches_no_model() {
 /// A reserve that the file sets as a share grows with its ceiling.
 #[test]
 fn a_raise_raises_the_reserve_too() {
-    let mut play = Play::grow("root $1.00 reserve=10% / a");
+    let mut play = Scenario::grow("root $1.00 reserve=10% / a");
     let add = Amounts::cost(usd("9.00"));
     let raise = spinney_kernel::rules::request::Raise { agent: "root".parse().unwrap(), add, add_ms: 0 };
     assert_eq!(play.ask(raise), Ok(Accepted {}));
@@ -291,7 +291,7 @@ fn a_raise_raises_the_reserve_too() {
 /// A call that starts may block a waiting call at another account. The calls behind that one go on at once.
 #[test]
 fn a_call_behind_one_that_is_now_blocked_elsewhere_starts() {
-    let mut play = Play::grow("root $1.00 / p tool_calls=1 / a\np / c\nroot / b\nroot / x");
+    let mut play = Scenario::grow("root $1.00 / p tool_calls=1 / a\np / c\nroot / b\nroot / x");
     play.run("call x $0.50\nsuspend\ntool a read $0.60\ncall b $0.40\ntool c read\ncontinue");
     insta::assert_snapshot!(play.log(), @"
     #1 asked by x

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use spinney_kernel::words::limit;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::name;
 
@@ -50,7 +50,7 @@ fn a_completed_child_continues_under_the_next_name() {
 /// It reads its earlier messages, then its new task; nothing of its parent.
 #[test]
 fn a_followup_knows_what_the_child_knew_and_its_new_task() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run(
         "
         said #1 You do it. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Count the trees.\",\"id\":\"h\"}
@@ -78,7 +78,7 @@ fn a_followup_knows_what_the_child_knew_and_its_new_task() {
 #[test]
 fn a_followup_that_cannot_be_is_refused_as_advice() {
     let fixture = "root $9.00 turns=20 / helper later turns=1 / other later turns=3";
-    let mut play = Play::grow(fixture);
+    let mut play = Scenario::grow(fixture);
     play.run(
         "
         said #1 Go. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Fail.\",\"id\":\"f\"} | spawn_agent {\"agent\":\"other\",\"goal\":\"Wait.\",\"id\":\"w\",\"detach\":true}
@@ -101,7 +101,7 @@ fn a_followup_that_cannot_be_is_refused_as_advice() {
 /// What is kept of ended children is bounded: the oldest is dropped first, and everything with the parent.
 #[test]
 fn only_the_last_few_who_completed_can_be_given_another_task() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     let mut call = 1;
     for child in 0..=limit::FINISHED_KEPT_MAX {
         play.run(&format!(

@@ -10,7 +10,7 @@ use spinney_kernel::definition::{Graph, GraphProblem, GraphSurroundings, PathSte
 use spinney_kernel::record::{Event, Exit, NodeEnd, StopReason, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::words::{Body, CallId, RoleName, limit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 /// Names that steps read and write.
 const NAMES: [&str; 5] = ["a", "b", "c", "list", "nobody"];
@@ -75,9 +75,9 @@ fn parse(written: &Value) -> Result<Graph, Vec<GraphProblem>> {
 }
 
 /// Runs a graph whose every step succeeds. `order` chooses which running step ends next.
-fn run(graph: Graph, mut order: u64) -> Play {
+fn run(graph: Graph, mut order: u64) -> Scenario {
     let agents = graph.agents_min() as u32;
-    let mut play = Play::grow_as("root $90.00 turns=20 / worker later turns=3", |tree| {
+    let mut play = Scenario::grow_as("root $90.00 turns=20 / worker later turns=3", |tree| {
         tree.limits.agents_max = agents.saturating_mul(4).max(400);
         tree.inputs.insert("list".parse().unwrap(), json!(["ash", "oak"]));
         tree.entry = RoleName::of_graphs();

@@ -4,7 +4,7 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Raise, Request};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{agent, name, refused};
 
@@ -104,7 +104,7 @@ fn a_top_up_that_is_too_small_halts_again() {
 /// nothing is lost.
 #[test]
 fn what_ran_when_the_tree_halted_is_kept() {
-    let mut play = Play::grow("root $1.00 / a\nroot / b");
+    let mut play = Scenario::grow("root $1.00 / a\nroot / b");
     play.run("call a $0.60\ncall root $2.00");
     assert_eq!(play.world().state(), TreeState::Running, "something still runs");
     play.run("done #1 $0.60\nfinish a found");
@@ -193,7 +193,7 @@ fn a_tool_that_does_not_fit_is_refused_and_halts_nothing() {
 /// Only a person can raise.
 #[test]
 fn an_agent_cannot_raise_its_own_ceiling() {
-    let mut play = Play::grow("root $1.00 / a");
+    let mut play = Scenario::grow("root $1.00 / a");
     play.run("call a $2.00");
     let raise = Request::Raise(Raise { agent: name("root"), add: Amounts::cost(1), add_ms: 0 });
     let refusal = refused(&mut play, agent("root", raise));

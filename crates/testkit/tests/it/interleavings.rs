@@ -9,7 +9,7 @@ use spinney_journal::Journal;
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::words::{AgentId, Correlation};
 use spinney_store::{MemoryJournal, SqliteJournal};
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 use crate::observed::name;
 
@@ -155,7 +155,7 @@ async fn p19_nothing_is_mistagged_in_a_thousand_interleavings_of_two_agents() {
         } else {
             Arc::new(MemoryJournal::new())
         };
-        let stage = Stage::on(journal, &script(seed));
+        let stage = TestHome::on(journal, &script(seed));
         let home = stage.home();
         let tree = stage.start(&home, TREE).await;
         let live = tokio::spawn(all(tree.watch(Watch { deltas: true, ..Watch::default() })));
@@ -167,7 +167,7 @@ async fn p19_nothing_is_mistagged_in_a_thousand_interleavings_of_two_agents() {
             match seen {
                 Seen::Event(traced) => {
                     owners.check(&tree, traced);
-                    order.push((traced.context.agent.clone(), traced.recorded.event.word()));
+                    order.push((traced.context.agent.clone(), traced.recorded.event.as_str()));
                 }
                 Seen::Delta(delta) => {
                     let agent = &owners.calls[&Correlation::of_call(delta.call)];

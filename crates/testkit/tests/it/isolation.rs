@@ -8,7 +8,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Request, Send};
 use spinney_kernel::words::{Actor, Body, Category, Envelope, RoleName, enclose};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
-use spinney_testkit::{Stage, definition};
+use spinney_testkit::{TestHome, definition};
 
 use crate::observed::name;
 use crate::parts::image;
@@ -65,7 +65,7 @@ fn look() -> FunctionTool {
 
 /// Runs the tree and returns every request of the child and of its own child.
 async fn requests(share: Share) -> [Vec<Arc<ModelAttempt>>; 2] {
-    let stage = Stage::new(SCRIPT).with_tool("look", look());
+    let stage = TestHome::new(SCRIPT).with_tool("look", look());
     let home = stage.home();
     let tree = home.start(planted(share)).await.unwrap();
     for (category, text) in [(Category::Context, "SECRET-FACT"), (Category::Dialog, "SECRET-LETTER")] {
@@ -195,7 +195,7 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
 /// P17: a tool that a child does not have is refused, the refusal is in the journal, and the child continues.
 #[tokio::test(start_paused = true)]
 async fn p17_a_tool_that_was_not_given_is_refused_and_recorded() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -224,7 +224,7 @@ tools: { look: { say: found }, change: { say: changed } }
 /// there.
 #[tokio::test(start_paused = true)]
 async fn s10_partial_output_is_handed_on() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         r#"
 rules:
   - when: { agent: root, turn: 1 }

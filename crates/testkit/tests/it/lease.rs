@@ -8,7 +8,7 @@ use spinney_kernel::definition::{Refusal, TreeLimits};
 use spinney_kernel::record::{Effect, Event, Exit, Outcome, StopReason};
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
 use spinney_kernel::words::Body;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{
     attempts, effects, ends, events, model_call, name, person, refused, running, taken, turn,
@@ -25,10 +25,10 @@ fn nothing_left_means_no_child_and_no_model_call() {
         ("root steps=3 / a", "charge root steps=3", "root"),
         ("root tokens=1000 / a tokens=100", "charge a tokens=100", "a"),
     ] {
-        let mut play = Play::grow(&format!("{fixture}\nroot / b"));
+        let mut play = Scenario::grow(&format!("{fixture}\nroot / b"));
         play.run(script);
         let parent = if account == "a" { "a" } else { "root" };
-        let spawn = Spawn { id: Some(name("c")), ..Play::spawn(parent, "b") };
+        let spawn = Spawn { id: Some(name("c")), ..Scenario::spawn(parent, "b") };
         let refusal = refused(&mut play, person(Request::Spawn(spawn)));
         let Refusal::Ceiling { account: by, .. } = &refusal else { panic!("{refusal:?}") };
         assert_eq!((by.as_str(), attempts(&play)), (account, 0), "{fixture}");
@@ -38,7 +38,7 @@ fn nothing_left_means_no_child_and_no_model_call() {
 /// L21: of 1,000 a child uses 300: 700 remain, and its result reports 300.
 #[test]
 fn l21_what_a_child_used_is_reported_and_the_rest_remains() {
-    let mut play = Play::grow("root tokens=1000 / a");
+    let mut play = Scenario::grow("root tokens=1000 / a");
     play.run("call a $0.40\ndone #1 $0.30\nfinish a ok");
     assert_eq!(play.view("root").remaining.and_then(|left| left.get(Resource::Tokens)), Some(700));
     assert_eq!(ends(&play), [(name("a"), Exit::Completed, turn(300))]);
@@ -60,7 +60,7 @@ fn l22_two_children_never_use_more_than_there_is_in_any_interleaving() {
 }
 
 fn interleave(steps: &[u8]) {
-    let mut play = Play::grow_as("root tokens=800 / a\nroot / b", |tree| tree.models[0].fallback.clear());
+    let mut play = Scenario::grow_as("root tokens=800 / a\nroot / b", |tree| tree.models[0].fallback.clear());
     for step in steps {
         let agent = if step & 1 == 0 { "a" } else { "b" };
         match (step >> 1) % 4 {
@@ -77,7 +77,7 @@ fn interleave(steps: &[u8]) {
 }
 
 /// Ends one of the running calls at all, half or nothing of what it may use.
-fn report(play: &mut Play, pick: u8, how: &str) {
+fn report(play: &mut Scenario, pick: u8, how: &str) {
     let running = running(play);
     let Some(call) = running.get(usize::from(pick) % running.len().max(1)) else { return };
     let used = ["$0.50", "$0.25", "$0.00"][usize::from(pick) % 3];
@@ -89,10 +89,10 @@ fn report(play: &mut Play, pick: u8, how: &str) {
 #[test]
 fn l22_a_hundred_leases_and_what_is_spent_are_never_more_than_the_whole() {
     let whole = 10_000;
-    let mut play = Play::grow_as("root tokens=10000 / c later", |definition| {
+    let mut play = Scenario::grow_as("root tokens=10000 / c later", |definition| {
         definition.limits = TreeLimits { children_max: 200, parallel_max: 200, ..definition.limits };
     });
-    let check = |play: &Play| {
+    let check = |play: &Scenario| {
         let root = play.world().agents().root().unwrap();
         let account = play.world().ledger().account(play.world().agents().agent(root).account);
         let (spent, lent) = (account.spent.get(Resource::Tokens), account.lent.get(Resource::Tokens));
@@ -139,13 +139,13 @@ fn l23_a_child_that_exceeds_its_lease_stops_at_the_next_call() {
 /// L23 (decision part): the last text of such a child is returned with its end: the event names its position.
 #[test]
 fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
-    let mut play = Play::grow("root tokens=1000 / a tokens=200 lend");
+    let mut play = Scenario::grow("root tokens=1000 / a tokens=200 lend");
     play.run("call a $0.10\ndone #1 $0.10\ncall a $0.09\ndone #2 $0.09\ncall a $0.02");
     let all = events(&play);
     let Some(Event::AgentEnded { exit, result, said: Some(seq), .. }) = all.last() else {
         panic!("{:?}", all.last());
     };
-    assert_eq!((exit.word(), result), ("exhausted", &None));
+    assert_eq!((exit.as_str(), result), ("exhausted", &None));
     let said = usize::try_from(seq.0 - 1).ok().and_then(|at| all.get(at));
     let body = Body::text("ok");
     let last = |event: &Event| {
@@ -167,7 +167,7 @@ fn a_child_that_ends_badly_returns_the_rest_of_its_lease() {
         "call a $0.40\npass 5s\nfailed #1 stopped $0.20",
         "call a $0.40\ncancel a\nfailed #1 stopped $0.20",
     ] {
-        let mut play = Play::grow("root tokens=1000 / a tokens=500 lend timeout=5s");
+        let mut play = Scenario::grow("root tokens=1000 / a tokens=500 lend timeout=5s");
         assert_eq!(play.view("root").remaining.and_then(|left| left.get(Resource::Tokens)), Some(500));
         play.run(ending);
         let root = play.view("root");
@@ -183,7 +183,7 @@ fn a_child_that_ends_badly_returns_the_rest_of_its_lease() {
 #[test]
 fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
     for (on_low, input_tokens, cap) in [("shrink", 0, Some(150)), ("shrink", 40, Some(110)), ("", 0, None)] {
-        let mut play = Play::grow(&format!("root tokens=5000 / a tokens=400 lend {on_low}"));
+        let mut play = Scenario::grow(&format!("root tokens=5000 / a tokens=400 lend {on_low}"));
         play.run("call a $0.25\ndone #1 $0.25");
         let effect = HoldFor::Model { model: None, input_tokens, output_cap: None };
         play.must(Request::Hold(Hold { agent: name("a"), effect }));
@@ -199,7 +199,7 @@ fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
 /// L26 (decision part): a grandchild's usage reduces what child, parent and root have left, exactly once each.
 #[test]
 fn a_grandchild_reduces_every_view_exactly_once() {
-    let mut play = Play::grow("root tokens=1000 / a tokens=800 / b tokens=600 / c");
+    let mut play = Scenario::grow("root tokens=1000 / a tokens=800 / b tokens=600 / c");
     let recorded = effects(&mut play, "call c $0.20");
     assert_eq!(recorded.len(), 1);
     play.run("done #1 $0.15\nfinish c ok");

@@ -3,7 +3,7 @@
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{BudgetSpec, Lend, Refusal};
 use spinney_kernel::rules::request::{Request, Spawn, Start};
-use spinney_testkit::{Play, check, fixture};
+use spinney_testkit::{Scenario, check, fixture};
 
 use crate::observed::{name, person, refused};
 
@@ -45,11 +45,11 @@ fn v19_a_lent_ceiling_is_guaranteed_to_the_child_and_returns_when_it_ends() {
 /// V19 (lend): a ceiling that does not fit up the chain is not lent, and a lend of nothing is refused.
 #[test]
 fn v19_what_does_not_fit_is_not_lent() {
-    let mut play = Play::grow("root $1.00 / a $0.60 lend\nroot / b");
+    let mut play = Scenario::grow("root $1.00 / a $0.60 lend\nroot / b");
     let lend = |limit: Ceilings| Spawn {
         id: Some(name("c")),
         budget: BudgetSpec { lend: Some(Lend::Yes), ..BudgetSpec::with_limit(limit) },
-        ..Play::spawn("root", "b")
+        ..Scenario::spawn("root", "b")
     };
     let too_much = lend(Ceilings::NONE.with(Resource::Cost, 500_000_000));
     let refusal = refused(&mut play, person(Request::Spawn(too_much)));
@@ -147,7 +147,7 @@ fn v19_the_default_reserve_is_for_those_who_may_hand_work_down() {
     let reserve_of = |fixture: &str, raise: &str| {
         let mut definition = fixture::definition(&fixture::plants(fixture));
         definition.limits.depth_max = 3;
-        let mut play = Play::seed();
+        let mut play = Scenario::seed();
         play.must(Request::Start(Start::new(definition)));
         play.run(raise);
         let account = play.world().agents().agent(play.world().agents().root().unwrap()).account;
@@ -167,8 +167,8 @@ fn v19_the_default_reserve_is_for_those_who_may_hand_work_down() {
 #[test]
 fn v19_remaining_is_the_least_that_any_account_up_the_chain_leaves() {
     let mut play =
-        Play::grow("root $1.00 tokens=5000 steps=9 reserve=10% / a $0.80 / b $0.70 tokens=300\nroot / c");
-    let remaining = |play: &Play, agent: &str| {
+        Scenario::grow("root $1.00 tokens=5000 steps=9 reserve=10% / a $0.80 / b $0.70 tokens=300\nroot / c");
+    let remaining = |play: &Scenario, agent: &str| {
         let left = play.view(agent).remaining;
         [Resource::Cost, Resource::Tokens, Resource::Steps]
             .map(|resource| left.and_then(|left| left.get(resource)).unwrap_or(u64::MAX))

@@ -5,7 +5,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{Body, Envelope, limit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};
 
@@ -14,13 +14,13 @@ fn send(to: &str, text: &str) -> Request {
 }
 
 /// How many messages an agent has not read.
-fn unread(play: &Play, agent: &str) -> usize {
+fn unread(play: &Scenario, agent: &str) -> usize {
     let agents = play.world().agents();
     agents.find(&name(agent)).and_then(|ix| agents.living(ix)).map_or(0, |agent| agent.inbox.all().len())
 }
 
 /// What an agent's next call would see after its first message.
-fn heard(play: &mut Play, agent: &str) -> Vec<String> {
+fn heard(play: &mut Scenario, agent: &str) -> Vec<String> {
     play.run(&format!("call {agent} $0.01"));
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
@@ -42,15 +42,15 @@ fn heard(play: &mut Play, agent: &str) -> Vec<String> {
 /// P20: a message for an agent that does not exist is kept, and delivered once when the agent is spawned.
 #[test]
 fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
-    let mut play = Play::grow("root $9.00 / a / c later");
+    let mut play = Scenario::grow("root $9.00 / a / c later");
     assert_eq!(play.ask(send("c", "first")), Ok(Reply::Send(SendReply::Queued)));
     assert_eq!(play.ask(send("c", "second")), Ok(Reply::Send(SendReply::Queued)));
     assert_eq!(play.ask(send("a", "other")), Ok(Reply::Send(SendReply::Delivered)));
     assert_eq!((unread(&play, "a"), unread(&play, "c")), (1, 0));
-    let spawn = Spawn { id: Some(name("c")), ..Play::spawn("a", "c") };
+    let spawn = Spawn { id: Some(name("c")), ..Scenario::spawn("a", "c") };
     assert!(play.ask(Request::Spawn(spawn)).is_ok());
     assert_eq!(unread(&play, "c"), 2);
-    assert!(play.world().unborn().is_empty());
+    assert!(play.world().unspawned().is_empty());
     assert_eq!(heard(&mut play, "c"), ["first", "second"]);
     assert_eq!(heard(&mut play, "a"), ["other"]);
     assert_eq!(play.ask(send("c", "third")), Ok(Reply::Send(SendReply::Delivered)));
@@ -61,9 +61,9 @@ fn p20_a_message_for_an_agent_that_is_yet_to_come_is_delivered_once() {
 #[test]
 fn messages_that_waited_for_an_agent_are_counted_in_its_first_turn() {
     let first = |letters: &[&str]| {
-        let mut play = Play::grow("root $9.00 / c later turns=3");
+        let mut play = Scenario::grow("root $9.00 / c later turns=3");
         letters.iter().for_each(|text| assert!(play.ask(send("c", text)).is_ok()));
-        let spawn = Spawn { id: Some(name("c")), ..Play::spawn("root", "c") };
+        let spawn = Spawn { id: Some(name("c")), ..Scenario::spawn("root", "c") };
         assert!(play.ask(Request::Spawn(spawn)).is_ok());
         let ix = play.world().agents().find(&name("c")).unwrap();
         play.world().agents().living(ix).unwrap().progress.tokens
@@ -74,12 +74,12 @@ fn messages_that_waited_for_an_agent_are_counted_in_its_first_turn() {
 
 #[test]
 fn messages_for_those_who_never_come_are_bounded() {
-    let mut play = Play::grow("root $9.00");
-    for number in 0..limit::UNBORN_MAX {
+    let mut play = Scenario::grow("root $9.00");
+    for number in 0..limit::UNSPAWNED_MAX {
         assert!(play.ask(send(&format!("late-{number}"), "hello")).is_ok());
     }
     let refused = play.ask(send("one-more", "hello"));
-    assert!(matches!(refused, Err(Refusal::TooMany { count_max: limit::UNBORN_MAX, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::TooMany { count_max: limit::UNSPAWNED_MAX, .. })), "{refused:?}");
     for _ in 1..limit::INBOX_MAX {
         assert!(play.ask(send("late-0", "hello")).is_ok());
     }
@@ -97,7 +97,7 @@ fn a_messages_envelope_is_read_and_counted() {
         ttl: Some(3),
         ..Envelope::default()
     };
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     let message = Send { envelope, ..Send::plain(name("a"), Body::text("Is it good?")) };
     assert_eq!(play.ask(message), Ok(SendReply::Delivered));
     play.run("call a $0.01");
@@ -116,7 +116,7 @@ fn a_messages_envelope_is_read_and_counted() {
 /// P20: a message without a recipient is for watchers of its topic; no agent reads it.
 #[test]
 fn p20_a_message_without_recipient_reaches_no_agent() {
-    let mut play = Play::grow("root $9.00 / a / b");
+    let mut play = Scenario::grow("root $9.00 / a / b");
     let envelope = Envelope { topic: Some(name("news")), ..Envelope::default() };
     let publish = Publish { body: Body::text("all of you"), envelope };
     assert_eq!(play.ask(publish), Ok(Accepted {}));

@@ -11,7 +11,7 @@ use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
 use spinney_kernel::rules::{InputKind, InputReply, Receipt};
 use spinney_kernel::words::{Actor, AgentId, CallId};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 /// Parses an id or name.
 pub(crate) fn name<T: FromStr<Err: Debug>>(text: &str) -> T {
@@ -35,7 +35,7 @@ pub(crate) fn model_call(agent: &str, tokens: u64) -> Request {
 }
 
 /// The refusal of a request, which must not change the world.
-pub(crate) fn refused(play: &mut Play, what: InputKind) -> Refusal {
+pub(crate) fn refused(play: &mut Scenario, what: InputKind) -> Refusal {
     let (before, asked) = (play.world().clone(), format!("{what:?}"));
     let refusal = match play.input(what) {
         Err(refusal) => refusal,
@@ -46,7 +46,7 @@ pub(crate) fn refused(play: &mut Play, what: InputKind) -> Refusal {
 }
 
 /// Reports something that has ended: nothing may change.
-pub(crate) fn ignored(play: &mut Play, report: Report) {
+pub(crate) fn ignored(play: &mut Scenario, report: Report) {
     let before = play.world().clone();
     let decision = play.input(InputKind::Report(report)).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!((decision.events, decision.reply), (Vec::new(), InputReply::Report(Receipt::Stale)));
@@ -54,12 +54,12 @@ pub(crate) fn ignored(play: &mut Play, report: Report) {
 }
 
 /// Every event so far.
-pub(crate) fn events(play: &Play) -> Vec<Event> {
+pub(crate) fn events(play: &Scenario) -> Vec<Event> {
     play.batches().iter().flat_map(|batch| batch.events.clone()).collect()
 }
 
 /// The effects of a script.
-pub(crate) fn effects(play: &mut Play, script: &str) -> Vec<Effect> {
+pub(crate) fn effects(play: &mut Scenario, script: &str) -> Vec<Effect> {
     let before = play.batches().len();
     play.run(script);
     let events = play.batches()[before..].iter().flat_map(|batch| &batch.events);
@@ -67,35 +67,35 @@ pub(crate) fn effects(play: &mut Play, script: &str) -> Vec<Effect> {
 }
 
 /// The calls that run.
-pub(crate) fn running(play: &Play) -> Vec<CallId> {
+pub(crate) fn running(play: &Scenario) -> Vec<CallId> {
     play.world().calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect()
 }
 
 /// How many attempts were ever started.
-pub(crate) fn attempts(play: &Play) -> usize {
+pub(crate) fn attempts(play: &Scenario) -> usize {
     events(play).iter().filter(|event| matches!(event, Event::CallStarted { .. })).count()
 }
 
 /// How calls ended, in order.
-pub(crate) fn outcomes(play: &Play) -> Vec<Outcome> {
+pub(crate) fn outcomes(play: &Scenario) -> Vec<Outcome> {
     let outcome = |event| if let Event::CallEnded { outcome, .. } = event { Some(outcome) } else { None };
     events(play).into_iter().filter_map(outcome).collect()
 }
 
 /// The refusals of calls that were recorded, in order.
-pub(crate) fn refusals(play: &Play) -> Vec<Refusal> {
+pub(crate) fn refusals(play: &Scenario) -> Vec<Refusal> {
     let refusal = |outcome| if let Outcome::Refused { refusal } = outcome { Some(refusal) } else { None };
     outcomes(play).into_iter().filter_map(refusal).collect()
 }
 
 /// All spawns, in order.
-pub(crate) fn births(play: &Play) -> Vec<Spawned> {
+pub(crate) fn births(play: &Scenario) -> Vec<Spawned> {
     let birth = |event| if let Event::AgentSpawned(spawned) = event { Some(*spawned) } else { None };
     events(play).into_iter().filter_map(birth).collect()
 }
 
 /// Which agents ended, how, and what they had spent, in order.
-pub(crate) fn ends(play: &Play) -> Vec<(AgentId, Exit, Amounts)> {
+pub(crate) fn ends(play: &Scenario) -> Vec<(AgentId, Exit, Amounts)> {
     let end = |event| {
         if let Event::AgentEnded { agent, exit, spent, .. } = event {
             Some((agent, exit, spent))
@@ -114,7 +114,7 @@ pub(crate) fn turn(tokens: u64) -> Amounts {
 }
 
 /// What an agent and everything below it has spent and holds of a resource.
-pub(crate) fn taken(play: &Play, agent: &str, resource: Resource) -> u64 {
+pub(crate) fn taken(play: &Scenario, agent: &str, resource: Resource) -> u64 {
     let view = play.view(agent);
     view.spent.get(resource) + view.held.get(resource)
 }

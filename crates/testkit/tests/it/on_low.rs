@@ -5,7 +5,7 @@ use spinney_kernel::definition::{Allow, BudgetSpec, Definition, ModelSpec, OnLow
 use spinney_kernel::record::Effect;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
 use spinney_kernel::words::ModelName;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{attempts, effects, name, person, refused};
 
@@ -53,7 +53,7 @@ fn v19_shrink_lowers_the_output_cap_to_what_fits() {
 /// V19 (on_low: shrink): input is paid first; an output cap that is too small is refused.
 #[test]
 fn v19_shrink_leaves_room_for_the_input_and_never_asks_for_a_stub() {
-    let mut play = Play::grow("root / a tokens=150 shrink\nroot / b tokens=150 shrink");
+    let mut play = Scenario::grow("root / a tokens=150 shrink\nroot / b tokens=150 shrink");
     let ask = |agent: &str, input_tokens| {
         let effect = HoldFor::Model { model: None, input_tokens, output_cap: None };
         person(Request::Hold(Hold { agent: name(agent), effect }))
@@ -96,14 +96,15 @@ fn v19_downgrade_goes_to_the_cheaper_model() {
 #[test]
 fn v19_downgrade_never_leads_to_a_model_that_is_not_allowed() {
     let downgrade = || Some(OnLow::Downgrade(name("cheap")));
-    let mut play = Play::grow_as("root $9.00 / a $0.50", |tree| {
+    let mut play = Scenario::grow_as("root $9.00 / a $0.50", |tree| {
         tree.roles[1].caps.models = Allow::only([name("m")]);
         tree.roles[1].budget.on_low = downgrade();
     });
     play.run("call a $0.90");
     assert_eq!((attempts(&play), play.view("a").status.to_string()), (0, "exhausted".to_owned()));
     let budget = BudgetSpec { on_low: downgrade(), ..BudgetSpec::default() };
-    let refusal = refused(&mut play, person(Request::Spawn(Spawn { budget, ..Play::spawn("root", "a") })));
+    let refusal =
+        refused(&mut play, person(Request::Spawn(Spawn { budget, ..Scenario::spawn("root", "a") })));
     assert_eq!(refusal, Refusal::ModelNotAllowed { model: name("cheap"), allowed: vec![name("m")] });
 }
 
@@ -113,7 +114,7 @@ fn a_call_that_goes_to_another_model_keeps_within_that_models_output() {
     let small = |definition: &mut Definition| {
         definition.models[1].output_max = Some(40);
     };
-    let mut play = Play::grow_as("root $9.00 / a $0.50 downgrade=cheap\nroot / b\nroot / c", small);
+    let mut play = Scenario::grow_as("root $9.00 / a $0.50 downgrade=cheap\nroot / b\nroot / c", small);
     play.run("call a $0.90\ncall b $0.90\nfailed #2 server\nopen m\ncall c $0.90");
     let caps: Vec<u64> =
         play.world().calls().all().map(|(_, call)| call.held().get(Resource::Tokens)).collect();
@@ -123,14 +124,14 @@ fn a_call_that_goes_to_another_model_keeps_within_that_models_output() {
 /// V19 (unpriced), G5 (unknown price): a model without a price under a cost ceiling is refused, never counted as zero.
 #[test]
 fn v19_a_model_without_a_price_is_refused_under_a_cost_ceiling() {
-    let mut play = Play::grow("root $1.00 / a\nroot / b");
+    let mut play = Scenario::grow("root $1.00 / a\nroot / b");
     let free: ModelName = name("free");
     let call = |agent: &str| {
         let effect = HoldFor::Model { model: Some(name("free")), input_tokens: 1, output_cap: None };
         person(Request::Hold(Hold { agent: name(agent), effect }))
     };
     assert_eq!(refused(&mut play, call("a")), Refusal::Unpriced { model: free.clone() });
-    let spawn = Spawn { model: Some(free.clone()), ..Play::spawn("root", "b") };
+    let spawn = Spawn { model: Some(free.clone()), ..Scenario::spawn("root", "b") };
     assert_eq!(refused(&mut play, person(Request::Spawn(spawn))), Refusal::Unpriced { model: free });
 }
 
@@ -144,7 +145,7 @@ fn v19_a_model_without_a_price_runs_where_cost_is_unlimited_or_the_file_allows_i
     root idle, spent tokens=50 steps=1, of tokens=1000
       a idle, spent tokens=50 steps=1, of tokens=1000
     ");
-    let mut play = Play::grow_as("root $1.00 / a", |definition| definition.unpriced = Unpriced::Allow);
+    let mut play = Scenario::grow_as("root $1.00 / a", |definition| definition.unpriced = Unpriced::Allow);
     play.run("call a $0.10 model=free\ndone #1 $0.05");
     insta::assert_snapshot!(format!("{}\n{}", play.log(), play.tree()), @"
     #1 asked by a
@@ -158,7 +159,7 @@ fn v19_a_model_without_a_price_runs_where_cost_is_unlimited_or_the_file_allows_i
 /// A fallback without a price is skipped too.
 #[test]
 fn v19_a_fallback_without_a_price_is_never_called_under_a_ceiling() {
-    let mut play = Play::grow_as("root $1.00 / a", |definition| {
+    let mut play = Scenario::grow_as("root $1.00 / a", |definition| {
         definition.models[0] = ModelSpec { fallback: vec![name("free")], ..definition.models[0].clone() };
     });
     let recorded = effects(&mut play, "call a $0.10\nfailed #1 auth");

@@ -11,7 +11,7 @@ use spinney_kernel::rules::request::{
 };
 use spinney_kernel::words::{Actor, Body, CallId, Fault, FaultKind, Time, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{agent, attempts, events, name, outcomes, person, refused, running, taken};
 
@@ -21,7 +21,7 @@ fn call(agent: &str, tokens: u64) -> Hold {
     Hold { agent: name(agent), effect }
 }
 
-fn done(play: &mut Play, id: u64, tokens: u64) {
+fn done(play: &mut Scenario, id: u64, tokens: u64) {
     let used = Used::Tokens(Usage { output: tokens, ..Usage::default() });
     play.report(Report::Done(Done::new(CallId(id), 1, used, Body::text("an answer"))));
 }
@@ -34,7 +34,7 @@ fn raise(agent: &str, tokens: u64) -> Raise {
 #[test]
 fn g9_a_storm_of_outside_calls_never_spends_more_than_the_ceiling() {
     for calls in [32, 256] {
-        let mut play = Play::grow("root $1.00");
+        let mut play = Scenario::grow("root $1.00");
         for _ in 0..calls {
             play.must(call("root", 900));
             assert!(taken(&play, "root", Resource::Cost) <= 1_000_000_000);
@@ -50,7 +50,7 @@ fn g9_a_storm_of_outside_calls_never_spends_more_than_the_ceiling() {
 /// G11: at the ceiling nothing ends and nothing is refused: every call waits, and a raise lets them go on in order.
 #[test]
 fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     assert_eq!(play.must(call("root", 900)), HoldReply::Started { call: CallId(1) });
     done(&mut play, 1, 900);
     assert_eq!(play.must(call("root", 400)), HoldReply::Waiting { call: CallId(2), why: WaitReason::Halted });
@@ -64,7 +64,7 @@ fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
 /// G11: a call that is larger than the whole ceiling waits, too: a person may raise it.
 #[test]
 fn g11_a_call_larger_than_the_whole_ceiling_waits_for_a_person() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     assert_eq!(
         play.must(call("root", 5_000)),
         HoldReply::Waiting { call: CallId(1), why: WaitReason::Halted }
@@ -78,7 +78,7 @@ fn g11_a_call_larger_than_the_whole_ceiling_waits_for_a_person() {
 /// G11: the account of a sub-agent halts the tree as well, and only its own raise continues it.
 #[test]
 fn g11_the_account_of_a_sub_agent_halts_the_tree_until_it_is_raised() {
-    let mut play = Play::grow("root $9.00 / a $0.50");
+    let mut play = Scenario::grow("root $9.00 / a $0.50");
     assert_eq!(play.must(call("a", 600)), HoldReply::Waiting { call: CallId(1), why: WaitReason::Halted });
     assert!(
         matches!(events(&play).iter().rev().nth(1), Some(Event::TreeHalted { account, .. }) if *account == name("a"))
@@ -91,7 +91,7 @@ fn g11_the_account_of_a_sub_agent_halts_the_tree_until_it_is_raised() {
 
 #[test]
 fn a_withdrawn_call_ends_its_halt_and_the_others_go_on() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     play.must(call("root", 5_000));
     play.must(call("root", 300));
     play.must(Withdraw { agent: name("root"), call: CallId(1) });
@@ -108,7 +108,7 @@ fn a_withdrawn_call_ends_its_halt_and_the_others_go_on() {
 /// G11: what ran when the process died is presumed spent and not made again; what waited is dropped.
 #[test]
 fn g11_after_a_crash_outside_calls_are_presumed_spent_and_never_repeated() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     play.must(call("root", 600));
     play.must(call("root", 600));
     let since = play.now();
@@ -121,7 +121,7 @@ fn g11_after_a_crash_outside_calls_are_presumed_spent_and_never_repeated() {
 
 #[test]
 fn the_retries_of_an_outside_program_are_its_own() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     play.must(call("root", 600));
     let fault = Fault::new(FaultKind::Server);
     play.report(Report::Failed(Failed { call: CallId(1), attempt: 1, fault, used: Used::NOTHING }));
@@ -131,14 +131,14 @@ fn the_retries_of_an_outside_program_are_its_own() {
 }
 
 /// A tree whose calls have their output caps fitted to what is free.
-fn shrinking(tree: &str) -> Play {
-    Play::grow_as(tree, |tree| {
+fn shrinking(tree: &str) -> Scenario {
+    Scenario::grow_as(tree, |tree| {
         tree.budget = BudgetSpec { on_low: Some(OnLow::Shrink), ..tree.budget.clone() };
     })
 }
 
 /// The output caps of the calls that started, in order.
-fn caps(play: &Play) -> Vec<u64> {
+fn caps(play: &Scenario) -> Vec<u64> {
     let world = play.world();
     let running = running(play).into_iter().filter_map(|id| match &world.call(id)?.work {
         Work::Model(work) => Some(work.output_cap),
@@ -164,7 +164,7 @@ fn g21_an_outside_call_leaves_half_of_what_is_free() {
 /// G21 (decision part): what is free is divided among the calls that wait.
 #[test]
 fn g21_waiting_calls_share_what_is_free() {
-    let mut play = Play::grow_as("root $64.00", |tree| {
+    let mut play = Scenario::grow_as("root $64.00", |tree| {
         tree.budget = BudgetSpec { on_low: Some(OnLow::Shrink), ..tree.budget.clone() };
         tree.limits.parallel_max = 1;
     });
@@ -262,7 +262,7 @@ fn a_call_that_was_held_back_gets_a_new_cap() {
 #[test]
 fn a_hold_has_the_write_rate_that_the_request_can_cause() {
     let held = |writes| {
-        let mut play = Play::grow_as("root $9.00", |tree| {
+        let mut play = Scenario::grow_as("root $9.00", |tree| {
             let mut price = Price::flat(1_000_000, 0);
             (price.cache_write_per_mtok, price.cache_write_1h_per_mtok) = (Some(1_250_000), Some(2_000_000));
             price.tiers = vec![PriceTier { input_above: 200_000, rates: price.rates_at(Time(0), 0) }];
@@ -281,7 +281,7 @@ fn a_hold_has_the_write_rate_that_the_request_can_cause() {
 /// G40 (decision part): unreported usage is marked as presumed, at the agent and at every ancestor.
 #[test]
 fn g40_an_unknown_usage_is_presumed_up_the_chain() {
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     play.must(call("a", 600));
     play.must(call("a", 300));
     play.must(call("root", 100));
@@ -301,10 +301,10 @@ fn g40_an_unknown_usage_is_presumed_up_the_chain() {
 
 #[test]
 fn an_agent_of_an_outside_program_is_spawned_in_a_halted_tree_and_at_a_spent_ceiling() {
-    let mut play = Play::grow("root $1.00\nroot / a later");
+    let mut play = Scenario::grow("root $1.00\nroot / a later");
     play.must(call("root", 1_000));
     done(&mut play, 1, 1_000);
-    let spawn = |id: &str, collect| Spawn { id: Some(name(id)), collect, ..Play::spawn("root", "a") };
+    let spawn = |id: &str, collect| Spawn { id: Some(name(id)), collect, ..Scenario::spawn("root", "a") };
     refused(&mut play, person(Request::Spawn(spawn("x", Collect::Detached))));
     play.must(spawn("x", Collect::Outside));
     assert_eq!(play.must(call("x", 10)), HoldReply::Waiting { call: CallId(2), why: WaitReason::Halted });
@@ -316,7 +316,7 @@ fn an_agent_of_an_outside_program_is_spawned_in_a_halted_tree_and_at_a_spent_cei
 
 #[test]
 fn a_model_is_added_once_with_its_price_and_only_by_people() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     let price = play.world().definition().price(&name("m")).cloned();
     let add = |model: &str| AddModel {
         model: name(model),
@@ -333,7 +333,7 @@ fn a_model_is_added_once_with_its_price_and_only_by_people() {
 
 #[test]
 fn an_added_model_without_a_price_is_refused_under_a_cost_ceiling() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     play.must(AddModel { model: name("p/free"), spec: Box::default() });
     let effect = HoldFor::outside(name("p/free"), 0, 100);
     let hold = Request::Hold(Hold { agent: name("root"), effect });
@@ -342,7 +342,7 @@ fn an_added_model_without_a_price_is_refused_under_a_cost_ceiling() {
 
 #[test]
 fn a_tree_has_at_most_256_models() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     let before = play.world().definition().models.len();
     let add = |at: usize| AddModel { model: name(&format!("p/m{at}")), spec: Box::default() };
     for at in before..limit::NAMES_MAX {
@@ -355,7 +355,7 @@ fn a_tree_has_at_most_256_models() {
 /// The context of an outside program is its own.
 #[test]
 fn what_an_outside_program_is_answered_is_no_message_of_its_agent() {
-    let mut play = Play::grow("root $1.00");
+    let mut play = Scenario::grow("root $1.00");
     play.must(call("root", 100));
     done(&mut play, 1, 10);
     let tree = play.world().tree();
@@ -370,7 +370,7 @@ fn what_an_outside_program_is_answered_is_no_message_of_its_agent() {
 
 #[test]
 fn only_the_agent_itself_or_a_person_withdraws_a_call() {
-    let mut play = Play::grow("root $1.00 / a");
+    let mut play = Scenario::grow("root $1.00 / a");
     play.must(call("root", 5_000));
     let other = Withdraw { agent: name("root"), call: CallId(1) };
     let refusal = refused(&mut play, agent("a", Request::Withdraw(other)));

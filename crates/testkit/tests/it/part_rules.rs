@@ -20,7 +20,7 @@ use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::{TokenCount, limit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name, person, refused};
 
@@ -144,7 +144,7 @@ fn a_body_is_written_as_before_with_parts_at_its_end() {
 /// Only messages may carry images and files, no other request of a person or an agent.
 #[test]
 fn parts_where_only_text_belongs_are_refused() {
-    let mut play = Play::grow("root $9.00 turns=9 / b later turns=9");
+    let mut play = Scenario::grow("root $9.00 turns=9 / b later turns=9");
     play.run("said #1 | ask_human {\"question\":\"A?\"}");
     let body = || Body::text("x").with_parts(vec![part("a.png")]);
     let question = Question::new("Q?", OnTimeout::Default(Box::new(body())));
@@ -172,7 +172,7 @@ fn parts_where_only_text_belongs_are_refused() {
     // Each message of a child has few; all of them together have too many.
     let given = |count| GivenMessage { category: Category::Context, body: many(count) };
     let messages = vec![given(9), given(8)];
-    let spawn = Request::Spawn(Spawn { messages, ..Play::spawn("root", "b") });
+    let spawn = Request::Spawn(Spawn { messages, ..Scenario::spawn("root", "b") });
     assert_eq!(refused(&mut play, person(spawn)), too_many);
     assert!(play.ask(Request::Send(Send::plain(name("root"), many(16)))).is_ok());
 }
@@ -180,7 +180,7 @@ fn parts_where_only_text_belongs_are_refused() {
 /// A model's images are dropped; a tool's are limited to what a message may have.
 #[test]
 fn reports_are_cut_to_what_a_message_may_have() {
-    let mut play = Play::grow("root $9.00 turns=9");
+    let mut play = Scenario::grow("root $9.00 turns=9");
     let many = Body::text("x").with_parts(vec![part("a.png"); 20]);
     let done =
         |call, asks| Report::Done(Done { asks, ..Done::new(CallId(call), 1, Used::Unknown, many.clone()) });
@@ -201,7 +201,7 @@ fn reports_are_cut_to_what_a_message_may_have() {
 }
 
 /// The images of each message in an agent's next packet: the world's count, and the texts' count.
-fn counted(play: &Play, agent: &str) -> (Vec<usize>, Vec<usize>) {
+fn counted(play: &Scenario, agent: &str) -> (Vec<usize>, Vec<usize>) {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
     let ix = play.world().agents().find(&name::<AgentId>(agent)).unwrap();
@@ -216,7 +216,7 @@ fn counted(play: &Play, agent: &str) -> (Vec<usize>, Vec<usize>) {
 /// oldest image becomes a placeholder.
 #[test]
 fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
-    let mut play = Play::grow_as("root $9.00 turns=9 / b later turns=9", |plan| {
+    let mut play = Scenario::grow_as("root $9.00 turns=9 / b later turns=9", |plan| {
         let turns =
             plan.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();
         turns.window = Some(WindowSpec { images: 2, ..WindowSpec::default() });
@@ -224,7 +224,7 @@ fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     play.must(Request::Spawn(Spawn {
         id: Some(name("b")),
         collect: Collect::Detached,
-        ..Play::spawn("root", "b")
+        ..Scenario::spawn("root", "b")
     }));
     let fact = GivenMessage {
         category: Category::Context,
@@ -235,7 +235,7 @@ fn p5_headers_have_the_order_of_their_messages_whatever_comes_first() {
     play.run("said #1 | read {} | read {} | read {}");
     let calls: Vec<CallId> = play.world().calls().all().map(|(id, _)| id).filter(|id| id.0 > 2).collect();
     let [first, second, third] = calls.as_slice() else { panic!("{calls:?}") };
-    let done = |play: &mut Play, call: CallId, images: usize| {
+    let done = |play: &mut Scenario, call: CallId, images: usize| {
         let body =
             Body::text("x").with_parts((0..images).map(|nth| part(&format!("{}-{nth}", call.0))).collect());
         play.input(InputKind::Report(Report::Done(Done::new(call, 1, Used::Unknown, body)))).unwrap();

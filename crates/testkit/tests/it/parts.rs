@@ -15,7 +15,7 @@ use spinney_kernel::words::{
     Actor, BadPart, BlobRef, Body, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
 };
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
-use spinney_testkit::{Play, Stage, definition, recorded, settled};
+use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 
 use crate::observed::name;
 
@@ -82,7 +82,7 @@ fn look() -> FunctionTool {
 #[tokio::test(start_paused = true)]
 async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
     for size in [None, Some(100_000)] {
-        let stage = Stage::new(LOOKS).with_tool("look", look());
+        let stage = TestHome::new(LOOKS).with_tool("look", look());
         let home = stage.home();
         let tree = home.start(windowed(5, size)).await.unwrap();
         settled(&tree).await;
@@ -137,7 +137,7 @@ async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
 /// P5: with no image allowed each becomes a placeholder at once; a file is not an image.
 #[tokio::test(start_paused = true)]
 async fn p5_a_window_for_no_image_shows_placeholders_and_files() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [ { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: A? } } ] }, { say: done } ]",
     );
     let home = stage.home();
@@ -176,7 +176,7 @@ async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
         let tool = FunctionTool::sync(move |_: Untyped| {
             Ok::<_, String>(Answered::new("found").with_parts(returned.clone()))
         });
-        let stage = Stage::new(script).with_tool("look", tool);
+        let stage = TestHome::new(script).with_tool("look", tool);
         let tree = stage.home().start(windowed(255, None)).await.unwrap();
         tree.ended().await;
         let last = stage.model().attempts().pop().unwrap();
@@ -191,7 +191,7 @@ async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
 /// oversized parts are refused before anything is written.
 #[tokio::test(start_paused = true)]
 async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {
-    let stage = Stage::new("rules: [ { call: [ { tool: ask_human, args: { question: A? } } ] } ]");
+    let stage = TestHome::new("rules: [ { call: [ { tool: ask_human, args: { question: A? } } ] } ]");
     let home = stage.home();
     let (other, tree) =
         (home.start(windowed(5, None)).await.unwrap(), home.start(windowed(5, None)).await.unwrap());
@@ -230,7 +230,7 @@ fn blobs(parts: &[Part]) -> Vec<BlobRef> {
 #[tokio::test(start_paused = true)]
 async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
-    let stage = Stage::new(script).with_tool("look", look());
+    let stage = TestHome::new(script).with_tool("look", look());
     let home = stage.home();
     let journal: &dyn Journal = stage.journal().as_ref();
     let tree = home.start(windowed(5, None)).await.unwrap();
@@ -274,7 +274,7 @@ async fn bytes_of_parts_live_as_long_as_a_tree_that_names_them() {
 #[tokio::test(start_paused = true)]
 async fn events_name_parts_and_hold_no_bytes() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: look, args: {} }, { tool: ask_human, args: { question: A? } } ] }, { say: done } ]";
-    let stage = Stage::new(script).with_tool("look", look());
+    let stage = TestHome::new(script).with_tool("look", look());
     let home = stage.home();
     let tree = home.start(windowed(5, None)).await.unwrap();
     settled(&tree).await;
@@ -302,7 +302,7 @@ async fn events_name_parts_and_hold_no_bytes() {
 /// A child that is given images shows them in its first turn.
 #[tokio::test(start_paused = true)]
 async fn a_child_is_given_images_with_its_messages() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [ { when: { agent: root }, call: [ { tool: ask_human, args: { question: A? } } ] }, { say: done } ]",
     );
     let home = stage.home();
@@ -314,7 +314,7 @@ async fn a_child_is_given_images_with_its_messages() {
         GivenMessage { category: Category::Context, body }
     };
     let messages = parts.iter().map(given).collect();
-    let spawn = Spawn { id: Some(name("child")), messages, ..Play::spawn("root", "b") };
+    let spawn = Spawn { id: Some(name("child")), messages, ..Scenario::spawn("root", "b") };
     tree.request_with(Actor::PERSON, Request::Spawn(spawn), bytes).await.unwrap();
     stage.model().until_out(0).await;
     settled(&tree).await;
@@ -335,7 +335,7 @@ async fn a_long_answer_with_an_image_keeps_both() {
     let tool = FunctionTool::sync(|_: Untyped| {
         Ok::<_, String>(Answered::new("many words ".repeat(400)).with_parts([image("a.png")]))
     });
-    let stage = Stage::new(script).with_tool("look", tool);
+    let stage = TestHome::new(script).with_tool("look", tool);
     let tree = stage.home().start(windowed(1, Some(5_800))).await.unwrap();
     tree.ended().await;
     let attempts = stage.model().attempts();

@@ -8,7 +8,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
 use spinney_kernel::words::{Body, CallId, Time, limit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};
 
@@ -207,7 +207,7 @@ fn daily_prices_hold_at_their_time_of_day() {
 /// In a tree: input is held at the dearest input rate and settled at its actual one.
 #[test]
 fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
-    let mut play = Play::grow_as("root $1.00 / a", |tree| tree.models[0].price = Some(cached()));
+    let mut play = Scenario::grow_as("root $1.00 / a", |tree| tree.models[0].price = Some(cached()));
     hold(&mut play, 1_000, 100);
     let held = Amounts::cost(1_000 * 3_750 + 100 * 15_000);
     assert_eq!(play.view("root").held, held.with(Resource::Tokens, 1_100).with(Resource::Steps, 1));
@@ -223,12 +223,12 @@ fn input_is_held_at_the_dearest_rate_and_settled_at_the_true_one() {
 /// and the journal has that time. Calls without dated prices have none, as in older journals.
 #[test]
 fn a_call_is_booked_at_the_price_of_its_start() {
-    let start = Play::seed().now();
+    let start = Scenario::seed().now();
     let price = Price {
         changes: vec![from(start.after_ms(5_000), Rates::flat(1_000_000_000, 1_000_000_000))],
         ..Price::flat(2_000_000_000, 2_000_000_000)
     };
-    let mut play = Play::grow_as("root $1.00 / a", |tree| tree.models[0].price = Some(price));
+    let mut play = Scenario::grow_as("root $1.00 / a", |tree| tree.models[0].price = Some(price));
     for held in [20 * 2_000, 20 * 1_000] {
         hold(&mut play, 10, 10);
         assert_eq!(play.view("root").held.get(Resource::Cost), held);
@@ -238,7 +238,7 @@ fn a_call_is_booked_at_the_price_of_its_start() {
     assert_eq!(play.view("root").spent.get(Resource::Cost), 10 * 2_000 + 10 * 1_000);
     assert_eq!(started(&play), [Some(start), Some(start.after_ms(10_000))]);
 
-    let mut plain = Play::grow("root $1.00 / a");
+    let mut plain = Scenario::grow("root $1.00 / a");
     plain.run("call a $0.30");
     assert_eq!(started(&plain), [None]);
     let json = serde_json::to_value(events(&plain).last().unwrap()).unwrap();
@@ -267,18 +267,18 @@ fn prices_of_older_definitions_keep_their_bytes() {
     assert_eq!(serde_json::to_string(&serde_json::from_str::<Usage>(usage).unwrap()).unwrap(), usage);
 }
 
-fn hold(play: &mut Play, input_tokens: u64, output_cap: u64) {
+fn hold(play: &mut Scenario, input_tokens: u64, output_cap: u64) {
     let effect = HoldFor::Model { model: None, input_tokens, output_cap: Some(output_cap) };
     play.must(Request::Hold(Hold { agent: name("a"), effect }));
 }
 
 /// Ends the last requested call with this usage.
-fn done(play: &mut Play, usage: Usage) {
+fn done(play: &mut Scenario, usage: Usage) {
     let call = CallId(play.world().calls().next_id().0 - 1);
     play.report(Report::Done(Done::new(call, 1, Used::Tokens(usage), Body::default())));
 }
 
-fn started(play: &Play) -> Vec<Option<Time>> {
+fn started(play: &Scenario) -> Vec<Option<Time>> {
     let at = |event: Event| if let Event::CallStarted { at, .. } = event { Some(at) } else { None };
     events(play).into_iter().filter_map(at).collect()
 }

@@ -5,7 +5,7 @@ use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{Answer, Request};
 use spinney_kernel::words::{Body, CallId};
 use spinney_kernel::world::{CallStage, TreeState};
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{agent, name, person, refused};
 
@@ -64,7 +64,7 @@ fn an_unanswered_question_follows_its_timeout_policy() {
 /// An answer to a question that does not exist, was answered, or is not a question is refused with a list of open ones.
 #[test]
 fn an_answer_to_an_unknown_question_is_refused() {
-    let mut play = Play::grow("root $9.00 / a\nroot / b");
+    let mut play = Scenario::grow("root $9.00 / a\nroot / b");
     play.run("call a $0.10\nask a Which?\nask b Why?\nask b When?\nanswer #3 because\nwait b message");
     for question in [1, 3, 5, 99] {
         let refusal = refused(&mut play, person(answer(question)));
@@ -78,7 +78,7 @@ fn an_answer_to_an_unknown_question_is_refused() {
 /// An answer after the timeout is refused.
 #[test]
 fn an_answer_after_the_time_is_too_late() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     play.run("ask a Which? timeout=5s\npass 5s");
     let refusal = refused(&mut play, person(answer(1)));
     assert_eq!(refusal, Refusal::UnknownQuestion { question: CallId(1), open: Vec::new() });
@@ -87,7 +87,7 @@ fn an_answer_after_the_time_is_too_late() {
 /// An answer after the timeout is refused even if it arrives before the timer fires.
 #[test]
 fn an_answer_that_overtakes_the_timer_of_its_question_is_too_late() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     play.run("ask a Which? timeout=5s");
     play.pass(4_999);
     play.run("ask a Why? timeout=5s");
@@ -100,7 +100,7 @@ fn an_answer_that_overtakes_the_timer_of_its_question_is_too_late() {
 /// A tree that only a person's answer can continue is shown as waiting.
 #[test]
 fn a_tree_that_only_waits_for_a_person_says_so() {
-    let mut play = Play::grow("root $9.00 / a\nroot / b");
+    let mut play = Scenario::grow("root $9.00 / a\nroot / b");
     play.run("ask a Which?");
     assert_eq!(play.world().state(), TreeState::Waiting);
     play.run("call b $0.10");
@@ -112,7 +112,7 @@ fn a_tree_that_only_waits_for_a_person_says_so() {
 /// A question survives a restart: the journal has it with its timeout.
 #[test]
 fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     play.run("ask a Which? timeout=5s");
     let mut again = spinney_kernel::world::World::new(play.world().tree());
     for batch in play.batches() {
@@ -125,7 +125,7 @@ fn a_question_and_its_time_are_in_the_world_that_a_journal_gives() {
 /// A question that is empty, too long or from another agent is refused.
 #[test]
 fn a_question_must_say_something_and_be_the_agents_own() {
-    let mut play = Play::grow("root / a / b");
+    let mut play = Scenario::grow("root / a / b");
     let ask = |text: &str, timeout_ms| {
         let on_timeout = spinney_kernel::record::OnTimeout::Fail;
         let question = spinney_kernel::record::Question::new(text, on_timeout);

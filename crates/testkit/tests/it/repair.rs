@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, Exit, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Collect, Redirect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, TokenCount, limit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{births, events, name, person, refused, running};
 
@@ -22,8 +22,8 @@ fn schema() -> Option<Box<OutputSchema>> {
 }
 
 /// A tree in which every role with turns has the schema.
-fn grow(fixture: &str) -> Play {
-    Play::grow_as(fixture, shaped)
+fn grow(fixture: &str) -> Scenario {
+    Scenario::grow_as(fixture, shaped)
 }
 
 fn shaped(definition: &mut Definition) {
@@ -37,37 +37,37 @@ fn misfit() -> Mismatch {
 }
 
 /// Ends the running call with this text and this mismatch.
-fn answer(play: &mut Play, text: &str, mismatch: Option<Mismatch>) {
+fn answer(play: &mut Scenario, text: &str, mismatch: Option<Mismatch>) {
     let call = *running(play).last().unwrap();
     answer_of(play, call, text, mismatch);
 }
 
-fn answer_of(play: &mut Play, call: CallId, text: &str, mismatch: Option<Mismatch>) {
+fn answer_of(play: &mut Scenario, call: CallId, text: &str, mismatch: Option<Mismatch>) {
     let attempt = play.world().call(call).unwrap().attempt;
     let used = Used::Tokens(Usage { output: 10, ..Usage::default() });
     let (body, mismatch) = (Body::text(text), mismatch.map(Box::new));
     play.report(Report::Done(Done { mismatch, ..Done::new(call, attempt, used, body) }));
 }
 
-fn contexts(play: &Play) -> Contexts {
+fn contexts(play: &Scenario) -> Contexts {
     spinney_testkit::contexts_of(play.world().tree(), events(play).iter())
 }
 
 /// What an agent's model was shown last.
-fn shown(play: &Play, agent: &str) -> Vec<String> {
+fn shown(play: &Scenario, agent: &str) -> Vec<String> {
     let messages = contexts(play).packet(&name(agent), 0).unwrap().messages;
     messages.iter().map(|message| message.text().into_owned()).collect()
 }
 
 /// How an agent ended, in words.
-fn end(play: &Play, agent: &str) -> String {
+fn end(play: &Scenario, agent: &str) -> String {
     let exit = |event: &Event| {
         let Event::AgentEnded { agent: ended, exit, .. } = event else { return None };
         (ended.as_str() == agent).then(|| exit.clone())
     };
     match events(play).iter().find_map(exit) {
         Some(Exit::Failed { error }) => format!("{}: {}", error.code, error.message),
-        Some(exit) => exit.word().to_owned(),
+        Some(exit) => exit.as_str().to_owned(),
         None => "lives".to_owned(),
     }
 }
@@ -75,7 +75,7 @@ fn end(play: &Play, agent: &str) -> String {
 /// The first message of an agent with a schema asks for such a value; without a schema it is unchanged.
 #[test]
 fn only_the_agent_itself_is_shown_its_schema() {
-    let play = Play::grow_as("root turns=5 / plain turns=5", |definition| {
+    let play = Scenario::grow_as("root turns=5 / plain turns=5", |definition| {
         let root =
             definition.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut()).unwrap();
         root.output_schema = schema();
@@ -182,7 +182,7 @@ fn a_message_or_an_instruction_asks_for_another_answer() {
     assert!(end(&play, "root").starts_with("output_mismatch: "));
 }
 
-fn running_call(play: &Play) -> CallId {
+fn running_call(play: &Scenario) -> CallId {
     *running(play).last().unwrap()
 }
 
@@ -200,7 +200,7 @@ fn an_answer_that_fits_is_not_the_end_while_there_is_something_to_read() {
 /// The note about a mismatch is read, however full the window is.
 #[test]
 fn a_mismatch_is_shown_even_when_the_window_is_full() {
-    let mut play = Play::grow_as("root turns=20", |definition| {
+    let mut play = Scenario::grow_as("root turns=20", |definition| {
         shaped(definition);
         let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
         turns
@@ -226,9 +226,14 @@ fn a_spawner_may_ask_for_another_shape() {
     let other = OutputSchema::read(r#"{"type":"array"}"#).unwrap();
     let frame = Frame { output_schema: Some(Box::new(other)), ..Frame::default() };
     let id = Some(name("b1"));
-    play.must(Request::Spawn(Spawn { id, frame, collect: Collect::Detached, ..Play::spawn("root", "b") }));
+    play.must(Request::Spawn(Spawn {
+        id,
+        frame,
+        collect: Collect::Detached,
+        ..Scenario::spawn("root", "b")
+    }));
     let id = Some(name("b2"));
-    play.must(Request::Spawn(Spawn { id, collect: Collect::Detached, ..Play::spawn("root", "b") }));
+    play.must(Request::Spawn(Spawn { id, collect: Collect::Detached, ..Scenario::spawn("root", "b") }));
     let recorded = |agent: &str| contexts(&play).output_schema(&name(agent)).unwrap().to_string();
     assert_eq!((recorded("b1").as_str(), recorded("b2").contains("object")), (r#"{"type":"array"}"#, true));
     assert!(births(&play)[1].output_schema.is_some() && births(&play)[2].output_schema.is_none());
@@ -252,7 +257,7 @@ fn a_model_may_give_a_child_a_schema() {
             Err("expected value at line 1"),
         ),
     ] {
-        let mut play = Play::grow("root turns=5 / b turns=5 later");
+        let mut play = Scenario::grow("root turns=5 / b turns=5 later");
         let call = running_call(&play);
         play.run(&format!("said #{} Off. | spawn_agent {args}", call.0));
         match wanted {
@@ -276,14 +281,14 @@ fn a_model_may_give_a_child_a_schema() {
 
 #[test]
 fn a_schema_that_is_too_long_is_refused_with_both_numbers() {
-    let mut play = Play::grow("root turns=5 / b turns=5 later");
+    let mut play = Scenario::grow("root turns=5 / b turns=5 later");
     let long = format!(r#"{{"title":"{}"}}"#, "x".repeat(limit::SCHEMA_BYTES_MAX));
     let refusal = OutputSchema::read(&long).unwrap_err();
     assert!(matches!(refusal, Refusal::TextTooLong { bytes_max: limit::SCHEMA_BYTES_MAX, .. }), "{refusal}");
     // A schema that was not checked is refused on arrival.
     let written = serde_json::json!({ "output_schema": { "schema": long } });
     let frame: Frame = serde_json::from_value(written).unwrap();
-    let spawn = Spawn { frame, ..Play::spawn("root", "b") };
+    let spawn = Spawn { frame, ..Scenario::spawn("root", "b") };
     let refusal = refused(&mut play, person(Request::Spawn(spawn)));
     assert!(matches!(refusal, Refusal::TextTooLong { .. }), "{refusal}");
 }
@@ -292,17 +297,17 @@ fn a_schema_that_is_too_long_is_refused_with_both_numbers() {
 /// support it get it once more.
 #[test]
 fn the_schema_counts_in_what_a_first_call_holds() {
-    let asked = |play: &Play| {
+    let asked = |play: &Scenario| {
         let tokens = |event: &Event| {
             let Event::CallAsked { work: Work::Model(work), .. } = event else { return None };
             Some(work.input_tokens)
         };
         events(play).iter().find_map(tokens).unwrap()
     };
-    let plain = asked(&Play::grow("root turns=5"));
+    let plain = asked(&Scenario::grow("root turns=5"));
     let bytes = asked(&grow("root turns=5"));
     assert!(bytes > plain + OutputSchema::read(SCHEMA).unwrap().text().len() as u64);
-    let counted = asked(&Play::grow_as("root turns=5", |definition| {
+    let counted = asked(&Scenario::grow_as("root turns=5", |definition| {
         shaped(definition);
         let turns = definition.roles.values_mut().filter_map(|role| role.turns.as_mut());
         turns

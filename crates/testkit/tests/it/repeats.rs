@@ -6,12 +6,12 @@ use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::Start;
 use spinney_kernel::world::World;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::name;
 
 /// Has an agent make each of these calls in a turn of its own; each call is followed by its result.
-fn turns(play: &mut Play, calls: &[(&str, &str)]) {
+fn turns(play: &mut Scenario, calls: &[(&str, &str)]) {
     for (call, result) in calls {
         if play.world().is_over() {
             return;
@@ -26,7 +26,7 @@ fn turns(play: &mut Play, calls: &[(&str, &str)]) {
     }
 }
 
-fn told(play: &Play) -> Vec<u32> {
+fn told(play: &Scenario) -> Vec<u32> {
     let events = play.batches().iter().flat_map(|batch| &batch.events);
     let counts = events.filter_map(|event| match event {
         Event::RepeatsNoticed { count, .. } => Some(*count),
@@ -36,7 +36,7 @@ fn told(play: &Play) -> Vec<u32> {
 }
 
 /// The code of the root's failure, if it has ended.
-fn code(play: &Play) -> Option<String> {
+fn code(play: &Scenario) -> Option<String> {
     let events = play.batches().iter().flat_map(|batch| &batch.events);
     events.into_iter().find_map(|event| match event {
         Event::AgentEnded { agent, exit: Exit::Failed { error }, .. } if *agent == name("root") => {
@@ -51,7 +51,7 @@ const READ: (&str, &str) = ("read {\"path\":\"a\"}", "same");
 /// G2: the agent is told after three equal calls in a row, and after six it ends with what it has.
 #[test]
 fn g2_three_equal_calls_in_a_row_are_told_and_six_end_the_agent() {
-    let mut play = Play::grow("root $9.00 turns=20 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=20 repeats=3,6");
     turns(&mut play, &[READ; 9]);
     assert_snapshot!(play.log(), @"
     #1 ended: done, spent $0.003 tokens=3 steps=1
@@ -102,7 +102,7 @@ fn g2_three_equal_calls_in_a_row_are_told_and_six_end_the_agent() {
 #[test]
 fn whatever_differs_starts_a_new_row() {
     for other in [("write {\"path\":\"a\"}", "same"), ("read {\"path\":\"b\"}", "same"), (READ.0, "other")] {
-        let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+        let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
         turns(&mut play, &[READ, READ, other, READ, READ, READ, READ, other, READ, READ, READ]);
         assert_eq!(told(&play), [3, 3], "{other:?}");
         assert_eq!(code(&play), None, "{other:?}");
@@ -112,7 +112,7 @@ fn whatever_differs_starts_a_new_row() {
 /// G2 (waiting and looking): what an agent does to wait or to look around is no loop, however often, and ends a row.
 #[test]
 fn tools_that_wait_or_look_do_not_count() {
-    let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
     turns(&mut play, &[("list_agents {}", ""); 12]);
     turns(&mut play, &[READ, READ, ("list_agents {}", ""), READ, READ, ("wait_agent {\"agents\":[]}", "")]);
     assert_eq!((told(&play), code(&play)), (vec![], None), "{}", play.log());
@@ -121,7 +121,7 @@ fn tools_that_wait_or_look_do_not_count() {
 /// G2 (refusals): a call that is refused in the same way each time is a loop, too.
 #[test]
 fn calls_that_are_refused_count() {
-    let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
     turns(&mut play, &[("raed {}", ""); 9]);
     assert_eq!((told(&play), code(&play).as_deref()), (vec![3], Some("loop_detected")), "{}", play.log());
 }
@@ -130,13 +130,13 @@ fn calls_that_are_refused_count() {
 /// first. An agent ends only after a turn in which it could have acted on the notice.
 #[test]
 fn calls_of_one_answer_count_in_the_order_of_the_asks() {
-    let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
     play.run("said #1 Hm. | write {} | read {} | read {} | read {}\ndone #5\ndone #4\ndone #2\ndone #3");
     assert_eq!(told(&play), [3]);
-    let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
     play.run("said #1 Hm. | read {} | read {} | read {} | write {}\ndone #2\ndone #3\ndone #4\ndone #5");
     assert_eq!(told(&play), Vec::<u32>::new(), "it went on to something else");
-    let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
     let storm = " | read {}".repeat(8);
     play.run(&format!("said #1 Hm.{storm}"));
     for call in 2..10 {
@@ -150,7 +150,7 @@ fn calls_of_one_answer_count_in_the_order_of_the_asks() {
 /// A message may be why the same call is worth another try.
 #[test]
 fn a_message_starts_a_new_row() {
-    let mut play = Play::grow("root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
     turns(&mut play, &[READ; 5]);
     play.run("send root try again");
     turns(&mut play, &[READ; 5]);
@@ -166,7 +166,7 @@ fn either_number_can_be_changed_or_turned_off() {
         ("3,0", (vec![3], None)),
         ("0,0", (vec![], None)),
     ] {
-        let mut play = Play::grow(&format!("root $9.00 turns=40 repeats={repeats}"));
+        let mut play = Scenario::grow(&format!("root $9.00 turns=40 repeats={repeats}"));
         turns(&mut play, &[READ; 12]);
         let code = code(&play);
         assert_eq!((told(&play), code.as_deref()), expected, "{repeats}: {}", play.log());
@@ -176,7 +176,7 @@ fn either_number_can_be_changed_or_turned_off() {
 #[test]
 fn an_end_that_leaves_no_turn_after_the_notice_is_refused() {
     let definition = |repeats| {
-        let mut play = Play::seed();
+        let mut play = Scenario::seed();
         let mut definition = spinney_testkit::definition("root $9.00 turns=5");
         definition.budget.repeats = Some(repeats);
         play.ask(Start::new(definition))
@@ -192,7 +192,7 @@ fn the_same_task_with_the_same_answer_counts() {
     let fixture = "root $9.00 turns=40 repeats=3,6 / helper later turns=3";
     let spawn = "| spawn_agent {\"agent\":\"helper\",\"goal\":\"Help.\"}";
     let play = |answer: &dyn Fn(u32) -> String| {
-        let mut play = Play::grow(fixture);
+        let mut play = Scenario::grow(fixture);
         for round in 0..7 {
             let turn = play.world().calls().all().next().map(|(id, _)| id);
             let Some(turn) = turn else { break };
@@ -214,7 +214,7 @@ fn the_same_task_with_the_same_answer_counts() {
 #[test]
 fn a_child_repeats_as_its_role_or_the_tree_says_or_less() {
     let repeats = |role: Option<Repeats>, tree: Option<Repeats>, args: &str| {
-        let mut play = Play::grow_as("root $9.00 turns=40 / helper later turns=3", |definition| {
+        let mut play = Scenario::grow_as("root $9.00 turns=40 / helper later turns=3", |definition| {
             definition.budget.repeats = tree;
             definition.roles.values_mut().for_each(|helper| helper.budget.repeats = role);
         });
@@ -238,11 +238,11 @@ fn a_child_repeats_as_its_role_or_the_tree_says_or_less() {
 /// Trees that started under older rules decide as they did.
 #[test]
 fn before_rules_5_nobody_counts() {
-    let mut play = Play::grow_under(4, "root $9.00 turns=40 repeats=3,6");
+    let mut play = Scenario::grow_under(4, "root $9.00 turns=40 repeats=3,6");
     turns(&mut play, &[READ; 12]);
     assert_eq!((told(&play), code(&play)), (vec![], None));
     let refused = |rules, budget: &str| {
-        let mut play = Play::grow_under(rules, "root $9.00 turns=40 / helper later turns=3");
+        let mut play = Scenario::grow_under(rules, "root $9.00 turns=40 / helper later turns=3");
         play.run(&format!(
             "said #1 You. | spawn_agent {{\"agent\":\"helper\",\"goal\":\"Help.\",\"budget\":{budget}}}"
         ));
@@ -257,7 +257,7 @@ fn before_rules_5_nobody_counts() {
 /// ended at the same calls as without a crash.
 #[test]
 fn a_crash_in_the_middle_of_a_row_changes_nothing() {
-    let mut play = Play::grow("root $9.00 turns=20 repeats=3,6");
+    let mut play = Scenario::grow("root $9.00 turns=20 repeats=3,6");
     turns(&mut play, &[READ; 9]);
     assert_eq!(code(&play).as_deref(), Some("loop_detected"));
     for cut in 1..play.batches().len() {

@@ -11,16 +11,16 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::words::Time;
 use spinney_kernel::world::World;
 
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::bad_input::all_refusals;
 use crate::observed::{name, refusals};
 
 /// A long and varied run: every verb, report, event, outcome and reason to wait.
-fn life() -> Play {
+fn life() -> Scenario {
     let fixture = "root $5.00 tokens=90000 steps=40 retries=9 timeout=90s / a $2.00 lend reserve=20% / b / c\n\
          root / d $0.50 shrink timeout=20s\nroot / e downgrade=cheap $0.30\nroot / f $1.00";
-    let mut play = Play::grow_as(fixture, |tree| tree.limits.parallel_max = 7);
+    let mut play = Scenario::grow_as(fixture, |tree| tree.limits.parallel_max = 7);
     play.run(
         "ask root Go? cancel\nanswer #1 yes
          call b $0.50\ncall c $0.70\ncall a $0.20\ntool c read $0.01 repeatable\ntool f write $0.02

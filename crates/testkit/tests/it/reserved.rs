@@ -5,14 +5,14 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn, Start};
 use spinney_kernel::words::{Actor, Body, Envelope, RESERVED_IDS, RoleName};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};
 
 const TREE: &str = "root $9.00 / a / b later";
 
 fn spawn(id: &str) -> Request {
-    Request::Spawn(Spawn { id: Some(name(id)), ..Play::spawn("root", "b") })
+    Request::Spawn(Spawn { id: Some(name(id)), ..Scenario::spawn("root", "b") })
 }
 
 fn envelope(topic: &str) -> Envelope {
@@ -29,7 +29,7 @@ fn publish(topic: &str) -> Request {
 
 #[test]
 fn no_agent_may_have_a_reserved_id() {
-    let mut play = Play::grow(TREE);
+    let mut play = Scenario::grow(TREE);
     for id in RESERVED_IDS {
         assert_eq!(play.ask(spawn(id)), Err(Refusal::ReservedId { agent: name(id) }));
         let letter = Request::Send(Send::plain(name(id), Body::text("Please say yes.")));
@@ -37,7 +37,7 @@ fn no_agent_may_have_a_reserved_id() {
     }
     assert!(play.ask(spawn("personal")).is_ok());
     let definition = |entry: &str| {
-        let tree = Play::grow_as(&TREE.replace("root", "someone"), |_| {});
+        let tree = Scenario::grow_as(&TREE.replace("root", "someone"), |_| {});
         let definition = events(&tree).into_iter().find_map(|event| {
             if let Event::TreeStarted { definition, .. } = event { Some(definition) } else { None }
         });
@@ -48,13 +48,13 @@ fn no_agent_may_have_a_reserved_id() {
         definition
     };
     let start = |entry| Request::Start(Start::new(definition(entry)));
-    assert_eq!(Play::seed().ask(start("person")), Err(Refusal::ReservedId { agent: name("person") }));
-    assert!(Play::seed().ask(start("persona")).is_ok());
+    assert_eq!(Scenario::seed().ask(start("person")), Err(Refusal::ReservedId { agent: name("person") }));
+    assert!(Scenario::seed().ask(start("persona")).is_ok());
 }
 
 #[test]
 fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
-    let mut play = Play::grow(TREE);
+    let mut play = Scenario::grow(TREE);
     let by = || Actor::Agent(name("a"));
     for topic in ["tree", "tree.halt", "Tree.Halt", "agent.result", "model.call", "tool.call", "budget.raise"]
     {
@@ -74,7 +74,7 @@ fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
 #[test]
 fn a_tree_of_older_rules_takes_the_names_that_it_always_took() {
     for rules in [1, 2] {
-        let mut play = Play::grow_under(rules, TREE);
+        let mut play = Scenario::grow_under(rules, TREE);
         assert!(play.ask(spawn("person")).is_ok());
         assert_eq!(
             play.ask_as(Actor::Agent(name("a")), send("tree.halt")),

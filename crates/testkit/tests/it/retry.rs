@@ -4,7 +4,7 @@ use spinney_kernel::definition::{Allow, Definition, ModelSpec};
 use spinney_kernel::record::{Effect, Event};
 use spinney_kernel::words::retry::{Retry, after};
 use spinney_kernel::words::{CallId, Fault, FaultKind, TreeId, limit};
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{attempts, effects, events, name};
 
@@ -14,7 +14,7 @@ fn alone(definition: &mut Definition) {
 }
 
 fn played(fixture: &str, change: impl FnOnce(&mut Definition), script: &str) -> String {
-    let mut play = Play::grow_as(fixture, change);
+    let mut play = Scenario::grow_as(fixture, change);
     play.run(script);
     format!("{}\n{}", play.log(), play.tree())
 }
@@ -103,7 +103,7 @@ fn attempts_at_one_call_are_bounded_with_fallbacks_included() {
     };
     for kind in ["server", "rate_limit", "auth"] {
         for change in [ring as fn(&mut Definition), alone] {
-            let mut play = Play::grow_as("root / a", change);
+            let mut play = Scenario::grow_as("root / a", change);
             play.run("call a $0.10");
             for _ in 0..20 {
                 play.run(&format!("failed #1 {kind}\npass 60s"));
@@ -140,7 +140,7 @@ fn the_last_attempt_at_a_busy_model_goes_to_its_fallback() {
 #[test]
 fn a_fault_that_no_retry_mends_ends_the_call() {
     for kind in ["auth", "invalid", "stopped"] {
-        let mut play = Play::grow_as("root / a", alone);
+        let mut play = Scenario::grow_as("root / a", alone);
         play.run(&format!("call a $0.10\nfailed #1 {kind} $0.01"));
         assert_eq!((attempts(&play), play.world().calls().all().count()), (1, 0), "{kind}");
     }
@@ -261,7 +261,7 @@ fn a_fallback_outside_the_allowlist_is_never_called() {
         definition.roles[1].caps.models = Allow::only([name("m"), name("dear")]);
     };
     for failure in ["failed #1 server", "failed #1 auth", "failed #1 rate_limit", "open m\ncall a $0.10"] {
-        let mut play = Play::grow_as("root / a", lists);
+        let mut play = Scenario::grow_as("root / a", lists);
         let recorded = effects(&mut play, &format!("call a $0.10\n{failure}\npass 60s\n{failure}\npass 60s"));
         let models = |effect: &Effect| match effect {
             Effect::CallModel { model, .. } => Some(model.to_string()),
@@ -414,7 +414,7 @@ fn a_lost_effect_is_repeated_only_if_that_is_the_same_as_once() {
     root idle, spent $0.10 tool_calls=1, held $0.10 tool_calls=1, of $1.00
       a running, spent $0.10 tool_calls=1, held $0.10 tool_calls=1, of $1.00
     ");
-    let mut play = Play::grow("root $1.00 / a");
+    let mut play = Scenario::grow("root $1.00 / a");
     let first = effects(&mut play, "tool a read repeatable");
     let second = effects(&mut play, "lost #1");
     assert_eq!(first, second, "the same attempt under the same key");

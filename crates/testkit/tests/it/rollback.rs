@@ -6,14 +6,14 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::record::{AgentSnapshot, Header, Tie};
 use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request, Rollback, Send};
 use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq, TokenCount};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};
 
 const FIXTURE: &str = "root $9.00 turns=9 / b turns=9";
 
 /// An agent's current state, as a reader of the journal finds it.
-fn stands(play: &Play, agent: &str) -> (AgentSnapshot, ContextSnapshot) {
+fn stands(play: &Scenario, agent: &str) -> (AgentSnapshot, ContextSnapshot) {
     let agent: AgentId = name(agent);
     let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
     let known = contexts.known(&agent).unwrap();
@@ -21,7 +21,7 @@ fn stands(play: &Play, agent: &str) -> (AgentSnapshot, ContextSnapshot) {
 }
 
 /// A checkpoint of an agent, and the rollback to it.
-fn checkpoint(play: &mut Play, agent: &str) -> Rollback {
+fn checkpoint(play: &mut Scenario, agent: &str) -> Rollback {
     play.must(Request::Checkpoint(Checkpoint::manual(name(agent), None)));
     let mut rollback = Rollback::to(name(agent), play.world().seq(), None);
     rollback.standing = Some(Box::new(stands(play, agent).0));
@@ -29,7 +29,7 @@ fn checkpoint(play: &mut Play, agent: &str) -> Rollback {
     rollback
 }
 
-fn texts(play: &Play, agent: &str) -> Vec<String> {
+fn texts(play: &Scenario, agent: &str) -> Vec<String> {
     let contexts = spinney_testkit::contexts_of(play.world().tree(), events(play).iter());
     assert_eq!(contexts.lacks(), None);
     let agent: AgentId = name(agent);
@@ -37,7 +37,7 @@ fn texts(play: &Play, agent: &str) -> Vec<String> {
     read.chain(contexts.unread(&agent).map(|message| message.text().into_owned())).collect()
 }
 
-fn headers(play: &Play, agent: &str) -> usize {
+fn headers(play: &Scenario, agent: &str) -> usize {
     let agents = play.world().agents();
     let living = agents.find(&name::<AgentId>(agent)).and_then(|ix| agents.living(ix));
     living.unwrap().progress.window.headers().len()
@@ -46,7 +46,7 @@ fn headers(play: &Play, agent: &str) -> usize {
 /// The model answers anyway, and calls tools: it is paid, nothing is called, and no agent reads it.
 #[test]
 fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     let rollback = checkpoint(&mut play, "root");
     play.clear_log();
     let reply = play.must(rollback);
@@ -64,7 +64,7 @@ fn an_answer_that_comes_too_late_is_paid_and_asks_for_nothing() {
 /// Running tools return too late: the context has the results of that time, and an error for each of the others.
 #[test]
 fn a_tool_that_was_running_is_shown_as_an_error_and_its_result_is_void() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.run("said #1 Hm. | read {} | read {} | read {}\ndone #4");
     let rollback = checkpoint(&mut play, "root");
     let Some(standing) = &rollback.standing else { panic!() };
@@ -95,7 +95,7 @@ fn replacements_are_new_to_agents_that_had_the_original() {
         Request::Send(Send { envelope, ..Send::plain(name("root"), Body::text(text)) })
     };
     let refresh = || Refresh { agent: name("b"), replace: false };
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.must(fact("FACT-1"));
     let rollback = checkpoint(&mut play, "root");
     play.must(fact("FACT-2"));
@@ -111,7 +111,7 @@ fn replacements_are_new_to_agents_that_had_the_original() {
 /// An impossible past is refused and changes nothing, whatever is wrong with it.
 #[test]
 fn a_past_that_cannot_have_been_is_refused() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     let rollback = checkpoint(&mut play, "root");
     let at = rollback.at;
     let wrong: [fn(&mut AgentSnapshot); 10] = [
@@ -151,7 +151,7 @@ fn a_past_that_cannot_have_been_is_refused() {
 /// An agent's state is stored once, and read back whole.
 #[test]
 fn a_past_is_stored_once() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     let rollback = checkpoint(&mut play, "root");
     play.must(Request::Rollback(rollback));
     let batch = play.batches().last().unwrap().clone();
@@ -167,7 +167,7 @@ fn a_past_is_stored_once() {
 /// An agent without turns has no context to restore.
 #[test]
 fn an_agent_without_turns_is_not_rolled_back() {
-    let mut play = Play::grow("root $9.00 / b turns=9");
+    let mut play = Scenario::grow("root $9.00 / b turns=9");
     let rollback = checkpoint(&mut play, "b");
     let into = Rollback { into: Some(name("root")), ..rollback };
     assert_eq!(play.ask(Request::Rollback(into)), Err(Refusal::RollbackTurnless { agent: name("root") }));

@@ -8,7 +8,7 @@ use spinney_kernel::rules::report::{Continued, Done, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{Adjust, Branch, Cancel, Pause, Raise, Request, Seal, Send, Unseal};
 use spinney_kernel::words::{Actor, Body, CallId, SealKind, SourceFiles, TreeId};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::name;
 
@@ -21,8 +21,8 @@ fn seal(kind: SealKind) -> Request {
 }
 
 /// A tree with a running call and a question with a timeout, which no process runs any more.
-fn suspended() -> Play {
-    let mut play = Play::grow("root $9.00 / a");
+fn suspended() -> Scenario {
+    let mut play = Scenario::grow("root $9.00 / a");
     play.run("call a $0.10\nask a Well? 5s");
     play.report(Report::Suspended(Suspended::default()));
     play
@@ -80,7 +80,7 @@ fn a_sealed_tree_takes_no_request_and_no_report_until_it_is_taken_back() {
 
 #[test]
 fn only_a_tree_that_is_not_running_is_sealed_and_only_from_outside() {
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     assert_eq!(play.ask(seal(moved())), Err(Refusal::SealRunning));
     assert_eq!(play.ask(Request::Unseal(Unseal {})), Err(Refusal::NotSealed));
     play.report(Report::Suspended(Suspended::default()));

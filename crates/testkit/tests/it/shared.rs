@@ -5,10 +5,10 @@ use serde_json::json;
 use spinney_kernel::definition::SharedAccess;
 use spinney_kernel::record::Event;
 use spinney_kernel::words::limit;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 /// Has an agent make each of these calls in a turn of its own, and returns the answers.
-fn answers(play: &mut Play, agent: &str, calls: &[String]) -> Vec<String> {
+fn answers(play: &mut Scenario, agent: &str, calls: &[String]) -> Vec<String> {
     let mut answers = Vec::new();
     for call in calls {
         let turn =
@@ -42,7 +42,7 @@ fn read(key: &str) -> String {
 /// another version changes nothing and says what to do; 0 is for a value that must not exist.
 #[test]
 fn x7_each_write_raises_the_version_and_a_conditional_one_may_be_refused() {
-    let mut play = Play::grow("root $9.00 turns=20");
+    let mut play = Scenario::grow("root $9.00 turns=20");
     let calls = [
         read("plan"),
         write_if("plan", &json!(["a"]), 1),
@@ -82,7 +82,7 @@ fn x7_a_role_reads_and_writes_what_its_rules_say() {
         "inbox": { "read": ["root"] },
     }))
     .unwrap();
-    let mut play = Play::grow_as("root $9.00 turns=20 / a turns=20", |tree| tree.shared = access);
+    let mut play = Scenario::grow_as("root $9.00 turns=20 / a turns=20", |tree| tree.shared = access);
     let own = [write("plan.a", &json!(1)), write("secret", &json!(1))];
     let of_root = answers(&mut play, "root", &own);
     let calls = [
@@ -110,7 +110,7 @@ fn x7_a_role_reads_and_writes_what_its_rules_say() {
 /// tree may hold, or a key beyond the last. What is not JSON is refused, and so is a bad key.
 #[test]
 fn o3_sizes_and_keys_have_limits() {
-    let mut play = Play::grow("root $9.00 turns=2000");
+    let mut play = Scenario::grow("root $9.00 turns=2000");
     let text = |bytes: usize| json!("x".repeat(bytes - 2));
     let largest = text(limit::VALUE_BYTES_MAX);
     let mut calls = vec![write("a", &text(limit::VALUE_BYTES_MAX + 1))];
@@ -148,7 +148,7 @@ fn o3_sizes_and_keys_have_limits() {
     bad arguments for `write_context`: `a b` is not a valid value name: 1 to 64 characters of A-Z, a-z, 0-9 and `_.-`, the first a letter or `_` at line 1 column 12; write one JSON object with the fields it takes
     bad arguments for `write_context`: missing field `value` at line 1 column 11; write one JSON object with the fields it takes
     ");
-    let mut play = Play::grow("root $9.00 turns=2000");
+    let mut play = Scenario::grow("root $9.00 turns=2000");
     let calls: Vec<String> =
         (0..=limit::VALUES_MAX).map(|number| write(&format!("k{number}"), &json!(0))).collect();
     let answers = answers(&mut play, "root", &calls);
@@ -161,7 +161,7 @@ fn o3_sizes_and_keys_have_limits() {
 #[test]
 fn o4_the_values_are_cleared_before_the_root_ends() {
     for end in ["said #2 Done.", "cancel root enough", "fail root no"] {
-        let mut play = Play::grow("root $9.00 turns=20");
+        let mut play = Scenario::grow("root $9.00 turns=20");
         answers(&mut play, "root", &[write("plan", &json!(1))]);
         assert_eq!(play.world().shared().len(), 1);
         play.run(end);
@@ -181,7 +181,7 @@ fn o4_the_values_are_cleared_before_the_root_ends() {
 /// A tool of this name in a tree under older rules is its own tool, and a call without one is unknown as before.
 #[test]
 fn older_rules_do_not_know_these_tools() {
-    let mut play = Play::grow_under(4, "root $9.00 turns=20");
+    let mut play = Scenario::grow_under(4, "root $9.00 turns=20");
     let answers = answers(&mut play, "root", &[write("plan", &json!(1))]);
     assert!(answers[0].starts_with("no tool is called `write_context`"), "{answers:?}");
     assert!(!answers[0].contains("read_context"), "{answers:?}");
@@ -198,7 +198,7 @@ fn reading_a_value_again_is_no_loop() {
         (write_if("plan", &json!(1), 0), 1),
     ];
     for (call, notices) in calls {
-        let mut play = Play::grow("root $9.00 turns=20 repeats=3,6");
+        let mut play = Scenario::grow("root $9.00 turns=20 repeats=3,6");
         answers(&mut play, "root", &[write("plan", &json!(0))]);
         for _ in 0..8 {
             if !play.world().is_over() {

@@ -6,7 +6,7 @@ use spinney_kernel::record::{Clamped, Event, RULES, Tie};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, SendReply, Spawn};
 use spinney_kernel::words::{Actor, AgentId, Body, Category, Envelope, ModelName, RoleName, limit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name, person, refused};
 
@@ -24,7 +24,7 @@ fn windows(definition: &mut Definition, sizes: [(&str, u64); 2]) {
 
 fn spawn(id: &str, share: Share) -> Request {
     let (id, share) = (Some(name(id)), Some(share));
-    Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Play::spawn("root", "b") })
+    Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Scenario::spawn("root", "b") })
 }
 
 fn send(to: &str, category: Category, text: &str) -> Request {
@@ -33,7 +33,7 @@ fn send(to: &str, category: Category, text: &str) -> Request {
 }
 
 /// Everything in an agent's next packet, by category and text.
-fn packet(play: &Play, agent: &str) -> Vec<(Category, String)> {
+fn packet(play: &Scenario, agent: &str) -> Vec<(Category, String)> {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
     let agent: AgentId = name(agent);
@@ -42,20 +42,20 @@ fn packet(play: &Play, agent: &str) -> Vec<(Category, String)> {
     packet.messages.iter().map(read).collect()
 }
 
-fn count(play: &Play, agent: &str, text: &str) -> usize {
+fn count(play: &Scenario, agent: &str, text: &str) -> usize {
     packet(play, agent).iter().filter(|(_, shown)| shown.contains(text)).count()
 }
 
 /// A parent that received a fact, said something and read a tool result.
-fn busy() -> Play {
-    let mut play = Play::grow(FIXTURE);
+fn busy() -> Scenario {
+    let mut play = Scenario::grow(FIXTURE);
     play.must(send("root", Category::Context, "FACT-1 stays true."));
     play.must(send("root", Category::Dialog, "DIALOG-1 from a person."));
     play.run("said #1 SAID-1 to myself. | read {\"path\":\"ARGS-1\"}\ndone #2");
     play
 }
 
-fn window(play: &Play, agent: &str) -> Option<u64> {
+fn window(play: &Scenario, agent: &str) -> Option<u64> {
     let agents = play.world().agents();
     agents.find(&name(agent)).and_then(|ix| agents.living(ix))?.progress.window.size()
 }
@@ -64,11 +64,11 @@ fn window(play: &Play, agent: &str) -> Option<u64> {
 #[test]
 fn a_childs_window_is_the_smallest_size_given() {
     let mut play =
-        Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", 8_000)]));
+        Scenario::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", 8_000)]));
     let spawn = Spawn {
         frame: Frame { window: Some(16_000), ..Frame::default() },
         id: Some(name("b1")),
-        ..Play::spawn("root", "b")
+        ..Scenario::spawn("root", "b")
     };
     play.must(Request::Spawn(spawn.clone()));
     assert_eq!((window(&play, "b1"), window(&play, "root")), (Some(8_000), Some(100_000)));
@@ -87,7 +87,7 @@ fn a_childs_window_is_the_smallest_size_given() {
 /// P10 (decision part): a window leaves room for the answer, with every model that calls may use.
 #[test]
 fn a_window_fits_each_model_that_a_call_may_go_to() {
-    let play = Play::grow_as(FIXTURE, |definition| {
+    let play = Scenario::grow_as(FIXTURE, |definition| {
         for (model, context) in [("m", 10_000), ("cheap", 4_000)] {
             definition.models.get_mut(&name::<ModelName>(model)).unwrap().context = Some(context);
         }
@@ -99,8 +99,9 @@ fn a_window_fits_each_model_that_a_call_may_go_to() {
 /// one.
 #[test]
 fn a_parent_is_notified_only_when_a_child_was_clamped() {
-    let sizes =
-        |small| Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", small)]));
+    let sizes = |small| {
+        Scenario::grow_as(FIXTURE, |definition| windows(definition, [("root", 100_000), ("b", small)]))
+    };
     let mut play = sizes(8_000);
     play.must(spawn("b1", Share::Goal));
     let clamped = |event: &Event| matches!(event, Event::WindowSet { clamped: Some(_), .. });
@@ -123,7 +124,7 @@ fn a_parent_is_notified_only_when_a_child_was_clamped() {
 /// P11 (decision part): the note can be turned off; the event is recorded anyway.
 #[test]
 fn the_note_can_be_switched_off() {
-    let mut play = Play::grow_as(FIXTURE, |definition| {
+    let mut play = Scenario::grow_as(FIXTURE, |definition| {
         windows(definition, [("root", 100_000), ("b", 8_000)]);
         let root = definition.roles.get_mut(&name::<RoleName>("root")).and_then(|role| role.turns.as_mut());
         root.and_then(|turns| turns.window.as_mut()).unwrap().clamp_note = false;
@@ -175,13 +176,13 @@ fn a_briefing_leaves_out_the_tools_of_the_parent() {
 #[test]
 fn the_lines_around_what_is_shared_are_counted() {
     let parent = "p".repeat(64);
-    let mut play = Play::grow("root turns=9 / b later turns=9 / c later turns=9");
+    let mut play = Scenario::grow("root turns=9 / b later turns=9 / c later turns=9");
     play.must(spawn(&parent, Share::Goal));
     for number in 0..2 {
         play.must(send(&parent, Category::Context, &format!("Fact {number}.")));
     }
     let (id, share) = (Some(name("c1")), Some(Share::Briefing));
-    play.must(Spawn { id, share, collect: Collect::Detached, ..Play::spawn(&parent, "c") });
+    play.must(Spawn { id, share, collect: Collect::Detached, ..Scenario::spawn(&parent, "c") });
     let agents = play.world().agents();
     let window = &agents.living(agents.find(&name("c1")).unwrap()).unwrap().progress.window;
     let packet = packet(&play, "c1");
@@ -198,7 +199,7 @@ fn the_lines_around_what_is_shared_are_counted() {
 #[test]
 fn under_older_rules_a_briefing_follows_the_childs_task() {
     let texts = |rules: u32| -> Vec<String> {
-        let mut play = Play::grow_under(rules, FIXTURE);
+        let mut play = Scenario::grow_under(rules, FIXTURE);
         play.must(spawn("b1", Share::Briefing));
         packet(&play, "b1").into_iter().map(|(_, text)| text).collect()
     };
@@ -257,7 +258,7 @@ fn what_is_shared_while_a_tool_runs_follows_its_result() {
 /// never removed again.
 #[test]
 fn what_others_shared_with_a_parent_is_its_forked_childs_own() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.must(spawn("b1", Share::Goal));
     play.must(send("b1", Category::Context, "FACT-1 of b1."));
     play.run("said #1 One. | read {}\ndone #3");
@@ -267,7 +268,7 @@ fn what_others_shared_with_a_parent_is_its_forked_childs_own() {
         categories: vec![Category::Context],
     }));
     play.run("said #4 Two. | read {}\ndone #5\nsaid #6 Three. | read {}");
-    let fork = Spawn { id: Some(name("c1")), share: Some(Share::Fork(9)), ..Play::spawn("root", "c") };
+    let fork = Spawn { id: Some(name("c1")), share: Some(Share::Fork(9)), ..Scenario::spawn("root", "c") };
     play.must(Request::Spawn(Spawn { collect: Collect::Detached, ..fork }));
     assert_eq!(count(&play, "c1", "FACT-1"), 1);
     let agents = play.world().agents();
@@ -339,7 +340,7 @@ fn given_messages_are_in_the_first_packet() {
     let born = |category| Spawn {
         messages: vec![given(category)],
         id: Some(name("b1")),
-        ..Play::spawn("root", "b")
+        ..Scenario::spawn("root", "b")
     };
     for category in [Category::System, Category::Internal, Category::Output] {
         let refusal = refused(&mut play, person(Request::Spawn(born(category))));
@@ -365,9 +366,9 @@ fn a_bad_spawn_changes_nothing() {
         "said #3 Hm. | spawn_agent {args} | spawn_agent {{\"agent\":\"b\",\"goal\":\"Go.\",\"spite\":1}}"
     ));
     assert_eq!(play.world().agents().len(), before);
-    let taken = Request::Spawn(Spawn { id: Some(name("root")), ..Play::spawn("root", "b") });
+    let taken = Request::Spawn(Spawn { id: Some(name("root")), ..Scenario::spawn("root", "b") });
     assert_eq!(refused(&mut play, person(taken)), Refusal::DuplicateId { agent: name("root") });
-    let orphan = Request::Spawn(Spawn { id: Some(name("x")), ..Play::spawn("x", "b") });
+    let orphan = Request::Spawn(Spawn { id: Some(name("x")), ..Scenario::spawn("x", "b") });
     assert!(matches!(refused(&mut play, person(orphan)), Refusal::UnknownAgent { .. }));
 }
 
@@ -377,7 +378,7 @@ fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
     let mut play = busy();
     play.must(spawn("b1", Share::Goal));
     play.must(spawn("b2", Share::Goal));
-    let others = |play: &Play| [packet(play, "root"), packet(play, "b2")];
+    let others = |play: &Scenario| [packet(play, "root"), packet(play, "b2")];
     let before = others(&play);
     assert_eq!(play.must(send("b1", Category::Dialog, "only you")), Reply::Send(SendReply::Delivered));
     play.run("said #4 I read. | read {}\ndone #6");
@@ -391,9 +392,9 @@ fn p18_what_is_meant_for_one_agent_changes_that_one_only() {
 /// room.
 #[test]
 fn a_note_is_small_and_gives_way() {
-    let mut play = Play::grow_as(FIXTURE, |definition| windows(definition, [("root", 700), ("b", 500)]));
+    let mut play = Scenario::grow_as(FIXTURE, |definition| windows(definition, [("root", 700), ("b", 500)]));
     play.must(spawn("b1", Share::Goal));
-    let notes = |play: &Play| {
+    let notes = |play: &Scenario| {
         let agents = play.world().agents();
         let root = agents.find(&name("root")).and_then(|ix| agents.living(ix));
         root.map_or(0, |root| root.progress.window.used_by(Category::Internal))

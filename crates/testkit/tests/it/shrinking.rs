@@ -21,7 +21,7 @@ use spinney_testkit::spinney::StartOptions;
 use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::spinney::tree::TreeSnapshot;
-use spinney_testkit::{Stage, definition, recorded};
+use spinney_testkit::{TestHome, definition, recorded};
 
 use crate::escape_attempts::{After, Comes, TRIES};
 use crate::observed::name;
@@ -152,7 +152,7 @@ async fn tried(role: &str, calls: &str) -> Tried {
             Ok::<_, String>("it ran")
         })
     };
-    let stage = Stage::new(&script).with_tool("run", forbidden()).with_tool("gated", forbidden());
+    let stage = TestHome::new(&script).with_tool("run", forbidden()).with_tool("gated", forbidden());
     let folder = tempfile::tempdir().unwrap();
     let files = Files::default();
     let home = stage.home_with(|drivers| {

@@ -5,7 +5,7 @@ use spinney_kernel::record::Effect;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Cancel, Pause, Redirect, Request, Spawn, Unpause};
 use spinney_kernel::words::{Actor, Running};
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{agent, attempts, effects, name, person, refused, running};
 
@@ -131,13 +131,13 @@ fn unpausing_a_child_below_a_paused_parent_starts_nothing() {
 /// with a new id.
 #[test]
 fn a_cancelled_child_stays_cancelled_and_a_new_one_has_a_new_id() {
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     play.run("call a $0.10\npause a\ncancel a\nfailed #1 stopped $0.05");
     let gone = Refusal::AgentEnded { agent: name("a"), state: "cancelled".to_owned() };
     assert_eq!(refused(&mut play, person(unpause("a"))), gone);
-    let same = Spawn { id: Some(name("a")), ..Play::spawn("root", "a") };
+    let same = Spawn { id: Some(name("a")), ..Scenario::spawn("root", "a") };
     assert_eq!(refused(&mut play, person(Request::Spawn(same))), Refusal::DuplicateId { agent: name("a") });
-    let agent = play.must(Play::spawn("root", "a")).agent;
+    let agent = play.must(Scenario::spawn("root", "a")).agent;
     assert_ne!(agent, name("a"));
     assert_eq!((running(&play).len(), attempts(&play)), (0, 1));
 }
@@ -145,7 +145,7 @@ fn a_cancelled_child_stays_cancelled_and_a_new_one_has_a_new_id() {
 /// A pause or unpause that changes nothing is refused.
 #[test]
 fn pausing_twice_and_unpausing_what_runs_are_refused() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     assert_eq!(refused(&mut play, person(unpause("a"))), Refusal::NotPaused { agent: name("a") });
     play.must(pause("a"));
     assert_eq!(refused(&mut play, person(pause("a"))), Refusal::AlreadyPaused { agent: name("a") });
@@ -154,7 +154,7 @@ fn pausing_twice_and_unpausing_what_runs_are_refused() {
 /// An agent signals its descendants, however deep; never itself, its ancestors or others.
 #[test]
 fn an_agent_signals_only_its_descendants() {
-    let mut play = Play::grow("root / a / b / c\nroot / d");
+    let mut play = Scenario::grow("root / a / b / c\nroot / d");
     for (by, to) in [("a", "a"), ("b", "a"), ("c", "root"), ("d", "c"), ("a", "d")] {
         for request in [pause(to), cancel(to)] {
             let refusal = refused(&mut play, agent(by, request));
@@ -192,7 +192,7 @@ fn a_redirect_that_lets_things_finish_stops_nothing() {
 /// are asked to stop and are paid.
 #[test]
 fn a_redirect_that_stops_ends_what_is_under_way() {
-    let mut play = Play::grow("root $1.00 / a / b / c\nroot / a / d");
+    let mut play = Scenario::grow("root $1.00 / a / b / c\nroot / a / d");
     play.run("call c $0.10\ncall a $0.60\ncall a $0.60\nask a Which?\nwait a message\nwait a for b d");
     let recorded = effects(&mut play, "redirect a elsewhere stop");
     let stops = |agent: &str| Effect::StopCalls { agent: name(agent) };
@@ -235,7 +235,7 @@ fn a_redirect_that_stops_ends_what_is_under_way() {
 fn a_call_that_a_redirect_stopped_is_not_tried_again() {
     for report in ["failed #1 server $0.01", "failed #1 rate_limit after=1s", "lost #1"] {
         for call in ["call a $0.10", "tool a read repeatable"] {
-            let mut play = Play::grow("root $1.00 / a");
+            let mut play = Scenario::grow("root $1.00 / a");
             play.run(&format!("{call}\nredirect a elsewhere stop\n{report}\npass 60s"));
             let open = play.world().calls().all().count();
             assert_eq!((attempts(&play), open), (1, 0), "{call}, {report}:\n{}", play.log());
@@ -246,7 +246,7 @@ fn a_call_that_a_redirect_stopped_is_not_tried_again() {
 /// Only a person may redirect, and not without text.
 #[test]
 fn a_redirect_is_for_people_and_says_something() {
-    let mut play = Play::grow("root / a");
+    let mut play = Scenario::grow("root / a");
     let redirect = |instruction: &str| {
         let instruction = instruction.to_owned();
         Request::Redirect(Redirect { agent: name("a"), instruction, tokens: None, running: Running::Stops })

@@ -1,7 +1,7 @@
 //! The number of concurrent effects; waiting takes no slot.
 
 use spinney_kernel::words::CallId;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{attempts, running};
 
@@ -10,7 +10,7 @@ use crate::observed::{attempts, running};
 #[test]
 fn x12_a_chain_of_waiting_parents_never_blocks_the_only_slot() {
     let chain = "root / a attached / b attached / c attached / d attached / e attached";
-    let mut play = Play::grow_as(chain, |tree| tree.limits.parallel_max = 1);
+    let mut play = Scenario::grow_as(chain, |tree| tree.limits.parallel_max = 1);
     assert_eq!((running(&play).len(), play.world().calls().all().count()), (0, 5), "five wait, none runs");
     for (turn, agent) in ["e", "d", "c", "b", "a", "root"].iter().enumerate() {
         play.run(&format!("call {agent} $0.10"));
@@ -24,7 +24,7 @@ fn x12_a_chain_of_waiting_parents_never_blocks_the_only_slot() {
 #[test]
 fn x12_everyone_in_the_chain_gets_the_slot_in_order() {
     let chain = "root / a attached / b attached / c attached / d attached / e attached";
-    let mut play = Play::grow_as(chain, |tree| tree.limits.parallel_max = 1);
+    let mut play = Scenario::grow_as(chain, |tree| tree.limits.parallel_max = 1);
     for agent in ["root", "a", "b", "c", "d", "e"] {
         play.run(&format!("call {agent} $0.10\nask {agent} Which?\nwait {agent} message"));
     }
@@ -39,7 +39,8 @@ fn x12_everyone_in_the_chain_gets_the_slot_in_order() {
 /// A call that waits for a slot starts when one is free, however the other call ended.
 #[test]
 fn a_free_slot_goes_to_the_first_who_waits() {
-    let mut play = Play::grow_as("root $9.00 / a\nroot / b\nroot / c", |tree| tree.limits.parallel_max = 2);
+    let mut play =
+        Scenario::grow_as("root $9.00 / a\nroot / b\nroot / c", |tree| tree.limits.parallel_max = 2);
     play.run("call a $0.10\ntool b read\ncall c $0.10\ntool a read\nfailed #1 auth\nlost #2\ndone #1 $0.01");
     insta::assert_snapshot!(format!("{}\n{}", play.log(), play.tree()), @"
     #1 asked by a
@@ -67,7 +68,7 @@ fn a_free_slot_goes_to_the_first_who_waits() {
 /// A cancelled agent's running calls keep their slots until they report.
 #[test]
 fn a_stopped_call_keeps_its_slot_until_it_reports() {
-    let mut play = Play::grow_as("root $9.00 / a\nroot / b", |tree| tree.limits.parallel_max = 1);
+    let mut play = Scenario::grow_as("root $9.00 / a\nroot / b", |tree| tree.limits.parallel_max = 1);
     play.run("call a $0.10\ncall b $0.10\ncancel a");
     assert_eq!(running(&play), [CallId(1)]);
     play.run("failed #1 stopped");
@@ -77,7 +78,7 @@ fn a_stopped_call_keeps_its_slot_until_it_reports() {
 /// Waiting for a slot is shown as such.
 #[test]
 fn a_call_without_a_slot_waits_for_one() {
-    let mut play = Play::grow_as("root $9.00 / a\nroot / b", |tree| tree.limits.parallel_max = 1);
+    let mut play = Scenario::grow_as("root $9.00 / a\nroot / b", |tree| tree.limits.parallel_max = 1);
     play.run("call a $0.10\ncall b $0.10");
     insta::assert_snapshot!(play.tree(), @"
     root idle, held $0.10 tokens=100 steps=1, of $9.00

@@ -4,14 +4,14 @@ use spinney_kernel::budget::{Amounts, Ceilings, Resource, SparseAmounts};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::words::{ThreadId, TokenCount};
 use spinney_kernel::world::{AgentStatus, AgentView, Ended};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{name, turn};
 
 /// V12: a snapshot has the agent's id, its parent's id, spent and held amounts, limits and state.
 #[test]
 fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
-    let mut play = Play::grow("root $9.00 / a $1.00 / b $0.80 steps=5");
+    let mut play = Scenario::grow("root $9.00 / a $1.00 / b $0.80 steps=5");
     play.run("call b $0.20\ndone #1 $0.25\ncall b $0.30");
     let spent = turn(250);
     let held = turn(300);
@@ -40,7 +40,7 @@ fn v12_a_snapshot_has_ids_amounts_limits_and_state() {
 #[test]
 fn v12_nothing_is_kept_per_call_that_ended() {
     let size = |calls: u64| {
-        let mut play = Play::grow("root $99999.00 / a");
+        let mut play = Scenario::grow("root $99999.00 / a");
         for call in 1..=calls {
             play.run(&format!("call a $0.10\ndone #{call} $0.05"));
         }
@@ -54,7 +54,7 @@ fn v12_nothing_is_kept_per_call_that_ended() {
 /// V13: only the totals of an ended agent are left: no account, call, timer or message, nothing about its work.
 #[test]
 fn v13_only_totals_are_left_of_an_agent_that_ended() {
-    let mut play = Play::grow("root $9.00 / a timeout=60s / b");
+    let mut play = Scenario::grow("root $9.00 / a timeout=60s / b");
     play.run(
         "send a hello\nsend a again\nask a Which?\nwait a message timeout=9s\ncall b $0.30\ndone #3 $0.20",
     );
@@ -82,7 +82,7 @@ fn v13_only_totals_are_left_of_an_agent_that_ended() {
 #[test]
 fn v13_a_busy_life_leaves_no_more_than_an_idle_one() {
     let size = |life: &str| {
-        let mut play = Play::grow("root $9.00 / a");
+        let mut play = Scenario::grow("root $9.00 / a");
         play.run(life).run("finish a ok");
         // Its unread result belongs to its parent.
         play.run("wait root message");

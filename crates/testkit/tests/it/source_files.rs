@@ -5,7 +5,7 @@ use spinney_kernel::budget::Ceilings;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Adjust, Start};
 use spinney_kernel::words::{BlobHash, BlobRef, SourceFile, SourceFiles, SourceName, limit};
-use spinney_testkit::{Play, definition};
+use spinney_testkit::{Scenario, definition};
 
 fn name(text: &str) -> SourceName {
     text.parse().unwrap()
@@ -63,7 +63,7 @@ fn a_list_of_sources_is_bounded_wherever_it_comes_from() {
 fn the_journal_has_the_sources_once_and_nothing_if_there_are_none() {
     for files in [vec![], vec![file("tree.yaml", 3), file("kept.json", 0)]] {
         let sources = SourceFiles::new(files.clone()).unwrap();
-        let mut play = Play::seed();
+        let mut play = Scenario::seed();
         play.must(Start { sources: sources.clone(), ..Start::new(definition("root turns=5")) });
         play.must(Adjust { parallel_max: Some(3), sources: sources.clone(), ..NOTHING });
         let started = play.batches()[0].clone();
@@ -83,7 +83,7 @@ fn the_journal_has_the_sources_once_and_nothing_if_there_are_none() {
 /// A change of the sources alone is a change.
 #[test]
 fn a_tree_is_adjusted_by_its_sources_alone() {
-    let mut play = Play::seed();
+    let mut play = Scenario::seed();
     play.must(Start::new(definition("root turns=5")));
     let sources = SourceFiles::new(vec![file("exec.json", 2)]).unwrap();
     play.must(Adjust { sources, ..NOTHING });

@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, ExitKind, Summary, Unsummed, Work};
 use spinney_kernel::rules::request::{Charge, Collect, Refresh, Request, Send, Spawn};
 use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, limit};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 use spinney_testkit::fixture::NANOS_PER_TOKEN;
 
 use crate::observed::{events, name};
@@ -19,7 +19,7 @@ use crate::observed::{events, name};
 const SIZE: u64 = 1_600;
 
 /// A tree whose agents with turns have summarized windows.
-fn grow(fixture: &str) -> Play {
+fn grow(fixture: &str) -> Scenario {
     let turns = |turns: &str| format!("turns={turns} summed={SIZE}");
     let fixture = if fixture.contains("summed") {
         fixture.to_owned()
@@ -28,11 +28,11 @@ fn grow(fixture: &str) -> Play {
             fixture.split(' ').map(|word| word.strip_prefix("turns=").map_or_else(|| word.to_owned(), turns));
         words.collect::<Vec<_>>().join(" ")
     };
-    Play::grow(&fixture)
+    Scenario::grow(&fixture)
 }
 
 /// An agent's open summary call.
-fn summary_of(play: &Play, agent: &str) -> Option<CallId> {
+fn summary_of(play: &Scenario, agent: &str) -> Option<CallId> {
     let ix = play.world().agents().find(&name(agent))?;
     let is_it = |work: &Work| matches!(work, Work::Model(_)) && !work.is_turn();
     let mut calls = play.world().calls().all();
@@ -40,7 +40,7 @@ fn summary_of(play: &Play, agent: &str) -> Option<CallId> {
 }
 
 /// Runs an agent's turns until it asks for a summary; the log has what happened since its last answer.
-fn until_full(play: &mut Play, agent: &str) -> CallId {
+fn until_full(play: &mut Scenario, agent: &str) -> CallId {
     for _ in 0..200 {
         if let Some(call) = summary_of(play, agent) {
             return call;
@@ -52,7 +52,7 @@ fn until_full(play: &mut Play, agent: &str) -> CallId {
 }
 
 /// Ends an agent's oldest open call successfully: a turn calls a tool, a tool returns.
-fn step(play: &mut Play, agent: &str) {
+fn step(play: &mut Scenario, agent: &str) {
     let ix = play.world().agents().find(&name(agent)).unwrap();
     let (id, call) = play.world().calls().all().find(|(_, call)| call.agent == ix).unwrap();
     let line = match call.work {
@@ -62,31 +62,31 @@ fn step(play: &mut Play, agent: &str) {
     play.run(&line);
 }
 
-fn contexts(play: &Play) -> Contexts {
+fn contexts(play: &Scenario) -> Contexts {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
     contexts
 }
 
 /// An agent's digest of what was left out.
-fn recorded(play: &Play, agent: &str) -> String {
+fn recorded(play: &Scenario, agent: &str) -> String {
     let messages = contexts(play).packet(&name(agent), 0).unwrap_or_default().messages;
     messages.get(1).map(|message| message.text().into_owned()).unwrap_or_default()
 }
 
-fn asked(play: &Play, agent: &str) -> Packet {
+fn asked(play: &Scenario, agent: &str) -> Packet {
     contexts(play).summary_packet(&name(agent), 0).unwrap_or_default()
 }
 
 /// How each cut so far is described.
-fn cuts(play: &Play) -> Vec<Option<Summary>> {
+fn cuts(play: &Scenario) -> Vec<Option<Summary>> {
     let cut =
         |event: &Event| if let Event::ContextCut { summary, .. } = event { Some(*summary) } else { None };
     events(play).iter().filter_map(cut).collect()
 }
 
 /// Whether an agent's next turn was requested.
-fn has_its_turn(play: &Play, agent: &str) -> bool {
+fn has_its_turn(play: &Scenario, agent: &str) -> bool {
     let ix = play.world().agents().find(&name(agent)).unwrap();
     play.world().calls().all().any(|(_, call)| call.agent == ix && call.work.is_turn())
 }
@@ -174,7 +174,7 @@ fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
         (play.world().agents().agent(ix).progress.turns == 10).then_some((play, call))
     };
     let (mut play, call) = (1_500..4_000).step_by(50).find_map(after_ten).unwrap();
-    let made = |play: &Play| {
+    let made = |play: &Scenario| {
         let is_made = |event: &&Event| matches!(event, Event::CheckpointMade { .. });
         events(play).iter().filter(is_made).count()
     };
@@ -218,7 +218,7 @@ fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
     // Enough for the summary or the turn, each with its hold, but not for both.
     let nanos = spent.get(Resource::Cost) + 100 * NANOS_PER_TOKEN;
     assert!(held.get(Resource::Cost) > 0);
-    let mut play = Play::grow_as(&format!("root $9.00 turns=20 summed={SIZE}"), |definition| {
+    let mut play = Scenario::grow_as(&format!("root $9.00 turns=20 summed={SIZE}"), |definition| {
         definition.budget.limit = definition.budget.limit.with(Resource::Cost, nanos);
     });
     for _ in 0..200 {
@@ -297,7 +297,12 @@ fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
     let mut play = grow("root $99.00 turns=20 / b later turns=20");
     play.must(send("root", "FACT-1 holds.".to_owned()));
     let (id, share) = (Some(name("b")), Some(Share::Briefing));
-    play.must(Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Play::spawn("root", "b") }));
+    play.must(Request::Spawn(Spawn {
+        id,
+        share,
+        collect: Collect::Detached,
+        ..Scenario::spawn("root", "b")
+    }));
     let call = until_full(&mut play, "b");
     play.must(Request::Refresh(Refresh { agent: name("b"), replace: true }));
     play.run(&format!("said #{} FACT-1 holds.", call.0));

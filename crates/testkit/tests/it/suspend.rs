@@ -5,7 +5,7 @@ use spinney_kernel::record::{Event, RULES};
 use spinney_kernel::rules::request::{Branch, Request};
 use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::{name, person};
 
@@ -91,7 +91,7 @@ fn a_pause_that_was_a_stop_becomes_one() {
 
 #[test]
 fn a_suspended_tree_is_stopped_unless_a_person_paused_it() {
-    let mut play = Play::grow("root $9.00 / a");
+    let mut play = Scenario::grow("root $9.00 / a");
     play.run("call a $0.10\nsuspend");
     assert_eq!(play.world().state(), TreeState::Suspended);
     play.run("done #1 $0.10\ncall a $0.10");
@@ -106,12 +106,12 @@ fn a_suspended_tree_is_stopped_unless_a_person_paused_it() {
 #[test]
 fn a_branch_starts_suspended_and_under_older_rules_paused() {
     let first = |rules: u32| -> Vec<&'static str> {
-        let mut play = Play::grow_under(rules, "root $9.00 / a");
+        let mut play = Scenario::grow_under(rules, "root $9.00 / a");
         play.run("call a $0.10");
         let budget = Ceilings::NONE.with(Resource::Cost, 1_000_000_000);
         let branch = Branch { tree: TreeId::new([9; 16]), agent: name("a"), budget, since: play.now() };
         let decided = play.input(person(Request::Branch(branch))).unwrap();
-        decided.events.iter().map(Event::word).collect()
+        decided.events.iter().map(Event::as_str).collect()
     };
     assert_eq!(first(3)[..2], ["tree_branched", "agent_paused"]);
     assert_eq!(first(RULES)[..2], ["tree_branched", "tree_suspended"]);

@@ -5,7 +5,7 @@ use spinney_kernel::definition::{Definition, Share, WindowSpec};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Cancel, Collect, Request, Send, Spawn};
 use spinney_kernel::words::{Body, Category, Envelope, RoleName, TokenCount};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};
 
@@ -20,7 +20,7 @@ fn windows(definition: &mut Definition) {
 
 fn spawn(parent: &str, role: &str, share: Share) -> Request {
     let (id, share) = (Some(name(&format!("{role}1"))), Some(share));
-    Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Play::spawn(parent, role) })
+    Request::Spawn(Spawn { id, share, collect: Collect::Detached, ..Scenario::spawn(parent, role) })
 }
 
 fn fact(to: &str, text: &str) -> Request {
@@ -35,7 +35,7 @@ fn cancel(agent: &str) -> Request {
 }
 
 /// How many messages of an agent's window have this text, without the digest.
-fn count(play: &Play, agent: &str, text: &str) -> usize {
+fn count(play: &Scenario, agent: &str, text: &str) -> usize {
     let mut contexts = Contexts::new(play.world().tree());
     events(play).iter().for_each(|event| contexts.apply(event));
     let agent = name(agent);
@@ -45,7 +45,7 @@ fn count(play: &Play, agent: &str, text: &str) -> usize {
 }
 
 /// Every change of a thread: the agent, whether it joined, and the new limit.
-fn changes(play: &Play) -> Vec<(String, bool, Option<u64>)> {
+fn changes(play: &Scenario) -> Vec<(String, bool, Option<u64>)> {
     let change = |event: Event| {
         if let Event::ThreadJoined { agent, bound, .. } = event {
             return Some((agent.to_string(), true, bound));
@@ -56,7 +56,7 @@ fn changes(play: &Play) -> Vec<(String, bool, Option<u64>)> {
     events(play).into_iter().filter_map(change).collect()
 }
 
-fn bound(play: &Play, agent: &str) -> Option<u64> {
+fn bound(play: &Scenario, agent: &str) -> Option<u64> {
     let world = play.world();
     world.agents().find(&name(agent)).and_then(|ix| world.threads().bound(ix))
 }
@@ -65,7 +65,7 @@ fn bound(play: &Play, agent: &str) -> Option<u64> {
 /// joins or leaves, with one event each time. No own window changes.
 #[test]
 fn the_bound_of_a_thread_follows_its_readers() {
-    let mut play = Play::grow_as(FIXTURE, windows);
+    let mut play = Scenario::grow_as(FIXTURE, windows);
     play.must(spawn("root", "b", Share::Thread));
     assert_eq!((bound(&play, "root"), bound(&play, "b1")), (Some(2_400), Some(2_400)));
     play.must(spawn("root", "c", Share::Thread));
@@ -101,7 +101,7 @@ fn the_bound_of_a_thread_follows_its_readers() {
 /// not affected, and the digest mentions what is left out.
 #[test]
 fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
-    let mut play = Play::grow_as(FIXTURE, windows);
+    let mut play = Scenario::grow_as(FIXTURE, windows);
     play.must(spawn("root", "b", Share::Thread));
     play.must(spawn("root", "c", Share::Thread));
     let facts: Vec<String> = (1..=5).map(|number| format!("FACT-{number}.")).collect();
@@ -128,7 +128,7 @@ fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
 /// same thread. Nothing else is shared, and nothing goes up.
 #[test]
 fn a_reader_receives_the_threads_messages_and_nothing_else() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.must(fact("root", "FACT-1."));
     play.must(Request::Send(Send::plain(name("root"), Body::text("DIALOG-1."))));
     play.must(spawn("root", "b", Share::Thread));
@@ -147,7 +147,7 @@ fn a_reader_receives_the_threads_messages_and_nothing_else() {
 /// An agent with only a goal or a briefing is not a member.
 #[test]
 fn only_who_asked_for_a_thread_reads_it() {
-    let mut play = Play::grow(FIXTURE);
+    let mut play = Scenario::grow(FIXTURE);
     play.must(spawn("root", "b", Share::Briefing));
     play.must(spawn("root", "c", Share::Goal));
     play.must(fact("root", "FACT-1."));

@@ -2,13 +2,13 @@
 
 use insta::assert_snapshot;
 use spinney_kernel::record::{Event, Exit};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 use crate::observed::name;
 
 /// An agent that has read something in each of three turns, and asks its model for the fourth time.
-fn play(rules: u32, fixture: &str) -> Play {
-    let mut play = Play::grow_under(rules, fixture);
+fn play(rules: u32, fixture: &str) -> Scenario {
+    let mut play = Scenario::grow_under(rules, fixture);
     for turn in 0..3 {
         let (model, tool) = (2 * turn + 1, 2 * turn + 2);
         let long = "x".repeat(400);
@@ -19,7 +19,7 @@ fn play(rules: u32, fixture: &str) -> Play {
 }
 
 /// What the first message counts, and everything that somebody wrote last.
-fn tokens(play: &Play) -> (u64, u64) {
+fn tokens(play: &Scenario) -> (u64, u64) {
     let root = play.world().agents().find(&name("root")).unwrap();
     let window = &play.world().agents().agent(root).progress.window;
     (window.headers()[0].tokens.into(), window.tokens())
@@ -64,7 +64,7 @@ fn the_second_time_the_agent_fails_with_the_remedy() {
 /// Where only the first message is there, cutting cannot help; where no retry is left, nothing is cut in vain.
 #[test]
 fn what_cannot_be_cut_or_retried_fails_at_once() {
-    let mut first = Play::grow("root $9.00 turns=20");
+    let mut first = Scenario::grow("root $9.00 turns=20");
     first.run("open cheap\nfailed #1 context_too_long");
     let mut no_retry = play(5, "root $9.00 retries=0 turns=20");
     no_retry.run("open cheap\nfailed #7 context_too_long");

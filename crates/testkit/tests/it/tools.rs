@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 use spinney_kernel::definition::Builtin;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 fn properties(schema: &Value) -> &Map<String, Value> {
     schema["properties"].as_object().unwrap()
@@ -19,7 +19,7 @@ fn schema(builtin: Builtin) -> Value {
 fn names_descriptions_and_schemas_of_the_built_in_tools_are_pinned() {
     let recorded = |builtin: Builtin| {
         let schema = serde_json::to_string_pretty(&schema(builtin)).unwrap();
-        format!("{}: {}\n{schema}\n", builtin.word(), builtin.description())
+        format!("{}: {}\n{schema}\n", builtin.as_str(), builtin.description())
     };
     assert_snapshot!(Builtin::ALL.map(recorded).join("\n"));
 }
@@ -84,8 +84,8 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
 
 /// The error that the root's model reads after a call with bad arguments.
 fn refusal(builtin: Builtin, args: &Value) -> Option<String> {
-    let mut play = Play::grow("root $90.00 turns=20 / helper later turns=3 / done later turns=3");
-    play.run(&format!("said #1 Go. | {} {args}", builtin.word()));
+    let mut play = Scenario::grow("root $90.00 turns=20 / helper later turns=3 / done later turns=3");
+    play.run(&format!("said #1 Go. | {} {args}", builtin.as_str()));
     let log = play.log();
     log.lines().find(|line| line.contains("bad arguments")).map(str::to_owned)
 }

@@ -5,16 +5,16 @@ use std::fmt::Write;
 use spinney_kernel::context::{EventContext, Trace};
 use spinney_kernel::record::Event;
 use spinney_kernel::words::AgentId;
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
-fn traced(play: &Play) -> Vec<(Event, EventContext)> {
+fn traced(play: &Scenario) -> Vec<(Event, EventContext)> {
     let mut trace = Trace::default();
     let all =
         play.batches().iter().flat_map(|batch| batch.events.iter().map(|event| (batch.input.now, event)));
     all.map(|(now, event)| (event.clone(), trace.take(now, event))).collect()
 }
 
-fn recorded(play: &Play) -> String {
+fn recorded(play: &Scenario) -> String {
     let mut text = String::new();
     for (event, context) in traced(play) {
         let path: Vec<&str> = context.path().iter().map(AgentId::as_str).collect();
@@ -26,7 +26,7 @@ fn recorded(play: &Play) -> String {
         let end = if context.is_end { " end" } else { "" };
         let line = format!(
             "{} {}: {} by {caller} for {to} of {of} since {since}{end}",
-            event.word(),
+            event.as_str(),
             context.topic,
             path.join("/")
         );
@@ -38,7 +38,7 @@ fn recorded(play: &Play) -> String {
 /// O1, the local part: over four levels every event has its agent, its cause, its start, and its order.
 #[test]
 fn o1_every_event_of_four_hops_says_who_caused_it_and_since_when() {
-    let mut play = Play::grow("root $9.00 / a later / b later / c later");
+    let mut play = Scenario::grow("root $9.00 / a later / b later / c later");
     play.run("spawn root a\nspawn a b\nspawn b c\ncall c $0.10\ndone #1 $0.05\nsend b news\nfinish c\ntool b read\ncancel root");
     insta::assert_snapshot!(recorded(&play), @"
     tree_started tree.start:  by - for - of - since -
@@ -62,7 +62,7 @@ fn o1_every_event_of_four_hops_says_who_caused_it_and_since_when() {
 /// L19: everything that belongs together has one thread: the given one, or one that was generated once.
 #[test]
 fn l19_every_event_of_an_agent_carries_the_thread_of_its_tree() {
-    let mut play = Play::grow("root $9.00 / a later / b later");
+    let mut play = Scenario::grow("root $9.00 / a later / b later");
     play.run("spawn root a\nspawn a b\ncall b $0.10\ndone #1 $0.05\nfinish b\nfinish a\nfinish root");
     let all = traced(&play);
     let tree = play.world().tree().to_string();
@@ -78,7 +78,7 @@ fn l19_every_event_of_an_agent_carries_the_thread_of_its_tree() {
 fn the_word_of_an_event_is_the_one_in_the_journal() {
     for event in spinney_testkit::conformance::batches().iter().flat_map(|batch| &batch.events) {
         let stored = serde_json::to_value(event).unwrap();
-        assert_eq!(stored["type"], event.word());
+        assert_eq!(stored["type"], event.as_str());
     }
 }
 

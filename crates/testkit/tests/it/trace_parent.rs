@@ -5,7 +5,7 @@ use spinney_journal::Batch;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::Start;
 use spinney_kernel::words::TraceParent;
-use spinney_testkit::{Play, definition};
+use spinney_testkit::{Scenario, definition};
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -58,7 +58,7 @@ proptest! {
 #[test]
 fn the_first_event_has_the_trace_of_its_request_and_nothing_if_there_is_none() {
     for trace in [None, Some(TRACE.parse().unwrap())] {
-        let mut play = Play::seed();
+        let mut play = Scenario::seed();
         play.must(Start { trace, ..Start::new(definition("root turns=5")) });
         let first = play.batches()[0].events[0].clone();
         assert!(matches!(first, Event::TreeStarted { trace: found, .. } if found == trace), "{first:?}");

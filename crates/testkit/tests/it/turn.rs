@@ -1,7 +1,7 @@
 //! The turn: model, tools, results, model again, until there is an answer or a reason to stop.
 
 use insta::assert_snapshot;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 use crate::observed::name;
 
@@ -53,7 +53,7 @@ fn l28_unknown_tools_and_malformed_arguments_are_results_that_the_model_can_act_
 /// L29, L11 (the kernel's part): the turn after the last one is refused with a typed error, and not one more is made.
 #[test]
 fn l29_a_model_that_calls_tools_for_ever_is_stopped_at_its_limit() {
-    let mut play = Play::grow("root $9.00 turns=20");
+    let mut play = Scenario::grow("root $9.00 turns=20");
     for turn in 0..20 {
         assert_eq!(play.view("root").status.to_string(), "running");
         play.run(&format!("said #{} Again. | read {{}}\ndone #{}", 2 * turn + 1, 2 * turn + 2));
@@ -238,7 +238,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
 
 #[test]
 fn a_storm_of_tool_calls_in_one_answer_is_bounded() {
-    let mut play = Play::grow("root $9.00 turns=2");
+    let mut play = Scenario::grow("root $9.00 turns=2");
     let storm = " | read {}".repeat(5_000);
     play.run(&format!("said #1 Storm.{storm}"));
     let open = play.world().calls().all().count();

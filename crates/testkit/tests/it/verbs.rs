@@ -14,7 +14,7 @@ use spinney_kernel::rules::request::{
     Unpause, Verb, WaitReply,
 };
 use spinney_kernel::words::{AgentId, Body, CallId, CheckpointName};
-use spinney_testkit::Play;
+use spinney_testkit::Scenario;
 
 fn name(text: &str) -> AgentId {
     text.parse().unwrap()
@@ -75,7 +75,7 @@ fn a_verb_is_closed_to_other_processes_unless_it_opens_itself() {
         Broadcast { from: name("a"), to: vec![name("b")], categories: Vec::new() }.into(),
     ];
     let closed =
-        [Request::from(Play::spawn("a", "b")), Unpause { agent: name("a"), until_resumed: true }.into()];
+        [Request::from(Scenario::spawn("a", "b")), Unpause { agent: name("a"), until_resumed: true }.into()];
     assert!(open.iter().all(|request| request.outside() == Outside::Open));
     assert!(closed.iter().all(|request| request.outside() == Outside::Closed));
     open.iter().chain(&closed).for_each(again);
@@ -83,9 +83,9 @@ fn a_verb_is_closed_to_other_processes_unless_it_opens_itself() {
 
 #[test]
 fn a_view_of_a_tree_is_the_same_after_it_was_written_and_read() {
-    let mut play = Play::grow("root $9.00 / a / b");
+    let mut play = Scenario::grow("root $9.00 / a / b");
     play.run("call a $0.10\nask b Which?\npause b");
-    let snapshot = |play: &Play| {
+    let snapshot = |play: &Scenario| {
         let mut contexts = Contexts::new(play.world().tree());
         play.batches().iter().flat_map(|batch| &batch.events).for_each(|event| contexts.apply(event));
         TreeSnapshot::at(play.world(), &contexts)

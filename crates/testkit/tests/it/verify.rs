@@ -13,7 +13,7 @@ use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::words::{BlobRef, Category, Seq, TokenCount, TreeId};
 use spinney_store::{Access, SqliteJournal};
-use spinney_testkit::Stage;
+use spinney_testkit::TestHome;
 
 const SCRIPT: &str = r#"
 rules:
@@ -31,7 +31,7 @@ tools:
 
 /// Runs the tree on a journal; returns its id and final hash.
 async fn run(journal: Arc<dyn Journal>) -> (TreeId, ChainHash, u64) {
-    let stage = Stage::on(journal, SCRIPT);
+    let stage = TestHome::on(journal, SCRIPT);
     let home = stage.home();
     let tree = stage.start(&home, "root $9.00 turns=20 / helper later turns=3").await;
     let status = tree.ended().await;
@@ -119,7 +119,7 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
 /// by its position; a truncated journal is detected by its hash.
 #[tokio::test(start_paused = true)]
 async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
-    let inner = Arc::clone(Stage::new(SCRIPT).journal());
+    let inner = Arc::clone(TestHome::new(SCRIPT).journal());
     let (tree, hash, calls) = run(Arc::clone(&inner)).await;
     let Verified { hash: again, decided, snapshot, .. } =
         verify(inner.as_ref(), tree, Some(hash)).wait().unwrap();
@@ -159,8 +159,8 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
 #[tokio::test(start_paused = true)]
 async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     let script = format!("rules: [{{ say: {} }}]", "ab ".repeat(20_000));
-    let inner = Arc::clone(Stage::new(&script).journal());
-    let stage = Stage::on(Arc::clone(&inner), &script);
+    let inner = Arc::clone(TestHome::new(&script).journal());
+    let stage = TestHome::on(Arc::clone(&inner), &script);
     let mut definition = spinney_testkit::definition("root turns=3");
     definition.roles.values_mut().for_each(|role| role.turns.as_mut().unwrap().output_cap = Some(100_000));
     let tree = stage.home().start(definition).await.unwrap();
@@ -217,8 +217,8 @@ type Forgery = (fn(&mut Restored), &'static str);
 #[tokio::test(start_paused = true)]
 async fn a_rollback_to_what_never_was_is_found() {
     let script = "rules: [{ call: [{ tool: ask_human, args: { question: Which? } }] }]";
-    let inner = Arc::clone(Stage::new(script).journal());
-    let stage = Stage::on(Arc::clone(&inner), script);
+    let inner = Arc::clone(TestHome::new(script).journal());
+    let stage = TestHome::on(Arc::clone(&inner), script);
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     tree.settled().await;
@@ -249,7 +249,7 @@ async fn a_rollback_to_what_never_was_is_found() {
         let found = verify(&forged, id, None).wait().unwrap_err().to_string();
         assert!(found.contains("not as it says"), "{found}");
         // Resuming detects what does not match the texts, and stops there.
-        let resumed = Stage::on(Arc::new(forged), script).home().resume(id).await;
+        let resumed = TestHome::on(Arc::new(forged), script).home().resume(id).await;
         let said = resumed.map_or_else(|error| error.to_string(), |_| "resumed".to_owned());
         assert!(said.contains(on_resume), "{said}");
     }

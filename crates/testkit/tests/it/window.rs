@@ -73,7 +73,7 @@ fn the_least_important_goes_first_and_the_oldest_of_it() {
                 (1..headers.len()).filter(|at| headers[*at].category == *category).collect();
             let count = of_it.iter().filter(|place| gone.contains(place)).count();
             assert!(of_it[..count].iter().all(|place| gone.contains(place)), "not the oldest {category:?}");
-            format!("{} {count}", category.word())
+            format!("{} {count}", category.as_str())
         };
         kinds.iter().rev().map(of).collect::<Vec<_>>().join(", ")
     };

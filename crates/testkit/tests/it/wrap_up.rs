@@ -1,7 +1,7 @@
 //! The last call of an agent that runs out of room, decision by decision.
 
 use insta::assert_snapshot;
-use spinney_testkit::{Play, check};
+use spinney_testkit::{Scenario, check};
 
 /// It has no tools: if the model calls some anyway, they do not run, and its text is the partial result.
 #[test]
@@ -22,7 +22,7 @@ fn tools_that_a_last_call_asks_for_are_not_called() {
 /// After an empty last call the earlier text counts.
 #[test]
 fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
-    let mut play = Play::grow("root turns=9 / child later turns=2 wrap tools=read");
+    let mut play = Scenario::grow("root turns=9 / child later turns=2 wrap tools=read");
     play.run(
         "said #1 Go. | spawn_agent {\"agent\":\"child\",\"goal\":\"Help.\",\"id\":\"child\"}
         said #3 Half. | read {}
@@ -139,7 +139,7 @@ fn after_the_roots_last_call_the_tree_halts_until_its_ceiling_is_raised() {
 fn where_there_is_no_room_for_an_answer_there_is_no_last_call() {
     for wrap in ["wrap", ""] {
         let fixture = format!("root $9.00 / a $1.60 turns=9 {wrap} out=1500 tools=read");
-        let mut play = Play::grow(&fixture);
+        let mut play = Scenario::grow(&fixture);
         play.run("said #1 Go. | read {}\ncharge a $1.40\ndone #2");
         assert!(!play.log().contains("last call"), "{}", play.log());
         assert!(play.log().contains("a ended: exhausted (cost of a)"), "{}", play.log());

@@ -18,7 +18,7 @@ impl Serialize for Costs {
         let json = CostsJson {
             kind: "costs",
             tree: self.world.tree(),
-            state: self.world.state().word(),
+            state: self.world.state().as_str(),
             seq: self.world.seq().0,
             total: SumsJson::new(&self.total),
             agents: table(CostsBy::Agent),

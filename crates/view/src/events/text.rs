@@ -71,7 +71,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             main_line(format!("has a new instruction: {}", short(instruction)))
         }
         Event::AgentEnding { exit, .. } => {
-            detail(format!("is ending, {}: what it started is being stopped", exit.word()))
+            detail(format!("is ending, {}: what it started is being stopped", exit.as_str()))
         }
         Event::AgentEnded { exit, spent, presumed, .. } => {
             let spent = Spent { all: *spent, presumed: *presumed };
@@ -315,7 +315,7 @@ fn listed(words: &[&str]) -> String {
 fn left(left_out: &[(Category, LeftOut)]) -> String {
     let messages = left_out.iter().map(|(_, left)| u64::from(left.messages)).sum();
     let tokens = left_out.iter().map(|(_, left)| left.tokens).sum();
-    let words: Vec<&str> = left_out.iter().map(|(category, _)| category.word()).collect();
+    let words: Vec<&str> = left_out.iter().map(|(category, _)| category.as_str()).collect();
     format!("{} of {}, {}", counted(messages, "message"), listed(&words), counted(tokens, "token"))
 }
 
@@ -356,7 +356,7 @@ fn back(restored: &Restored) -> EventText {
 }
 
 fn has_checkpoint(name: &CheckpointName, kind: CheckpointKind) -> EventText {
-    let line = format!("has a checkpoint: {name}, {}", kind.word());
+    let line = format!("has a checkpoint: {name}, {}", kind.as_str());
     if kind == CheckpointKind::Automatic { detail(line) } else { main_line(line) }
 }
 
@@ -490,7 +490,7 @@ fn sealed(kind: &SealKind) -> String {
 
 fn why(fault: &Fault) -> String {
     let words = if fault.message.is_empty() { String::new() } else { format!(": {}", short(&fault.message)) };
-    format!(" ({}){words}", fault.kind.word())
+    format!(" ({}){words}", fault.kind.as_str())
 }
 
 fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
@@ -565,7 +565,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
 /// The names of its images and files.
 fn with(body: &Body) -> String {
     let parts: Vec<String> =
-        body.parts().iter().map(|part| format!("{} {}", part.kind().word(), part.name())).collect();
+        body.parts().iter().map(|part| format!("{} {}", part.kind().as_str(), part.name())).collect();
     if parts.is_empty() { String::new() } else { format!(" (with {})", parts.join(", ")) }
 }
 

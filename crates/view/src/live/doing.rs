@@ -104,7 +104,7 @@ pub enum AgentMark {
 impl AgentMark {
     /// Its word in a count of agents that are not shown.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Asking => "asking",
             Self::Halted => "halted",

@@ -230,7 +230,7 @@ impl ModelOutline {
     fn new(source: Option<&ModelSource>, name: &ModelName, spec: &ModelSpec, now: Time) -> Self {
         let mut said = vec![match source {
             Some(ModelSource::Scripted { script }) => format!("scripted, {script}"),
-            Some(ModelSource::Provider(source)) => format!("{} {}", source.provider.word(), source.model),
+            Some(ModelSource::Provider(source)) => format!("{} {}", source.provider.as_str(), source.model),
             None => "unknown".to_owned(),
         }];
         said.extend(spec.context.map(|context| format!("context of {}", counted(context, "token"))));

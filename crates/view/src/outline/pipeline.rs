@@ -298,7 +298,7 @@ impl<'a> Pipeline<'a> {
     fn node_outline(&self, depth: usize, ix: NodeIx, node: &GraphNode) -> NodeOutline {
         NodeOutline {
             id: node.id.clone(),
-            kind: node.word(),
+            kind: node.as_str(),
             depth,
             parent: node.parent.map(|parent| self.graph.node(parent).id.clone()),
             required: node.required,

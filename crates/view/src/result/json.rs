@@ -86,7 +86,7 @@ impl TreeResult {
         ResultJson {
             kind: "result",
             tree: self.tree,
-            state: self.state.word(),
+            state: self.state.as_str(),
             output: &self.output,
             outputs: &steps.outputs,
             succeeded: &steps.succeeded,

@@ -93,7 +93,7 @@ impl TopTree {
         let Self { listed: ListedTree { head, name, state, is_run, .. }, overview, doing } = self;
         json!({
             "tree": head.tree,
-            "state": state.word(),
+            "state": state.as_str(),
             "name": name,
             "is_running": is_run,
             "agents": overview.agents,
@@ -121,7 +121,7 @@ fn cells(tree: &TopTree, mark: &str, money: MoneyColumn, now: u64) -> Vec<Row> {
     vec![
         Row::inked(Ink::Strong, mark),
         Row::inked(Ink::Name, &short_id(head.tree)),
-        Row::inked(state_ink(*state), state.word()),
+        Row::inked(state_ink(*state), state.as_str()),
         Row::plain(name),
         Row::plain(&format!("{}/{}", overview.living, overview.agents)),
         Row::plain(&money.show(overview.spent.get(Resource::Cost))),

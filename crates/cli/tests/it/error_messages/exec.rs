@@ -1,11 +1,11 @@
 //! `spinney exec`: programs that cannot start, and settings that would lead them past the gateway.
 
 use super::{told, typed};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn a_program_that_cannot_start_or_would_pass_the_gateway_is_named() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("notes.txt", "not a program");
     stage.file("list.json", "[]");
     stage.file("env.json", "{\"env\": 1}");
@@ -26,7 +26,7 @@ fn a_program_that_cannot_start_or_would_pass_the_gateway_is_named() {
 
 #[test]
 fn a_run_that_cannot_go_on_says_what_can() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     assert_eq!(typed(&stage, "spinney exec -- true").code, Some(0));
     assert_eq!(typed(&stage, "spinney exec -- true").code, Some(0));
     let lines = [
@@ -48,7 +48,7 @@ fn a_run_that_cannot_go_on_says_what_can() {
 /// A run that was interrupted goes on with `exec`, not with `resume`.
 #[test]
 fn a_run_that_was_interrupted_names_the_command_that_goes_on() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let program = stage.file("program.sh", "while read -r name value; do [ $name = PPid: ] && exec=$value; done < /proc/$PPID/status\nkill -TERM $exec; sleep 60\n");
     let interrupted = typed(&stage, &format!("spinney exec -- sh {program}"));
     assert_eq!(interrupted.code, Some(130), "{}", interrupted.err);

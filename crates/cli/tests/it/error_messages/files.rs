@@ -3,12 +3,12 @@
 use std::fs;
 
 use super::told;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
 
 /// Writes a tree file with a model and more keys.
-fn tree(stage: &Stage, name: &str, model: &str, more: &str) {
+fn tree(stage: &TestFolder, name: &str, model: &str, more: &str) {
     stage.file(
         name,
         &format!(
@@ -19,7 +19,7 @@ fn tree(stage: &Stage, name: &str, model: &str, more: &str) {
 
 #[test]
 fn inputs_that_do_not_fit_the_file_are_named() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("says.yaml", "rules: [ { say: done } ]");
     let more = "inputs:\n  topic: { default: owls }\n  place: {}\n  list: { type: json, default: [1] }\n  who: { env: NOBODY_SETS_THIS }\n";
     tree(&stage, "tree.yaml", &format!("provider: scripted, script: says.yaml, {PRICE}"), more);
@@ -37,7 +37,7 @@ fn inputs_that_do_not_fit_the_file_are_named() {
 
 #[test]
 fn a_file_that_cannot_run_here_says_why() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("says.yaml", "rules: [ { say: done } ]");
     fs::create_dir(stage.folder().join("below")).unwrap();
     let scripted = |script: &str| format!("provider: scripted, script: {script}, {PRICE}");
@@ -95,7 +95,7 @@ fn a_file_that_cannot_run_here_says_why() {
 /// How a run ends that fails, whoever's fault it was: the reason and what to do about it.
 #[test]
 fn a_run_that_fails_says_why_and_what_to_do() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let failing = |name: &str, agent: &str, script: &str| {
         stage.file(&format!("{name}.script.yaml"), script);
         let model = format!("provider: scripted, script: {name}.script.yaml, {PRICE}");
@@ -139,7 +139,7 @@ fn a_run_that_fails_says_why_and_what_to_do() {
 /// What `check` warns of is no error, and a run only finds it out late.
 #[test]
 fn a_file_that_runs_but_not_as_it_was_meant_is_warned_about() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("says.yaml", "rules: [ { say: done } ]");
     let scripted = "provider: scripted, script: says.yaml";
     let file = |name: &str, budget: &str, models: &str, agents: &str| {

@@ -8,14 +8,14 @@ use std::path::Path;
 use super::{done, told, typed};
 use crate::rewritten::into_older;
 use crate::scripts::{ASKS, SAYS};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Where SQLite keeps the version of a schema, and whose file it is.
 const VERSION: Range<usize> = 60..64;
 const MARK: Range<usize> = 68..72;
 
-fn used() -> Stage {
-    let stage = Stage::new();
+fn used() -> TestFolder {
+    let stage = TestFolder::new();
     done(&stage, &format!("spinney run {}", stage.tree("", SAYS)));
     stage
 }
@@ -28,7 +28,7 @@ fn overwrite(file: &Path, place: Range<usize>, with: &[u8]) {
 
 #[test]
 fn a_folder_that_cannot_be_a_home_is_named_with_the_reason() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.tree("", SAYS);
     stage.file("a-file", "mine");
     fs::create_dir(stage.folder().join("documents")).unwrap();
@@ -58,7 +58,7 @@ fn a_folder_that_cannot_be_a_home_is_named_with_the_reason() {
 #[test]
 fn a_home_with_a_file_that_is_not_ours_is_left_alone() {
     let mut all = Vec::new();
-    let mut spoiled = |what: &str, spoil: &dyn Fn(&Stage), lines: &[&str]| {
+    let mut spoiled = |what: &str, spoil: &dyn Fn(&TestFolder), lines: &[&str]| {
         let stage = used();
         spoil(&stage);
         all.push(format!("# {what}\n{}", told(&stage, lines)));
@@ -89,7 +89,7 @@ fn a_home_with_a_file_that_is_not_ours_is_left_alone() {
         &|stage| fs::write(stage.home().join("runs"), "").unwrap(),
         &["spinney exec -- true"],
     );
-    let journal = |stage: &Stage| stage.home().join("journal.sqlite3");
+    let journal = |stage: &TestFolder| stage.home().join("journal.sqlite3");
     spoiled(
         "the journal is a folder",
         &|stage| {
@@ -124,7 +124,7 @@ fn a_home_with_a_file_that_is_not_ours_is_left_alone() {
 
 #[test]
 fn a_tree_whose_stored_files_were_changed_is_not_resumed() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let run = typed(&stage, &format!("spinney run {}", stage.tree("ask_human", ASKS)));
     assert_eq!(run.code, Some(5), "{}", run.err);
     into_older(&stage);

@@ -24,14 +24,14 @@ mod usage;
 use std::path::Path;
 use std::process::Command;
 
-use crate::stage::{Ended, NO_SERVER, Stage, steady};
+use crate::test_folder::{Ended, NO_SERVER, TestFolder, steady};
 
 /// What each command line prints when it fails. They are typed into a shell, one after the other.
-fn told(stage: &Stage, lines: &[&str]) -> String {
+fn told(stage: &TestFolder, lines: &[&str]) -> String {
     lines.iter().map(|line| told_by(stage, line)).collect::<Vec<_>>().join("\n")
 }
 
-fn told_by(stage: &Stage, line: &str) -> String {
+fn told_by(stage: &TestFolder, line: &str) -> String {
     let Ended { code, out, err } = typed(stage, line);
     assert_ne!(code, Some(0), "{line} is no error:\n{out}{err}");
     let code = code.unwrap();
@@ -39,13 +39,13 @@ fn told_by(stage: &Stage, line: &str) -> String {
 }
 
 /// Runs a command line that must do what it says.
-fn done(stage: &Stage, line: &str) {
+fn done(stage: &TestFolder, line: &str) {
     let ended = typed(stage, line);
     assert_eq!(ended.code, Some(0), "{line}\n{}{}", ended.out, ended.err);
 }
 
 /// Every home of the table is in the folder, so the shell's own folder is part of it.
-fn typed(stage: &Stage, line: &str) -> Ended {
+fn typed(stage: &TestFolder, line: &str) -> Ended {
     let binary = Path::new(env!("CARGO_BIN_EXE_spinney")).parent().unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"PATH="$1:$PATH"; eval "$2""#, "sh"]).arg(binary).arg(line);
@@ -69,7 +69,7 @@ fn typed(stage: &Stage, line: &str) -> Ended {
 }
 
 /// Without what differs between runs.
-fn shown(stage: &Stage, text: &str) -> String {
+fn shown(stage: &TestFolder, text: &str) -> String {
     let text = text.replace(&stage.folder().display().to_string(), "[folder]");
     let text = without_number(&text, "process ", "[pid]");
     steady(&without_number(&text, "127.0.0.1:", "[port]"))

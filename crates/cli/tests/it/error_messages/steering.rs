@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{done, told, told_by, typed};
 use crate::scripts::{ASKS, HANGS, SAYS};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Two agents write a file of the same name, and one shares a value.
 const WRITES: &str = "
@@ -20,8 +20,8 @@ rules:
 ";
 
 /// A home with two trees that have ended; the last one wrote files and a shared value.
-fn ended() -> Stage {
-    let stage = Stage::new();
+fn ended() -> TestFolder {
+    let stage = TestFolder::new();
     done(&stage, &format!("spinney run {}", stage.tree("", SAYS)));
     let tree = stage.tree("spawn_agent, write_file, write_context", WRITES);
     let text = fs::read_to_string(&tree).unwrap();
@@ -31,8 +31,8 @@ fn ended() -> Stage {
 }
 
 /// A home with a tree that waits for an answer, with two checkpoints.
-fn waiting() -> Stage {
-    let stage = Stage::new();
+fn waiting() -> TestFolder {
+    let stage = TestFolder::new();
     let run = typed(&stage, &format!("spinney run {}", stage.tree("ask_human", ASKS)));
     assert_eq!(run.code, Some(5), "{}", run.err);
     done(&stage, "spinney checkpoint make lead --name one");
@@ -68,7 +68,7 @@ fn without_a_home_or_a_tree_every_command_says_how_to_get_one() {
         "spinney checkpoint make lead",
         "spinney rm",
     ];
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let only_homes = ["spinney ps", "spinney top", "spinney checkpoint ls", "spinney checkpoint clean"];
     let told_once = |lines: &[&str]| {
         let mut told: Vec<String> =
@@ -185,7 +185,7 @@ fn a_paused_tree_and_one_with_branches_say_what_is_in_the_way() {
 
 #[test]
 fn a_home_that_another_process_has_open_is_not_opened_twice() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", HANGS);
     let mut running = stage.play(&["run", &tree]);
     running.until("starts");
@@ -206,7 +206,7 @@ fn a_home_that_another_process_has_open_is_not_opened_twice() {
 /// The root of a pipeline only stands for its steps.
 #[test]
 fn a_pipeline_is_no_agent_to_talk_to() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("", SAYS);
     let text = fs::read_to_string(&tree).unwrap();
     fs::write(&tree, text + "pipeline: { steps: [ { id: colour, ask: Which colour? } ] }\n").unwrap();
@@ -225,7 +225,7 @@ fn a_pipeline_is_no_agent_to_talk_to() {
 
 #[test]
 fn what_is_too_long_or_used_up_is_named_with_its_limit() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let tree = stage.tree("ask_human", ASKS);
     let text = fs::read_to_string(&tree).unwrap();
     let text = text.replace("model: fast,", "model: fast, limits: { max_steps: 1 },");

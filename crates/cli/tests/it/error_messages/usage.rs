@@ -1,11 +1,11 @@
 //! Command lines that cannot be read, and commands that need no home.
 
 use super::told;
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn a_command_line_that_cannot_be_read_says_what_to_write() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let lines = [
         "spinney evnts last",
         "spinney run",
@@ -60,7 +60,7 @@ fn a_command_line_that_cannot_be_read_says_what_to_write() {
 
 #[test]
 fn a_command_line_of_exec_that_cannot_be_read_says_what_to_write() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let lines = [
         "spinney exec",
         "spinney exec --budget-usd 1 ./agent.sh",
@@ -82,7 +82,7 @@ fn a_command_line_of_exec_that_cannot_be_read_says_what_to_write() {
 
 #[test]
 fn commands_that_need_no_home_say_why_they_cannot() {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("there.yaml", "");
     stage.file("file", "");
     let lines = [

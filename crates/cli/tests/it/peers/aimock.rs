@@ -6,7 +6,7 @@ use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::StopReason;
 
 use super::peer::{Format, Peer, called, of_type, run};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 const FORMATS: [Format; 4] = [
     Format { provider: "openai_chat", path: "/v1" },
@@ -22,7 +22,7 @@ fn usage() -> Value {
 const USED: u64 = 120;
 
 /// A tree of one agent that may cost a dollar.
-fn tree(stage: &Stage, format: Format, peer: &Peer) -> String {
+fn tree(stage: &TestFolder, format: Format, peer: &Peer) -> String {
     let model = format.at(peer);
     stage.file(
         "tree.yaml",
@@ -57,7 +57,7 @@ fn each_format_calls_a_tool_and_goes_on_with_its_result() {
         { "match": { "hasToolResult": true }, "response": { "content": "It is written.", "usage": usage() } },
     ] }));
     for format in FORMATS {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let ended = run(&stage, &tree(&stage, format, &peer));
         let result = ended.result();
         assert_eq!((ended.code, &result["output"]), (Some(0), &json!("It is written.")), "{}", ended.out);
@@ -84,7 +84,7 @@ fn l31_each_format_stays_away_as_long_as_a_rate_limit_says() {
             { "match": { "sequenceIndex": 0 }, "response": { "error": error, "status": 429, "retryAfter": 2 } },
             { "match": {}, "response": { "content": "Now it works.", "usage": usage() } },
         ] }));
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let ended = run(&stage, &tree(&stage, format, &peer));
         let (result, events) = (ended.result(), ended.json());
         assert_eq!((ended.code, &result["output"]), (Some(0), &json!("Now it works.")), "{}", ended.out);
@@ -128,7 +128,7 @@ fn v7_each_format_settles_a_failure_at_its_hold_and_tries_again() {
             fixture["match"] = json!({ "sequenceIndex": 0 });
             let whole = json!({ "match": {}, "response": { "content": "Whole.", "usage": usage() } });
             let peer = Peer::aimock(&json!({ "fixtures": [fixture, whole] }));
-            let stage = Stage::new();
+            let stage = TestFolder::new();
             let ended = run(&stage, &tree(&stage, format, &peer));
             let (result, events) = (ended.result(), ended.json());
             let at = format!("{} {fixture}\n{}", format.provider, ended.out);
@@ -150,7 +150,7 @@ fn each_format_gives_up_on_a_server_that_never_recovers() {
         let peer = Peer::aimock(&json!({ "fixtures": [
             { "match": {}, "response": long, "latency": 50, "disconnectAfterMs": 300 },
         ] }));
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let ended = run(&stage, &tree(&stage, format, &peer));
         let (result, events) = (ended.result(), ended.json());
         assert_eq!((ended.code, &result["state"]), (Some(1), &json!("failed")), "{}", ended.out);

@@ -8,16 +8,16 @@ use spinney_kernel::budget::Usage;
 
 use super::outside::{DONE, KEY, OAKS, Program, TASK, ended, play};
 use crate::provider::{Answer, Provider, Question};
-use crate::stage::{Playing, Stage};
+use crate::test_folder::{Playing, TestFolder};
 
 /// Starts a program with its task under `spinney exec`.
-pub(super) fn exec(stage: &Stage, program: Program, provider: &Provider, options: &[&str]) -> Playing {
+pub(super) fn exec(stage: &TestFolder, program: Program, provider: &Provider, options: &[&str]) -> Playing {
     exec_with(stage, program, provider, options, &[])
 }
 
 /// The same with more arguments of the program.
 pub(super) fn exec_with(
-    stage: &Stage,
+    stage: &TestFolder,
     program: Program,
     provider: &Provider,
     options: &[&str],
@@ -119,7 +119,7 @@ pub(super) fn assert_bill(
 #[test]
 fn g10_each_sub_agent_of_a_real_program_is_an_agent_and_pays_for_itself() {
     for program in Program::ALL {
-        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+        let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
         let ended = ended(exec(&stage, program, &provider, &["--budget-usd", "20"]));
         assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
         assert!(ended.out.contains(DONE), "{program:?} {ended:?}");
@@ -144,7 +144,7 @@ fn g10_each_sub_agent_of_a_real_program_is_an_agent_and_pays_for_itself() {
 fn g10_a_sub_agent_of_a_sub_agent_is_below_it_in_the_tree() {
     const LEAVES: &str = "Describe the leaves.";
     for program in Program::ALL {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let provider = Provider::new(move |question| {
             if question.has(LEAVES) {
                 let usage = Usage { input: 401, cached_input: 89, output: 43, ..Usage::default() };

@@ -8,7 +8,7 @@ use spinney_kernel::budget::Usage;
 use super::exec::{assert_bill, billed, exec};
 use super::outside::{BIRCHES, DONE, OAKS, Program, ended, ended_within};
 use crate::provider::{Answer, Exchange, Pace, Provider, Question};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// How long a program may take that is stopped at its limit: two seconds to start, and it does not try again for long.
 const STOPPED_MAX: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ fn dear_at_first(program: Program, question: &Question) -> Answer {
 fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
     for program in Program::ALL {
         let (stage, provider) =
-            (Stage::new(), Provider::new(move |question| dear_at_first(program, question)));
+            (TestFolder::new(), Provider::new(move |question| dear_at_first(program, question)));
         let mut playing =
             exec(&stage, program, &provider, &["--budget-usd", ceiling(program), "--on-low", "halt"]);
         playing.until_noted("continue with: ");
@@ -56,7 +56,7 @@ fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
 #[test]
 fn with_whole_caps_the_first_call_of_claude_code_waits_under_a_small_budget() {
     let program = Program::ClaudeCode;
-    let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+    let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
     let mut playing = exec(&stage, program, &provider, &["--budget-usd", "0.65", "--on-low", "halt"]);
     let waits = playing.until_noted("everything waits");
     let short = "a call of `main` needs more than the cost ceiling of `main`: limit $0.65, spent $0.00, held $0.00, asked $0.";
@@ -82,7 +82,7 @@ fn with_whole_caps_the_first_call_of_claude_code_waits_under_a_small_budget() {
 fn g11_a_real_program_shows_our_text_when_the_limit_stops_it() {
     for program in Program::ALL {
         let (stage, provider) =
-            (Stage::new(), Provider::new(move |question| dear_at_first(program, question)));
+            (TestFolder::new(), Provider::new(move |question| dear_at_first(program, question)));
         let options = ["--budget-usd", ceiling(program), "--on-limit", "stop", "--on-low", "halt"];
         let ended = ended_within(exec(&stage, program, &provider, &options), STOPPED_MAX);
         assert_eq!(ended.code, Some(3), "{program:?} {ended:?}");
@@ -99,7 +99,7 @@ fn g11_a_real_program_shows_our_text_when_the_limit_stops_it() {
 #[test]
 fn a_deadline_ends_a_real_program_in_the_middle_of_an_answer() {
     for program in Program::ALL {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         // Codex would act on a call as soon as it has come, before the answer is whole.
         let provider = Provider::new(move |_| Answer::says(DONE, Usage::default()).at(Pace::Open));
         let ended = ended(exec(&stage, program, &provider, &["--budget-usd", "20", "--timeout", "8s"]));
@@ -118,7 +118,7 @@ fn a_deadline_ends_a_real_program_in_the_middle_of_an_answer() {
 #[test]
 fn g11_a_killed_gateway_loses_no_booking_of_a_real_program() {
     for program in Program::ALL {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let provider = Provider::new(move |question| {
             let is_part = question.has(OAKS) || question.has(BIRCHES);
             program.answer(question).at(if is_part { Pace::Late } else { Pace::AtOnce })

@@ -6,12 +6,12 @@ use spinney_kernel::budget::Usage;
 use super::exec::{assert_bill, exec, exec_with};
 use super::outside::{DONE, Program, ended, play};
 use crate::provider::{Answer, Exchange, Provider};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn a_real_program_shows_that_its_model_is_not_allowed() {
     for program in Program::ALL {
-        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+        let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
         let options = ["--budget-usd", "20", "--models", "gpt-5-nano,claude-haiku-*"];
         let ended = ended(exec(&stage, program, &provider, &options));
         let screen = format!("{}{}", ended.out, ended.err);
@@ -69,7 +69,7 @@ fn the_configuration_that_a_real_program_is_given_does_not_lead_past_the_gateway
 }
 
 fn assert_not_led_past(program: Program, files: &[(&str, String)], more: &[&str]) {
-    let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+    let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
     for (name, text) in files {
         let path = stage.folder().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -89,7 +89,7 @@ fn assert_not_led_past(program: Program, files: &[(&str, String)], more: &[&str]
 #[test]
 fn a_real_program_finishes_with_smaller_caps() {
     for program in Program::ALL {
-        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+        let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
         let ceiling = match program {
             Program::ClaudeCode => "0.80",
             Program::Codex => "0.40",
@@ -123,7 +123,7 @@ fn the_compaction_of_codex_is_a_call_on_the_bill() {
     const SUMMARY: &str = "YSBzdW1tYXJ5";
     let program = Program::Codex;
     let (stage, provider) = (
-        Stage::new(),
+        TestFolder::new(),
         Provider::new(move |question| {
             let used = |input, output| Usage { input, output, ..Usage::default() };
             if question.is_compaction() {
@@ -153,7 +153,7 @@ fn the_compaction_of_codex_is_a_call_on_the_bill() {
 fn codex_completes_with_another_model_than_its_default() {
     let program = Program::Codex;
     let run = |more: &[&str]| {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let provider = Provider::new(|_| {
             let usage = Usage { input: 5_003, output: 31, ..Usage::default() };
             Answer::says(DONE, usage)

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::exec::exec;
 use super::outside::{Program, ended};
 use crate::provider::Provider;
-use crate::stage::{Playing, Stage};
+use crate::test_folder::{Playing, TestFolder};
 
 /// How long a command may take to start, or to be gone.
 const COMMAND_MAX: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ struct HeldPipe {
 }
 
 impl HeldPipe {
-    fn new(stage: &Stage) -> Self {
+    fn new(stage: &TestFolder) -> Self {
         let path = stage.folder().join("held");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         Self { path }
@@ -50,7 +50,7 @@ impl HeldPipe {
 }
 
 /// Starts a program whose model lets it run the command, and waits until that runs.
-fn running(stage: &Stage, program: Program) -> (Playing, Receiver<()>) {
+fn running(stage: &TestFolder, program: Program) -> (Playing, Receiver<()>) {
     let pipe = HeldPipe::new(stage);
     let (command, said) = (pipe.command(), pipe.watch());
     let provider = Provider::new(move |question| {
@@ -71,7 +71,7 @@ fn assert_gone(program: Program, said: &Receiver<()>) {
 #[test]
 fn cancel_leaves_no_process_of_a_real_program() {
     for program in Program::ALL {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let (playing, said) = running(&stage, program);
         let cancelled = stage.spinney(&["cancel", "last"]);
         assert_eq!(cancelled.code, Some(0), "{program:?} {cancelled:?}");
@@ -84,7 +84,7 @@ fn cancel_leaves_no_process_of_a_real_program() {
 #[test]
 fn killing_the_gateway_leaves_no_process_of_a_real_program() {
     for program in Program::ALL {
-        let stage = Stage::new();
+        let stage = TestFolder::new();
         let (playing, said) = running(&stage, program);
         playing.kill();
         assert_gone(program, &said);

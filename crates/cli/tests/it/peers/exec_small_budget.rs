@@ -4,13 +4,13 @@ use super::exec::{assert_bill, cost_nanos};
 use super::outside::{DONE, KEY, Program, ended, play};
 use crate::provider::Provider;
 use crate::provider_address::{AUTHORITY, ProviderAddress};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use spinney_drivers::wire::Permitted;
 use spinney_server::gateway::wire::{AllowList, CallFormat, CallHead, CallRequest, CallUpstream};
 
 /// Runs a program as a user does: with a key and without a base URL.
-fn exec_at_own_address(stage: &Stage, program: Program, provider: &Provider, options: &[&str]) -> Ended {
+fn exec_at_own_address(stage: &TestFolder, program: Program, provider: &Provider, options: &[&str]) -> Ended {
     let address = ProviderAddress::new(&provider.url);
     let start =
         [env!("CARGO_BIN_EXE_spinney"), "exec"].into_iter().chain(options.iter().copied()).chain(["--"]);
@@ -28,7 +28,7 @@ fn exec_at_own_address(stage: &Stage, program: Program, provider: &Provider, opt
 #[test]
 fn g21_a_real_program_completes_a_task_with_two_sub_agents_for_a_dollar() {
     for program in Program::ALL {
-        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+        let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
         let ended = exec_at_own_address(&stage, program, &provider, &["--budget-usd", "1"]);
         assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
         assert!(ended.out.contains(DONE), "{program:?} {ended:?}");
@@ -52,7 +52,7 @@ fn g21_a_real_program_completes_a_task_with_two_sub_agents_for_a_dollar() {
 #[test]
 fn everything_that_the_real_programs_send_is_on_the_list() {
     for program in Program::ALL {
-        let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+        let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
         let ended = exec_at_own_address(&stage, program, &provider, &["--budget-usd", "20"]);
         assert_eq!(ended.code, Some(0), "{program:?} {ended:?}");
         let questions = provider.answered();
@@ -90,7 +90,7 @@ fn the_readme_shows_what_a_run_prints() {
     let readme = include_str!("../../../../../README.md");
     let (_, sample) = readme.split_once("$ spinney exec --budget-usd 1 -- claude -p ").unwrap();
     let sample = sample.split("```").next().unwrap();
-    let (stage, provider) = (Stage::new(), Provider::new(move |question| program.answer(question)));
+    let (stage, provider) = (TestFolder::new(), Provider::new(move |question| program.answer(question)));
     let ended = exec_at_own_address(&stage, program, &provider, &["--budget-usd", "1"]);
     assert!(sample.contains(ended.out.trim()), "{}", ended.out);
     assert_eq!(plain_lines(sample), plain_lines(&ended.err));

@@ -12,7 +12,7 @@ use spinney_kernel::budget::Usage;
 
 use super::peer::installed;
 use crate::provider::{Answer, Provider, Question};
-use crate::stage::{Ended, Playing, Stage};
+use crate::test_folder::{Ended, Playing, TestFolder};
 
 /// How long a program may take. It needs two seconds on an idle machine.
 const PROGRAM_MAX: Duration = Duration::from_secs(150);
@@ -57,7 +57,7 @@ impl Program {
     }
 
     /// The environment of its user, who has a key and a provider.
-    pub(super) fn environment(self, stage: &Stage, provider: &Provider) -> Vec<(&'static str, String)> {
+    pub(super) fn environment(self, stage: &TestFolder, provider: &Provider) -> Vec<(&'static str, String)> {
         let url = &provider.url;
         let mut environment = vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
@@ -83,7 +83,7 @@ impl Program {
     }
 
     /// Starts it at the provider itself, with no gateway between them.
-    pub(super) fn play_directly(self, stage: &Stage, provider: &Provider) -> Playing {
+    pub(super) fn play_directly(self, stage: &TestFolder, provider: &Provider) -> Playing {
         let mut words = self.words();
         if self == Self::Codex {
             words.extend(["-c".to_owned(), format!("openai_base_url=\"{}/v1\"", provider.url)]);
@@ -206,11 +206,11 @@ impl Program {
 }
 
 /// Starts a command in the folder of a stage, with this environment and nothing else.
-pub(super) fn play(stage: &Stage, words: &[String], environment: &[(&'static str, String)]) -> Playing {
+pub(super) fn play(stage: &TestFolder, words: &[String], environment: &[(&'static str, String)]) -> Playing {
     let mut command = Command::new(PathBuf::from(&words[0]));
     command.args(&words[1..]).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
     command.current_dir(stage.folder()).stdin(Stdio::null());
-    Stage::started(command)
+    TestFolder::started(command)
 }
 
 /// Waits for the end of a program. None may hang, whatever happens to it.

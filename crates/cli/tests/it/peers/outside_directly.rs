@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::outside::{BIRCHES, DONE, KEY, OAKS, Program, ended};
 use crate::provider::{Exchange, Pace, Provider, Question};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Both sub-agents are asked for before either is answered, so both are open at once.
 fn play(program: Program) -> (Vec<Exchange>, Vec<Question>) {
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let provider = Provider::new(move |question| {
         let pace = if question.has(OAKS) || question.has(BIRCHES) { Pace::Late } else { Pace::AtOnce };
         program.answer(question).at(pace)

@@ -21,7 +21,7 @@ use spinney_kernel::port::model::{AttemptError, DeltaKind, Model, ModelAnswer, M
 use spinney_kernel::words::{Actor, CallId, Category, TreeId};
 use tempfile::TempDir;
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 /// What the environment has as the key of every peer.
 pub(super) const KEY_ENV: &str = "TEST_PEER_KEY";
@@ -120,7 +120,7 @@ fn scripts() -> PathBuf {
 }
 
 /// Runs a tree to its end, with the key of the peers.
-pub(super) fn run(stage: &Stage, file: &str) -> Ended {
+pub(super) fn run(stage: &TestFolder, file: &str) -> Ended {
     let playing = stage.play_in(&["run", file, "--json"], &[(KEY_ENV, "sk-peer-7c1e")]);
     let pid = playing.pid();
     let (ends, ended) = sync_channel(1);

@@ -9,7 +9,7 @@ use spinney_kernel::budget::Usage;
 use crate::exec_recipes::{recipes, run};
 use crate::exec_refused::last_line;
 use crate::provider::{Answer, Provider};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 fn is_installed(program: &str) -> bool {
     // Node alone does not run Mastra.
@@ -27,7 +27,7 @@ fn each_recipe_leads_the_real_program_to_the_gateway() {
         Answer::says("Nothing to fix.", usage)
     });
     let open_ai = format!("{}/v1", provider.url);
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     let home = stage.folder().join("user").display().to_string();
     for recipe in recipes(stage.folder()) {
         if !is_installed(recipe.program) {

@@ -13,7 +13,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::peer::{KEY_ENV, PRICE, Peer, of_type, run};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 /// A port that hands its connections on. So a file that names it stays the same, whoever answers.
 struct Door {
@@ -98,7 +98,7 @@ fn one_tree_file_has_the_same_journal_on_its_script_on_aimock_and_on_a_real_mode
     let (mock, real) = (Peer::aimock(&fixtures()), Peer::smollm2());
     let doors = [Door::new(), Door::new(), Door::new()];
     let [leads, chats, messages] = &doors;
-    let stage = Stage::new();
+    let stage = TestFolder::new();
     stage.file("tree.script.yaml", SCRIPT);
     let common = format!("key_env: {KEY_ENV}, script: tree.script.yaml, {PRICE}");
     let small = format!("model: smollm2, {common}, context: 4096, params: {{ temperature: 0, stop: ['.'] }}");

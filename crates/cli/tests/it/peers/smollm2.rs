@@ -5,7 +5,7 @@ use serde_json::json;
 use spinney_kernel::budget::{Usage, Used};
 
 use super::peer::{Format, Peer, called, of_type, run};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// Two of the formats that the server speaks.
 const FORMATS: [Format; 2] =
@@ -47,7 +47,7 @@ impl Counted {
 }
 
 /// A tree of one agent.
-fn tree(stage: &Stage, format: Format, peer: &Peer, keys: TreeKeys<'_>) -> String {
+fn tree(stage: &TestFolder, format: Format, peer: &Peer, keys: TreeKeys<'_>) -> String {
     let TreeKeys { budget, params, cap } = keys;
     let model = format!("{}, model: smollm2, context: 4096, params: {{ {params} }}", format.at(peer));
     stage.file(
@@ -86,7 +86,7 @@ async fn a_real_model_is_streamed_and_its_usage_is_what_its_server_counts() {
 fn v7_a_tree_on_a_real_model_is_settled_at_what_its_server_counts() {
     let peer = Peer::smollm2();
     for format in FORMATS {
-        let (before, stage) = (Counted::by(&peer), Stage::new());
+        let (before, stage) = (Counted::by(&peer), TestFolder::new());
         let keys = TreeKeys { budget: "cost_usd: 0.05", params: "temperature: 0, stop: ['.']", cap: 150 };
         let ended = run(&stage, &tree(&stage, format, &peer, keys));
         let (result, events) = (ended.result(), ended.json());
@@ -110,7 +110,7 @@ fn v7_a_tree_on_a_real_model_is_settled_at_what_its_server_counts() {
 /// A hold that does not fit is refused before the model hears of it.
 #[test]
 fn a_budget_that_is_too_small_for_a_call_never_reaches_a_real_model() {
-    let (peer, stage) = (Peer::smollm2(), Stage::new());
+    let (peer, stage) = (Peer::smollm2(), TestFolder::new());
     let before = Counted::by(&peer);
     let keys = TreeKeys { budget: "tokens: 40", params: "temperature: 0", cap: 150 };
     let ended = run(&stage, &tree(&stage, FORMATS[0], &peer, keys));
@@ -128,7 +128,7 @@ fn a_budget_that_is_too_small_for_a_call_never_reaches_a_real_model() {
 fn g3_an_answer_of_a_real_model_that_is_cut_twice_is_partial() {
     let peer = Peer::smollm2();
     for format in FORMATS {
-        let (before, stage) = (Counted::by(&peer), Stage::new());
+        let (before, stage) = (Counted::by(&peer), TestFolder::new());
         let keys = TreeKeys { budget: "cost_usd: 0.05", params: "temperature: 0", cap: 6 };
         let ended = run(&stage, &tree(&stage, format, &peer, keys));
         let (result, counted) = (ended.result(), Counted::by(&peer).since(before));

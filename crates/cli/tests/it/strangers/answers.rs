@@ -5,11 +5,11 @@ use std::thread;
 
 use super::{Outside, SECRETS};
 use crate::exec::{exec, used};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 use crate::upstream::{Reply, Upstream};
 
 /// A tree that sends OpenAI's key to a server on this machine.
-fn tree(stage: &Stage, server: &Upstream, goal: &str) -> String {
+fn tree(stage: &TestFolder, server: &Upstream, goal: &str) -> String {
     let model = format!(
         "provider: openai_compatible, model: x, base_url: '{}', key_env: OPENAI_API_KEY, \
          price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }}",
@@ -24,7 +24,7 @@ fn tree(stage: &Stage, server: &Upstream, goal: &str) -> String {
 /// G24: a yes at the terminal holds for this text of the file and this host.
 #[test]
 fn g24_an_answer_holds_for_one_text_of_a_file() {
-    let (stage, server) = (Stage::stranger(), Upstream::new(vec![Reply::says("Done.", &[])]));
+    let (stage, server) = (TestFolder::stranger(), Upstream::new(vec![Reply::says("Done.", &[])]));
     let file = tree(&stage, &server, "Go.");
     let mut no = stage.terminal_in(&["run", &file, "--plain"], (100, 30), &SECRETS);
     no.until("Allow this for this file? [y/N]");
@@ -53,7 +53,7 @@ fn g24_an_answer_holds_for_one_text_of_a_file() {
 /// G24: a host that is allowed on the command line is allowed for this tree, also when it is resumed.
 #[test]
 fn g24_a_host_of_the_command_line_holds_for_the_tree() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let held = Reply::Held("HTTP/1.1 200 OK\r\n".to_owned());
     let server = Upstream::new(vec![held, Reply::says("Done.", &[])]);
     let file = tree(&stage, &server, "Go.");
@@ -70,7 +70,7 @@ fn g24_a_host_of_the_command_line_holds_for_the_tree() {
 /// G24: a base URL in the user's own environment allows its address for the key of that provider, and for nothing else.
 #[test]
 fn g24_a_base_url_of_the_environment_allows_its_address() {
-    let (stage, server) = (Stage::stranger(), Upstream::new(vec![Reply::says("Done.", &[])]));
+    let (stage, server) = (TestFolder::stranger(), Upstream::new(vec![Reply::says("Done.", &[])]));
     let file = tree(&stage, &server, "Go.");
     let other_path = server.url.replace("/v1", "/v1/somebody-else");
     for (variable, url, code) in [
@@ -91,7 +91,7 @@ fn g24_a_base_url_of_the_environment_allows_its_address() {
 /// G24: an answer covers the variables that were shown. A trial shows no inputs.
 #[test]
 fn g24_an_answer_covers_what_was_shown() {
-    let (stage, server) = (Stage::stranger(), Upstream::new(vec![Reply::says("Done.", &[])]));
+    let (stage, server) = (TestFolder::stranger(), Upstream::new(vec![Reply::says("Done.", &[])]));
     let file = tree(&stage, &server, "'Read {{ inputs.repo }}.'\ninputs: { repo: { env: GITHUB_TOKEN } }");
     let mut trial = stage.terminal_in(&["doctor", &file], (100, 30), &SECRETS);
     trial.until("Allow this for this file? [y/N]");
@@ -110,7 +110,7 @@ fn g24_an_answer_covers_what_was_shown() {
 /// One question names every host, and the refusal every option.
 #[test]
 fn several_hosts_are_one_question() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let model = |host: &str, more: &str| {
         format!(
             "{{ provider: openai, model: gpt-5, base_url: 'https://{host}/v1', price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }}{more} }}"
@@ -136,7 +136,7 @@ fn several_hosts_are_one_question() {
 #[test]
 fn a_home_that_several_processes_make_at_once_is_known_to_all() {
     for is_empty in [false, true] {
-        let stage = Stage::stranger();
+        let stage = TestFolder::stranger();
         if is_empty {
             fs::create_dir(stage.home()).unwrap();
         }
@@ -159,7 +159,7 @@ fn a_home_that_several_processes_make_at_once_is_known_to_all() {
 /// Without a state folder everything works, and resuming needs `--trust-home` each time.
 #[test]
 fn without_a_state_folder_a_home_stays_foreign() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let server = Upstream::new(vec![used(10)]);
     fs::create_dir(stage.folder().join("user")).unwrap();
     fs::write(stage.folder().join("user/state"), "no folder").unwrap();
@@ -175,7 +175,7 @@ fn without_a_state_folder_a_home_stays_foreign() {
 /// A journal whose end was removed passes every check of its own; what is remembered outside shows it.
 #[test]
 fn an_end_that_was_removed_fails_verification() {
-    let (stage, server) = (Stage::stranger(), Upstream::new(vec![used(10)]));
+    let (stage, server) = (TestFolder::stranger(), Upstream::new(vec![used(10)]));
     let (home, old) = (stage.home(), stage.folder().join("old"));
     for (options, script) in [(["--budget-usd", "1"], "one"), (["--resume", "last"], "two")] {
         let ended = exec(&stage, &server, &options, &format!("call 10 {script}\nexit 130")).end();
@@ -199,7 +199,7 @@ fn an_end_that_was_removed_fails_verification() {
 #[test]
 fn what_is_remembered_is_private_and_goes_with_its_tree() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (stage, outside) = (Stage::stranger(), Outside::new());
+    let (stage, outside) = (TestFolder::stranger(), Outside::new());
     assert_eq!(outside.spinney(&stage, &["exec", "--", "true"]).code, Some(0));
     let homes = stage.folder().join("user/state/spinney/homes");
     let home = fs::read_dir(&homes).unwrap().next().unwrap().unwrap().path();
@@ -222,7 +222,7 @@ fn what_is_remembered_is_private_and_goes_with_its_tree() {
 #[test]
 fn an_allowed_host_is_remembered_for_a_model_without_a_key() {
     let (stage, server) =
-        (Stage::stranger(), Upstream::new(vec![Reply::Held("HTTP/1.1 200 OK\r\n".to_owned())]));
+        (TestFolder::stranger(), Upstream::new(vec![Reply::Held("HTTP/1.1 200 OK\r\n".to_owned())]));
     let model = format!(
         "provider: openai_compatible, model: x, base_url: '{}', price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }}",
         server.url
@@ -242,7 +242,7 @@ fn an_allowed_host_is_remembered_for_a_model_without_a_key() {
 /// G12: a program with a key in its words is refused before anything is asked, and the key is in no error.
 #[test]
 fn g12_a_program_with_a_key_in_its_words_is_refused_before_a_question() {
-    let (stranger, user) = (Stage::stranger(), Stage::stranger());
+    let (stranger, user) = (TestFolder::stranger(), TestFolder::stranger());
     assert_eq!(stranger.play_in(&["exec", "--", "true"], &SECRETS).end().code, Some(0));
     super::homes::copy(stranger.home(), user.home());
     let (_, key) = SECRETS[1];
@@ -258,7 +258,8 @@ fn g12_a_program_with_a_key_in_its_words_is_refused_before_a_question() {
 /// A question shows the newest trees with all that they would do, and says how many it leaves out.
 #[test]
 fn a_question_shows_the_newest_trees_and_how_many_more_there_are() {
-    let (stranger, user, server) = (Stage::stranger(), Stage::stranger(), Upstream::new(vec![used(10)]));
+    let (stranger, user, server) =
+        (TestFolder::stranger(), TestFolder::stranger(), Upstream::new(vec![used(10)]));
     for number in 0..10 {
         let budget = format!("{}", 100 + number);
         let options = ["--budget-usd", budget.as_str(), "--allow-field", "tool:x"];

@@ -1,7 +1,7 @@
 //! Tree files of strangers.
 
 use super::{Outside, SECRETS, leaked};
-use crate::stage::Stage;
+use crate::test_folder::TestFolder;
 
 /// A file, the commands that refuse it, and what they say.
 struct Row {
@@ -201,7 +201,7 @@ const FILES: [Row; 29] = [
 #[test]
 fn g24_a_strangers_file_sends_nothing_and_check_says_what_it_would_send() {
     for Row { what, model, more, said } in FILES {
-        let (outside, stage) = (Outside::new(), Stage::stranger());
+        let (outside, stage) = (Outside::new(), TestFolder::stranger());
         let at = |text: &str| {
             let port = outside.address.port().to_string();
             text.replace("SERVER", &outside.address.to_string()).replace("PORT", &port)
@@ -236,7 +236,7 @@ fn g24_a_strangers_file_sends_nothing_and_check_says_what_it_would_send() {
 /// configuration may say so.
 #[test]
 fn g24_a_price_below_the_provider_s_is_refused() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     let tree = |price: &str| {
         stage.file(
             "tree.yaml",
@@ -266,7 +266,7 @@ fn g24_a_price_below_the_provider_s_is_refused() {
 /// G12: what stands in a file although it is secret is not shown with its problem.
 #[test]
 fn g12_a_problem_covers_the_secret_that_it_is_about() {
-    let stage = Stage::stranger();
+    let stage = TestFolder::stranger();
     for model in ["key_env: sk-oai-SECRETKEY-literal", "base_url: 'http://user:SECRETKEY@one.example/v1'"] {
         let text = format!(
             "name: t\ngoal: Go.\nmodels: {{ m: {{ provider: openai, model: gpt-5, {model} }} }}\nagents: {{ lead: {{ model: m }} }}\n"

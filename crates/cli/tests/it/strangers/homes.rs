@@ -11,13 +11,13 @@ use spinney_kernel::words::BlobHash;
 use super::{Outside, SECRETS, leaked};
 use crate::exec::{exec, used};
 use crate::rewritten::{forge_source, into_older};
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 use crate::upstream::{Reply, Upstream};
 
 /// A stranger with a home, a user with another one, and a server that both can reach.
 struct Scene {
-    stranger: Stage,
-    user: Stage,
+    stranger: TestFolder,
+    user: TestFolder,
     server: Upstream,
     outside: Outside,
 }
@@ -28,11 +28,16 @@ const STARTED: &str = "started";
 impl Scene {
     fn new() -> Self {
         let server = Upstream::new(vec![Reply::Held("HTTP/1.1 200 OK\r\n".to_owned())]);
-        Self { stranger: Stage::stranger(), user: Stage::stranger(), server, outside: Outside::new() }
+        Self {
+            stranger: TestFolder::stranger(),
+            user: TestFolder::stranger(),
+            server,
+            outside: Outside::new(),
+        }
     }
 
     /// Starts a tree that sends OpenAI's key to the server, and kills its process there.
-    fn interrupt_tree(&self, stage: &Stage) {
+    fn interrupt_tree(&self, stage: &TestFolder) {
         let model = format!(
             "provider: openai_compatible, model: x, base_url: '{}', key_env: OPENAI_API_KEY, \
              price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }}",
@@ -49,7 +54,7 @@ impl Scene {
     }
 
     /// Starts a program and kills `spinney exec` while it runs.
-    fn interrupt_exec(&self, stage: &Stage) {
+    fn interrupt_exec(&self, stage: &TestFolder) {
         let program =
             format!("touch {STARTED}; echo begun; read -r _ < <(sleep {})", crate::exec::nap_seconds());
         let environment = [SECRETS[1], ("ANTHROPIC_BASE_URL", self.server.url.as_str())];

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::stage::{Ended, Stage};
+use crate::test_folder::{Ended, TestFolder};
 
 /// What the user's environment has, and no stranger may get.
 const SECRETS: [(&str, &str); 5] = [
@@ -61,7 +61,7 @@ impl Outside {
     }
 
     /// Runs a command of this user to its end.
-    fn spinney(&self, stage: &Stage, args: &[&str]) -> Ended {
+    fn spinney(&self, stage: &TestFolder, args: &[&str]) -> Ended {
         let environment = self.environment();
         let environment: Vec<(&str, &str)> =
             environment.iter().map(|(name, value)| (*name, value.as_str())).collect();

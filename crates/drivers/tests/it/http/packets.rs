@@ -10,7 +10,7 @@ use spinney_kernel::port::model::Purpose;
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::words::{Actor, BlobHash, Body, Category, Enclosure, PartKind, enclose};
 
-use spinney_testkit::{Stage, settled};
+use spinney_testkit::{TestHome, settled};
 
 use crate::scene::{attempt, packet, with};
 
@@ -134,7 +134,7 @@ async fn a_call_that_must_end_with_a_text_thinks_with_half_of_its_cap() {
 /// then the child's own task, in every format.
 #[tokio::test(start_paused = true)]
 async fn a_briefed_child_is_given_its_own_task_last() {
-    let stage = Stage::new(
+    let stage = TestHome::new(
         "rules: [{ when: { agent: root, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: helper, goal: Find the door., share: briefing } }] }, { say: done }]",
     );
     let home = stage.home();

@@ -68,7 +68,7 @@ impl Builtin {
 
     /// The name that models use.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::SpawnAgent => "spawn_agent",
             Self::WaitAgent => "wait_agent",
@@ -86,7 +86,7 @@ impl Builtin {
 
     #[must_use]
     pub fn named(name: &ToolName) -> Option<Self> {
-        Self::ALL.into_iter().find(|builtin| builtin.word() == name.as_str())
+        Self::ALL.into_iter().find(|builtin| builtin.as_str() == name.as_str())
     }
 
     /// The one with this name in a tree under these rules.

@@ -16,13 +16,13 @@ use crate::words::limit;
 pub(super) type Outcome<T> = Result<T, ExpressionFault>;
 
 /// The value of a node.
-pub(super) enum Found<'e> {
+pub(super) enum Evaluated<'e> {
     /// What is missing.
     Undefined(Span),
     Known(Cow<'e, Value>),
 }
 
-impl Found<'_> {
+impl Evaluated<'_> {
     pub(super) fn owned(value: impl Into<Value>) -> Self {
         Self::Known(Cow::Owned(value.into()))
     }
@@ -87,32 +87,34 @@ impl<'e> Evaluation<'e> {
 
     pub(super) fn known_value(&mut self, node: &'e Node) -> Outcome<Cow<'e, Value>> {
         match self.node(node)? {
-            Found::Known(value) => Ok(value),
-            Found::Undefined(span) => Err(ExpressionFault::NotDefined { part: excerpt(self.source, &span) }),
+            Evaluated::Known(value) => Ok(value),
+            Evaluated::Undefined(span) => {
+                Err(ExpressionFault::NotDefined { part: excerpt(self.source, &span) })
+            }
         }
     }
 
-    pub(super) fn node(&mut self, node: &'e Node) -> Outcome<Found<'e>> {
+    pub(super) fn node(&mut self, node: &'e Node) -> Outcome<Evaluated<'e>> {
         self.step(1)?;
         match node {
             Node::Or(parts) => self.first_that_is(true, parts),
             Node::And(parts) => self.first_that_is(false, parts),
             Node::Not(inner) => {
                 let value = self.known_value(inner)?;
-                Ok(Found::owned(!is_true(&value)))
+                Ok(Evaluated::owned(!is_true(&value)))
             }
-            Node::Compare(compared) => self.compare(compared).map(Found::owned),
+            Node::Compare(compared) => self.compare(compared).map(Evaluated::owned),
             Node::Chain(chain) => self.chain(chain),
         }
     }
 
     /// The first part that decides, or the last one.
-    fn first_that_is(&mut self, deciding: bool, parts: &'e [Node]) -> Outcome<Found<'e>> {
-        let Some((last, others)) = parts.split_last() else { return Ok(Found::owned(!deciding)) };
+    fn first_that_is(&mut self, deciding: bool, parts: &'e [Node]) -> Outcome<Evaluated<'e>> {
+        let Some((last, others)) = parts.split_last() else { return Ok(Evaluated::owned(!deciding)) };
         for part in others {
             let value = self.known_value(part)?;
             if is_true(&value) == deciding {
-                return Ok(Found::Known(value));
+                return Ok(Evaluated::Known(value));
             }
         }
         self.node(last)
@@ -222,28 +224,28 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    fn chain(&mut self, chain: &'e Chain) -> Outcome<Found<'e>> {
+    fn chain(&mut self, chain: &'e Chain) -> Outcome<Evaluated<'e>> {
         let Chain { base, base_span, links } = chain;
         let mut found = match base {
-            Base::Constant(value) => Found::Known(Cow::Borrowed(value)),
+            Base::Constant(value) => Evaluated::Known(Cow::Borrowed(value)),
             Base::Group(inner) => self.node(inner)?,
             Base::Name(place) => match self.known.get(*place).and_then(Option::as_ref) {
-                Some(value) => Found::Known(Cow::Borrowed(&**value)),
-                None => Found::Undefined(base_span.clone()),
+                Some(value) => Evaluated::Known(Cow::Borrowed(&**value)),
+                None => Evaluated::Undefined(base_span.clone()),
             },
         };
         let mut before = base_span;
         for link in links {
             self.step(1)?;
             found = match &link.kind {
-                LinkKind::IsDefined => Found::owned(matches!(found, Found::Known(_))),
-                LinkKind::IsNotDefined => Found::owned(matches!(found, Found::Undefined(_))),
+                LinkKind::IsDefined => Evaluated::owned(matches!(found, Evaluated::Known(_))),
+                LinkKind::IsNotDefined => Evaluated::owned(matches!(found, Evaluated::Undefined(_))),
                 LinkKind::Key(key) => self.key(found, key, &link.span)?,
                 LinkKind::Index(index) => self.index(found, index, &link.span)?,
                 LinkKind::Filter(Filter::Default, arguments) => self.default(found, arguments)?,
                 LinkKind::Filter(filter, arguments) => match found {
-                    Found::Known(value) => self.filter(*filter, value, arguments, before, &link.span)?,
-                    Found::Undefined(span) => {
+                    Evaluated::Known(value) => self.filter(*filter, value, arguments, before, &link.span)?,
+                    Evaluated::Undefined(span) => {
                         return Err(ExpressionFault::NotDefined { part: excerpt(self.source, &span) });
                     }
                 },
@@ -253,21 +255,21 @@ impl<'e> Evaluation<'e> {
         Ok(found)
     }
 
-    fn key(&mut self, of: Found<'e>, key: &str, span: &Span) -> Outcome<Found<'e>> {
+    fn key(&mut self, of: Evaluated<'e>, key: &str, span: &Span) -> Outcome<Evaluated<'e>> {
         self.step_over(key)?;
         Ok(match of {
-            Found::Undefined(missing) => Found::Undefined(missing),
-            Found::Known(value) => {
-                member(value, key).map_or_else(|| Found::Undefined(span.clone()), Found::Known)
+            Evaluated::Undefined(missing) => Evaluated::Undefined(missing),
+            Evaluated::Known(value) => {
+                member(value, key).map_or_else(|| Evaluated::Undefined(span.clone()), Evaluated::Known)
             }
         })
     }
 
-    fn index(&mut self, of: Found<'e>, index: &'e Node, span: &Span) -> Outcome<Found<'e>> {
+    fn index(&mut self, of: Evaluated<'e>, index: &'e Node, span: &Span) -> Outcome<Evaluated<'e>> {
         let by = self.known_value(index)?;
         let value = match of {
-            Found::Undefined(missing) => return Ok(Found::Undefined(missing)),
-            Found::Known(value) => value,
+            Evaluated::Undefined(missing) => return Ok(Evaluated::Undefined(missing)),
+            Evaluated::Known(value) => value,
         };
         let item = match &*by {
             Value::String(key) => {
@@ -282,7 +284,7 @@ impl<'e> Evaluation<'e> {
             }
             other => return Err(self.wrong_kind(&index.span(), kind(other), "an integer or a text")),
         };
-        Ok(item.map_or_else(|| Found::Undefined(span.clone()), Found::Known))
+        Ok(item.map_or_else(|| Evaluated::Undefined(span.clone()), Evaluated::Known))
     }
 
     /// Compact JSON of at most so many bytes.

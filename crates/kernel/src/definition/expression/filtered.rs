@@ -5,25 +5,25 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use super::compare::{self, Decimal};
-use super::evaluate::{Evaluation, Found, Outcome, is_true, item, kind};
+use super::evaluate::{Evaluated, Evaluation, Outcome, is_true, item, kind};
 use super::filter::Filter;
 use super::node::{Node, Span};
 use crate::words::limit;
 
 impl<'e> Evaluation<'e> {
     /// Its first argument in place of what is not defined and, with a true second one, of what is not true.
-    pub(super) fn default(&mut self, found: Found<'e>, arguments: &'e [Node]) -> Outcome<Found<'e>> {
+    pub(super) fn default(&mut self, found: Evaluated<'e>, arguments: &'e [Node]) -> Outcome<Evaluated<'e>> {
         let instead = match arguments.first() {
             Some(node) => self.node(node)?,
-            None => Found::owned(""),
+            None => Evaluated::owned(""),
         };
         let also_false = match arguments.get(1) {
             Some(node) => is_true(&*self.known_value(node)?),
             None => false,
         };
         match found {
-            Found::Known(value) if !also_false || is_true(&value) => Ok(Found::Known(value)),
-            Found::Known(_) | Found::Undefined(_) => Ok(instead),
+            Evaluated::Known(value) if !also_false || is_true(&value) => Ok(Evaluated::Known(value)),
+            Evaluated::Known(_) | Evaluated::Undefined(_) => Ok(instead),
         }
     }
 
@@ -34,12 +34,12 @@ impl<'e> Evaluation<'e> {
         arguments: &'e [Node],
         before: &Span,
         span: &Span,
-    ) -> Outcome<Found<'e>> {
+    ) -> Outcome<Evaluated<'e>> {
         Ok(match filter {
-            Filter::Default => Found::Known(value),
+            Filter::Default => Evaluated::Known(value),
             Filter::First => self.end(value, 0, before, span)?,
             Filter::Last => self.end(value, -1, before, span)?,
-            Filter::Length => Found::owned(match &*value {
+            Filter::Length => Evaluated::owned(match &*value {
                 Value::String(text) => {
                     self.step_over(text)?;
                     text.chars().count()
@@ -51,20 +51,26 @@ impl<'e> Evaluation<'e> {
             Filter::Lower => self.changed(&value, before, span, |text| text.to_lowercase())?,
             Filter::Upper => self.changed(&value, before, span, |text| text.to_uppercase())?,
             Filter::Trim => self.changed(&value, before, span, |text| text.trim().to_owned())?,
-            Filter::Json => Found::owned(self.json(&value, span, limit::EXPRESSION_VALUE_BYTES_MAX)?),
+            Filter::Json => Evaluated::owned(self.json(&value, span, limit::EXPRESSION_VALUE_BYTES_MAX)?),
             Filter::Int => self.int(&value, arguments, before, span)?,
             Filter::Join => self.join(&value, arguments, before, span)?,
         })
     }
 
     /// The first or last item.
-    fn end(&mut self, value: Cow<'e, Value>, place: i128, before: &Span, span: &Span) -> Outcome<Found<'e>> {
+    fn end(
+        &mut self,
+        value: Cow<'e, Value>,
+        place: i128,
+        before: &Span,
+        span: &Span,
+    ) -> Outcome<Evaluated<'e>> {
         match &*value {
             Value::String(text) => self.step_over(text)?,
             Value::Array(_) => {}
             other => return Err(self.wrong_kind(before, kind(other), "a text or a list")),
         }
-        Ok(item(value, place).map_or_else(|| Found::Undefined(span.clone()), Found::Known))
+        Ok(item(value, place).map_or_else(|| Evaluated::Undefined(span.clone()), Evaluated::Known))
     }
 
     fn changed(
@@ -73,7 +79,7 @@ impl<'e> Evaluation<'e> {
         before: &Span,
         span: &Span,
         change: fn(&str) -> String,
-    ) -> Outcome<Found<'e>> {
+    ) -> Outcome<Evaluated<'e>> {
         let text = self.text(value, before)?;
         self.step_over(text)?;
         // One character becomes at most three.
@@ -84,7 +90,7 @@ impl<'e> Evaluation<'e> {
         if changed.len() > limit::EXPRESSION_VALUE_BYTES_MAX {
             return Err(self.too_large(span, limit::EXPRESSION_VALUE_BYTES_MAX));
         }
-        Ok(Found::owned(changed))
+        Ok(Evaluated::owned(changed))
     }
 
     /// Decimals lose their fraction. Texts are read as numbers; with an argument, that is what all others become.
@@ -94,7 +100,7 @@ impl<'e> Evaluation<'e> {
         arguments: &'e [Node],
         before: &Span,
         span: &Span,
-    ) -> Outcome<Found<'e>> {
+    ) -> Outcome<Evaluated<'e>> {
         const WANTED: &str = "a number that fits 64 bits, or a text that is one";
         let integer = match value {
             Value::Null if arguments.is_empty() => Some(0),
@@ -106,8 +112,8 @@ impl<'e> Evaluation<'e> {
         };
         let number = integer.and_then(number_of);
         match (number, arguments.first()) {
-            (Some(number), _) => Ok(Found::owned(Value::Number(number))),
-            (None, Some(instead)) => self.known_value(instead).map(Found::Known),
+            (Some(number), _) => Ok(Evaluated::owned(Value::Number(number))),
+            (None, Some(instead)) => self.known_value(instead).map(Evaluated::Known),
             (None, None) => Err(self.wrong_kind(span, "no integer", WANTED)),
         }
     }
@@ -119,7 +125,7 @@ impl<'e> Evaluation<'e> {
         arguments: &'e [Node],
         before: &Span,
         span: &Span,
-    ) -> Outcome<Found<'e>> {
+    ) -> Outcome<Evaluated<'e>> {
         let Value::Array(items) = value else { return Err(self.wrong_kind(before, kind(value), "a list")) };
         let between = match arguments.first() {
             Some(node) => Some((self.known_value(node)?, node.span())),
@@ -145,7 +151,7 @@ impl<'e> Evaluation<'e> {
             joined.push_str(between);
             joined.push_str(&written);
         }
-        Ok(Found::owned(joined))
+        Ok(Evaluated::owned(joined))
     }
 }
 

@@ -72,7 +72,7 @@ struct Read<'a> {
     in_expression: bool,
 }
 
-enum Found {
+enum Availability {
     Yes,
     /// The first of the two members of a parallel group runs after the second.
     After(NodeIx, NodeIx),
@@ -192,37 +192,43 @@ impl<'a> Flow<'a, '_> {
         for ix in 0..graph.nodes.len() as NodeIx {
             for read in reads_of(graph, ix) {
                 match self.find(&read) {
-                    Found::Yes => {}
-                    Found::After(member, other) => drop(edges.entry(member).or_default().insert(other)),
-                    Found::Later(writer) => self.later(&read, writer),
-                    Found::Itself => {
+                    Availability::Yes => {}
+                    Availability::After(member, other) => {
+                        drop(edges.entry(member).or_default().insert(other))
+                    }
+                    Availability::Later(writer) => self.later(&read, writer),
+                    Availability::Itself => {
                         let message = format!("`{}` is not written yet here", read.name);
                         let help = "only what comes after it can read it";
                         self.add(ProblemCode::MissingInput, read.node, read.key, message, help);
                     }
-                    Found::No if read.optional => {}
-                    Found::No => self.missing(&read),
+                    Availability::No if read.optional => {}
+                    Availability::No => self.missing(&read),
                 }
             }
         }
         edges
     }
 
-    fn find(&self, read: &Read<'_>) -> Found {
+    fn find(&self, read: &Read<'_>) -> Availability {
         if self.given.contains(read.name) || (read.in_expression && self.is_there(read)) {
-            return Found::Yes;
+            return Availability::Yes;
         }
-        let mut best = Found::No;
+        let mut best = Availability::No;
         if self.is_item(read) {
-            return Found::Yes;
+            return Availability::Yes;
         }
         let scopes = self.scopes(read.node);
         for writer in scopes.iter().filter_map(|scope| self.writers.get(&(read.name, *scope))).flatten() {
             match self.relation(*writer, read) {
-                Found::Yes => return Found::Yes,
-                found @ Found::After(..) => best = found,
-                found @ (Found::Later(_) | Found::Itself) if matches!(best, Found::No) => best = found,
-                Found::Later(_) | Found::Itself | Found::No => {}
+                Availability::Yes => return Availability::Yes,
+                found @ Availability::After(..) => best = found,
+                found @ (Availability::Later(_) | Availability::Itself)
+                    if matches!(best, Availability::No) =>
+                {
+                    best = found
+                }
+                Availability::Later(_) | Availability::Itself | Availability::No => {}
             }
         }
         best
@@ -250,9 +256,9 @@ impl<'a> Flow<'a, '_> {
         }
     }
 
-    fn relation(&self, writer: NodeIx, read: &Read<'_>) -> Found {
+    fn relation(&self, writer: NodeIx, read: &Read<'_>) -> Availability {
         if writer == read.node {
-            return Found::Itself;
+            return Availability::Itself;
         }
         let (around, w, r) = self.meet(writer, read.node);
         let is_looped =
@@ -262,16 +268,16 @@ impl<'a> Flow<'a, '_> {
             // A group reads what its members write: a loop after a round, the others before any of them.
             let is_after =
                 matches!(self.graph.node(around).kind, NodeKind::Loop { .. }) && read.key == "until";
-            return if is_after || may_be_late { Found::Yes } else { Found::Later(writer) };
+            return if is_after || may_be_late { Availability::Yes } else { Availability::Later(writer) };
         }
         if around == writer {
-            return if may_be_late { Found::Yes } else { Found::Itself };
+            return if may_be_late { Availability::Yes } else { Availability::Itself };
         }
         match &self.graph.node(around).kind {
-            NodeKind::Parallel { .. } => Found::After(r, w),
-            NodeKind::Choose { .. } | NodeKind::Race { .. } | NodeKind::Vote { .. } => Found::No,
-            _ if w < r || may_be_late => Found::Yes,
-            _ => Found::Later(writer),
+            NodeKind::Parallel { .. } => Availability::After(r, w),
+            NodeKind::Choose { .. } | NodeKind::Race { .. } | NodeKind::Vote { .. } => Availability::No,
+            _ if w < r || may_be_late => Availability::Yes,
+            _ => Availability::Later(writer),
         }
     }
 

@@ -405,7 +405,7 @@ impl GraphNode {
 
     /// The word for what it is, as its author writes it.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match &self.kind {
             NodeKind::Step(_) => "step",
             NodeKind::Ask(_) => "ask",

@@ -97,7 +97,7 @@ fn every_kind_of_node_is_read_and_survives_the_journal() {
         ],
     });
     let graph = parse(&graph).unwrap();
-    let words: Vec<&str> = graph.nodes().iter().map(super::GraphNode::word).collect();
+    let words: Vec<&str> = graph.nodes().iter().map(super::GraphNode::as_str).collect();
     assert_eq!(words[..9], ["sequence", "parallel", "map", "race", "vote", "loop", "choose", "ask", "step"]);
     let text = serde_json::to_string(&graph).unwrap();
     assert_eq!(serde_json::from_str::<Graph>(&text).unwrap(), graph);

@@ -72,7 +72,7 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) 
 }
 
 /// Reconsiders every call that waits for a change, in order, until nothing changes.
-pub(crate) fn pump(draft: &mut Draft<'_>) {
+pub(crate) fn reconsider_waiting(draft: &mut Draft<'_>) {
     loop {
         // If the call that caused the halt is gone, the others may continue.
         if draft.halted().is_some_and(|halt| draft.call(halt.call).is_none()) {

@@ -139,7 +139,7 @@ pub(super) fn publish(
 
 /// Tells agents how far the tree's graph is, if any of them could read it.
 pub(super) fn progress(draft: &mut Draft<'_>, graph: AgentIx) {
-    let reads = Builtin::ReadContext.word();
+    let reads = Builtin::ReadContext.as_str();
     let is_read = draft.definition().roles.values().any(|role| role.caps.tools.has(reads));
     let Some(name) = ValueName::PROGRESS.parse().ok().filter(|_| is_read) else { return };
     if draft.agents().root() != Some(graph) {

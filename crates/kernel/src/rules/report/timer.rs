@@ -32,7 +32,7 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
         Work::Model(_) | Work::Tool(_) => {
             // It passes calls that were requested after it, but waits behind all others.
             call::admit(draft, id, None);
-            draft.stir();
+            draft.reconsider_calls();
         }
         Work::Child(_) => unreachable!("a child's own deadline ends the call that spawned it"),
         Work::Wait(WaitFor::Message) => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),

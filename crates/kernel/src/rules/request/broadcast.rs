@@ -68,7 +68,7 @@ impl Broadcast {
         }
         let is_whole = self.categories.contains(&Category::System);
         let news = if is_whole { News::Briefing } else { News::Context };
-        let shared = |to| turn::tell(draft, &self.from, to, news, Before::Stays);
+        let shared = |to| turn::share(draft, &self.from, to, news, Before::Stays);
         Ok(BroadcastReply { messages: self.to.iter().map(shared).collect() })
     }
 }

@@ -50,7 +50,7 @@ impl Followup {
         }
         let Some(ended) = draft.agents().ended(child) else { return Err(Refusal::StillAtWork { agent }) };
         let Some(finished) = draft.agents().finished(parent, child) else {
-            return Err(Refusal::NotKept { agent, state: ended.exit.word().to_owned() });
+            return Err(Refusal::NotKept { agent, state: ended.exit.as_str().to_owned() });
         };
         let charter = &finished.charter;
         let spawn = Spawn {

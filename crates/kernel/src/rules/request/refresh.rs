@@ -45,7 +45,7 @@ impl Refresh {
         let parent = above.ok_or_else(|| Refusal::NobodyAbove { agent: self.agent.clone() })?;
         let from = draft.agent_id(parent).clone();
         let before = if self.replace { Before::Goes } else { Before::Stays };
-        let messages = turn::tell(draft, &from, &self.agent, News::Briefing, before);
+        let messages = turn::share(draft, &from, &self.agent, News::Briefing, before);
         Ok(RefreshReply { messages })
     }
 }

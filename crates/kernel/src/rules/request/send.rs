@@ -74,12 +74,12 @@ impl Send {
         if draft.rules() >= 3 && to.is_reserved() {
             return Err(Refusal::NotAnAgent { agent: to.clone() });
         }
-        match draft.unborn().get(to) {
+        match draft.unspawned().get(to) {
             Some(letters) => room(letters.len(), to)?,
-            None if draft.unborn().len() >= limit::UNBORN_MAX => {
+            None if draft.unspawned().len() >= limit::UNSPAWNED_MAX => {
                 let what = "agents that are not there and have messages waiting".to_owned();
-                let count = draft.unborn().len() + 1;
-                return Err(Refusal::TooMany { what, count, count_max: limit::UNBORN_MAX });
+                let count = draft.unspawned().len() + 1;
+                return Err(Refusal::TooMany { what, count, count_max: limit::UNSPAWNED_MAX });
             }
             None => {}
         }

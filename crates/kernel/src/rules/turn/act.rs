@@ -35,11 +35,13 @@ fn start(
     ix: AgentIx,
     place: u32,
     ask: &ToolAsk,
-    known: Known,
+    known: AskedTool,
 ) -> Result<Option<Answer>, Refusal> {
     match known {
-        Known::Builtin(builtin, _) => draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask)),
-        Known::Tool(name, tool) => call(draft, ix, place, name, &tool).map(|()| None),
+        AskedTool::Builtin(builtin, _) => {
+            draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask))
+        }
+        AskedTool::Tool(name, tool) => call(draft, ix, place, name, &tool).map(|()| None),
     }
 }
 
@@ -54,12 +56,12 @@ fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Answ
     }
 }
 
-enum Known {
+enum AskedTool {
     Builtin(Builtin, ToolName),
     Tool(ToolName, ToolSpec),
 }
 
-impl Known {
+impl AskedTool {
     const fn name(&self) -> &ToolName {
         match self {
             Self::Builtin(_, name) | Self::Tool(name, _) => name,
@@ -68,7 +70,7 @@ impl Known {
 }
 
 /// The tool, if it exists, is allowed, and its arguments are an object.
-fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal> {
+fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<AskedTool, Refusal> {
     let caps = &draft.agent(ix).charter.caps;
     let unknown = || {
         let all = draft.definition().tool_names(draft.rules());
@@ -77,15 +79,15 @@ fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<Known, Refusal
     };
     let name: ToolName = ask.tool.parse().map_err(|_| unknown())?;
     let known = match (Builtin::named_under(draft.rules(), &name), draft.definition().tools.get(&name)) {
-        (Some(builtin), _) => Known::Builtin(builtin, name.clone()),
-        (None, Some(tool)) => Known::Tool(name.clone(), tool.clone()),
+        (Some(builtin), _) => AskedTool::Builtin(builtin, name.clone()),
+        (None, Some(tool)) => AskedTool::Tool(name.clone(), tool.clone()),
         (None, None) => return Err(unknown()),
     };
     caps.check_tool(&name)?;
     let bad = |reason: String| Refusal::BadArguments { tool: name.clone(), reason };
     let bytes_max = match &known {
-        Known::Builtin(builtin, _) => builtin.args_bytes_max(),
-        Known::Tool(..) => limit::ARGS_BYTES_MAX,
+        AskedTool::Builtin(builtin, _) => builtin.args_bytes_max(),
+        AskedTool::Tool(..) => limit::ARGS_BYTES_MAX,
     };
     if ask.args.len() > bytes_max {
         return Err(bad(format!("{} bytes, the limit is {bytes_max}", ask.args.len())));

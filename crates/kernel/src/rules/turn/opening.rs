@@ -110,9 +110,10 @@ impl Opening {
         let letter = limit::SENDER_TOKENS.plus(limit::MESSAGE_TOKENS);
         let given = |given: &GivenMessage| heard_tokens(&given.body, &Envelope::default()).plus(letter);
         let messages: TokenCount = self.messages.iter().map(given).sum();
-        let unborn = world.unborn().get(agent).into_iter().flatten();
-        let unborn: TokenCount = unborn.map(|letter| letter.room.tokens.plus(limit::MESSAGE_TOKENS)).sum();
-        let parts = [shared.unwrap_or_default(), before.unwrap_or_default(), messages, unborn];
+        let unspawned = world.unspawned().get(agent).into_iter().flatten();
+        let unspawned: TokenCount =
+            unspawned.map(|letter| letter.room.tokens.plus(limit::MESSAGE_TOKENS)).sum();
+        let parts = [shared.unwrap_or_default(), before.unwrap_or_default(), messages, unspawned];
         let whole = self.counter.count(parts.into_iter().fold(self.first, TokenCount::plus));
         match self.size.filter(|size| *size < whole.estimate()) {
             Some(size) => {

@@ -29,9 +29,9 @@ impl<'a> Lead<'a> {
         now: Time,
     ) -> Option<Self> {
         // Older trees may have a tool of that name.
-        let pipeline = Builtin::RunPipeline.word();
+        let pipeline = Builtin::RunPipeline.as_str();
         let runs = caps.tools.has(pipeline) && !definition.tools.contains_key(pipeline);
-        let spawns = (caps.tools.has(Builtin::SpawnAgent.word()) || runs)
+        let spawns = (caps.tools.has(Builtin::SpawnAgent.as_str()) || runs)
             && depth < caps.depth_max
             && caps.spawn != Allow::only([]);
         (role.turns.is_some() && spawns).then_some(Self { definition, model, packet, now })

@@ -1,7 +1,7 @@
 //! Shared threads: a new reader gets the thread's messages, every reader gets new ones, and each time a reader joins
 //! or leaves, the bound becomes the smallest that any reader has room for.
 
-use super::tell::{Before, tell};
+use super::share::{Before, share};
 use crate::definition::Shares;
 use crate::record::Event;
 use crate::rules::Draft;
@@ -17,7 +17,7 @@ pub(super) fn join(draft: &mut Draft<'_>, parent: AgentIx, agent: &AgentId) {
     let bound = least(draft, head, readers);
     let of = draft.agent_id(head).clone();
     draft.record(Event::ThreadJoined { agent: agent.clone(), of: of.clone(), bound });
-    tell(draft, &of, agent, News::Context, Before::Stays);
+    share(draft, &of, agent, News::Context, Before::Stays);
 }
 
 /// Removes an agent that is about to end from the thread that it reads.
@@ -35,7 +35,7 @@ pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
     for reader in readers(draft, head) {
         if matches!(draft.agent(reader).state, AgentState::Live) {
             let reader = draft.agent_id(reader).clone();
-            tell(draft, &of, &reader, News::Context, Before::Stays);
+            share(draft, &of, &reader, News::Context, Before::Stays);
         }
     }
 }

@@ -83,7 +83,7 @@ impl Agent {
     }
 
     /// Removes a message that it must not read twice.
-    pub(crate) fn put_away(&mut self, letter: Seq) {
+    pub(crate) fn remove_message(&mut self, letter: Seq) {
         if let Some(place) = self.inbox.take(letter) {
             self.progress.window.take_letter(place);
         }

@@ -19,14 +19,14 @@ pub struct Progress {
     /// The tokens of that text.
     said_tokens: TokenCount,
     /// Failures. Boxed because most agents have none.
-    trouble: Option<Box<Trouble>>,
+    trouble: Option<Box<FailureState>>,
     /// The tool calls of its last answer. Boxed because most agents of a large tree wait for their first one.
     repeated: Option<Box<Repeated>>,
     pub window: Window,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Trouble {
+struct FailureState {
     /// Why its model's last call failed.
     failed: Option<Outcome>,
     /// How many answers in a row did not match its schema, with no new message in between.
@@ -194,10 +194,10 @@ impl Progress {
         }
     }
 
-    fn change_trouble(&mut self, change: impl FnOnce(&mut Trouble)) {
+    fn change_trouble(&mut self, change: impl FnOnce(&mut FailureState)) {
         let mut trouble = self.trouble.take().unwrap_or_default();
         change(&mut trouble);
-        self.trouble = (*trouble != Trouble::default()).then_some(trouble);
+        self.trouble = (*trouble != FailureState::default()).then_some(trouble);
     }
 
     /// The event with its model's last text.

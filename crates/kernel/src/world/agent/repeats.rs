@@ -54,7 +54,7 @@ impl Repeated {
             // The tool that runs now will answer.
             Outcome::Approved => {}
             Outcome::Done { body, .. } => self.answered(ask, body),
-            Outcome::Failed { fault } => self.end(ask, &[fault.kind.word(), &fault.message]),
+            Outcome::Failed { fault } => self.end(ask, &[fault.kind.as_str(), &fault.message]),
             Outcome::Refused { refusal } => self.end(ask, &["refused", &refusal.to_string()]),
             // A child's answer was added when it was given; what another child left unfinished is never the same.
             Outcome::Children { ended } if ended.iter().all(|end| end.state == ExitKind::Completed) => {
@@ -129,7 +129,7 @@ impl AskedCall {
 
 /// Whether a call may be part of a row: tools that wait or look may be called again and again.
 pub(super) fn is_counted(ask: &ToolAsk) -> bool {
-    let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.word() == ask.tool);
+    let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.as_str() == ask.tool);
     match builtin {
         Some(
             Builtin::WaitAgent

@@ -34,7 +34,7 @@ struct Played {
 }
 
 /// The row that the provider plays.
-type Stage = Arc<Mutex<Option<Arc<Played>>>>;
+type PlayedRow = Arc<Mutex<Option<Arc<Played>>>>;
 
 /// What the journal says about a call.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ struct Booked {
 /// Plays rows one after the other in one run. Returns what is wrong with each.
 pub(super) async fn play(rows: Vec<Row>) -> Vec<Result<(), String>> {
     let (Some(first), mut results) = (rows.first(), Vec::new()) else { return Vec::new() };
-    let stage = Stage::default();
+    let stage = PlayedRow::default();
     let provider = provider(&stage).await;
     let run = start(&provider, first).await;
     for row in rows {
@@ -100,7 +100,7 @@ async fn send(run: &TestRun, row: &Row, call: &ForgedCall) -> (u16, String) {
     }
 }
 
-async fn provider(stage: &Stage) -> Provider {
+async fn provider(stage: &PlayedRow) -> Provider {
     let stage = Arc::clone(stage);
     Provider::start(script(move |got, stream| {
         let played = stage.lock().unwrap().clone().unwrap();

@@ -8,7 +8,7 @@ use spinney_kernel::record::{Exit, NodeEnd, NodeStart, StartOf};
 use spinney_kernel::words::AgentId;
 
 use super::super::law::{Law, hold};
-use super::Known;
+use super::BoundedValue;
 use super::group::Progress;
 
 /// Failures of a step although its agent completed.
@@ -24,13 +24,13 @@ pub(super) struct Frame {
     /// How it must end without an agent or a member.
     pub(super) unrun: Option<NodeEnd>,
     /// What a step's agent must be given.
-    pub(super) given: BTreeMap<String, Option<Known>>,
+    pub(super) given: BTreeMap<String, Option<BoundedValue>>,
     /// What a person answered.
     pub(super) answer: Option<String>,
     /// How far a group is.
     pub(super) progress: Option<Progress>,
     /// Values that only its members see.
-    pub(super) locals: BTreeMap<String, Known>,
+    pub(super) locals: BTreeMap<String, BoundedValue>,
 }
 
 /// What the agent of a step said last.

@@ -9,7 +9,7 @@ use spinney_kernel::definition::{
 use spinney_kernel::record::{FailureCode, NodeEnd, NodeStart, Skip, StartOf};
 
 use super::super::law::{Law, hold};
-use super::{Known, votes};
+use super::{BoundedValue, votes};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
@@ -26,9 +26,9 @@ pub(super) struct Progress {
     failure: Option<String>,
     winner: Option<u32>,
     /// The value of the member that ended last, or of the winner.
-    value: Option<Known>,
+    value: Option<BoundedValue>,
     /// The values of items and voters.
-    collected: BTreeMap<u32, Known>,
+    collected: BTreeMap<u32, BoundedValue>,
     items: Vec<Value>,
 }
 
@@ -45,7 +45,7 @@ impl Progress {
         Self { of: start.of, items: items.unwrap_or_default(), ..Self::default() }
     }
 
-    pub(super) fn item(&self, place: u32) -> Known {
+    pub(super) fn item(&self, place: u32) -> BoundedValue {
         self.items.get(place as usize).cloned()
     }
 
@@ -126,7 +126,7 @@ impl Progress {
         (node, member): (&GraphNode, &GraphNode),
         start: &NodeStart,
         end: &NodeEnd,
-        value: Option<Known>,
+        value: Option<BoundedValue>,
     ) {
         self.live = self.live.saturating_sub(1);
         if let NodeEnd::Failed { retried: true, .. } = end {
@@ -218,7 +218,7 @@ impl Progress {
     }
 
     /// Its value, if it succeeded.
-    pub(super) fn value(&self, node: &GraphNode, end: &NodeEnd) -> Option<Known> {
+    pub(super) fn value(&self, node: &GraphNode, end: &NodeEnd) -> Option<BoundedValue> {
         match (&node.kind, end) {
             (NodeKind::Parallel { .. }, _) => None,
             (NodeKind::Map { .. }, _) if self.of == StartOf::Node => {

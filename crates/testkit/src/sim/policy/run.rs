@@ -9,7 +9,7 @@ use spinney_kernel::record::{Exit, FailureCode, FrameIx, NodeEnd, NodeStart, Ski
 use spinney_kernel::words::limit;
 
 use super::super::law::{Law, hold};
-use super::Known;
+use super::BoundedValue;
 use super::frame::{Answer, Frame};
 use super::group::Room;
 
@@ -22,7 +22,7 @@ pub(super) struct Run {
     definition: Arc<Definition>,
     pub(super) frames: BTreeMap<FrameIx, Frame>,
     /// Values that everything in the graph sees.
-    values: BTreeMap<String, Known>,
+    values: BTreeMap<String, BoundedValue>,
     successes: u64,
     /// Steps that succeeded and can be undone, in that order.
     pub(super) undo: Vec<(u32, String)>,
@@ -171,7 +171,7 @@ impl Run {
         node: &GraphNode,
         end: &NodeEnd,
         answer: Option<&Answer>,
-    ) -> Result<Option<Known>, String> {
+    ) -> Result<Option<BoundedValue>, String> {
         let short =
             |value: Value| Some(value).filter(|value| value.to_string().len() <= limit::TEXT_BYTES_MAX);
         if let Some(progress) = &frame.progress {
@@ -198,7 +198,7 @@ impl Run {
         &mut self,
         within: Option<FrameIx>,
         name: &str,
-        value: &Known,
+        value: &BoundedValue,
         written: &BTreeMap<String, Value>,
     ) -> Law {
         if let Some(scope) = self.scope_of(within).and_then(|scope| self.frames.get_mut(&scope)) {
@@ -241,7 +241,7 @@ impl Run {
     }
 
     /// The value of a name in a frame.
-    fn find(&self, within: Option<FrameIx>, name: &str) -> Option<Known> {
+    fn find(&self, within: Option<FrameIx>, name: &str) -> Option<BoundedValue> {
         let local = self.up(within).find_map(|(_, frame)| frame.locals.get(name).cloned());
         let input = || self.definition.inputs.get(name).cloned().map(Some);
         local.or_else(|| self.values.get(name).cloned()).or_else(input)
@@ -275,7 +275,7 @@ impl Run {
         scope
     }
 
-    fn given(&self, within: Option<FrameIx>, node: &GraphNode) -> BTreeMap<String, Option<Known>> {
+    fn given(&self, within: Option<FrameIx>, node: &GraphNode) -> BTreeMap<String, Option<BoundedValue>> {
         let inputs = node.step().map_or(&[][..], |step| &step.inputs);
         inputs.iter().map(|input| (input.name.to_string(), self.find(within, input.name.as_str()))).collect()
     }
@@ -285,7 +285,7 @@ impl Run {
         &self,
         within: Option<FrameIx>,
         node: &GraphNode,
-        given: &BTreeMap<String, Option<Known>>,
+        given: &BTreeMap<String, Option<BoundedValue>>,
     ) -> Option<NodeEnd> {
         let scope = self.scope(within);
         match node.when.as_ref().map(|when| when.holds(&scope)) {

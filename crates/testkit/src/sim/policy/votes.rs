@@ -6,10 +6,10 @@ use serde_json::Value;
 use spinney_kernel::definition::{Majority, Missing, OnTie, VoteRule};
 use spinney_kernel::record::{FailureCode, NodeEnd};
 
-use super::Known;
+use super::BoundedValue;
 
 /// How a vote must end, by the values of its voters.
-pub(super) fn end(rule: &VoteRule, voters: u32, values: &BTreeMap<u32, Known>) -> NodeEnd {
+pub(super) fn end(rule: &VoteRule, voters: u32, values: &BTreeMap<u32, BoundedValue>) -> NodeEnd {
     let failed = |code: &str| NodeEnd::failed(FailureCode::from_text(code), "");
     let ballots: Vec<(u32, Value)> =
         values.iter().filter_map(|(voter, value)| Some((*voter, ballot(rule, value.as_ref()?)?))).collect();

@@ -6,18 +6,18 @@ use spinney_kernel::record::ToolAsk;
 
 use super::super::dice::Dice;
 use super::super::graphs;
-use super::plot::{Mode, Plot, ROLES, SCHEMA};
+use super::sim_tree::{Mode, ROLES, SCHEMA, SimTree};
 
 /// The agent and its turn.
 struct Speaker<'a> {
-    plot: &'a Plot,
+    plot: &'a SimTree,
     agent: &'a str,
     parent: Option<&'a str>,
     turn: u32,
 }
 
 /// A model's answer: its text and tool calls.
-pub(super) fn said(plot: &Plot, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>) {
+pub(super) fn said(plot: &SimTree, attempt: &ModelAttempt) -> (String, Vec<ToolAsk>) {
     let path = &attempt.origin.path;
     let parent = path.len().checked_sub(2).and_then(|at| path.get(at)).map(|agent| agent.as_str());
     let speaker = Speaker { plot, agent: attempt.origin.agent().as_str(), parent, turn: attempt.turn };

@@ -7,9 +7,9 @@ use std::time::Duration;
 use spinney_store::MemoryJournal;
 
 use super::super::dice::Dice;
-use super::crashing_journal::{Blow, Crash};
-use super::life::{Life, Same, Shelf, live};
-use super::plot::{Mode, Plot};
+use super::crashing_journal::{Crash, CrashKind};
+use super::life::{Life, Same, TreeStore, live};
+use super::sim_tree::{Mode, SimTree};
 use super::{BrokenRun, RunTally};
 
 /// The longest that a simulated tree may take, in its own time: beyond every timeout of a plot.
@@ -17,7 +17,7 @@ const LIFE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 
 /// Where the trees of a case are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CaseStore {
     /// In memory.
     Memory,
     /// In SQLite, in a folder of their own below this one.
@@ -42,14 +42,14 @@ pub struct Case {
     /// What may happen.
     pub mode: Mode,
     /// Where it is kept.
-    pub place: Place,
+    pub place: CaseStore,
 }
 
 impl Case {
     /// Whether its tree runs a graph instead of an agent that decides.
     #[must_use]
     pub fn is_graph(&self) -> bool {
-        Plot::new(self.seed, self.mode).is_graph()
+        SimTree::new(self.seed, self.mode).is_graph()
     }
 
     /// Runs the case without a crash, and then with the chosen crashes.
@@ -63,19 +63,19 @@ impl Case {
         match tries {
             Try::Every => {
                 for at in 1..=whole.batches {
-                    for blow in [Blow::Before, Blow::After] {
+                    for blow in [CrashKind::Before, CrashKind::After] {
                         self.at(&whole, Crash { at, blow }, &mut tally)?;
                     }
                 }
             }
             Try::Takeover => {
                 for at in 2..=whole.batches {
-                    self.at(&whole, Crash { at, blow: Blow::TakenOver }, &mut tally)?;
+                    self.at(&whole, Crash { at, blow: CrashKind::TakenOver }, &mut tally)?;
                 }
             }
             Try::Random(lives) => {
                 let mut dice = Dice::new(self.seed ^ 0xC4A5_4ED0);
-                let plot = Plot::new(self.seed, self.mode);
+                let plot = SimTree::new(self.seed, self.mode);
                 for _ in 0..lives {
                     let crashes = crashes(&mut dice, whole.batches, &plot);
                     self.again(&whole, &crashes, &mut tally)?;
@@ -100,7 +100,7 @@ impl Case {
         let life = self.live(crashes)?;
         tally.count(&life);
         if self.mode.is_exact() {
-            let plot = Plot::new(self.seed, self.mode);
+            let plot = SimTree::new(self.seed, self.mode);
             match life.same_as(whole, &plot) {
                 Same::Yes => tally.equal += 1,
                 Same::Excused => tally.excused += 1,
@@ -115,12 +115,13 @@ impl Case {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| broken(error.to_string()))?;
         let folder = match &self.place {
-            Place::Memory => None,
-            Place::Sqlite(folder) => Some(folder.join(format!("whole-{}-{:?}", self.seed, self.mode))),
+            CaseStore::Memory => None,
+            CaseStore::Sqlite(folder) => Some(folder.join(format!("whole-{}-{:?}", self.seed, self.mode))),
         };
-        let shelf =
-            folder.clone().map_or_else(|| Shelf::Memory(Arc::new(MemoryJournal::new())), Shelf::Sqlite);
-        let plot = Plot::new(self.seed, self.mode);
+        let shelf = folder
+            .clone()
+            .map_or_else(|| TreeStore::Memory(Arc::new(MemoryJournal::new())), TreeStore::Sqlite);
+        let plot = SimTree::new(self.seed, self.mode);
         let life = runtime
             .block_on(async { tokio::time::timeout(LIFE_MAX, live(plot, shelf, crashes.to_vec())).await });
         drop(runtime);
@@ -140,7 +141,7 @@ fn clear(folder: &Path) -> Result<(), String> {
 }
 
 /// Several crashes in order, some close together.
-fn crashes(dice: &mut Dice, batches: u64, plot: &Plot) -> Vec<Crash> {
+fn crashes(dice: &mut Dice, batches: u64, plot: &SimTree) -> Vec<Crash> {
     // A person who stops a running call is too late if it may end during the shutdown.
     let put_away = match plot.mode {
         Mode::Serial => false,
@@ -156,12 +157,12 @@ fn crashes(dice: &mut Dice, batches: u64, plot: &Plot) -> Vec<Crash> {
             let far = if dice.once_in(2) { 3 } else { batches.div_ceil(count).max(1) };
             at += dice.between(1, far);
             let blow = match dice.below(8) {
-                0 if put_away => Blow::Stop,
-                1 | 2 => Blow::After,
-                3 if away => Blow::Away,
-                4 if away => Blow::AwayWritten,
-                5 => Blow::TakenOver,
-                _ => Blow::Before,
+                0 if put_away => CrashKind::Stop,
+                1 | 2 => CrashKind::After,
+                3 if away => CrashKind::Away,
+                4 if away => CrashKind::AwayWritten,
+                5 => CrashKind::TakenOver,
+                _ => CrashKind::Before,
             };
             Crash { at, blow }
         })

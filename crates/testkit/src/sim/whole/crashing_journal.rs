@@ -29,12 +29,12 @@ pub struct Crash {
     /// The batch of the journal at which it ends; the first is 1.
     pub at: u64,
     /// How.
-    pub blow: Blow,
+    pub blow: CrashKind,
 }
 
 /// How one process ends, or is left without its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blow {
+pub enum CrashKind {
     /// Before the batch is written.
     Before,
     /// After the batch is written and before it is confirmed.
@@ -139,15 +139,15 @@ impl CrashingJournal {
         }
         let position = self.record.batches() + 1;
         let blow = lock(&self.crashes).pop_front_if(|crash| crash.at <= position).map(|crash| crash.blow);
-        if blow == Some(Blow::Before) {
+        if blow == Some(CrashKind::Before) {
             self.fate.crashed.cancel();
             return None;
         }
-        if blow == Some(Blow::Away) {
+        if blow == Some(CrashKind::Away) {
             self.is_away.store(true, Ordering::SeqCst);
             return Some(Err(away()));
         }
-        if blow == Some(Blow::TakenOver) && self.inner.claim(append.tree).wait().is_ok() {
+        if blow == Some(CrashKind::TakenOver) && self.inner.claim(append.tree).wait().is_ok() {
             self.is_taken.store(true, Ordering::SeqCst);
             self.record.saw("another owner claimed the tree");
         }
@@ -173,16 +173,16 @@ impl CrashingJournal {
             Err(fault) => self.record.broken(format!("the store failed: {fault}")),
         }
         match blow {
-            Some(Blow::After) => {
+            Some(CrashKind::After) => {
                 self.fate.crashed.cancel();
                 return None;
             }
-            Some(Blow::Stop) => self.fate.stop.cancel(),
-            Some(Blow::AwayWritten) => {
+            Some(CrashKind::Stop) => self.fate.stop.cancel(),
+            Some(CrashKind::AwayWritten) => {
                 self.is_away.store(true, Ordering::SeqCst);
                 return Some(Err(away()));
             }
-            Some(Blow::Before | Blow::Away | Blow::TakenOver) | None => {}
+            Some(CrashKind::Before | CrashKind::Away | CrashKind::TakenOver) | None => {}
         }
         if self.record.verdict().is_err() {
             // This process has ended.

@@ -22,8 +22,8 @@ use super::crashing_journal::{Crash, Crashes, CrashingJournal, Disk, Fate};
 use super::outside::Outside;
 use super::people::People;
 use super::player::Process;
-use super::plot::{Mode, Plot};
 use super::record::Record;
+use super::sim_tree::{Mode, SimTree};
 use crate::SteadyClock;
 
 /// How often the other tasks of a process get their turn after it lost its tree.
@@ -31,12 +31,12 @@ const LINGERING: u32 = 100;
 
 /// Where a tree is kept.
 #[derive(Clone)]
-pub(super) enum Shelf {
+pub(super) enum TreeStore {
     Memory(Arc<MemoryJournal>),
     Sqlite(PathBuf),
 }
 
-impl Shelf {
+impl TreeStore {
     fn open(&self) -> Result<Arc<dyn Journal>, String> {
         match self {
             Self::Memory(journal) => Ok(Arc::<MemoryJournal>::clone(journal)),
@@ -72,9 +72,9 @@ enum Left {
     Crashed,
 }
 
-struct Stage {
-    plot: Arc<Plot>,
-    shelf: Shelf,
+struct SimProcess {
+    plot: Arc<SimTree>,
+    shelf: TreeStore,
     record: Arc<Record>,
     outside: Arc<Outside>,
     crashes: Crashes,
@@ -83,9 +83,9 @@ struct Stage {
 }
 
 /// Runs a tree from its start to its end.
-pub(super) async fn live(plot: Plot, shelf: Shelf, crashes: Vec<Crash>) -> Result<Life, String> {
+pub(super) async fn live(plot: SimTree, shelf: TreeStore, crashes: Vec<Crash>) -> Result<Life, String> {
     let record = Arc::new(Record::new());
-    let stage = Stage {
+    let stage = SimProcess {
         outside: Arc::new(Outside::new(Arc::clone(&record))),
         plot: Arc::new(plot),
         shelf,
@@ -106,7 +106,7 @@ pub(super) async fn live(plot: Plot, shelf: Shelf, crashes: Vec<Crash>) -> Resul
     stage.judge(lives)
 }
 
-impl Stage {
+impl SimProcess {
     /// One process, from its start to its crash or the tree's end.
     async fn process(&self, number: u64) -> Result<Left, String> {
         let fate = Fate::default();
@@ -269,12 +269,12 @@ pub(super) enum Same {
 
 impl Life {
     /// Whether the crashes changed nothing that they must not change.
-    pub(super) fn same_as(&self, whole: &Self, plot: &Plot) -> Same {
+    pub(super) fn same_as(&self, whole: &Self, plot: &SimTree) -> Same {
         let stopped = self.stopped + whole.stopped > 0;
         // Which of several failures comes first depends on timing.
         let is_first = plot.is_graph() && plot.mode == Mode::Parallel;
         let exit =
-            |life: &Self| if is_first { life.exit.word().to_owned() } else { format!("{:?}", life.exit) };
+            |life: &Self| if is_first { life.exit.as_str().to_owned() } else { format!("{:?}", life.exit) };
         let exits = (exit(self), exit(whole));
         match self.compare(whole, stopped, &exits) {
             Ok(()) => Same::Yes,

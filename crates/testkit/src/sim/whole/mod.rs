@@ -12,14 +12,14 @@ mod life;
 mod outside;
 mod people;
 mod player;
-mod plot;
 mod record;
+mod sim_tree;
 
 pub use audit::{Audit, audit};
-pub use case::{Case, Place, Try};
+pub use case::{Case, CaseStore, Try};
 pub use coverage::TELLING;
-pub use crashing_journal::{Blow, Crash};
-pub use plot::Mode;
+pub use crashing_journal::{Crash, CrashKind};
+pub use sim_tree::Mode;
 
 use std::collections::BTreeSet;
 
@@ -116,7 +116,7 @@ impl std::error::Error for BrokenRun {}
 ///
 /// # Errors
 /// The first broken law.
-pub fn run(seed: u64, batches: u64, place: &Place) -> Result<RunTally, BrokenRun> {
+pub fn run(seed: u64, batches: u64, place: &CaseStore) -> Result<RunTally, BrokenRun> {
     let mut tally = RunTally::default();
     let mut next = seed;
     while tally.batches < batches.max(1) {

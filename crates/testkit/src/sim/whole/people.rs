@@ -15,8 +15,8 @@ use spinney_kernel::rules::request::{
 };
 use spinney_kernel::words::{Actor, AgentId, Body, CallId, Running, Seq};
 
-use super::plot::{Mode, Plot};
 use super::record::Record;
+use super::sim_tree::{Mode, SimTree};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
@@ -35,7 +35,7 @@ enum Wish {
 
 /// The people around one tree.
 pub(super) struct People {
-    plot: Arc<Plot>,
+    plot: Arc<SimTree>,
     clock: Arc<dyn Clock>,
     seen: Seq,
     /// How often each agent's model was called.
@@ -48,7 +48,7 @@ pub(super) struct People {
 }
 
 impl People {
-    pub(super) fn new(plot: Arc<Plot>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(plot: Arc<SimTree>, clock: Arc<dyn Clock>) -> Self {
         let (asked, wishes) = (BTreeMap::new(), BTreeMap::new());
         Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0, checkpoints: Vec::new() }
     }

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::super::dice::Dice;
 use super::answers::said;
 use super::outside::{Applied, Outside};
-use super::plot::{Mode, Plot};
 use super::record::Record;
+use super::sim_tree::{Mode, SimTree};
 use spinney::Drivers;
 
 use crate::fixture::parse;
@@ -27,7 +27,7 @@ const LARGE_BYTES: usize = 40_000;
 /// One process, as its drivers see it.
 #[derive(Clone)]
 pub(super) struct Process {
-    pub(super) plot: Arc<Plot>,
+    pub(super) plot: Arc<SimTree>,
     pub(super) outside: Arc<Outside>,
     pub(super) record: Arc<Record>,
     /// Cancelled when the process has crashed.
@@ -41,7 +41,7 @@ impl Process {
         let mut drivers = Drivers::new()
             .with_tool(parse("note"), Arc::new(player(OnLost::Repeatable)))
             .with_tool(parse("post"), Arc::new(player(OnLost::Presumed)));
-        for name in super::plot::MODELS {
+        for name in super::sim_tree::MODELS {
             drivers = drivers.with_model(parse(name), Arc::new(player(self.plot.lost(name))));
         }
         drivers
@@ -68,14 +68,14 @@ struct Player {
 }
 
 /// The course of one attempt.
-enum Course {
+enum AttemptPlan {
     Well,
     AttemptError(FaultKind),
     Stuck,
 }
 
 impl Player {
-    fn model_course(&self, attempt: &model::ModelAttempt) -> (u64, Course) {
+    fn model_course(&self, attempt: &model::ModelAttempt) -> (u64, AttemptPlan) {
         let plot = &self.process.plot;
         let kind = match attempt.purpose {
             Purpose::Turn | Purpose::Continue | Purpose::WrapUp => "model",
@@ -85,26 +85,26 @@ impl Player {
         let mut dice = plot.dice(&place);
         let ms = latency(&mut dice);
         let course = match (plot.mode, dice.below(30)) {
-            (_, 0) => Course::AttemptError(FaultKind::Auth),
-            (Mode::Wild, 7..24) if plot.is_failing() => Course::AttemptError(FaultKind::Server),
-            (Mode::Parallel | Mode::Wild, 1 | 2) => Course::AttemptError(FaultKind::RateLimit),
-            (Mode::Parallel | Mode::Wild, 3 | 4) => Course::AttemptError(FaultKind::Server),
-            (Mode::Parallel | Mode::Wild, 5) => Course::AttemptError(FaultKind::Cut),
-            (Mode::Wild, 6) => Course::Stuck,
-            _ => Course::Well,
+            (_, 0) => AttemptPlan::AttemptError(FaultKind::Auth),
+            (Mode::Wild, 7..24) if plot.is_failing() => AttemptPlan::AttemptError(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 1 | 2) => AttemptPlan::AttemptError(FaultKind::RateLimit),
+            (Mode::Parallel | Mode::Wild, 3 | 4) => AttemptPlan::AttemptError(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 5) => AttemptPlan::AttemptError(FaultKind::Cut),
+            (Mode::Wild, 6) => AttemptPlan::Stuck,
+            _ => AttemptPlan::Well,
         };
         (ms, course)
     }
 
-    fn tool_course(&self, attempt: &tool::ToolAttempt) -> (u64, Course) {
+    fn tool_course(&self, attempt: &tool::ToolAttempt) -> (u64, AttemptPlan) {
         let plot = &self.process.plot;
         let place = format!("tool/{}/{}/{}", attempt.origin.agent(), attempt.args, attempt.attempt);
         let mut dice = plot.dice(&place);
         let ms = latency(&mut dice);
         let course = match (plot.mode, dice.below(20)) {
-            (Mode::Parallel | Mode::Wild, 0) => Course::AttemptError(FaultKind::Server),
-            (Mode::Parallel | Mode::Wild, 1) => Course::Stuck,
-            _ => Course::Well,
+            (Mode::Parallel | Mode::Wild, 0) => AttemptPlan::AttemptError(FaultKind::Server),
+            (Mode::Parallel | Mode::Wild, 1) => AttemptPlan::Stuck,
+            _ => AttemptPlan::Well,
         };
         (ms, course)
     }
@@ -135,15 +135,15 @@ impl Model for Player {
             let output = if over { attempt.output_cap * 2 } else { output.min(attempt.output_cap) };
             let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
             match course {
-                Course::Well => {
+                AttemptPlan::Well => {
                     Ok(model::ModelAnswer::said(text).with_asks(asks).with_used(Used::Tokens(used)))
                 }
-                Course::AttemptError(kind) => {
+                AttemptPlan::AttemptError(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
                     let retry_after_ms = (kind == FaultKind::RateLimit).then_some(20);
                     Err(AttemptError { fault: Fault { retry_after_ms, ..Fault::new(kind) }, used })
                 }
-                Course::Stuck => pending().await,
+                AttemptPlan::Stuck => pending().await,
             }
         })
     }
@@ -191,11 +191,11 @@ impl Tool for Player {
             }
             process.pass(ms).await;
             match course {
-                Course::Well => {}
-                Course::AttemptError(kind) => {
+                AttemptPlan::Well => {}
+                AttemptPlan::AttemptError(kind) => {
                     return Err(AttemptError { fault: Fault::new(kind), used: Used::NOTHING });
                 }
-                Course::Stuck => pending().await,
+                AttemptPlan::Stuck => pending().await,
             }
             if !early {
                 apply(&process, lost, &attempt.key);

@@ -26,12 +26,12 @@ const LATE_MS_MAX: u64 = 50;
 
 /// The durable events, and the first broken law.
 pub(super) struct Record {
-    kept: Mutex<Kept>,
+    kept: Mutex<RecordedTree>,
     durable: watch::Sender<Seq>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct RecordedTree {
     tree: Option<Fold>,
     events: Vec<Event>,
     batches: u64,
@@ -220,12 +220,12 @@ impl Record {
         self.kept().tree.as_ref().map(|fold| TreeSnapshot::at(&fold.world, &fold.contexts))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, RecordedTree> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl RecordedTree {
     fn take(&mut self, tree: TreeId, after: Seq, batch: &Batch) -> Law {
         self.batches += 1;
         let fold = self.tree.get_or_insert_with(|| Fold {

@@ -88,7 +88,7 @@ pub(super) fn run(
         Builtin::WriteContext => {
             let WriteContextArgs { key, value, expect_version } = read(builtin, args)?;
             let text = SharedText::from_json(value.get()).ok_or_else(|| Refusal::BadArguments {
-                tool: ToolName::of_builtin(builtin.word()),
+                tool: ToolName::of_builtin(builtin.as_str()),
                 reason: "`value` is not JSON that can be read".to_owned(),
             })?;
             let writing = Writing { name: key, text, tokens, expect_version };

@@ -49,7 +49,7 @@ impl Mode {
 
 /// A tree as the seed defines it.
 #[derive(Clone, Debug)]
-pub(super) struct Plot {
+pub(super) struct SimTree {
     pub(super) seed: u64,
     pub(super) mode: Mode,
     /// Whether people do more than answer and raise.
@@ -58,7 +58,7 @@ pub(super) struct Plot {
     pub(super) stops: bool,
 }
 
-impl Plot {
+impl SimTree {
     pub(super) fn new(seed: u64, mode: Mode) -> Self {
         let plot = Self { seed, mode, meddling: true, stops: true };
         match mode {

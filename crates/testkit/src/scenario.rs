@@ -12,12 +12,12 @@ use spinney_kernel::rules::{Decision, Input, InputKind, InputReply, Receipt};
 use spinney_kernel::words::{Actor, AgentId, Time, TreeId};
 use spinney_kernel::world::World;
 
-use crate::fixture::{self, Birth, Plant, parse};
+use crate::fixture::{self, Birth, FixtureAgent, parse};
 use crate::{render, script};
 
 /// A tree that a test drives.
 #[derive(Clone, Debug)]
-pub struct Play {
+pub struct Scenario {
     world: World,
     now: Time,
     draws: u64,
@@ -29,12 +29,12 @@ pub struct Play {
 /// check behind every snapshot of the kernel's rules.
 #[must_use]
 pub fn check(fixture: &str, script: &str) -> String {
-    let mut play = Play::grow(fixture);
+    let mut play = Scenario::grow(fixture);
     play.run(script);
     format!("{}\n{}", play.log(), play.tree())
 }
 
-impl Play {
+impl Scenario {
     /// Creates a tree from a fixture.
     ///
     /// # Panics
@@ -69,11 +69,11 @@ impl Play {
         play.grown(&plants, fixture::shared(&plants))
     }
 
-    fn grow_with(plants: &[Plant], definition: Arc<Definition>) -> Self {
+    fn grow_with(plants: &[FixtureAgent], definition: Arc<Definition>) -> Self {
         Self::seed().grown(plants, definition)
     }
 
-    fn grown(self, plants: &[Plant], definition: Arc<Definition>) -> Self {
+    fn grown(self, plants: &[FixtureAgent], definition: Arc<Definition>) -> Self {
         let mut play = self;
         play.must(Start::new(definition));
         for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {

@@ -21,7 +21,7 @@ use crate::recorder::Recorder;
 use crate::scripted::{Script, ScriptedModel};
 
 /// A home whose models and tools play a script. Every model of a fixture is the same scripted one.
-pub struct Stage {
+pub struct TestHome {
     journal: Arc<dyn Journal>,
     model: Arc<Recorder<ScriptedModel>>,
     drivers: Drivers,
@@ -30,7 +30,7 @@ pub struct Stage {
     seed: u64,
 }
 
-impl Stage {
+impl TestHome {
     /// A stage with a journal in memory.
     ///
     /// # Panics

@@ -11,7 +11,7 @@ use crate::pty::Pty;
 use crate::upstream::Upstream;
 
 /// A folder with a home and tree files.
-pub(crate) struct Stage {
+pub(crate) struct TestFolder {
     folder: TempDir,
     home: PathBuf,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Playing {
 /// A price, so that there is something to spend.
 const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
 
-impl Stage {
+impl TestFolder {
     /// Of a user who allows servers on this machine, because that is where the models of tests are.
     pub(crate) fn new() -> Self {
         let stage = Self::stranger();

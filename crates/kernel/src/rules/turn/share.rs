@@ -15,7 +15,7 @@ pub(crate) enum Before {
 }
 
 /// Shares what the recipient does not have yet. Returns the number of messages.
-pub(crate) fn tell(draft: &mut Draft<'_>, from: &AgentId, to: &AgentId, news: News, before: Before) -> u32 {
+pub(crate) fn share(draft: &mut Draft<'_>, from: &AgentId, to: &AgentId, news: News, before: Before) -> u32 {
     let window = |agent: &AgentId| {
         let ix = draft.agents().find(agent)?;
         Some(&draft.agents().living(ix)?.progress.window)

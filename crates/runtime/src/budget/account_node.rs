@@ -14,11 +14,11 @@ use super::{AccountId, BudgetRefusal, Hooks};
 use crate::breaker::Breaker;
 use crate::sync::Mutex;
 
-pub(super) struct Place {
+pub(super) struct AccountNode {
     pub(super) tree: Arc<Tree>,
     pub(super) ix: AccountIx,
     pub(super) id: AccountId,
-    pub(super) parent: Option<Arc<Place>>,
+    pub(super) parent: Option<Arc<AccountNode>>,
     /// This account's own timeout.
     pub(super) timeout: Option<Duration>,
     /// The earliest deadline up the chain.
@@ -37,7 +37,7 @@ pub(super) enum Ended {
     Closed,
 }
 
-impl Place {
+impl AccountNode {
     #[inline]
     pub(super) fn take(&self, ask: &Amounts) -> Result<(), BudgetRefusal> {
         self.in_time()?;
@@ -131,7 +131,7 @@ impl Ended {
     }
 }
 
-impl Drop for Place {
+impl Drop for AccountNode {
     /// Closes the account, and ancestors that only this one kept open. A loop, because a chain may be deeper than the
     /// stack.
     fn drop(&mut self) {
