@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use spinney_kernel::definition::{Condition, Expression, Template};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(source) = std::str::from_utf8(bytes) else { return };

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, params};
 use spinney_journal::{Blocking, ChainHash, Journal, rebuild, verify_chain};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;

@@ -5,10 +5,10 @@
 use serde_json::{Value, json};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::{Graph, GraphSurroundings};
+use spinney_kernel::primitives::{Body, CallId, limit};
 use spinney_kernel::record::{StopReason, ToolAsk, Work};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report, Timer};
-use spinney_kernel::words::{Body, CallId, limit};
 use spinney_kernel::world::World;
 use spinney_testkit::Scenario;
 

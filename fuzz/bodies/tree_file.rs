@@ -1,7 +1,7 @@
 //! Any bytes as a tree file in each format: reading all of it and checking it must not panic, and must agree with
 //! reading it up to the first error.
 
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 use spinney_testkit::spinney::tree_file::{NoCatalog, TreeFile, WorstCase};
 
 pub(crate) fn run(bytes: &[u8]) {

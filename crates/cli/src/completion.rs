@@ -18,7 +18,7 @@ use spinney_host::project::{ProjectFile, template};
 use spinney_host::tree_list::newest_unchanged;
 use spinney_host::user::settings;
 use spinney_journal::{CatalogKind, Journal};
-use spinney_kernel::words::{OWN_TOPICS, TreeId};
+use spinney_kernel::primitives::{OWN_TOPICS, TreeId};
 use spinney_view::agents;
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;

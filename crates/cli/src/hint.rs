@@ -7,7 +7,7 @@ use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::{self, side_journals};
 use spinney_host::shell_word;
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::words::{AgentId, TreeId};
+use spinney_kernel::primitives::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::OpenHomeError;
 use spinney_view::remedy::SuggestedRaise;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use spinney::{Home, Shutdown};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;

@@ -1,10 +1,10 @@
 //! `spinney`: runs trees of agents from a file, shows them and controls them. This file only wires things together.
 
 mod args;
-mod asking;
 mod command;
 mod completion;
-mod error_words;
+mod display;
+mod error_text;
 mod events;
 mod exec;
 mod exit;
@@ -16,9 +16,9 @@ mod interrupt;
 mod live;
 mod log;
 mod permission;
+mod prompts;
 mod question_lines;
 mod result;
-mod shown;
 mod terminal;
 
 use std::pin::Pin;
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     let exit = runtime.block_on(command).unwrap_or_else(|error| {
         let exit = Exit::of_error(&error);
         if exit != Exit::Closed {
-            out::complain(&error_words::in_words(&error));
+            out::complain(&error_text::in_words(&error));
         }
         exit
     });

@@ -1,7 +1,7 @@
 //! Open questions for people. A question about a tool shows what a yes permits.
 
 use spinney::tree::OpenQuestion;
-use spinney_kernel::words::{AgentId, grouped};
+use spinney_kernel::primitives::{AgentId, grouped};
 use spinney_view::approval::{ApprovalExtent, ShownApproval};
 use spinney_view::questions::joined;
 use spinney_view::wording::{LINE_CHARS_MAX, one_line};

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use spinney_drivers::tokens::Tokenizer;
-use spinney_kernel::words::Body;
+use spinney_kernel::primitives::Body;
 
 const ROUNDS: usize = 41;
 /// How much more than the library our count may take.

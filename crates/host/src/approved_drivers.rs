@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 use spinney::{DriverSource, Drivers, NoDriver};
 use spinney_kernel::definition::Definition;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 /// The drivers of trees that the host has checked, each until its tree has them.
 #[derive(Default)]

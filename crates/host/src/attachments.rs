@@ -4,7 +4,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use spinney_kernel::words::{Enclosure, IdError, MediaType, PartName, limit};
+use spinney_kernel::primitives::{Enclosure, IdError, MediaType, PartName, limit};
 
 use crate::private_files::{self, Links};
 

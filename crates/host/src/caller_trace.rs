@@ -1,6 +1,6 @@
 //! `TRACEPARENT`: the trace of the process that started us, as tools that follow W3C Trace Context pass it on.
 
-use spinney_kernel::words::TraceParent;
+use spinney_kernel::primitives::TraceParent;
 
 const VARIABLE: &str = "TRACEPARENT";
 

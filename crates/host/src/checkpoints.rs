@@ -9,7 +9,7 @@ use spinney::{Drivers, Home};
 use spinney_journal::{CheckpointFacts, Cleaned, Head, Journal, JournalFault, ListedCheckpoint, checkpoints};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::words::{Actor, AgentId, TreeId};
+use spinney_kernel::primitives::{Actor, AgentId, TreeId};
 use spinney_store::SqliteJournal;
 use spinney_view::agents;
 

@@ -250,7 +250,7 @@ pub fn on_low_text(on_low: &OnLow) -> String {
 mod tests {
     use spinney_kernel::budget::Ceilings;
     use spinney_kernel::definition::{BudgetSpec, Role};
-    use spinney_kernel::words::RoleName;
+    use spinney_kernel::primitives::RoleName;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spinney_journal::JournalFault;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_store::SqliteJournal;
 use spinney_view::live::{FollowedTree, LiveTree};
 

@@ -2,7 +2,7 @@
 
 use spinney::Tree;
 use spinney::tree::{RequestError, TreeSnapshot};
-use spinney_kernel::words::{AgentId, Seq};
+use spinney_kernel::primitives::{AgentId, Seq};
 use spinney_kernel::world::{AgentStatus, AgentView, TreeState};
 
 /// Whether a tree in this state continues only with a person. A paused one may be unpaused from elsewhere.

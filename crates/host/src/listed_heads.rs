@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use spinney::clock::{Clock, SystemClock};
 use spinney_journal::{Base, ChainHash, Head};
-use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::layout::{JOURNAL, LISTED};
 

@@ -9,7 +9,7 @@ use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{Journal, JournalFault, started_sources};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::words::{Actor, Seq, TraceParent, TreeId};
+use spinney_kernel::primitives::{Actor, Seq, TraceParent, TreeId};
 use spinney_kernel::world::TreeState;
 
 use crate::approved_drivers::ApprovedDrivers;

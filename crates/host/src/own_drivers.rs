@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney::Drivers;
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::words::{ModelName, ToolName};
+use spinney_kernel::primitives::{ModelName, ToolName};
 
 /// Models and tools of the program that runs the trees, by name. Clones share them.
 #[derive(Clone, Default)]

@@ -5,5 +5,5 @@ pub use spinney::prelude::*;
 pub use spinney_view::result::TreeResult;
 
 pub use crate::prepared::StartRequest;
-pub use crate::tree_file::given::GivenValues;
+pub use crate::tree_file::overrides::GivenValues;
 pub use crate::{Host, HostedTree};

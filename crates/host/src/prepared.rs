@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use spinney::tree_file::{FileProblem, InputError, ModelSource, Reach, Severity};
 use spinney_drivers::prices::PriceTableError;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::words::{IdError, Time, TraceParent};
+use spinney_kernel::primitives::{IdError, Time, TraceParent};
 
 use crate::defaults::{Defaults, DefaultsError};
 use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
 use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
-use crate::tree_file::given::GivenValues;
+use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
 use crate::tree_file::source::{self, Scripts, SourceError, Text, TreeSource};
 use crate::tree_file::{low_prices, providers};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use spinney_drivers::prices::{ListedModel, PriceTable, TableModel};
 use spinney_kernel::budget::{Price, Rates};
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -108,7 +108,7 @@ fn day(at: Time) -> String {
 
 #[cfg(test)]
 mod tests {
-    use spinney_kernel::words::Time;
+    use spinney_kernel::primitives::Time;
 
     use super::{DAY_MS, day};
 

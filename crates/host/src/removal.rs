@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spinney::{Drivers, Home, Orphan, RemoveError};
 use spinney_journal::{Journal as _, JournalFault, Shared};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use crate::home::pending_folders::{self, UnsettledFolders};
 use crate::home::{HomeError, open_writable_to_remove, side_journals};

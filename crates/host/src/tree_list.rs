@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use spinney::tree::{Diverged, Verified, verify};
 use spinney_journal::{ChainHash, Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use crate::trust::tree_marks;
 use crate::user::state_files::StateFileError;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use spinney_kernel::words::limit::BATCH_BYTES_MAX;
+use spinney_kernel::primitives::limit::BATCH_BYTES_MAX;
 
+use spinney_kernel::primitives::{Body, SourceFiles, StoredFile, Time};
 use spinney_kernel::record::{AgentSnapshot, Event, Outcome, ToolAsk};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Request;
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Body, SourceFiles, StoredFile, Time};
 
 use crate::JournalFault;
 use crate::json::{self, Unwritable};

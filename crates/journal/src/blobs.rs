@@ -1,7 +1,7 @@
 //! Which blobs an event refers to. A replay must find all of them.
 
+use spinney_kernel::primitives::{BlobRef, Part, Thought};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{BlobRef, Part, Thought};
 
 /// Whole texts, parts and reasoning, what the tree is resumed from, and files that agents wrote.
 #[must_use]

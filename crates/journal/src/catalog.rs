@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::{Batch, CheckpointFacts};
+use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{Seq, Time, TreeId};
 
 use crate::{Journal, JournalFault, pages};
 

@@ -4,7 +4,7 @@
 //! Reading checks each batch against its hash. This finds what no single batch can show: a gap, a tail that was cut
 //! off, a changed head.
 
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 use crate::{ChainHash, Journal, JournalFault, pages};
 

@@ -3,7 +3,7 @@
 
 use crate::{CatalogKind, Fact, Journal, JournalFault};
 use serde::{Deserialize, Serialize};
-use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, Seq, Time, TreeId};
+use spinney_kernel::primitives::{AgentId, CheckpointKind, CheckpointName, Seq, Time, TreeId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedCheckpoint {
@@ -66,7 +66,7 @@ fn listed(fact: Fact) -> Result<ListedCheckpoint, JournalFault> {
         |reason: String| JournalFault::DamagedRow { kind: CatalogKind::Checkpoint, key: key.clone(), reason };
     let known: CheckpointFacts = serde_json::from_str(&value).map_err(|error| wrong(error.to_string()))?;
     let name: CheckpointName =
-        key.parse().map_err(|error: spinney_kernel::words::IdError| wrong(error.to_string()))?;
+        key.parse().map_err(|error: spinney_kernel::primitives::IdError| wrong(error.to_string()))?;
     Ok(ListedCheckpoint { name, tree, known })
 }
 

@@ -1,7 +1,7 @@
 //! Who may write a tree. Each claim raises the tree's epoch, and every append carries the epoch of its writer's claim:
 //! after a claim, earlier owners write nothing more. Epochs stand beside the journal, never in it.
 
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 /// The number of a claim among those of its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! Reads a whole journal page by page, so that at most one page is in memory.
 
-use spinney_kernel::words::{Seq, TreeId, limit};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 
 use crate::{Blocking, Entry, Journal, JournalFault};
 

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use spinney_kernel::port::Pending;
-use spinney_kernel::words::{BlobRef, Durability, Seq, Time, TreeId, limit};
+use spinney_kernel::primitives::{BlobRef, Durability, Seq, Time, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::{Batch, CatalogKind, CatalogRow, Claim, EncodedBatch, Epoch, Fact, HeadCursor};
@@ -38,7 +38,7 @@ pub trait Journal: Send + Sync {
     fn append(&self, append: Append, done: Appended);
 
     /// Reads a page: batches with events after `after`, oldest first, at most `batches_max` and about
-    /// [`PAGE_BYTES_MAX`](spinney_kernel::words::limit::PAGE_BYTES_MAX), but always one if there is one. An empty
+    /// [`PAGE_BYTES_MAX`](spinney_kernel::primitives::limit::PAGE_BYTES_MAX), but always one if there is one. An empty
     /// page is the end. [`pages`](crate::pages) reads them all.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ pub trait Journal: Send + Sync {
     fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head>;
 
     /// A page of trees in one of these states, oldest first; without a state, of all trees. `after` is where the
-    /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::words::limit::HEADS_MAX). Ended
+    /// previous page ended. At most `heads_max` and [`HEADS_MAX`](spinney_kernel::primitives::limit::HEADS_MAX). Ended
     /// trees cost nothing if only running ones are requested. A tree that is there from the first page to the last,
     /// in one of these states, is on exactly one of them, whatever is added or removed meanwhile.
     ///

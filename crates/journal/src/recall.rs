@@ -4,8 +4,8 @@
 use crate::{Journal, JournalFault, pages};
 use spinney_kernel::context::{ContextSnapshot, Contexts, Places};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::record::{AgentSnapshot, Event};
-use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::World;
 
 /// The checkpoints that events of a tree return to, up to and including `until`.

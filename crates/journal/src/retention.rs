@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{CatalogKind, CatalogRow, Fact, Journal, JournalFault, ListedCheckpoint, checkpoints};
-use spinney_kernel::words::{CheckpointKind, Seq, Time, TreeId, limit};
+use spinney_kernel::primitives::{CheckpointKind, Seq, Time, TreeId, limit};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use spinney_kernel::primitives::{BlobRef, Seq, SourceFile, SourceFiles, SourceName, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{BlobRef, Seq, SourceFile, SourceFiles, SourceName, TreeId};
 
 use crate::{Journal, JournalFault, pages};
 

@@ -8,4 +8,4 @@ pub use spinney_kernel::definition::{
     Share, SharedAccess, Shares, Tags, Thinking, TokenCounter, ToolSpec, TreeLimits, Turns, Unpriced,
     ValueAccess, WindowSpec, WrapUp,
 };
-pub use spinney_kernel::words::{Body, ByName, Durability, TokenCount};
+pub use spinney_kernel::primitives::{Body, ByName, Durability, TokenCount};

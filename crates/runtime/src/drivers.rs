@@ -12,10 +12,10 @@ use spinney_kernel::definition::{Allow, Builtin, Definition, Role, TokenCounter}
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{FolderFiller, OfferedTool, ToolDiscovery, ToolSource};
-use spinney_kernel::rules::request::{Request, Verb};
-use spinney_kernel::words::{
+use spinney_kernel::primitives::{
     Millis, ModelName, Part, RoleName, TokenCount, ToolName, TreeId, is_hostile, limit,
 };
+use spinney_kernel::rules::request::{Request, Verb};
 use tokio::time::timeout;
 
 /// Where a home gets the drivers of its trees. Each tree has its own, so trees whose models have the same names and

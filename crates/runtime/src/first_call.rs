@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Amounts, Shortfall};
 use spinney_kernel::definition::{Definition, Refusal};
+use spinney_kernel::primitives::{Actor, ModelName, Time, TreeId};
 use spinney_kernel::record::Work;
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, InputKind, decide};
-use spinney_kernel::words::{Actor, ModelName, Time, TreeId};
 use spinney_kernel::world::World;
 
 use crate::drivers::{Drivers, NoDriver};

@@ -9,9 +9,11 @@ use spinney_journal::{
     Cleaned, Head, HeadCursor, HeadPage, Journal, JournalFault, Shared, clean, newest_sources, source_bytes,
 };
 use spinney_kernel::definition::{Definition, Refusal};
+use spinney_kernel::primitives::{
+    Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId, limit,
+};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Reply, Request, Send, Start, Verb};
-use spinney_kernel::words::{Actor, Body, Seq, SourceFiles, SourceName, Time, TraceParent, TreeId, limit};
 use spinney_kernel::world::TreeState;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;

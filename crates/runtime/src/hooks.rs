@@ -8,7 +8,7 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::Tags;
 use spinney_kernel::port::{model, tool};
-use spinney_kernel::words::{CallId, Fault, ModelName, ToolName};
+use spinney_kernel::primitives::{CallId, Fault, ModelName, ToolName};
 
 /// Hooks around every attempt at a model or tool call, of every tree of a home.
 ///

@@ -9,5 +9,5 @@ pub use spinney_kernel::port::model::{
     StopReason,
 };
 pub use spinney_kernel::port::{AgentFolder, FolderAccess, FolderRight, Pending, Rights};
+pub use spinney_kernel::primitives::{Body, Category, Fault, FaultKind, Part, PartKind};
 pub use spinney_kernel::record::ToolAsk;
-pub use spinney_kernel::words::{Body, Category, Fault, FaultKind, Part, PartKind};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use spinney_journal::{CatalogKind, Claim, Journal, Reservation};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::CheckpointName;
 use spinney_kernel::rules::request::{Checkpoint, Request};
-use spinney_kernel::words::CheckpointName;
 
 /// The name that a request asks for, if any. Dropping it frees the name, unless an event takes it.
 pub(crate) struct ReservedName {

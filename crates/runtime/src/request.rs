@@ -3,14 +3,14 @@
 
 pub use spinney_kernel::context::Frame;
 pub use spinney_kernel::definition::{GivenMessage, Refusal};
+pub use spinney_kernel::primitives::{
+    Actor, ActorName, Body, CheckpointKind, Enclosure, Envelope, Outsider, OutsiderKind, SourceFile,
+    SourceFiles, TraceParent,
+};
 pub use spinney_kernel::record::{AgentSnapshot, Question, WaitFor};
 pub use spinney_kernel::rules::request::{
     Accepted, AddModel, Adjust, Answer, Ask, AskReply, Broadcast, BroadcastReply, Cancel, Charge, Checkpoint,
     CheckpointReply, Collect, Fail, Finish, Followup, Hold, HoldFor, HoldReply, OtherReply, Pause, Publish,
     Raise, Redirect, Refresh, RefreshReply, Reply, Request, Rollback, RollbackReply, Send, SendReply, Spawn,
     SpawnReply, Unpause, Verb, Wait, WaitReply, Withdraw, WriteValue, WriteValueReply,
-};
-pub use spinney_kernel::words::{
-    Actor, ActorName, Body, CheckpointKind, Enclosure, Envelope, Outsider, OutsiderKind, SourceFile,
-    SourceFiles, TraceParent,
 };

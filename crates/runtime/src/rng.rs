@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 /// Bytes that nobody can guess, from the operating system: for keys.
 ///

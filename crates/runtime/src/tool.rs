@@ -9,6 +9,6 @@ pub use spinney_kernel::port::{
     AgentFolder, FolderAccess, FolderFiller, FolderRight, OfferedTool, Pending, Rights, ToolDiscovery,
     ToolSource,
 };
-pub use spinney_kernel::words::{
+pub use spinney_kernel::primitives::{
     BadPart, Durability, Enclosure, Fault, FaultKind, OutputPath, Part, PartKind, WrittenFile,
 };

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 use spinney_journal::{Append, Batch, Epoch, Journal};
-use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;

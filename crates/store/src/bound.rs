@@ -1,7 +1,7 @@
 //! The size limits of an append. Both journals check them before anything is written.
 
 use spinney_journal::{Append, CatalogRow, JournalFault};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 pub(crate) fn check(append: &Append) -> Result<(), JournalFault> {
     at_most("the number of blobs", append.blobs.len(), limit::BLOBS_MAX)?;

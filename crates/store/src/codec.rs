@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use spinney_journal::{Batch, ChainHash, Entry, JournalFault, StoredEntry};
-use spinney_kernel::words::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
-use spinney_kernel::words::{BlobHash, BlobRef, Seq, TreeId};
+use spinney_kernel::primitives::limit::{BATCH_BYTES_MAX, PAGE_BYTES_MAX};
+use spinney_kernel::primitives::{BlobHash, BlobRef, Seq, TreeId};
 
 /// Decodes a stored batch and checks it against its hash.
 fn decode(link: &Link, found: &DecodedBatch<'_>) -> Result<Entry, JournalFault> {

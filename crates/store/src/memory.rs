@@ -7,7 +7,7 @@ use spinney_journal::{
     Append, Appended, Base, CatalogKind, CatalogRow, ChainHash, Claim, EncodedBatch, Entry, Epoch, Fact,
     Head, HeadCursor, HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
-use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
+use spinney_kernel::primitives::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;
@@ -439,7 +439,7 @@ fn answer<T: Send + 'static>(answer: Result<T, JournalFault>) -> Reading<T> {
 #[cfg(test)]
 mod tests {
     use spinney_journal::Blocking;
-    use spinney_kernel::words::BlobHash;
+    use spinney_kernel::primitives::BlobHash;
 
     use super::*;
 

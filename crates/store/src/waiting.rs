@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::oneshot;
 use spinney_journal::{Head, JournalFault, Reading};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 #[derive(Default)]
 pub(crate) struct Waiting(Mutex<State>);

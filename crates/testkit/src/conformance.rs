@@ -15,7 +15,7 @@ use spinney_journal::{
     Append, Batch, Blocking, CatalogKind, CatalogRow, ChainHash, Entry, Epoch, Journal, JournalFault, Shared,
     catalog_of, pages, rebuild, verify_chain,
 };
-use spinney_kernel::words::{BlobHash, BlobRef, Durability, Seq, TreeId, limit};
+use spinney_kernel::primitives::{BlobHash, BlobRef, Durability, Seq, TreeId, limit};
 
 use crate::Scenario;
 

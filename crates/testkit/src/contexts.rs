@@ -1,8 +1,8 @@
 //! The contexts that a sequence of events leads to.
 
 use spinney_kernel::context::{Contexts, Places};
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::TreeId;
 
 /// Folds all events of a tree, and keeps what later rollbacks return to.
 #[must_use]

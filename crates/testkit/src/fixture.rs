@@ -18,8 +18,8 @@ use spinney_kernel::definition::{
     Allow, BudgetSpec, Caps, Compact, Definition, Lend, ModelSpec, OnLost, OnLow, Repeats, Role, ToolSpec,
     TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
+use spinney_kernel::primitives::{ToolName, limit};
 use spinney_kernel::rules::request::Collect;
-use spinney_kernel::words::{ToolName, limit};
 
 /// What one output token of the model `m` costs.
 pub const NANOS_PER_TOKEN: u64 = 1_000_000;
@@ -243,6 +243,6 @@ pub(crate) fn millis(text: &str) -> u64 {
 }
 
 /// Parses an id or name of a fixture.
-pub(crate) fn parse<T: std::str::FromStr<Err = spinney_kernel::words::IdError>>(text: &str) -> T {
+pub(crate) fn parse<T: std::str::FromStr<Err = spinney_kernel::primitives::IdError>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }

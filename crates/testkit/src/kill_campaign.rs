@@ -12,7 +12,7 @@ use spinney::tree::verify;
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::End;
-use spinney_kernel::words::CallId;
+use spinney_kernel::primitives::CallId;
 use spinney_store::{Access, SqliteJournal};
 
 use crate::sim::whole::{Audit, audit};

@@ -6,7 +6,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{Announced, AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::words::Part;
+use spinney_kernel::primitives::Part;
 use tokio::sync::watch;
 
 /// A model that records every attempt.

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
+use spinney_kernel::primitives::{Actor, AgentId, Envelope, Topic};
 use spinney_kernel::record::{
     Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
     Spawned, StartOf, Summary, Work, WrapUpReason,
 };
-use spinney_kernel::words::{Actor, AgentId, Envelope, Topic};
 use spinney_kernel::world::{AgentView, World};
 
 /// The tree, one agent per line, children below their parents.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use spinney_journal::Batch;
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{Definition, Refusal};
+use spinney_kernel::primitives::{Actor, AgentId, Time, TreeId};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Spawn, Start, Verb};
 use spinney_kernel::rules::{Decision, Input, InputKind, InputReply, Receipt};
-use spinney_kernel::words::{Actor, AgentId, Time, TreeId};
 use spinney_kernel::world::World;
 
 use crate::fixture::{self, Birth, FixtureAgent, parse};

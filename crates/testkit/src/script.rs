@@ -16,6 +16,7 @@
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
 use spinney_kernel::definition::OnLost;
+use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, Running, TimerId};
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor,
     WaitNeed, Work,
@@ -25,7 +26,6 @@ use spinney_kernel::rules::request::{
     Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Request, Send, Spawn,
     Unpause, Wait,
 };
-use spinney_kernel::words::{Body, CallId, Fault, FaultKind, Running, TimerId};
 use spinney_kernel::world::CallStage;
 
 use crate::Scenario;

@@ -13,7 +13,7 @@ use spinney_drivers::files::{FileTool, Files};
 use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::words::ToolName;
+use spinney_kernel::primitives::ToolName;
 use spinney_store::MemoryJournal;
 
 use crate::fixture::{self, parse};

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use spinney::tree_file::nearest;
 use spinney_journal::{Batch, Journal, JournalFault};
+use spinney_kernel::primitives::{AgentId, IdError, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, IdError, TreeId};
 
 use crate::{TreeFold, fold};
 

@@ -4,8 +4,8 @@ use serde::Serialize;
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::budget::{Amounts, Ceilings};
 use spinney_kernel::context::{Message, Shown};
+use spinney_kernel::primitives::{Actor, AgentId, Category};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Actor, AgentId, Category};
 
 use crate::recall::{KnownMessage, MessagePlace};
 use crate::result::whole;

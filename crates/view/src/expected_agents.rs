@@ -1,7 +1,7 @@
 //! Agents that a tree does not have yet and can still get, by their ids.
 
 use spinney_kernel::definition::{Builtin, Definition, Graph, NodeIx, NodeKind, Role};
-use spinney_kernel::words::AgentId;
+use spinney_kernel::primitives::AgentId;
 
 /// Whether an agent with this id may still be spawned.
 #[must_use]

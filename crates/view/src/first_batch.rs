@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::definition::Definition;
+use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 /// How a tree began.
 #[derive(Clone, Debug, Default)]

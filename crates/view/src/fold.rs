@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use spinney::bus::{Tail, TracedEvent};
 use spinney_journal::{Batch, Journal, JournalFault, pages};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 /// A view that is made from the batches of a tree.
 pub trait TreeFold {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::budget::Resource;
+use spinney_kernel::primitives::{AgentId, Body, CallId, ModelName, Time, TreeId};
 use spinney_kernel::record::{Event, Outcome, Work};
-use spinney_kernel::words::{AgentId, Body, CallId, ModelName, Time, TreeId};
 
 use crate::agents;
 use crate::recall::RecallError;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use spinney::bus::{Tail, TracedEvent};
 use spinney::tree::OpenQuestion;
 use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::primitives::{AgentId, CallId, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, CallId, TreeId};
 
 /// Every question of a tree that was asked and has not ended.
 ///

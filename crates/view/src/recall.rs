@@ -10,9 +10,9 @@ use serde::Serialize;
 use spinney_journal::{Batch, Journal, JournalFault, damaged, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::definition::Preset;
+use spinney_kernel::primitives::{AgentId, Seq, TreeId, limit};
 use spinney_kernel::record::{Event, ExitKind, Outcome};
 use spinney_kernel::window::{SizeSource, Window};
-use spinney_kernel::words::{AgentId, Seq, TreeId, limit};
 use spinney_kernel::world::{Agent, AgentIx, AgentStatus, World};
 
 use crate::agents::unknown;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use spinney::tree::TreeSnapshot;
 use spinney_kernel::budget::{Resource, Shortfall};
+use spinney_kernel::primitives::{AgentId, FaultKind};
 use spinney_kernel::record::FailureCode;
-use spinney_kernel::words::{AgentId, FaultKind};
 use spinney_kernel::world::Halt;
 
 /// What helps a tree that did not complete. Texts in it name keys of the tree file only: how ceilings are raised and trees

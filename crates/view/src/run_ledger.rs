@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::primitives::{Time, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{Time, TreeId};
 use spinney_kernel::world::{AgentView, World};
 
 use crate::fold::{TreeFold, fold};

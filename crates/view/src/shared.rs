@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spinney_kernel::context::{SharedValue, SharedValues};
-use spinney_kernel::words::{Actor, ValueName};
+use spinney_kernel::primitives::{Actor, ValueName};
 
 /// Who wrote a value. `person` is no agent's id, and has always been the word here.
 #[must_use]

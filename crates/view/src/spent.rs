@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::ser::{Error as _, Serializer};
 use serde_json::value::RawValue;
 use spinney_kernel::budget::{Amounts, Resource, usd};
-use spinney_kernel::words::grouped;
+use spinney_kernel::primitives::grouped;
 use spinney_kernel::world::AgentView;
 
 /// Marks a sum that includes presumed amounts, where there is no room to say how much. [`Spent::footnote`] explains it.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use spinney::tree_file::nearest;
 use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::context::Trace;
-use spinney_kernel::words::{Topic, TreeId};
+use spinney_kernel::primitives::{Topic, TreeId};
 
 use crate::{TreeFold, fold};
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use spinney_kernel::definition::{Preset, Shares};
+use spinney_kernel::primitives::{AgentId, Category, Seq, TreeId};
 use spinney_kernel::record::{LeftOut, Tie};
-use spinney_kernel::words::{AgentId, Category, Seq, TreeId};
 
 use crate::recall::{RecalledAgent, SharedThread};
 

@@ -1,8 +1,8 @@
 //! Texts and numbers as people read them. They may hold anything that models write: whoever prints them filters them.
 
 use spinney_kernel::budget::Amounts;
-pub use spinney_kernel::words::is_hostile;
-use spinney_kernel::words::{Counted, Millis, TreeId};
+pub use spinney_kernel::primitives::is_hostile;
+use spinney_kernel::primitives::{Counted, Millis, TreeId};
 
 /// Longest text in a line about an event.
 pub const LINE_CHARS_MAX: usize = 140;

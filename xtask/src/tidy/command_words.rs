@@ -48,7 +48,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
                 rule: "command-words",
                 item: word.clone(),
                 what: format!("a string of a library names `{word}`"),
-                remedy: "say what is needed, and add the option or command in crates/cli/src/error_words.rs or hint.rs",
+                remedy: "say what is needed, and add the option or command in crates/cli/src/error_text.rs or hint.rs",
             }));
         }
     }

@@ -19,7 +19,7 @@ fn public_items_are_found_through_modules_and_re_exports() {
     let found = public_api(&workspace(&[
         (
             "crates/runtime/src/lib.rs",
-            "mod tree;\npub mod bus;\npub mod prelude;\n#[cfg(test)] pub mod tests {}\npub use tree::Tree;\npub use spinney_kernel::words::{Time, limit, Id};\npub fn run<T>(\n    it: T,\n) -> Result<T, Time> { loop {} }\nfn hidden() {}",
+            "mod tree;\npub mod bus;\npub mod prelude;\n#[cfg(test)] pub mod tests {}\npub use tree::Tree;\npub use spinney_kernel::primitives::{Time, limit, Id};\npub fn run<T>(\n    it: T,\n) -> Result<T, Time> { loop {} }\nfn hidden() {}",
         ),
         (
             "crates/runtime/src/tree/mod.rs",

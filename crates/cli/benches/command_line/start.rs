@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 
 use crate::measure::{at_most, median, paired, row, time};
 use crate::tree::{self, Plan};

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args as Group, Subcommand};
 use spinney_kernel::definition::Usd;
-use spinney_kernel::words::{AgentId, CheckpointName};
+use spinney_kernel::primitives::{AgentId, CheckpointName};
 use spinney_view::agents::AgentPath;
 
 use super::TreeArg;

@@ -7,8 +7,8 @@ use clap::{Args as Group, ValueEnum};
 use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::RequestName;
 use spinney_host::defaults::GivenCeilings;
-use spinney_host::exec::given;
 use spinney_host::exec::options::{GivenRunOptions, HaltWait};
+use spinney_host::exec::run_values;
 use spinney_host::home::inside::HomeInode;
 use spinney_host::user::low_policy::LowPolicy;
 use spinney_kernel::budget::Price;
@@ -35,10 +35,10 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<TimeSpan>,
     /// Most model calls at the same time
-    #[arg(long, value_name = "COUNT", value_parser = given::parallel_calls)]
+    #[arg(long, value_name = "COUNT", value_parser = run_values::parallel_calls)]
     pub(crate) max_parallel: Option<u32>,
     /// Models that may be called, separated by commas; `*` at the end of a name stands for the rest (default: all)
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = given::model_pattern)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = run_values::model_pattern)]
     pub(crate) models: Vec<String>,
     /// What happens to a call that does not fit under a ceiling (default: wait)
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -50,10 +50,10 @@ pub(crate) struct Exec {
     #[arg(long, value_parser = low_policy(), value_name = "WHAT")]
     pub(crate) on_low: Option<LowPolicy>,
     /// The price of a model in dollars per million tokens: NAME=INPUT,OUTPUT[,CACHED[,CACHE-WRITE]]; `*` at the end of a name stands for the rest; may be repeated
-    #[arg(long, value_name = "PRICE", value_parser = given::model_price)]
+    #[arg(long, value_name = "PRICE", value_parser = run_values::model_price)]
     pub(crate) price: Vec<(PricedName, Price)>,
     /// Whose prices apply to models at a base URL of your own, separated by commas: the first that knows a model
-    #[arg(long, value_name = "PROVIDERS", value_delimiter = ',', value_parser = given::priced_provider)]
+    #[arg(long, value_name = "PROVIDERS", value_delimiter = ',', value_parser = run_values::priced_provider)]
     pub(crate) prices_of: Vec<String>,
     /// Allow something whose cost the gateway cannot bound: a field, or beta:NAME, tool:TYPE …; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -62,7 +62,7 @@ pub(crate) struct Exec {
     #[arg(long)]
     pub(crate) no_bodies: bool,
     /// The address of the gateway, for programs that take it from a file: 127.0.0.1 and a port (default: any free port)
-    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = given::gateway_port)]
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = run_values::gateway_port)]
     pub(crate) listen: Option<u16>,
     /// Remove keys of other providers from the environment of the program
     #[arg(long)]

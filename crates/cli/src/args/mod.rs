@@ -4,7 +4,7 @@ mod checkpoints;
 mod config;
 mod exec;
 mod help;
-mod looking;
+mod read_only;
 mod running;
 mod steering;
 mod transfer;
@@ -16,14 +16,14 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as Group, Parser, Subcommand};
 
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 pub(crate) use self::checkpoints::{
     Checkpoint, CheckpointBranch, CheckpointLs, CheckpointMake, CheckpointRollback,
 };
 pub(crate) use self::config::{Config, ConfigCommand, ConfigGet, ConfigKey, ConfigValues};
 pub(crate) use self::exec::{Exec, ExecGuard};
-pub(crate) use self::looking::{
+pub(crate) use self::read_only::{
     Attach, Completions, Costs, Events, Files, FilesCat, FilesCommand, Man, Models, Ps, Questions, Replay,
     Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
 };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
-use spinney_host::tree_file::given::GivenValues;
+use spinney_host::tree_file::overrides::GivenValues;
 use spinney_host::tree_file::source::Scripts;
 use spinney_host::user::allowed_host::AllowedHost;
 use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};

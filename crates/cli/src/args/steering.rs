@@ -6,7 +6,7 @@ use anyhow::{Error, Result, anyhow};
 use clap::{ArgGroup, Args as Group, ValueEnum};
 use spinney_host::home::ids::LAST;
 use spinney_kernel::definition::{TimeSpan, Usd};
-use spinney_kernel::words::{CallId, Category};
+use spinney_kernel::primitives::{CallId, Category};
 use spinney_view::agents::AgentPath;
 
 use super::values::{agent, count, question};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use spinney_kernel::words::{AgentId, CheckpointName, Topic};
+use spinney_kernel::primitives::{AgentId, CheckpointName, Topic};
 use spinney_view::agents::{self, AgentPath};
 
 use crate::hint::HOME_VARIABLE;

@@ -10,20 +10,20 @@ use spinney::tree::{Stored, stored};
 use spinney_host::control::steering::may_run;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_journal::{Head, Journal};
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use spinney_view::costs::Costs;
 use spinney_view::wording::short_id;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::interval;
 
 use crate::args;
+use crate::display::{Display, Shown};
 use crate::events::screen::Style;
 use crate::exit::Exit;
 use crate::follow::TailView;
 use crate::hint::go_on;
 use crate::live::write_summary;
 use crate::result::Outcome;
-use crate::shown::{Display, Shown};
 use crate::terminal::{Terminal, out, reader};
 
 /// How often to ask whether the tree is still run.

@@ -10,11 +10,11 @@ use spinney_host::check::{CheckError, CheckWords, CheckedFile};
 use spinney_host::defaults::Sourced;
 use spinney_host::prepared::PrepareError;
 use spinney_host::project::new_files::schema_text;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 
 use super::run::start_request;
 use crate::args;
-use crate::error_words::{in_words_of, of_input};
+use crate::error_text::{in_words_of, of_input};
 use crate::exit::Exit;
 use crate::terminal::{Terminal, out};
 

@@ -17,7 +17,7 @@ use spinney_view::wording::{ago, counted, short_id};
 
 use super::steer::{Next, ask, finish};
 use crate::args;
-use crate::error_words::{of_address, of_checkpoint, of_checkpoint_name};
+use crate::error_text::{of_address, of_checkpoint, of_checkpoint_name};
 use crate::exit::Exit;
 use crate::hint::{about, command};
 use crate::terminal::paint::Row;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use spinney_host::home::ids::NamedTree;
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::words::grouped;
+use spinney_kernel::primitives::grouped;
 use spinney_view::costs::{Costs, CostsBy, Sums};
 use spinney_view::wording::{counted, short_id};
 
@@ -188,7 +188,7 @@ fn cells(name: Row, role: &str, sums: &Sums, share: u64, money: MoneyColumns) ->
 
 #[cfg(test)]
 mod tests {
-    use spinney_kernel::words::TreeId;
+    use spinney_kernel::primitives::TreeId;
     use spinney_testkit::sim;
     use spinney_view::TreeFold as _;
     use spinney_view::costs::CostsFold;

@@ -11,7 +11,7 @@ use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::egress::Egress;
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
-use spinney_kernel::words::Millis;
+use spinney_kernel::primitives::Millis;
 
 use crate::args;
 use crate::exit::Exit;

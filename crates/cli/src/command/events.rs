@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use spinney::bus::Tail;
 use spinney_host::home::ids::NamedTree;
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use spinney_view::events::{EventFilter, EventFilterError};
 
 use crate::args;

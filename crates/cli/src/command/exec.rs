@@ -25,8 +25,8 @@ use spinney_host::home::ids::TreeInHome;
 use spinney_host::notify::Notifier;
 use spinney_host::trust::foreign_home::{self, OldTreeTrust};
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::primitives::{Millis, TreeId};
 use spinney_kernel::record::{Failure, FailureCode};
-use spinney_kernel::words::{Millis, TreeId};
 use spinney_kernel::world::Halt;
 use spinney_server::exec::{
     CeilingReached, ExecReport, GivenUpCalls, LastInterrupt, RunEnd, RunExit, RunTree, StartRun, StoredRun,
@@ -43,7 +43,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::run::listen;
 use crate::args;
-use crate::error_words::{in_words, of_prepared_run, of_run_tree};
+use crate::error_text::{in_words, of_prepared_run, of_run_tree};
 use crate::exec::allowed_fields;
 use crate::exec::ended_run::report_ended;
 use crate::exec::notices::notices;

@@ -8,7 +8,7 @@ use spinney_host::transfer::{
     ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, seal_of, take_back,
 };
 use spinney_host::tree_list::TreeList;
-use spinney_kernel::words::{SealKind, TreeId};
+use spinney_kernel::primitives::{SealKind, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_view::wording::{counted, short_id};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use spinney_host::home::ids::NamedTree;
 use spinney_host::home::output_files::{FILES_MAX, OutputFile, list, named, open};
-use spinney_kernel::words::grouped;
+use spinney_kernel::primitives::grouped;
 use spinney_view::wording::{counted, short_id};
 
 use crate::args::{self, FilesCommand};

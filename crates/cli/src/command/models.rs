@@ -5,7 +5,7 @@ use spinney::clock::{Clock, SystemClock};
 use spinney_drivers::prices::PriceTable;
 use spinney_host::price_list::{self, ListedPrice, PriceListEntry};
 use spinney_kernel::budget::usd;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 use spinney_view::wording::counted;
 
 use crate::args;

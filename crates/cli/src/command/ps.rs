@@ -8,7 +8,7 @@ use spinney_host::tree_list::{ListedState, ListedTree, Listing, TreeList, Unknow
 use spinney_view::wording::{ago, short_id};
 
 use crate::args;
-use crate::error_words::in_words_of;
+use crate::error_text::in_words_of;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command, go_on};
 use crate::terminal::paint::{Ink, Row};

@@ -7,7 +7,7 @@ use spinney::tree::{Diverged, Verified};
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::verification::{RecordedEnd, UnverifiedTree, verify_stored};
 use spinney_journal::Journal;
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_view::wording::counted;
 
 use crate::args;

@@ -22,14 +22,15 @@ use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
 use spinney_journal::Journal;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::words::{SealKind, Seq, TreeId};
+use spinney_kernel::primitives::{SealKind, Seq, TreeId};
 use spinney_view::wording::{counted, one_line, short_id};
 
 use super::resume_elsewhere::{Elsewhere, Followed};
 use super::run::{head, listen};
 use crate::args;
 use crate::args::HomeTrust;
-use crate::error_words::in_words_of;
+use crate::display::Display;
+use crate::error_text::in_words_of;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
@@ -37,7 +38,6 @@ use crate::hint::{ContinuedBy, about, command};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_egress, trust_home};
 use crate::result::{Outcome, failed_unseen};
-use crate::shown::Display;
 use crate::terminal::{Terminal, out};
 
 /// How often a tree is taken up because the process that ran it for this one ended. One that ends slowly counts again every

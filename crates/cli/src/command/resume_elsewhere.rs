@@ -14,7 +14,7 @@ use spinney_host::home::ids::{TreeInHome, name};
 use spinney_host::home::tree_copies;
 use spinney_host::tree_file::providers::Scripted;
 use spinney_journal::Journal;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
 use spinney_view::wording::{one_line, short_id};
@@ -22,13 +22,13 @@ use tokio::time::interval;
 
 use super::run::head;
 use crate::args;
+use crate::display::{Display, Shown};
 use crate::events::screen::Style;
 use crate::exit::Exit;
 use crate::follow::{FollowedEnd, TailView};
 use crate::hint::about;
 use crate::interrupt::Interrupts;
 use crate::result::Outcome;
-use crate::shown::{Display, Shown};
 use crate::terminal::out;
 
 /// How often to look whether the tree needs a person.

@@ -11,14 +11,14 @@ use spinney_host::home;
 use spinney_host::home::ids::{LAST, NamedTree, find};
 use spinney_journal::Journal;
 use spinney_kernel::context::SharedValues;
-use spinney_kernel::words::{TreeId, grouped};
+use spinney_kernel::primitives::{TreeId, grouped};
 use spinney_view::shared::{author, value_json};
 use spinney_view::wording::{LINE_CHARS_MAX, ago, counted, one_line, short_id};
 
 use super::steer::write_value;
 use crate::args;
 use crate::args::SharedWords;
-use crate::error_words::in_words_of;
+use crate::error_text::in_words_of;
 use crate::exit::Exit;
 use crate::terminal::out;
 

@@ -7,14 +7,14 @@ use serde::Serialize;
 use spinney_host::home::ids::NamedTree;
 use spinney_host::home::side_journals;
 use spinney_journal::Journal;
-use spinney_kernel::words::{AgentId, TreeId, grouped};
+use spinney_kernel::primitives::{AgentId, TreeId, grouped};
 use spinney_view::agents;
 use spinney_view::context_message::{MessageAsk, MessageSender, MessageView};
 use spinney_view::recall::{ClampedChild, KnownMessage, MessagePlace, RecallError, RecalledAgent, recall};
 use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
 use super::show_calls::ShowCalls;
-use crate::error_words::in_words_of;
+use crate::error_text::in_words_of;
 use crate::exit::Exit;
 use crate::terminal::paint::Ink;
 use crate::terminal::reflow::reflowed;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use spinney_journal::Journal;
+use spinney_kernel::primitives::{AgentId, CallId, TreeId};
 use spinney_kernel::record::Outcome;
-use spinney_kernel::words::{AgentId, CallId, TreeId};
 use spinney_server::exec::FoundConversation;
 use spinney_view::context_message::{MessagePart, MessageSender, MessageView};
 use spinney_view::outside_calls::{ProgramCall, ProgramCallEnd, ProgramCallView, end_word, outside_calls};

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::home::ids::NamedTree;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 use spinney_view::live::LiveTree;
 
 use crate::args;

@@ -3,7 +3,7 @@
 
 use spinney::bus::TracedEvent;
 use spinney_journal::Journal;
-use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_view::each_event;
 use spinney_view::events::{EventFilter, EventLine, EventNames, event_json};
 

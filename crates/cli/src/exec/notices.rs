@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::Shortfall;
-use spinney_kernel::words::{AgentId, Millis, TreeId, grouped};
+use spinney_kernel::primitives::{AgentId, Millis, TreeId, grouped};
 use spinney_server::exec::GivenUpCalls;
 use spinney_server::gateway::{Notice, OnLimit, OnNotice};
 use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::counted;
 
-use crate::error_words::of_gateway;
+use crate::error_text::of_gateway;
 use crate::hint;
 use crate::live::{shows_command, view_width};
 use crate::terminal::{Terminal, out};

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::words::{Millis, TreeId};
+use spinney_kernel::primitives::{Millis, TreeId};
 use spinney_kernel::world::Halt;
 use spinney_server::exec::{ExecReport, OwnSpending};
 use spinney_view::costs::{CostsBy, Sums};
 use spinney_view::wording::{counted, short_id};
 
-use crate::error_words::of_gateway;
+use crate::error_text::of_gateway;
 use crate::exec::notices::raise_command;
 use crate::exit::Exit;
 use crate::hint::{about, command};

@@ -10,9 +10,9 @@ use spinney::bus::Watch;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
+use crate::display::Display;
 use crate::events::screen::Style;
 use crate::live::LiveScreen;
-use crate::shown::Display;
 use crate::terminal::out;
 use crate::terminal::{ColorChoice, Stream, Terminal};
 

@@ -4,11 +4,11 @@ use anyhow::Result;
 use spinney::bus::Tail;
 use spinney_host::control::StreamedTexts;
 use spinney_host::home::ids::TreeInHome;
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use spinney_store::SqliteJournal;
 
+use crate::display::{Display, Shown};
 use crate::events::screen::Style;
-use crate::shown::{Display, Shown};
 
 pub(crate) struct TailView<'t> {
     place: TreeInHome<'t>,

@@ -1,11 +1,11 @@
 //! The whole tree at one moment, for people and for Graphviz, and a tree in a list of several.
 
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::words::{AgentId, Time};
+use spinney_kernel::primitives::{AgentId, Time};
 use spinney_view::live::{LiveTree, TreeOverview, lines_within};
 use spinney_view::spent::Spent;
 
-use super::doing::doing;
+use super::activity::doing;
 use super::view::{Columns, DOING_UNBOUND, WIDTH_UNBOUND, budget, head, line, presumed, steps};
 use crate::terminal::out::inert;
 use crate::terminal::paint::{Ink, Row, bar};

@@ -1,7 +1,7 @@
 //! The live view of a tree: what happens now, drawn over itself on a terminal. `view.rs` makes lines for any size and
 //! moment, and `screen.rs` decides when to draw.
 
-mod doing;
+mod activity;
 mod listing;
 mod screen;
 mod summary;

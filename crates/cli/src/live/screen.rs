@@ -7,7 +7,7 @@ use rustix::process::Signal as ProcessSignal;
 use spinney::bus::{Seen, TracedEvent};
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::control::StreamedText;
-use spinney_kernel::words::{CallId, Seq, Time, TreeId};
+use spinney_kernel::primitives::{CallId, Seq, Time, TreeId};
 use spinney_view::live::LiveTree;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};

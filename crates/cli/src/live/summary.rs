@@ -3,7 +3,7 @@
 
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::Resource;
-use spinney_kernel::words::grouped;
+use spinney_kernel::primitives::grouped;
 use spinney_view::costs::{Costs, CostsBy};
 use spinney_view::live::LiveTree;
 use spinney_view::spent::Spent;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::{Resource, usd};
+use spinney_kernel::primitives::{CallId, Millis, Time, TreeId, grouped};
 use spinney_kernel::record::ClockKind;
-use spinney_kernel::words::{CallId, Millis, Time, TreeId, grouped};
 use spinney_kernel::world::{AgentIx, Halt, TreeState, World};
 use spinney_view::live::{
     AgentMark, LiveAccount, LiveNotice, LiveTree, NoticeUrgency, TreeLine, lines_within,
@@ -13,7 +13,7 @@ use spinney_view::live::{
 use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::short_id;
 
-use super::doing::{doing, seconds, sign};
+use super::activity::{doing, seconds, sign};
 use crate::hint::{YOUR_ANSWER, about, raise};
 use crate::terminal::money::MoneyColumn;
 use crate::terminal::out::inert;

@@ -9,7 +9,7 @@ use spinney_host::home;
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::{scripted_models, stored_result};
 use spinney_journal::{ChainHash, Journal};
-use spinney_kernel::words::{Body, Millis, TreeId};
+use spinney_kernel::primitives::{Body, Millis, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::OpenHomeError;
 use spinney_view::approval::ApprovalExtent;
@@ -17,7 +17,7 @@ use spinney_view::remedy::Remedy;
 use spinney_view::result::{self, FAILED, ResultError, StepResults, TreeResult};
 use spinney_view::wording::counted;
 
-use crate::error_words::{in_words, in_words_of};
+use crate::error_text::{in_words, in_words_of};
 use crate::events::screen::Style;
 use crate::exit::{Exit, unopened_in};
 use crate::hint::{ContinuedBy, YOUR_ANSWER, about};

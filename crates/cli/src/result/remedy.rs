@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use spinney_host::home::ids::TreeInHome;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_view::remedy::Remedy;
 
 use crate::hint::{self, YOUR_FILE, about, command};

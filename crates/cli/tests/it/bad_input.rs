@@ -7,9 +7,9 @@ use spinney::{Drivers, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::primitives::Actor;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Charge, Raise, Request};
-use spinney_kernel::words::Actor;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 

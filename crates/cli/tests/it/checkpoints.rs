@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use spinney_journal::{Blocking, CatalogKind, CatalogRow, CheckpointFacts, Journal};
-use spinney_kernel::words::{CheckpointKind, Seq, Time};
+use spinney_kernel::primitives::{CheckpointKind, Seq, Time};
 use spinney_store::{Access, SqliteJournal};
 
 use crate::scripts::HANGS;

@@ -1,7 +1,7 @@
 //! The documentation matches the code.
 
 use spinney_kernel::definition::Builtin;
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 const TREE_FILE: &str = include_str!("../../../../docs/tree-file.md");
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use spinney_kernel::words::BlobHash;
+use spinney_kernel::primitives::BlobHash;
 
 use crate::scripts::{HANGS, SAYS};
 use crate::test_folder::TestFolder;

@@ -1,7 +1,7 @@
 //! Partial results are marked and say what is missing; a long result is shown as its beginning and a reference.
 
 use serde_json::json;
-use spinney_kernel::words::BlobHash;
+use spinney_kernel::primitives::BlobHash;
 
 use crate::test_folder::TestFolder;
 

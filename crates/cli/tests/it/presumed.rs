@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use spinney_kernel::budget::usd;
-use spinney_kernel::words::grouped;
+use spinney_kernel::primitives::grouped;
 
 use crate::exec::{exec, used};
 use crate::test_folder::{Ended, TestFolder, steady};

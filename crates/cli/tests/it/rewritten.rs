@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use spinney_journal::ChainHash;
-use spinney_kernel::words::{BlobHash, Seq, TreeId};
+use spinney_kernel::primitives::{BlobHash, Seq, TreeId};
 
 use crate::test_folder::TestFolder;
 

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use spinney::rng::Rng;
 use spinney_journal::ChainHash;
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
 use tempfile::TempDir;
 

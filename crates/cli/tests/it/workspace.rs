@@ -8,7 +8,7 @@ use spinney::rng::Rng;
 use spinney_drivers::workspace::{Step, StepChange, Steps};
 use spinney_journal::{Blocking, Journal, pages};
 use spinney_kernel::context::offload;
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 
 use crate::test_folder::{TestFolder, steady};

@@ -22,7 +22,7 @@ use spinney_drivers::wire::WireParams;
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::model::ModelAttempt;
-use spinney_kernel::words::{Actor, CallId, Category, TreeId};
+use spinney_kernel::primitives::{Actor, CallId, Category, TreeId};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use spinney_kernel::words::limit::{FILE_PATH_BYTES_MAX, FILE_PATH_NAMES_MAX};
-use spinney_kernel::words::{OutputPath, is_file_name};
+use spinney_kernel::primitives::limit::{FILE_PATH_BYTES_MAX, FILE_PATH_NAMES_MAX};
+use spinney_kernel::primitives::{OutputPath, is_file_name};
 
 use super::advice::Refused;
 

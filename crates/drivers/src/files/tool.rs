@@ -9,7 +9,7 @@ use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, FolderFiller, Pending};
-use spinney_kernel::words::{Durability, ToolName, WrittenFile};
+use spinney_kernel::primitives::{Durability, ToolName, WrittenFile};
 
 use super::advice::Refused;
 use super::{list, read, write};
@@ -186,7 +186,7 @@ fn args<T: DeserializeOwned>(attempt: &ToolAttempt) -> Result<T, Refused> {
 #[cfg(test)]
 mod tests {
     use spinney_kernel::context::Origin;
-    use spinney_kernel::words::{CallId, TreeId};
+    use spinney_kernel::primitives::{CallId, TreeId};
 
     use super::*;
     use crate::workspace::FLUSHES;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::words::{Durability, WrittenFile};
+use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
 use super::path::{FilePath, Top};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use spinney_kernel::words::{BlobHash, limit};
+use spinney_kernel::primitives::{BlobHash, limit};
 use tokio::time::timeout;
 
 use super::announcement::LastAnnouncement;

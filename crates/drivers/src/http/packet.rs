@@ -3,8 +3,8 @@
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Shown, ToolDescription};
 use spinney_kernel::port::model::{AttemptError, ModelAttempt, Purpose};
+use spinney_kernel::primitives::{Actor, Fault, FaultKind, PartKind};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Actor, Fault, FaultKind, PartKind};
 
 use crate::wire::{
     Continuation, Thinking, WireMessage, WireParams, WirePart, WireRequest, WireTool, WireToolCall,

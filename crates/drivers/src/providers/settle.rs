@@ -3,8 +3,8 @@
 
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::{AttemptError, ModelAnswer, StopReason};
+use spinney_kernel::primitives::{Fault, FaultKind};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Fault, FaultKind};
 
 use crate::http::{Reached, WireMissed};
 use crate::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, WireStop, WireToolCall, WireUsage};

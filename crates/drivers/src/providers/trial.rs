@@ -4,7 +4,7 @@
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::model::AttemptError;
-use spinney_kernel::words::Fault;
+use spinney_kernel::primitives::Fault;
 
 use super::model::ProviderModel;
 use super::settle::{fault, missed, used};

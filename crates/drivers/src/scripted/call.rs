@@ -4,8 +4,8 @@ use minijinja::Value;
 use serde_json::Value as Json;
 use serde_saphyr::Location;
 use spinney_kernel::definition::Builtin;
+use spinney_kernel::primitives::TokenCount;
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::TokenCount;
 
 use super::file::CallText;
 use super::template::{Template, Templates};

@@ -1,7 +1,7 @@
 //! Scripted failures: which attempts of a rule or tool fail, and how.
 
 use serde::Deserialize;
-use spinney_kernel::words::{Fault, FaultKind};
+use spinney_kernel::primitives::{Fault, FaultKind};
 
 /// How often and how something fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

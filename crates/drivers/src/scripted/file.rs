@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::words::{ByName, ToolName};
+use spinney_kernel::primitives::{ByName, ToolName};
 
 use super::fail::Fail;
 use super::when::When;

@@ -2,7 +2,7 @@
 //! purpose.
 
 use serde_saphyr::Location;
-use spinney_kernel::words::RoleName;
+use spinney_kernel::primitives::RoleName;
 
 use super::script::Script;
 

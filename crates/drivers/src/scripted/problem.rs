@@ -2,7 +2,7 @@
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, MessageFormatter, UserMessageFormatter};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 use super::script::{ALIASED_MAX, DEPTH_MAX, SCRIPT_BYTES_MAX};
 use super::template::quoted;

@@ -4,8 +4,8 @@ use minijinja::{Value, context};
 use spinney_kernel::budget::{Ceilings, Resource, Usage, Used};
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{AttemptError, ModelAttempt};
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::{StopReason, ToolAsk};
-use spinney_kernel::words::limit;
 
 use super::call::Call;
 use super::fail::{Fail, FailKind};

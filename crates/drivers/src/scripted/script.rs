@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_saphyr::DuplicateKeyPolicy;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
-use spinney_kernel::words::ToolName;
+use spinney_kernel::primitives::ToolName;
 
 use super::file::File;
 use super::model::ScriptedModel;

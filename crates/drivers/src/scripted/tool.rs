@@ -9,7 +9,7 @@ use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
-use spinney_kernel::words::{Fault, FaultKind};
+use spinney_kernel::primitives::{Fault, FaultKind};
 
 use super::fail::Fail;
 use super::file::ToolText;

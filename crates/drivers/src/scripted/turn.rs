@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, ModelAnswer};
+use spinney_kernel::primitives::{Fault, FaultKind, TokenCount};
 use spinney_kernel::record::{StopReason, ToolAsk};
-use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 
 /// Bytes of one streamed chunk: about a word or two.
 const CHUNK_BYTES: usize = 16;

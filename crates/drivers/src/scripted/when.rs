@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 use spinney_kernel::context::Message;
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
-use spinney_kernel::words::RoleName;
+use spinney_kernel::primitives::RoleName;
 
 /// Every condition that is there must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 
 /// What a file that was written survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

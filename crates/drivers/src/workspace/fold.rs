@@ -10,8 +10,8 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::offload::{Offloads, Whole};
 use spinney_kernel::context::{EventContext, OpenCall, OpenCalls, Trace};
 use spinney_kernel::definition::Builtin;
+use spinney_kernel::primitives::{AgentId, BlobRef, CallId, Durability, Seq, StoredFile, Time, TreeId};
 use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, WaitFor, Work};
-use spinney_kernel::words::{AgentId, BlobRef, CallId, Durability, Seq, StoredFile, Time, TreeId};
 
 use super::name::step_id;
 use super::observation::Observation;

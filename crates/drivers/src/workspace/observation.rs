@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use spinney_kernel::context::offload;
 use spinney_kernel::context::offload::{FOLDER, Whole};
+use spinney_kernel::primitives::{Body, Fault, FaultKind, Seq};
 use spinney_kernel::record::{ChildEnd, Exit, Outcome, StopReason};
-use spinney_kernel::words::{Body, Fault, FaultKind, Seq};
 
 use super::short::{OBSERVATION_BYTES_MAX, cut, remark};
 

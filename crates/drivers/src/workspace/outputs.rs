@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::words::OutputPath;
+use spinney_kernel::primitives::OutputPath;
 
 use super::atomic::{self, Sync};
 use super::folder;

@@ -10,7 +10,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use spinney_kernel::context::offload::{FOLDER, Offloads};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::words::{AgentId, Durability, OutputPath, TreeId};
+use spinney_kernel::primitives::{AgentId, Durability, OutputPath, TreeId};
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;

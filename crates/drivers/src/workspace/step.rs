@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use spinney_kernel::budget::Amounts;
-use spinney_kernel::words::{CallId, Seq, ThreadId, TreeId};
+use spinney_kernel::primitives::{CallId, Seq, ThreadId, TreeId};
 
 /// One thing that an agent did. All nine fields are always written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use std::io::{self, ErrorKind};
 use spinney_journal::JournalFault;
 use spinney_kernel::context::offload;
 use spinney_kernel::context::offload::Offloads;
+use spinney_kernel::primitives::{AgentId, BlobRef, OutputPath, Seq, Time};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, BlobRef, OutputPath, Seq, Time};
 
 use super::atomic::Sync;
 use super::fault::WorkspaceFault;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use spinney_journal::{blobs_of, checkpoints};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::port::model::AttemptError;
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::{Event, Outcome};
-use spinney_kernel::words::limit;
 use spinney_testkit::spinney::tool::{
     OutputPath, Pending, Tool, ToolAnswer, ToolAttempt, ToolSpec, WrittenFile,
 };

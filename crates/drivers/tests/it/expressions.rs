@@ -6,7 +6,7 @@ use minijinja::{Environment, Output, State, UndefinedBehavior};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use spinney_kernel::definition::{Condition, Expression, ExpressionFault, Template};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 fn values() -> Map<String, Value> {
     let values = json!({

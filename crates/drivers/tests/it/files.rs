@@ -14,7 +14,7 @@ use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::port::AgentFolder;
 use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
-use spinney_kernel::words::{AgentId, CallId, TreeId};
+use spinney_kernel::primitives::{AgentId, CallId, TreeId};
 
 use crate::scene::with;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spinney_journal::Batch;
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_kernel::record::{Event, Outcome};
-use spinney_kernel::words::{Seq, TreeId};
 use spinney_testkit::TestHome;
 use spinney_testkit::spinney::bus::RecordedEvent;
 

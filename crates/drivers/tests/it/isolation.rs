@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
 use spinney_kernel::context::Message;
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::AgentId;
 use spinney_testkit::TestHome;
 
 use crate::{Ran, files, names};

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use spinney_drivers::workspace::{Step, StepChange, StepWriter, Steps, WorkspaceFault, Workspaces};
 use spinney_journal::{Blocking, Journal};
 use spinney_kernel::context::offload::name;
-use spinney_kernel::words::{AgentId, BlobRef, Seq, TreeId};
+use spinney_kernel::primitives::{AgentId, BlobRef, Seq, TreeId};
 use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::{Shutdown, Tree};
 use spinney_testkit::{SteadyClock, TestHome, recorded};

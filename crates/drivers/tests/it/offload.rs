@@ -8,8 +8,8 @@ use spinney_drivers::workspace::{StepWriter, Steps, Workspaces};
 use spinney_kernel::context::offload::name;
 use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::definition::WindowSpec;
+use spinney_kernel::primitives::{BlobHash, Seq, limit};
 use spinney_kernel::record::{Event, Outcome};
-use spinney_kernel::words::{BlobHash, Seq, limit};
 use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
 use spinney_testkit::{TestHome, definition};
 

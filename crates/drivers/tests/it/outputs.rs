@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use spinney_drivers::files::Files;
 use spinney_drivers::workspace::{StepWriter, Workspaces};
 use spinney_kernel::definition::OutputLimits;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_testkit::{TestHome, settled};
 
 use crate::files::Author;

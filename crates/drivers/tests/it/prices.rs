@@ -2,7 +2,7 @@
 
 use spinney_drivers::prices::{NoPrice, PriceTable, refused_param};
 use spinney_kernel::budget::{Price, Rates, Usage};
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 
 const TABLE: &str = r#"{"source":"test 1","date":"2026-01-02"}
 {"provider":"acme"}

@@ -7,7 +7,7 @@ use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Model, ModelAnswer, ModelAttempt};
 use spinney_kernel::port::tool;
-use spinney_kernel::words::{Actor, Body, CallId, Category, TreeId};
+use spinney_kernel::primitives::{Actor, Body, CallId, Category, TreeId};
 
 /// The first attempt at the first turn of `root/a`, a lead.
 pub(crate) fn attempt() -> ModelAttempt {

@@ -8,8 +8,8 @@ use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{AttemptError, Model, ModelAnswer, Purpose};
+use spinney_kernel::primitives::{Fault, FaultKind, TokenCount};
 use spinney_kernel::record::{StopReason, ToolAsk};
-use spinney_kernel::words::{Fault, FaultKind, TokenCount};
 use tokio::time::timeout;
 
 use crate::scene::{answer, attempt, heard, missed, model, origin, packet, play, result, said, used, with};

@@ -5,7 +5,7 @@ use spinney_kernel::context::Origin;
 use spinney_kernel::definition::OnLost;
 use spinney_kernel::port::model::{Model, ModelAttempt};
 use spinney_kernel::port::tool::Tool;
-use spinney_kernel::words::FaultKind;
+use spinney_kernel::primitives::FaultKind;
 
 use crate::scene::{attempt, origin, packet, play, result, said, tool_attempt, used, with};
 

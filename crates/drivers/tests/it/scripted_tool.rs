@@ -7,7 +7,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer};
-use spinney_kernel::words::{Fault, FaultKind};
+use spinney_kernel::primitives::{Fault, FaultKind};
 use tokio::time::timeout;
 
 use crate::scene::{script, tool_attempt, with};

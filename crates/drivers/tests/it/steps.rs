@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use insta::assert_snapshot;
 use serde_json::Value;
 use spinney_drivers::workspace::Step;
-use spinney_kernel::words::{BlobHash, Enclosure, IdError};
+use spinney_kernel::primitives::{BlobHash, Enclosure, IdError};
 use spinney_testkit::spinney::Shutdown;
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{TestHome, definition};

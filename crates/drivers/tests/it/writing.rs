@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use spinney_testkit::{TestHome, definition};
 
 use crate::{Ran, files, names};

@@ -2,7 +2,7 @@
 
 use spinney::tree_file::{FileProblem, ModelSource, Reach, TreeFile};
 use spinney_drivers::http::HostName;
-use spinney_kernel::words::ModelName;
+use spinney_kernel::primitives::ModelName;
 use spinney_view::outline::{EgressOutline, VariableOutline};
 
 use crate::prepared::StartRequest;

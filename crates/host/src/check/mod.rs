@@ -12,7 +12,7 @@ use spinney::{Drivers, FirstCall};
 use spinney_drivers::http::HostName;
 use spinney_drivers::prices::PriceTableError;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 use spinney_view::outline::TreeOutline;
 use spinney_view::wording::counted;
 
@@ -21,7 +21,7 @@ pub use self::problem::CheckedProblem;
 use crate::defaults::Defaults;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, StartRequest};
-use crate::tree_file::given::GivenValues;
+use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::source::{self, Examined, Keys, TreeSource};
 use crate::tree_file::{low_prices, problems};
 use crate::user::state_files::StateFileError;

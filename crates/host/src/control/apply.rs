@@ -3,8 +3,8 @@
 use spinney::Home;
 use spinney::tree::ApplyError;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::TreeId;
 
 use super::{ControlAnswer, GoesOn};
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use spinney::{Drivers, Home};
 use spinney_journal::JournalFault;
+use spinney_kernel::primitives::{Actor, Millis, TreeId};
 use spinney_kernel::rules::request::{Request, Verb};
-use spinney_kernel::words::{Actor, Millis, TreeId};
 use spinney_store::SqliteJournal;
 use spinney_store::layout::LOCK;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

@@ -13,8 +13,8 @@ mod text;
 use serde::{Deserialize, Serialize};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::rules::request::{Reply, Request, Verb};
-use spinney_kernel::words::{AgentId, Seq, TreeId};
 
 pub use address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spinney::bus::Delta;
 use spinney_kernel::port::model::DeltaKind;
-use spinney_kernel::words::{CallId, Seq, TreeId};
+use spinney_kernel::primitives::{CallId, Seq, TreeId};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};

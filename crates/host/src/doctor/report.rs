@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use spinney_kernel::budget::usd;
 use spinney_kernel::port::model::{Allowance, Announced};
-use spinney_kernel::words::{Millis, ModelName, grouped};
+use spinney_kernel::primitives::{Millis, ModelName, grouped};
 use spinney_view::wording::{counted, one_line};
 
 /// Longest name of a model that the names of others are aligned with.

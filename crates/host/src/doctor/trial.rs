@@ -12,7 +12,7 @@ use spinney_drivers::providers::{ProviderClients, TrialFault};
 use spinney_drivers::scripted::Script;
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::model::Model;
-use spinney_kernel::words::{FaultKind, Millis, ModelName, Time};
+use spinney_kernel::primitives::{FaultKind, Millis, ModelName, Time};
 
 use super::DoctorWords;
 use super::report::{CallFinding, KeyFinding, LimitsFinding, ModelFinding, ModelStatus, ServerFinding};

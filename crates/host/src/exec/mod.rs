@@ -3,7 +3,6 @@
 pub mod claude;
 pub mod codex;
 pub mod environment;
-pub mod given;
 pub mod keys;
 pub mod options;
 pub mod other_keys;
@@ -11,6 +10,7 @@ pub mod placeholders;
 pub mod prepared_run;
 pub mod program;
 pub mod run_definition;
+pub mod run_values;
 
 /// Arguments with which a program cannot be led to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,7 +12,7 @@ use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::{NotRequestName, Permitted, RequestName};
 use spinney_journal::{Journal, JournalFault, newest_sources, source_bytes};
 use spinney_kernel::budget::Price;
-use spinney_kernel::words::{BlobHash, SourceName, TreeId};
+use spinney_kernel::primitives::{BlobHash, SourceName, TreeId};
 
 use super::program::shown_program;
 use crate::private_files::{self, Links};

@@ -10,7 +10,7 @@ use super::{Explanation, SET};
 use crate::defaults::{Defaults, OptionSource, Sourced, on_low_text, resource};
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, StartRequest};
-use crate::tree_file::given::fill;
+use crate::tree_file::overrides::fill;
 use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
 use crate::tree_file::providers;
 use crate::tree_file::source::{self, Keys, Scripts, SourceError, TreeSource};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_store::SqliteJournal;
 
 use super::open::{HomeError, open_read_only};

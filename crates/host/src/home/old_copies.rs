@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use spinney::tree_file::FILE_BYTES_MAX;
 use spinney_drivers::scripted::SCRIPT_BYTES_MAX;
-use spinney_kernel::words::{BlobHash, TreeId};
+use spinney_kernel::primitives::{BlobHash, TreeId};
 use spinney_store::layout::TREES;
 
 use super::pending_folders::{self, copies, unfinished_copies};

@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 use serde::{Serialize, Serializer};
 use spinney::tree_file::nearest;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::WORKSPACES;
 use spinney_view::wording::short_id;
 

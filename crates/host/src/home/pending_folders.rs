@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::{TREES, WORKSPACES};
 
 use crate::private_files;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::{EXEC, RUNS};
 use spinney_store::{OpenHomeError, SqliteJournal};
 use spinney_view::TreeBeginning;

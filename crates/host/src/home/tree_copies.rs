@@ -18,7 +18,7 @@ use spinney::Drivers;
 use spinney::tree_file::{FileError, TreeFile};
 use spinney_drivers::http::HttpSetupError;
 use spinney_journal::{Journal, JournalFault, source_bytes, started_sources};
-use spinney_kernel::words::{BlobHash, IdError, ModelName, SourceFile, SourceName, TreeId};
+use spinney_kernel::primitives::{BlobHash, IdError, ModelName, SourceFile, SourceName, TreeId};
 
 use super::{old_copies, pending_folders};
 use crate::own_drivers::OwnDrivers;

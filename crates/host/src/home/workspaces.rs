@@ -9,7 +9,7 @@ use spinney::Tree;
 use spinney::bus::{RecordedEvent, Tail, TracedEvent, Watch, Watcher};
 use spinney_drivers::workspace::{StepWriter, WorkspaceFault, Workspaces};
 use spinney_journal::Journal;
-use spinney_kernel::words::{BlobRef, Seq, TreeId};
+use spinney_kernel::primitives::{BlobRef, Seq, TreeId};
 use spinney_store::layout::WORKSPACES;
 use spinney_view::wording::short_id;
 use tokio::runtime::Handle;

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use spinney_journal::{Head, Journal, JournalFault, StoredEntry, blobs_of, started_sources};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{BlobHash, IdError, PartName, SealKind, Seq, TreeId, limit};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Seal, Unseal};
-use spinney_kernel::words::{BlobHash, IdError, PartName, SealKind, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use super::needs::{self, TreeNeed};

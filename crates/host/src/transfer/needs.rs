@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use spinney_journal::Journal;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use crate::exec::options::RunOptions;
 use crate::exec::program::shown_program;

@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use spinney_journal::{ChainHash, Head};
-use spinney_kernel::words::{Seq, TreeId, limit};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 
 use super::export::ExportKind;
 

@@ -5,7 +5,7 @@ use spinney::tree_file::{FileError, ModelSource, ProviderSource};
 use spinney_drivers::prices::{PriceTable, PriceTableError};
 use spinney_drivers::providers::Destination;
 use spinney_kernel::budget::Price;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 
 use super::source::TreeSource;
 use crate::project::UsersSetting;

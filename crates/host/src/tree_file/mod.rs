@@ -1,8 +1,8 @@
 //! A tree file on disk: the file and its scripts, the models that it names, and what is wrong with it.
 
-pub mod given;
 pub mod low_prices;
 pub mod masked;
+pub mod overrides;
 pub mod problems;
 pub mod providers;
 pub mod source;

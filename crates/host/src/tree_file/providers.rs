@@ -12,7 +12,7 @@ use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup, 
 use spinney_drivers::wire::WireParams;
 use spinney_kernel::budget::Price;
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::words::ModelName;
+use spinney_kernel::primitives::ModelName;
 
 use crate::user::variables::Variables;
 

@@ -17,9 +17,9 @@ use spinney_drivers::http::HttpSetupError;
 use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, Role};
-use spinney_kernel::words::{BlobHash, ByName, ModelName, RoleName, ToolName};
+use spinney_kernel::primitives::{BlobHash, ByName, ModelName, RoleName, ToolName};
 
-use super::given::GivenValues;
+use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
 use crate::own_drivers::OwnDrivers;

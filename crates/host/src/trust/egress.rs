@@ -10,7 +10,7 @@ use spinney::tree_file::{ModelSource, ProviderSource, TreeFile};
 use spinney_drivers::http::HostName;
 use spinney_drivers::providers::{Destination, usual_key_env};
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::words::ModelName;
+use spinney_kernel::primitives::ModelName;
 
 use super::allowed_hosts::AllowedHosts;
 use super::file_answers::FileAnswers;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use spinney_drivers::http::HostName;
-use spinney_kernel::words::BlobHash;
+use spinney_kernel::primitives::BlobHash;
 
 use super::egress::{Egress, SentVariables};
 use crate::user::folders;

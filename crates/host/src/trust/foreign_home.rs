@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use spinney::tree::stored;
 use spinney_journal::{Head, Journal, JournalFault};
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::words::{BlobHash, TreeId};
+use spinney_kernel::primitives::{BlobHash, TreeId};
 use spinney_view::wording::{counted, short_id};
 
 use super::TrustError;

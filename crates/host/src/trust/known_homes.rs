@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::ID;
 
 use super::tree_marks::TreeMark;

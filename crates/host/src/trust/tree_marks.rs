@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use spinney_journal::{Head, Journal, JournalFault, pages};
+use spinney_kernel::primitives::{BlobHash, Seq, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{BlobHash, Seq, TreeId};
 use spinney_view::wording::{counted, short_id};
 
 use super::TrustError;

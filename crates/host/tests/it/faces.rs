@@ -18,7 +18,7 @@ use spinney_host::project::template::{self, FoundTemplate, TemplateContent, Temp
 use spinney_host::tree_file::source::Scripts;
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 use tempfile::TempDir;
 
 const NOW: Time = Time(1_780_000_000_000);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::Counted;
+use crate::primitives::Counted;
 
 /// The largest single amount that a request or a report may contain: a million dollars, or 10^15 tokens. A larger
 /// number is a mistake, and the bound keeps every sum far from overflow.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AmountError, Rates, Usage};
-use crate::words::{Time, limit};
+use crate::primitives::{Time, limit};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 

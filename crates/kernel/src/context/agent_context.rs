@@ -10,9 +10,9 @@ use super::text::LAST_CALL;
 use super::{Message, Offloaded, Origin, SharedAs};
 use crate::budget::{Amounts, Ceilings};
 use crate::context::offload::{Offloads, Whole};
+use crate::primitives::{AgentId, Body, Seq};
 use crate::record::{Attachment, Covers, Cut, Span, ToolAsk};
 use crate::window::{Inbox, MessageList, ShareTo};
-use crate::words::{AgentId, Body, Seq};
 
 #[derive(Clone, Debug)]
 pub(super) struct Context {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Facts, Offloaded};
-use crate::words::Part;
+use crate::primitives::Part;
 
 /// What a message carries beside its text. Most have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Message;
 use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, ToolSpec, Turns};
+use crate::primitives::{ByName, RoleName, TokenCount, ToolName, limit};
 use crate::record::RULES;
-use crate::words::{ByName, RoleName, TokenCount, ToolName, limit};
 
 /// A tool's description, as a provider gets it beside the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use super::{Goal, SharedText};
 use crate::definition::{BudgetKeys, Builtin, Refusal, Share, TimeSpan};
-use crate::record::{OnTimeout, ToolAsk, WaitNeed};
-use crate::words::{
+use crate::primitives::{
     AgentId, Correlation, MessageKind, ModelName, RoleName, TokenCount, ToolName, Topic, ValueName, cut,
     limit,
 };
+use crate::record::{OnTimeout, ToolAsk, WaitNeed};
 
 impl ToolAsk {
     /// Counts everything that a model will read of it, here or in another agent.

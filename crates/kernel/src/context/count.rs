@@ -2,7 +2,7 @@
 
 use super::{around_tokens, facts_tokens, tool_tokens};
 use crate::definition::Definition;
-use crate::words::TokenCount;
+use crate::primitives::TokenCount;
 
 impl Definition {
     /// The kernel has no tokenizer: the caller that makes the definition supplies the counts. Without a count, bytes

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::budget::{AMOUNT_MAX, Amounts, Ceilings, Resource};
-use crate::words::TokenCount;
+use crate::primitives::TokenCount;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {

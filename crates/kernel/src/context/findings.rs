@@ -7,7 +7,7 @@ pub(super) use crate::record::{Ballot, ExitKind, WaitNeed};
 use std::fmt;
 
 use crate::budget::Amounts;
-use crate::words::{AgentId, AnswerDigest, cut, digest, limit};
+use crate::primitives::{AgentId, AnswerDigest, cut, digest, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {

@@ -18,9 +18,9 @@ use super::{Aim, Attachments, Message, OpenCall, OpenCalls, Origin, Packet, Shar
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
 use crate::definition::Definition;
+use crate::primitives::{Actor, AgentId, Body, ByName, Category, Seq, TreeId, ValueName, make_room};
 use crate::record::{Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, Work};
 use crate::window::{KeptChildren, MessageList};
-use crate::words::{Actor, AgentId, Body, ByName, Category, Seq, TreeId, ValueName, make_room};
 
 pub use restore::ContextSnapshot;
 pub use restore::Places;

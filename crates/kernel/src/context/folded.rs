@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::Message;
 use crate::context::offload::FOLDER;
+use crate::primitives::{Actor, Body, OutsiderKind, cut, limit};
 use crate::record::ToolAsk;
-use crate::words::{Actor, Body, OutsiderKind, cut, limit};
 
 /// Longest line of a successful step, in bytes.
 const LINE_BYTES_MAX: usize = 120;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::{Attachments, Facts, Folded, Shown, System, ToolDescription};
 use crate::budget::Ceilings;
+use crate::primitives::{Actor, AgentId, Body, Category, RoleName, Thought, TokenCount, TreeId, limit};
 use crate::window::{ListKind, ListStore, Listed};
-use crate::words::{Actor, AgentId, Body, Category, RoleName, Thought, TokenCount, TreeId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use crate::words::{BlobHash, BlobRef, Body, limit};
+use crate::primitives::{BlobHash, BlobRef, Body, limit};
 
 /// The folder in an agent's workspace.
 pub const FOLDER: &str = "offload";

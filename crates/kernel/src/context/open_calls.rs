@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::primitives::{AgentId, CallId, ModelName, ToolName};
 use crate::record::{Attachment, Event, Restored, WaitFor, Work};
-use crate::words::{AgentId, CallId, ModelName, ToolName};
 
 /// The open calls, each with the reader's own note.
 #[derive(Clone, Debug)]

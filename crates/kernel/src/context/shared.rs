@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::offload;
+use crate::primitives::{Actor, BlobHash, BlobRef, Body, Time, TokenCount, ValueName, limit};
 use crate::record::{Event, ValueForm};
-use crate::words::{Actor, BlobHash, BlobRef, Body, Time, TokenCount, ValueName, limit};
 
 /// A value as compact JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]

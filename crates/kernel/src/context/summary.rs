@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::agent_context::Context;
 use super::{Message, Packet};
+use crate::primitives::{Body, TokenCount, limit};
 use crate::record::{Covers, ModelCall, Span};
-use crate::words::{Body, TokenCount, limit};
 
 /// The text before and after the number of characters in the request. Every hold counts this text, so changing it
 /// changes the rules.

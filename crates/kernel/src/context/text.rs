@@ -2,8 +2,8 @@
 
 use crate::context::offload::Whole;
 use crate::context::{Finding, Findings, Late, offload};
+use crate::primitives::{AgentId, Body, Envelope, FaultKind, TokenCount, cut, limit};
 use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, ToolAsk, WaitFor, WaitNeed};
-use crate::words::{AgentId, Body, Envelope, FaultKind, TokenCount, cut, limit};
 
 /// The most bytes that name a child, its exit, and that it is already known.
 const KNOWN_BYTES_MAX: usize = 96;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{Aim, OpenCalls};
 use crate::definition::Tags;
-use crate::record::{Event, Spawned};
-use crate::words::{
+use crate::primitives::{
     Actor, AgentId, CallId, Correlation, Envelope, Fault, MessageKind, ModelName, ThreadId, Time, Topic,
 };
+use crate::record::{Event, Spawned};
 
 /// Living agents and open calls, according to the events so far.
 #[derive(Clone, Debug, Default)]

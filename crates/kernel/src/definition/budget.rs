@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Ceilings;
 use crate::definition::{Refusal, Repeats};
-use crate::words::{ModelName, limit};
+use crate::primitives::{ModelName, limit};
 
 /// Ceilings as people give them. Absent ones come from the role, then from the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

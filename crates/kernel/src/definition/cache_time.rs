@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::written::shown;
+use super::literals::shown;
 
 /// `off`, `5m` or `1h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Refusal;
-use crate::words::{ModelName, RoleName, ToolName};
+use crate::primitives::{ModelName, RoleName, ToolName};
 
 /// A right to all or some items of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

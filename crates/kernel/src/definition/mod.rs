@@ -7,6 +7,7 @@ mod cache_time;
 mod caps;
 mod expression;
 mod graph;
+mod literals;
 mod model_provider;
 mod output_schema;
 mod rate_limit;
@@ -18,7 +19,6 @@ mod shared_access;
 mod shares;
 mod thinking;
 mod window_spec;
-mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Price};
-use crate::words::{
+use crate::primitives::{
     AgentId, ByName, Durability, ModelName, RoleName, ThreadId, TokenCount, ToolName, ValueName, limit,
 };
 
@@ -41,6 +41,7 @@ pub use graph::{
     Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode,
     StepInput, Undo, VoteRule,
 };
+pub use literals::{BudgetKeys, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};
 pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use rate_limit::RateLimit;
@@ -54,7 +55,6 @@ pub use shares::{Preset, Shares};
 pub use thinking::Thinking;
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
-pub use written::{BudgetKeys, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};
 
 /// Labels that the caller gives a tree, such as its owner or project. Agents never see them.
 pub type Tags = BTreeMap<String, String>;
@@ -147,7 +147,7 @@ pub struct ModelSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
     /// How long a call waits at most for another one that has the same long prompt prefix, so that the provider bills
-    /// it as cached; [`CACHE_WAIT_MS`](crate::words::limit::CACHE_WAIT_MS) if absent, not at all if 0. Only if the
+    /// it as cached; [`CACHE_WAIT_MS`](crate::primitives::limit::CACHE_WAIT_MS) if absent, not at all if 0. Only if the
     /// model's price has a lower rate for cached input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_wait_ms: Option<u64>,
@@ -156,7 +156,7 @@ pub struct ModelSpec {
     pub rate: RateLimit,
     /// How to treat a call whose end was never recorded.
     pub lost: OnLost,
-    /// How often one call is restarted because its process died; [`LOSSES_MAX`](crate::words::limit::LOSSES_MAX) if
+    /// How often one call is restarted because its process died; [`LOSSES_MAX`](crate::primitives::limit::LOSSES_MAX) if
     /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses_max: Option<u32>,

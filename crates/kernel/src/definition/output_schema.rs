@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::definition::Refusal;
-use crate::words::{TokenCount, cut, limit};
+use crate::primitives::{TokenCount, cut, limit};
 
 /// Replaces the request for a summary when an agent has a schema.
 const WORDS: &str =

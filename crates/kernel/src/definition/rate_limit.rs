@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
-use crate::words::limit;
+use crate::primitives::limit;
 
 /// Calls and tokens per minute, of a model, a role or a tree. Absent is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

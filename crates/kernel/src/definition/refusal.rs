@@ -2,11 +2,11 @@
 //!
 //! The model reads these as tool results and people read them on a terminal, so each one ends in advice.
 
-use crate::words::{Body, SealKind, limit};
+use crate::primitives::{Body, SealKind, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::words::{
+use crate::primitives::{
     AgentId, BadPart, BadSources, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time,
     ToolName, Topic, TreeId, ValueName, check_parts,
 };

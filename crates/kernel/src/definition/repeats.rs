@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::definition::{Count, Refusal};
-use crate::words::limit;
+use crate::primitives::limit;
 
 /// After how many equal tool calls in a row an agent is told, and after how many it ends. 0 is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::budget::{Amounts, Resource};
 use crate::definition::{
     Allow, Caps, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share, WindowSpec, bounded,
 };
-use crate::words::{Body, ByName, ModelName, TokenCount, ToolName, limit};
+use crate::primitives::{Body, ByName, ModelName, TokenCount, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

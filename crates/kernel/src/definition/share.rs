@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Refusal;
-use crate::words::{Body, Category, limit};
+use crate::primitives::{Body, Category, limit};
 
 /// What a child knows at its start, beside its goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounded;
 use crate::definition::{Definition, Refusal};
-use crate::words::{RoleName, ValueName, ValuePattern};
+use crate::primitives::{RoleName, ValueName, ValuePattern};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -2,7 +2,7 @@
 
 use super::shares::Preset;
 use crate::definition::Refusal;
-use crate::words::limit;
+use crate::primitives::limit;
 use serde::{Deserialize, Serialize};
 
 /// The window settings of a role.

@@ -8,7 +8,7 @@ use crate::budget::Used;
 use crate::context::{Message, Shown};
 use crate::port::Pending;
 use crate::port::model::{AttemptError, ModelAttempt, Purpose};
-use crate::words::{BlobRef, Fault, FaultKind, Part};
+use crate::primitives::{BlobRef, Fault, FaultKind, Part};
 
 /// Reads blobs for one attempt. Only [`ModelAttempt`] uses it, and only for what the packet shows.
 #[derive(Clone, Default)]

@@ -8,9 +8,9 @@ use crate::context::{Origin, Packet};
 use crate::definition::OnLost;
 use crate::port::blobs::BlobReader;
 use crate::port::{AgentFolder, Pending, Rights};
+use crate::primitives::{CallId, Fault, ModelName, Part, PartKind, limit};
 pub use crate::record::StopReason;
 use crate::record::ToolAsk;
-use crate::words::{CallId, Fault, ModelName, Part, PartKind, limit};
 
 pub trait Model: Send + Sync {
     /// Makes one attempt. It must end within [`limit::MODEL_CALL_MS_MAX`], because its hold covers no later rates. Text and reasoning go to `deltas` as they arrive; dropping the future stops the call.

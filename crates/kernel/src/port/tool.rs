@@ -9,7 +9,7 @@ use crate::definition;
 use crate::definition::OutputLimits;
 use crate::port::model::AttemptError;
 use crate::port::{AgentFolder, Pending, Rights};
-use crate::words::{CallId, Durability, Enclosure, ToolName, WrittenFile};
+use crate::primitives::{CallId, Durability, Enclosure, ToolName, WrittenFile};
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::definition::Definition;
 use crate::port::Pending;
 use crate::port::tool::Tool;
-use crate::words::{Fault, ToolName, TreeId};
+use crate::primitives::{Fault, ToolName, TreeId};
 
 pub trait ToolSource: Send + Sync {
     /// What people call it, for errors.
     fn name(&self) -> &str;
 
     /// The tools that it offers to a tree, which may differ from tree to tree. It is asked once each time the tree starts
-    /// or is resumed, and has [`TOOL_DISCOVERY_MS_MAX`](crate::words::limit::TOOL_DISCOVERY_MS_MAX) to answer. What the
+    /// or is resumed, and has [`TOOL_DISCOVERY_MS_MAX`](crate::primitives::limit::TOOL_DISCOVERY_MS_MAX) to answer. What the
     /// tools are is recorded at the start: a resumed tree keeps those descriptions, and a replay asks nobody.
     ///
     /// # Errors

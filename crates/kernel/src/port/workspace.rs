@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::context::Origin;
 use crate::port::Pending;
-use crate::words::WrittenFile;
+use crate::primitives::WrittenFile;
 
 /// The folder of one agent, which no other agent shares. It need not exist yet: drivers create it when they need it.
 #[derive(Clone, Debug, PartialEq, Eq)]

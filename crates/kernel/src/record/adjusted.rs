@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Ceilings;
 use crate::definition::OnLow;
-use crate::words::{AgentId, SourceFiles};
+use crate::primitives::{AgentId, SourceFiles};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjusted {

@@ -1,8 +1,8 @@
 //! An agent's state at a checkpoint, which a rollback restores into the world. Counts and positions only; the texts
 //! are read back from the journal.
 
+use crate::primitives::{CallId, Seq, TokenCount};
 use crate::record::WindowSnapshot;
-use crate::words::{CallId, Seq, TokenCount};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

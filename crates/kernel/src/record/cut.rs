@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::CallId;
 use crate::record::Header;
-use crate::words::CallId;
 
 /// What a window leaves out from now on. Positions are those before the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Effects: what the runtime must do once their events are durable. Each follows from one event, and each started
 //! call ends in exactly one report.
 
-use crate::words::{AgentId, CallId, ModelName, Time, TimerId, ToolName};
+use crate::primitives::{AgentId, CallId, ModelName, Time, TimerId, ToolName};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

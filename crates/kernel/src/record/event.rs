@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::{Definition, Graph, ModelSpec};
-use crate::record::{
-    Adjusted, AgentSnapshot, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
-    Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor, WaitReason, Work,
-};
-use crate::words::{
+use crate::primitives::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
     ModelName, Running, SealKind, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId, TokenCount,
     TraceParent, TreeId, ValueName,
+};
+use crate::record::{
+    Adjusted, AgentSnapshot, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
+    Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor, WaitReason, Work,
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FailureCode;
 use crate::budget::Shortfall;
-use crate::words::AgentId;
+use crate::primitives::AgentId;
 
 /// How an agent ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

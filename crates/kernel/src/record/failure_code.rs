@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::definition::Refusal;
-use crate::words::FaultKind;
+use crate::primitives::FaultKind;
 
 /// Written as a word, and each word has one code: the reader of a journal gets what was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]

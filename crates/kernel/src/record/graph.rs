@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::{AgentId, is_false};
 use crate::record::{Exit, Failure, FailureCode};
-use crate::words::{AgentId, is_false};
 
 /// The number of a node that runs, in its graph: a node in a map or a loop runs more than once.
 pub type FrameIx = u32;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{Category, TokenCount};
+use crate::primitives::{Category, TokenCount};
 
 /// The serialized form: tokens, category, tie, images, and an estimate of the tokens if they are only a bound.
 #[derive(Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Mismatch, Refusal};
+use crate::primitives::{AgentId, Body, Fault, FaultKind, Seq, StoredFile};
 use crate::record::{ExitKind, ToolAsk};
-use crate::words::{AgentId, Body, Fault, FaultKind, Seq, StoredFile};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
@@ -16,7 +16,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<ToolAsk>,
         /// Whether a tool reported an error.
-        #[serde(default, skip_serializing_if = "crate::words::is_false")]
+        #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
         is_error: bool,
         /// How the answer fails to match its agent's `output_schema`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub enum Outcome {
         answer: Body,
         /// Whether this is the question's default because no answer came in time, rather than a person's answer.
         /// Rules 2 never set it.
-        #[serde(default, skip_serializing_if = "crate::words::is_false")]
+        #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
         is_default: bool,
     },
     Children {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Terms;
 use crate::definition::{Caps, OnLow, OutputSchema, Repeats, WrapUp};
+use crate::primitives::{AgentId, CallId, ModelName, RoleName, ThreadId, Time};
 use crate::record::{Alarm, is_zero_ms};
-use crate::words::{AgentId, CallId, ModelName, RoleName, ThreadId, Time};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawned {

@@ -1,7 +1,7 @@
 //! What replaces messages that were cut, as the journal records it.
 
+use crate::primitives::{Seq, limit};
 use crate::record::Span;
-use crate::words::{Seq, limit};
 use serde::{Deserialize, Serialize};
 
 /// The messages that a call summarizes. Marks a model call that is not a turn.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::TokenCount;
+use crate::primitives::TokenCount;
 
 /// A tool call as a model asks for it. Nothing is validated yet: the tool may not exist, the arguments may not be
 /// JSON.

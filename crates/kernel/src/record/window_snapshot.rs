@@ -1,7 +1,7 @@
 //! The content of a window at a checkpoint, which a rollback restores.
 
+use crate::primitives::{AgentId, Category, limit};
 use crate::record::{Header, LeftOut, Tie};
-use crate::words::{AgentId, Category, limit};
 use serde::{Deserialize, Serialize};
 
 /// An agent that shared its context.

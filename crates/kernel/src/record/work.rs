@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{CacheWrites, Ceilings};
 use crate::definition::OnLost;
+use crate::primitives::{AgentId, Body, ModelName, ToolName};
 use crate::record::{Covers, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
-use crate::words::{AgentId, Body, ModelName, ToolName};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -40,7 +40,7 @@ pub struct ModelCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Box<Ceilings>>,
     /// Whether it continues an answer that was cut at its output cap. The two texts form one answer.
-    #[serde(default, skip_serializing_if = "crate::words::is_false")]
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
     pub continues: bool,
     /// Set if it is the agent's last call, which has no tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]

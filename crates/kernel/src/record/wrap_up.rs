@@ -1,8 +1,8 @@
 //! Why a model call is its agent's last one, as the journal records it.
 
 use crate::budget::Shortfall;
+use crate::primitives::AgentId;
 use crate::record::Cut;
-use crate::words::AgentId;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

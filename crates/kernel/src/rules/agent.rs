@@ -1,9 +1,9 @@
 //! Ending an agent: waiting calls are dropped, running calls are stopped, children end before their parent, and a
 //! parent is notified of each child exactly once.
 
+use crate::primitives::Body;
 use crate::record::{Attachment, Event, Exit, Outcome, Work};
 use crate::rules::{Draft, call, graph, shared, turn};
-use crate::words::Body;
 use crate::world::{AgentIx, AgentState, EndNote};
 
 /// Decides an agent's exit and stops everything below it. Does nothing if the exit was already decided.

@@ -1,9 +1,9 @@
 //! Makes checkpoints: requested ones, and those that a decision makes automatically.
 
+use crate::primitives::CheckpointKind;
+use crate::primitives::{AgentId, CheckpointName, Seq, limit};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::CheckpointKind;
-use crate::words::{AgentId, CheckpointName, Seq, limit};
 
 /// Makes the checkpoint at the start of a branch.
 pub(crate) fn of_branch(draft: &mut Draft<'_>, agent: &AgentId) {

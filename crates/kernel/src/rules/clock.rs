@@ -5,9 +5,9 @@
 //! time left and the new alarm, so that applying it needs no clock. Trees of older rules have fixed deadlines.
 
 use crate::definition::{BudgetSpec, Refusal, Role, WrapUp};
+use crate::primitives::{AgentId, Millis, Time, limit};
 use crate::record::{Alarm, ClockKind, Due, Event, Exit, FailureCode};
 use crate::rules::{Draft, agent, turn};
-use crate::words::{AgentId, Millis, Time, limit};
 use crate::world::{AgentClock, AgentIx, AgentState, World};
 
 /// Whether clocks can pause under these rules.

@@ -5,9 +5,9 @@
 //! Nothing else changes a world, and a refusal leaves it untouched.
 
 use crate::definition::Refusal;
+use crate::primitives::{Actor, Time};
 use crate::record::Event;
 use crate::rules::{Draft, Input, InputKind, Reply, Report, Request, call, checkpoint, clock, graph, turn};
-use crate::words::{Actor, Time};
 use crate::world::World;
 
 /// The decided events, already applied, and the reply to the caller.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
+use crate::primitives::{ModelName, Time, TimerId};
 use crate::record::{Event, Exit, FailureCode, FrameIx, Outcome, WaitReason};
-use crate::words::{ModelName, Time, TimerId};
 use crate::world::{AgentIx, World};
 
 pub(crate) struct Draft<'w> {

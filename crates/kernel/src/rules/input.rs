@@ -1,12 +1,12 @@
 //! Inputs: everything that can reach a tree, with the time and the random bits it may use. Deciding a stored input
 //! again gives the same events.
 
-pub(super) use crate::words::Actor;
+pub(super) use crate::primitives::Actor;
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::Time;
 use crate::rules::report::Report;
 use crate::rules::request::Request;
-use crate::words::Time;
 
 /// One complete input: a decision reads nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use crate::context::SharedText;
 use crate::definition::{Refusal, SharedAccess, ValueAccess};
+use crate::primitives::{Actor, Body, OutsiderKind, RoleName, TokenCount, ValueName, limit};
 use crate::record::{Event, ValueForm, ValueRead};
 use crate::rules::Draft;
-use crate::words::{Actor, Body, OutsiderKind, RoleName, TokenCount, ValueName, limit};
 use crate::world::{AgentIx, SharedHeader, bytes_of};
 
 /// What an agent asked to write.

@@ -2,7 +2,7 @@
 //! ends the agent and shuts its account, so that late work below finds the account shut.
 
 use crate::definition::Refusal;
-use crate::words::{Actor, AgentId};
+use crate::primitives::{Actor, AgentId};
 use crate::world::{AgentIx, World};
 
 /// The living agent that `by` may signal: any agent for someone outside, a descendant for an agent.

@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::{Body, SourceFile, TokenCount};
 use crate::rules::request::{
     AskReply, BroadcastReply, CheckpointReply, HoldReply, RefreshReply, Request, RollbackReply, SendReply,
     SpawnReply, StartReply, WaitReply, WriteValueReply,
 };
-use crate::words::{Body, SourceFile, TokenCount};
 
 /// A request and the type of its reply. [`Request`] is a verb too, for callers that pass on any of them.
 pub trait Verb: Into<Request> {

@@ -12,8 +12,8 @@ use super::calibration::Calibration;
 use super::list::{ListKind, ListStore, Listed, MessageList, ShareTo};
 use super::summary::Draft;
 use crate::definition::{Definition, TokenCounter};
+use crate::primitives::{AgentId, Category, ModelName, TokenCount};
 use crate::record::{Cut, Header, LeftOut, Span, Summary, Tie};
-use crate::words::{AgentId, Category, ModelName, TokenCount};
 
 /// The messages of an agent's next packet, as headers. Unread ones are at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

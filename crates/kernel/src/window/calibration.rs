@@ -1,7 +1,7 @@
 //! What providers report of packets makes later counts better: reports correct the estimates that a window is cut by,
 //! and lower the bounds that holds need. Only where counts are estimates; an exact count needs neither.
 
-use crate::words::{ModelName, TokenCount};
+use crate::primitives::{ModelName, TokenCount};
 
 /// A report below this part of the estimate is not believed: an estimate is not that far off, and a server that
 /// reports nothing useful must not make windows and holds meaningless.

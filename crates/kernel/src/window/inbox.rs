@@ -1,6 +1,6 @@
 //! The unread messages of an agent. Usually empty, and then it takes one machine word.
 
-use crate::words::Seq;
+use crate::primitives::Seq;
 
 /// The events of an agent's unread messages, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

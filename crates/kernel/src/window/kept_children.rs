@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::words::{AnswerDigest, limit};
+use crate::primitives::{AnswerDigest, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptChildren<A, F> {

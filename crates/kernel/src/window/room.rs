@@ -1,6 +1,6 @@
 //! The tokens that a message takes in a window.
 
-use crate::words::{Part, TokenCount};
+use crate::primitives::{Part, TokenCount};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {

@@ -1,7 +1,7 @@
 //! The size of a window. The only place that computes it.
 
 use crate::definition::{Definition, OnLow};
-use crate::words::{ModelName, RoleName, limit};
+use crate::primitives::{ModelName, RoleName, limit};
 
 /// The minimum of the role's size, the spawner's size and the share of each model that its calls may use. `None` if
 /// none of them is known.

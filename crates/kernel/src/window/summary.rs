@@ -5,8 +5,8 @@ pub(super) use crate::record::{Covers, Summary, Unsummed};
 
 use super::Window;
 use super::trim::units;
+use crate::primitives::{Seq, TokenCount};
 use crate::record::{Cut, Header, Outcome, Span, Tie};
-use crate::words::{Seq, TokenCount};
 
 /// A summary that was requested and is not used yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

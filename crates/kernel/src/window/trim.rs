@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::Window;
 use crate::definition::{Compact, Preset, Shares};
+use crate::primitives::{Category, limit};
 use crate::record::{Header, Tie};
-use crate::words::{Category, limit};
 
 /// The limits of a packet, in the unit in which the window's messages are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

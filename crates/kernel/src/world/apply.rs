@@ -7,15 +7,15 @@ use super::{Halt, Subject, World};
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::{Builtin, Graph, ModelSpec};
+use crate::primitives::{
+    AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
+};
 use crate::record::{
     Adjusted, Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header,
     HeldBy, ModelCall, NamedValue, NodeEnd, Outcome, Said, Shortened, Span, Spawned, StartOf, Tie, TurnKind,
     ValueRead, WaitFor, WaitReason, Work,
 };
 use crate::window::{Room, Window};
-use crate::words::{
-    AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
-};
 use crate::world::{
     Agent, AgentIx, AgentState, Birth, Call, CallStage, EndNote, Ended, Phase, Progress, QueuedMessage,
 };

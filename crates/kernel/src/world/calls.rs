@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 
 use crate::budget::Amounts;
+use crate::primitives::{CallId, Fault, ModelName, Time, TimerId};
 use crate::record::Work;
-use crate::words::{CallId, Fault, ModelName, Time, TimerId};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Subject, TreeState, World};
+use crate::primitives::AgentId;
 use crate::record::{Alarm, ClockKind};
-use crate::words::AgentId;
 use crate::world::{AgentClock, AgentClocks, AgentIx};
 
 /// Agents with a timeout that can pause.

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::primitives::{CallId, TreeId};
 use crate::record::{Alarm, Effect, Event, Work};
-use crate::words::{CallId, TreeId};
 use crate::world::World;
 
 impl World {

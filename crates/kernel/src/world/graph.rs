@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::definition::{Graph, GraphNode, NodeIx, NodeKind};
+use crate::primitives::{CallId, ValueName, limit};
 use crate::record::{Failure, FrameIx, NamedValue, NodeEnd, NodeStart, StartOf};
-use crate::words::{CallId, ValueName, limit};
 use crate::world::AgentIx;
 
 /// All graphs that run, by the agent that stands for each.
@@ -431,7 +431,7 @@ fn result_of(node: &GraphNode, frame: &NodeFrame, end: &NodeEnd) -> Option<Arc<N
                 }
             }
             text.push(']');
-            Some(Arc::new(NamedValue::json(crate::words::Body::text(text))))
+            Some(Arc::new(NamedValue::json(crate::primitives::Body::text(text))))
         }
         // Its members end in any order, so none of them is the last.
         (NodeKind::Parallel { .. }, StartOf::Node, _) => None,

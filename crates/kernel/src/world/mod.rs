@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Account, AccountIx, Ledger, Shortfall};
 use crate::definition::{Definition, Refusal, TreeLimits, Turns};
+use crate::primitives::{AgentId, CallId, ModelName, SealKind, Seq, Time, TimerId, TokenCount, TreeId};
 use crate::record::{AccountShortfall, Alarm, BreakerState, ClockKind, RULES, Work};
-use crate::words::{AgentId, CallId, ModelName, SealKind, Seq, Time, TimerId, TokenCount, TreeId};
 
 pub use agent::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::words::{BlobRef, OutputPath, StoredFile};
+use crate::primitives::{BlobRef, OutputPath, StoredFile};
 use crate::world::AgentIx;
 
 /// The newest version of every file that a living agent wrote.

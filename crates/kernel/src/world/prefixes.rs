@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::definition::Allow;
-use crate::words::{CallId, ModelName, RoleName, Time, ToolName, limit};
+use crate::primitives::{CallId, ModelName, RoleName, Time, ToolName, limit};
 
 /// What calls must have in common to share a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

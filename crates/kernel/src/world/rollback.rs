@@ -3,9 +3,9 @@
 
 use super::World;
 use crate::context::ROLLED_BACK;
+use crate::primitives::TokenCount;
 use crate::record::{Attachment, Restored};
 use crate::window::Room;
-use crate::words::TokenCount;
 use crate::world::{AgentIx, Progress};
 
 impl World {

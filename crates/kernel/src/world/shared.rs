@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::context::shown_tokens;
-use crate::words::{Actor, BlobRef, Body, Time, TokenCount, ValueName};
+use crate::primitives::{Actor, BlobRef, Body, Time, TokenCount, ValueName};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedStore {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::World;
 use crate::budget::{Amounts, Ceilings};
+use crate::primitives::{AgentId, RoleName, SealKind, ThreadId};
 use crate::record::{ExitKind, WaitReason, Work};
-use crate::words::{AgentId, RoleName, SealKind, ThreadId};
 use crate::world::{AgentIx, AgentState, AgentStatus, CallStage};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use spinney_kernel::budget::{AccountIx, Amounts, Fit, Ledger};
-use spinney_kernel::words::limit::NOTE_BYTES_MAX;
+use spinney_kernel::primitives::limit::NOTE_BYTES_MAX;
 
 use super::hooks::charge_veto;
 use super::tree::{Books, Tree};

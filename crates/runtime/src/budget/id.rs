@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use spinney_kernel::words::AgentId;
+use spinney_kernel::primitives::AgentId;
 
 /// Identifies one account of a tree. Shown as its name, or else as `a1`, `a2` and so on. Two accounts may share a
 /// name; their ids still differ.

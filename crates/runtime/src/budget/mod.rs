@@ -71,7 +71,7 @@ pub use snapshot::{AccountState, Snapshot};
 pub use spinney_kernel::budget::{
     AMOUNT_MAX, Amount, AmountError, Amounts, Ceilings, Resource, ResourceSet, Shortfall, usd,
 };
-pub use spinney_kernel::words::IdError;
+pub use spinney_kernel::primitives::IdError;
 pub use tree::WAITING_MAX;
 
 use account_node::AccountNode;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use spinney_kernel::budget as kernel;
 use spinney_kernel::budget::{AmountError, Amounts};
-use spinney_kernel::words::limit::TIMEOUT_MS_MAX;
-use spinney_kernel::words::{AgentId, IdError};
+use spinney_kernel::primitives::limit::TIMEOUT_MS_MAX;
+use spinney_kernel::primitives::{AgentId, IdError};
 
 use super::{BudgetRefusal, Hooks, Limits};
 

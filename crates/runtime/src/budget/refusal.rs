@@ -1,7 +1,7 @@
 //! Refusals: every reason why an account refuses, with the numbers asked and available and what to do instead.
 
 use spinney_kernel::budget::{AmountError, Shortfall};
-use spinney_kernel::words::Millis;
+use spinney_kernel::primitives::Millis;
 
 use super::AccountId;
 

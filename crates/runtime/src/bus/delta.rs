@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::context::Origin;
 use spinney_kernel::port::model::DeltaKind;
-use spinney_kernel::words::{AgentId, CallId, Seq};
+use spinney_kernel::primitives::{AgentId, CallId, Seq};
 use tokio::sync::broadcast;
 
 /// Deltas that wait for the slowest watcher.

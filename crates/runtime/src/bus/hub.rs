@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_journal::{Entry, Journal, JournalFault};
-use spinney_kernel::words::{Correlation, Seq, TreeId};
+use spinney_kernel::primitives::{Correlation, Seq, TreeId};
 use tokio::sync::Notify;
 
 use super::delta::{Delta, Deltas};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney_kernel::words::Topic;
+use spinney_kernel::primitives::Topic;
 
 use super::line::Line;
 use super::{Overflow, TracedEvent, Watch};

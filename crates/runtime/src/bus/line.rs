@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::context::Trace;
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use tokio::sync::Notify;
 
 use super::{Overflow, TracedEvent, Watch};

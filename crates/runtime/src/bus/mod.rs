@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use spinney_journal::JournalFault;
 use spinney_kernel::context::EventContext;
-use spinney_kernel::words::{AgentId, Seq, Topic};
+use spinney_kernel::primitives::{AgentId, Seq, Topic};
 
 pub use delta::Delta;
 pub(crate) use hub::{EndOnDrop, Hub};

@@ -1,7 +1,7 @@
 //! Messages for the bus, and the topic on which their replies arrive.
 
+use spinney_kernel::primitives::{AgentId, Envelope, Topic};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, Envelope, Topic};
 
 use super::TracedEvent;
 

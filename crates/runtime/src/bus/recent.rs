@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use spinney_kernel::context::Trace;
+use spinney_kernel::primitives::{Seq, limit};
 use spinney_kernel::record::{Event, Outcome, Work};
-use spinney_kernel::words::{Seq, limit};
 
 use super::RecordedEvent;
 use super::TracedEvent;

@@ -1,9 +1,9 @@
 //! An event with its position and time, as batches store them.
 
 use spinney_journal::{Batch, Entry};
+use spinney_kernel::primitives::{Actor, Seq, Time};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Actor, Seq, Time};
 
 /// An event with its position and time.
 #[derive(Clone, Debug, PartialEq, Eq)]

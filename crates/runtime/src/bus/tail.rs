@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::context::Trace;
-use spinney_kernel::words::{Seq, TreeId, limit};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 
 use super::TracedEvent;
 use super::{RecordedEvent, recorded_events};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use spinney_journal::JournalFault;
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 

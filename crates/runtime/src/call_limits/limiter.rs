@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use spinney_kernel::definition::RateLimit;
-use spinney_kernel::words::{CallId, TreeId};
+use spinney_kernel::primitives::{CallId, TreeId};
 
 pub(super) const WINDOW_MS: u64 = 60_000;
 /// Calls are counted in slices of this length, and a slice counts until its last call is a minute old. So memory is

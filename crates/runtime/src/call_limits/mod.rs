@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::RateLimit;
 use spinney_kernel::port::model::{Announced, AttemptError, Model, ModelAnswer};
+use spinney_kernel::primitives::{CallId, FaultKind, ModelName, RoleName, TreeId};
 use spinney_kernel::record::HeldBy;
-use spinney_kernel::words::{CallId, FaultKind, ModelName, RoleName, TreeId};
 
 use crate::breaker::{Breaker, CallEnd, Pass, Tripped};
 use crate::clock::Clock;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use spinney_kernel::definition::RateLimit;
 use spinney_kernel::port::model::{Allowance, Announced};
-use spinney_kernel::words::{CallId, TreeId};
+use spinney_kernel::primitives::{CallId, TreeId};
 
 use super::announced::{Left, Sent};
 use super::limiter::{Asking, Limiter, WINDOW_MS};

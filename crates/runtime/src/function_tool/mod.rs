@@ -26,9 +26,9 @@
 //! assert_eq!(tool.spec().description, "Says how warm it is in a city.");
 //! ```
 
-mod gives;
+mod arguments;
+mod returns;
 mod schema;
-mod takes;
 
 use std::fmt::Display;
 use std::future::ready;
@@ -39,12 +39,12 @@ use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
-pub use gives::{Answered, Gives};
-pub use takes::{Takes, ToolRequest, Untyped};
+pub use arguments::{Takes, ToolRequest, Untyped};
+pub use returns::{Answered, Gives};
 
-use gives::ToolOutput;
+use returns::ToolOutput;
 
 /// A tool that is a closure: the model reads both `Ok` and `Err`, the latter marked as an error.
 ///

@@ -3,7 +3,7 @@
 //! every part that might be visited, and stops at its limit.
 
 use serde_json::{Map, Value};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 use super::plan::{Part, Plan, Which, nodes};
 

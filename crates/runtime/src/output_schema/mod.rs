@@ -10,8 +10,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use spinney_kernel::definition::{Mismatch, MismatchKind, OutputSchema, Refusal, Wrong};
+use spinney_kernel::primitives::limit;
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::limit;
 
 use cost::Cost;
 use plan::Plan;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use spinney_journal::{Append, Batch, Claim, Journal, JournalFault, catalog_of};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId, Seq, Time, TimerId, TreeId};
 use spinney_kernel::rules::report::{Report, Suspended, Timer};
 use spinney_kernel::rules::request::{OtherReply, Reply, Request};
-use spinney_kernel::words::{Actor, AgentId, Seq, Time, TimerId, TreeId};
 use spinney_kernel::world::TreeState;
 use tokio::sync::oneshot;
 

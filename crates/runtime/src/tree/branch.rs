@@ -6,8 +6,8 @@ use std::sync::Arc;
 use spinney_journal::{Append, Claim, JournalFault, catalog_of};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::rules::request::{Branch, Request};
-use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 
 use super::apply::write;

@@ -13,9 +13,11 @@ use spinney_kernel::definition::Builtin;
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{Pending, model, tool};
+use spinney_kernel::primitives::{
+    CallId, Fault, FaultKind, Millis, ModelName, Part, TreeId, WrittenFile, limit,
+};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
-use spinney_kernel::words::{CallId, Fault, FaultKind, Millis, ModelName, Part, TreeId, WrittenFile, limit};
 use spinney_kernel::world::World;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;

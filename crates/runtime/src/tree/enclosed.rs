@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{BadPart, BadSources, BlobHash, SourceFile, check_parts};
 use spinney_kernel::rules::request::{Request, Verb as _};
-use spinney_kernel::words::{BadPart, BadSources, BlobHash, SourceFile, check_parts};
 
 use crate::drivers::Drivers;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::port::AgentFolder;
-use spinney_kernel::words::WrittenFile;
+use spinney_kernel::primitives::WrittenFile;
 use spinney_kernel::world::World;
 
 use crate::drivers::Drivers;

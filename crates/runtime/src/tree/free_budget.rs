@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::OnLow;
-use spinney_kernel::words::AgentId;
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::world::World;
 
 /// What an agent can use now.

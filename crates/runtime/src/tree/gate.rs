@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use spinney_journal::{Append, ChainHash, Head, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_kernel::rules::request::Reply;
-use spinney_kernel::words::{Seq, Time, TreeId};
 use tokio::sync::oneshot;
 
 use super::outage::{Outage, durable};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use spinney_kernel::primitives::{Actor, AgentId, Body, Correlation, Millis, Seq, Topic};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Accepted, Publish, Send, SendReply};
-use spinney_kernel::words::{Actor, AgentId, Body, Correlation, Millis, Seq, Topic};
 
 use super::{RequestError, Tree};
 use crate::bus::{Note, Seen, TracedEvent, Watch, WatchFault, Watcher, reply_topic};

@@ -8,9 +8,9 @@ use futures::FutureExt;
 use spinney_kernel::budget::{Amounts, Price, Resource, ResourceSet, Used};
 use spinney_kernel::context::Origin;
 use spinney_kernel::port::model::AttemptError;
+use spinney_kernel::primitives::{AgentId, Fault, FaultKind, Time, limit};
 use spinney_kernel::record::{Failure, FailureCode};
 use spinney_kernel::rules::request::{Fail, Request};
-use spinney_kernel::words::{AgentId, Fault, FaultKind, Time, limit};
 use spinney_kernel::world::World;
 use tokio::task::{JoinHandle, spawn_blocking};
 

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use spinney_journal::{Append, Batch, ChainHash, EncodedBatch, Epoch, Journal, blobs_of, rebuild};
+use spinney_kernel::primitives::{BlobHash, Durability, Seq, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{BlobHash, Durability, Seq, TreeId};
 use spinney_kernel::world::World;
 
 use super::apply::write;

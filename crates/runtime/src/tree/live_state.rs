@@ -7,11 +7,11 @@ use std::sync::Arc;
 use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, Seq, Time, TreeId};
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Suspended};
 use spinney_kernel::rules::{
     Decision, Input, InputKind, Receipt, Reply, Request, decide_report, decide_request,
 };
-use spinney_kernel::words::{Actor, Seq, Time, TreeId};
 use spinney_kernel::world::{TreeState, World};
 
 use crate::clock::Clock;

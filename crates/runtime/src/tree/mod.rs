@@ -26,11 +26,11 @@ mod timers;
 
 use spinney_journal::{ChainHash, Claim, Journal, JournalFault};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{
+    Actor, AgentId, Body, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
+};
 use spinney_kernel::rules::request::{
     Answer, Cancel, Checkpoint, OtherReply, Pause, Raise, Redirect, Reply, Request, Send, Unpause, Verb,
-};
-use spinney_kernel::words::{
-    Actor, AgentId, Body, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
 };
 use spinney_kernel::world::TreeState;
 use std::sync::Arc;

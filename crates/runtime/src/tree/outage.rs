@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use spinney_journal::{Append, ChainHash, Head, Journal, JournalFault};
-use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::primitives::{Seq, Time, TreeId};
 
 use crate::clock::Nap;
 

@@ -2,8 +2,8 @@
 
 use serde::de::DeserializeOwned;
 use spinney_journal::JournalFault;
+use spinney_kernel::primitives::Body;
 use spinney_kernel::record::Exit;
-use spinney_kernel::words::Body;
 
 use super::{RequestError, Stopped, Tree};
 

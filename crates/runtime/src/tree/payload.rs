@@ -3,7 +3,7 @@
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::offload;
-use spinney_kernel::words::{
+use spinney_kernel::primitives::{
     BadPart, BlobHash, BlobRef, Body, Enclosure, ModelName, Part, Thought, TokenCount, check_parts, limit,
 };
 

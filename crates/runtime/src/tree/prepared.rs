@@ -8,8 +8,8 @@ use spinney_kernel::context::{Contexts, Origin};
 use spinney_kernel::definition::Role;
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{AgentFolder, Rights, model, tool};
+use spinney_kernel::primitives::{AgentId, CallId, limit};
 use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
-use spinney_kernel::words::{AgentId, CallId, limit};
 use spinney_kernel::world::World;
 
 use super::effects::Ticket;

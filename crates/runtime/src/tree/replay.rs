@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use spinney_journal::{ChainHash, Entry, Head, Journal, JournalFault, blobs_of, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Places};
+use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::record::{AgentSnapshot, Event, are_decided};
 use spinney_kernel::rules::decide;
-use spinney_kernel::words::{AgentId, Seq, TreeId};
 use spinney_kernel::world::{TreeState, World};
 
 use super::TreeSnapshot;

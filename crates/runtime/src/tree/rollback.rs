@@ -7,8 +7,8 @@ use spinney_journal::Journal;
 use spinney_journal::recall;
 use spinney_kernel::context::{ContextSnapshot, Contexts};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply, Reply, Request, Rollback, RollbackReply};
-use spinney_kernel::words::{Actor, AgentId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::World;
 
 use super::{RequestError, Tree};

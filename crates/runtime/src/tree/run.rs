@@ -7,12 +7,12 @@ use std::sync::Arc;
 use spinney_journal::{Append, Batch, Claim, Head, Journal, JournalFault, catalog_of};
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
 use spinney_kernel::record::{Alarm, Event};
 use spinney_kernel::rules::report::{
     Continued, Done, Failed, FirstToken, HeldBack, Report, StoodStill, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{Reply, Request};
-use spinney_kernel::words::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
 use spinney_kernel::world::{Call, TreeState, World};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};

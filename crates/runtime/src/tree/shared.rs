@@ -2,8 +2,8 @@
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::context::{SharedValue, SharedValues};
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::record::ValueForm;
-use spinney_kernel::words::TreeId;
 
 use super::Tree;
 use crate::bus::Tail;

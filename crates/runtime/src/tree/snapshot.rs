@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use spinney_kernel::context::{Contexts, End};
+use spinney_kernel::primitives::{AgentId, Body, CallId, Seq};
 use spinney_kernel::record::{ToolAsk, Work};
-use spinney_kernel::words::{AgentId, Body, CallId, Seq};
 use spinney_kernel::world::{AgentView, Halt, TreeState, World};
 
 /// A tree at one moment.

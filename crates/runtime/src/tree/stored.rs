@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spinney_journal::{ChainHash, Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use super::TreeSnapshot;
 use super::live_state::LiveState;

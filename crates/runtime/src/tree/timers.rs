@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use spinney_kernel::primitives::{Time, TimerId};
 use spinney_kernel::record::Alarm;
-use spinney_kernel::words::{Time, TimerId};
 
 use crate::clock::Nap;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Role, Unpriced};
-use spinney_kernel::words::{ModelName, RoleName};
+use spinney_kernel::primitives::{ModelName, RoleName};
 
 use super::error::FileError;
 use super::node::Step;

@@ -12,7 +12,9 @@ use spinney_kernel::definition::{
     OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags, TimeSpan,
     TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec, Wrong,
 };
-use spinney_kernel::words::{AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit};
+use spinney_kernel::primitives::{
+    AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit,
+};
 
 use super::error::{FileError, TextPosition};
 use super::inputs::InputSpecs;
@@ -22,7 +24,7 @@ use super::keys::{
 };
 use super::node::{Kind, Node, Step};
 use super::recover::{self, Lost};
-use super::wrong::cut;
+use super::value_error::cut;
 use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest};
 use crate::output_schema;
 

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use spinney_kernel::definition::{Definition, ExpressionFault, Graph, Template};
-use spinney_kernel::words::{Body, limit};
+use spinney_kernel::primitives::{Body, limit};
 
 use super::definition::Reader;
 use super::error::FileError;
 use super::keys::{InputKeys, InputValue, InputWord};
 use super::nearest;
 use super::node::Step;
-use super::wrong::cut;
+use super::value_error::cut;
 
 /// Most inputs of one file.
 const INPUTS_MAX: usize = 64;

@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Error};
 
 use super::node::{self, Key, Kind, Node};
 use super::source::Source;
-use super::wrong::Wrong;
+use super::value_error::Wrong;
 
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let source = Source::new(text);

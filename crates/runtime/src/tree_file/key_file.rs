@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::{FileError, TextPosition};
 use super::node::{Kind, Node, Step};
-use super::wrong::Wrong;
+use super::value_error::Wrong;
 use super::{format, without_mark};
 
 /// A parsed file: its keys, as `T` has them.

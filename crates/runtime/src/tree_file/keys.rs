@@ -11,7 +11,7 @@ use spinney_kernel::definition::{
     Approval, BudgetKeys, CacheTime, Compact, Count, Preset, PriceKeys, Share, SpanOrOff, Tags, TimeSpan,
     Unpriced,
 };
-use spinney_kernel::words::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
+use spinney_kernel::primitives::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a tree")]

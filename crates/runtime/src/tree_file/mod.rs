@@ -10,6 +10,7 @@
 mod check;
 mod definition;
 mod error;
+mod foreign_keys;
 mod hint_format;
 mod inputs;
 mod json;
@@ -17,7 +18,6 @@ mod key_file;
 mod keys;
 mod model;
 mod node;
-mod other_words;
 mod pipeline;
 mod pipeline_bound;
 mod problem;
@@ -27,14 +27,14 @@ mod schema;
 mod source;
 mod toml;
 mod typed;
+mod value_error;
 mod worst_case;
-mod wrong;
 mod yaml;
 
 use std::fmt;
 
 use spinney_kernel::definition::{Allow, Definition};
-use spinney_kernel::words::{ByName, ModelName, RoleName, ToolName};
+use spinney_kernel::primitives::{ByName, ModelName, RoleName, ToolName};
 
 pub use error::{FileError, FileErrors};
 pub use inputs::{InputError, InputSpec, InputSpecs, InputType};
@@ -44,12 +44,12 @@ pub use pipeline_bound::{NotHeld, PipelineBound, RunFactor, StepBound};
 pub use problem::{FileProblem, Severity};
 pub use reach::Reach;
 pub use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
-pub use spinney_kernel::words::nearest;
+pub use spinney_kernel::primitives::nearest;
 pub use worst_case::{CallBound, SpendBound, WorstCase};
 
 use error::TextPosition;
 use node::{Kind, Node, Step};
-use wrong::Wrong;
+use value_error::Wrong;
 
 /// Largest tree file, in bytes: a pipeline of the most steps, with short tasks.
 pub const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;

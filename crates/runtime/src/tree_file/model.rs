@@ -6,14 +6,14 @@ use std::ops::RangeInclusive;
 use serde_json::Number;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
-use spinney_kernel::words::{ModelName, limit};
+use spinney_kernel::primitives::{ModelName, limit};
 
 use super::ERRORS_MAX;
 use super::definition::Reader;
 use super::error::FileError;
 use super::keys::{ModelKeys, ParamKeys, ThinkingWord};
 use super::node::{Key, Kind, Node, OwnedStep, Step};
-use super::wrong::{Wrong, cut};
+use super::value_error::{Wrong, cut};
 
 /// Facts about models that are not in the file.
 pub trait ModelCatalog {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use super::error::TextPosition;
-use super::wrong::Wrong;
+use super::value_error::Wrong;
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {

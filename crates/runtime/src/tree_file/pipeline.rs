@@ -3,7 +3,7 @@
 use spinney_kernel::definition::{
     Graph, GraphPlaces, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep, ProblemCode,
 };
-use spinney_kernel::words::{RoleName, limit};
+use spinney_kernel::primitives::{RoleName, limit};
 
 use super::definition::{Reader, SCHEMA_HELP};
 use super::error::FileError;

@@ -8,7 +8,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{
     BudgetSpec, Builtin, Definition, Expression, Graph, GraphNode, NodeIx, NodeKind,
 };
-use spinney_kernel::words::{ModelName, RoleName, StepId};
+use spinney_kernel::primitives::{ModelName, RoleName, StepId};
 
 use super::worst_case::{CallBound, cost_at_most};
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use spinney_kernel::definition::{
     Allow, BudgetSpec, Builtin, Caps, Definition, Graph, OnLow, Recursion, Refusal, Role, ValueAccess,
 };
-use spinney_kernel::words::{ModelName, RoleName, ToolName};
+use spinney_kernel::primitives::{ModelName, RoleName, ToolName};
 
 /// Most spawns that are tried. Files that people write need far fewer; beyond it every role counts as startable.
 const TRIED_MAX: usize = 20_000;

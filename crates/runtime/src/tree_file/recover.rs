@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use serde::Deserialize;
-use spinney_kernel::words::RESERVED_IDS;
+use spinney_kernel::primitives::RESERVED_IDS;
 
 use super::error::TextPosition;
 use super::keys::TreeKeys;
 use super::model::refused_params;
 use super::node::{Key, Kind, Node, OwnedStep};
-use super::wrong::Wrong;
+use super::value_error::Wrong;
 use super::{ERRORS_MAX, ModelCatalog};
 
 /// Most values that are read again to find further errors: a large file is read less often.

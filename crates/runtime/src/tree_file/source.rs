@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::error::TextPosition;
-use super::wrong::Wrong;
+use super::value_error::Wrong;
 use super::{NESTING_MAX, VALUES_MAX};
 
 /// Bytes between two remembered places. A file may be one long line with a value every other byte, so counting from

@@ -9,7 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::error::TextPosition;
 use super::node::{self, Key, Kind, Node};
 use super::source::Source;
-use super::wrong::{Wrong, cut};
+use super::value_error::{Wrong, cut};
 
 pub(super) fn read(text: &str) -> Result<Node, Wrong> {
     let source = Source::new(text);

@@ -11,7 +11,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::node::{Key, Kind, Node, OwnedStep};
-use super::wrong::{Wrong, cut};
+use super::value_error::{Wrong, cut};
 
 impl Node {
     fn unexpected(&self) -> Unexpected<'_> {

@@ -3,7 +3,7 @@
 
 use spinney_kernel::budget::{Price, Resource};
 use spinney_kernel::definition::{Definition, GraphStep, Role, Unpriced};
-use spinney_kernel::words::{ModelName, RoleName, Time, limit};
+use spinney_kernel::primitives::{ModelName, RoleName, Time, limit};
 
 use super::pipeline_bound::PipelineBound;
 use super::reach::Reach;

@@ -9,7 +9,7 @@ use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormat
 
 use super::error::TextPosition;
 use super::node::{Key, Kind, Node};
-use super::wrong::{Wrong, cut};
+use super::value_error::{Wrong, cut};
 use super::{NESTING_MAX, VALUES_MAX};
 
 /// Most aliases in one file.

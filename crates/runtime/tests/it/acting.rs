@@ -8,17 +8,17 @@ use spinney::tree::BranchOff;
 use spinney::{Home, Shutdown, StartOptions};
 use spinney_journal::{Journal, Shared, pages};
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
+use spinney_kernel::primitives::{Actor, Body, OutsiderKind, Seq, TraceParent, TreeId};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::{Pause, Send, Unpause};
-use spinney_kernel::words::{Actor, Body, OutsiderKind, Seq, TraceParent, TreeId};
 use spinney_testkit::{TestHome, definition};
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-fn root() -> spinney_kernel::words::AgentId {
+fn root() -> spinney_kernel::primitives::AgentId {
     "root".parse().unwrap()
 }
 

@@ -10,8 +10,8 @@ use spinney_journal::{
 };
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, CallId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::record::{Event, ExitKind};
-use spinney_kernel::words::{AgentId, CallId, CheckpointKind, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, settled};
 

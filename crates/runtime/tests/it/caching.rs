@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Price, Resource};
 use spinney_kernel::definition::{Definition, ModelSpec};
+use spinney_kernel::primitives::{Body, ModelName, Time};
 use spinney_kernel::record::{Event, WaitReason};
-use spinney_kernel::words::{Body, ModelName, Time};
 use spinney_testkit::{CachingModel, Recorder, TestHome, definition, recorded, settled};
 
 const SIBLINGS: u64 = 16;

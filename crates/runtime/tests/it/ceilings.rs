@@ -7,9 +7,9 @@ use spinney::{Drivers, FunctionModel, Home, Shutdown, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Used};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::{AttemptError, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::primitives::{AgentId, Fault, FaultKind};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Request};
-use spinney_kernel::words::{AgentId, Fault, FaultKind};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded, settled};
 

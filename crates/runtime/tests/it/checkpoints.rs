@@ -6,10 +6,10 @@ use spinney_journal::{
     Blocking, CatalogKind, Claim, Journal, ListedCheckpoint, Reservation, checkpoints, rebuild,
 };
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::limit::CHECKPOINT_EVERY_TURNS;
+use spinney_kernel::primitives::{AgentId, CheckpointKind, CheckpointName, TreeId};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, CheckpointReply};
-use spinney_kernel::words::limit::CHECKPOINT_EVERY_TURNS;
-use spinney_kernel::words::{AgentId, CheckpointKind, CheckpointName, TreeId};
 use spinney_testkit::{TestHome, recorded};
 
 use crate::name;

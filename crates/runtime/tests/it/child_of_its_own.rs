@@ -10,9 +10,9 @@ use spinney::{FunctionTool, Tree};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::primitives::{Actor, AgentId, Body, Category, Envelope, Time};
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::rules::request::Send;
-use spinney_kernel::words::{Actor, AgentId, Body, Category, Envelope, Time};
 use spinney_testkit::{TestHome, recorded, settled};
 use tokio::sync::mpsc;
 

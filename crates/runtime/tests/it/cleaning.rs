@@ -9,8 +9,8 @@ use spinney_journal::{
     Blocking, CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, ListedCheckpoint, Reading,
     checkpoints, rebuild,
 };
-use spinney_kernel::words::limit::CLEAN_TRIES_MAX;
-use spinney_kernel::words::{CheckpointKind, Seq, TreeId};
+use spinney_kernel::primitives::limit::CLEAN_TRIES_MAX;
+use spinney_kernel::primitives::{CheckpointKind, Seq, TreeId};
 use spinney_testkit::TestHome;
 
 use crate::journal_wrapper::pass_on;

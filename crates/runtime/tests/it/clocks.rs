@@ -7,9 +7,9 @@ use spinney::bus::RecordedEvent;
 use spinney::tree::{ApplyError, RequestError};
 use spinney::{Home, Shutdown, Tree};
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::primitives::{AgentId, CallId, Seq};
 use spinney_kernel::record::{ClockKind, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Request};
-use spinney_kernel::words::{AgentId, CallId, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded, settled};
 

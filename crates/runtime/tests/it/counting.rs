@@ -8,9 +8,9 @@ use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::primitives::{Actor, Running, TokenCount};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Redirect, Request, Spawn};
-use spinney_kernel::words::{Actor, Running, TokenCount};
 use spinney_testkit::{Scenario, TestHome, definition, recorded};
 
 /// The goal of an agent that receives messages meanwhile.

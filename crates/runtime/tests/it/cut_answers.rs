@@ -2,8 +2,8 @@
 
 use spinney_kernel::definition::OutputSchema;
 use spinney_kernel::port::model::Purpose;
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::{Exit, ExitKind};
-use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, settled};
 

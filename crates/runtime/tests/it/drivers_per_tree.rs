@@ -10,9 +10,9 @@ use spinney::{DriverSource, Drivers, Home, NoDriver, ResumeError, Shutdown, Star
 use spinney_journal::{HeadCursor, Journal};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::Definition;
+use spinney_kernel::primitives::{Body, TreeId};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::Send;
-use spinney_kernel::words::{Body, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::scripted::Script;

@@ -11,8 +11,8 @@ use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::limit;
 use spinney_testkit::{Recorder, TestHome};
 
 use crate::run_and_check::{Played, wordy};

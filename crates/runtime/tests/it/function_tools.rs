@@ -13,7 +13,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Origin};
 use spinney_kernel::definition::{OnLost, Refusal, ToolSpec as Spec};
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
-use spinney_kernel::words::{CallId, Enclosure, TreeId, limit};
+use spinney_kernel::primitives::{CallId, Enclosure, TreeId, limit};
 use spinney_testkit::{TestHome, definition, settled};
 
 /// Books a seat on a train.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use spinney::tree_file::TreeFile;
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::record::{Event, Exit, NodeEnd, Outcome, Skip};
-use spinney_kernel::words::AgentId;
 
 use crate::graphs::{Played, play, play_tree};
 

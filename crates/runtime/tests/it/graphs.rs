@@ -4,8 +4,8 @@
 use serde_json::Value;
 use spinney::tree_file::TreeFile;
 use spinney_kernel::definition::Definition;
+use spinney_kernel::primitives::{Actor, Body};
 use spinney_kernel::record::{Event, Exit, NodeEnd};
-use spinney_kernel::words::{Actor, Body};
 use spinney_testkit::{TestHome, recorded};
 
 const TREE: &str = r"

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use spinney::Shutdown;
 use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal};
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use spinney_testkit::{TestHome, settled};
 
 use crate::journal_wrapper::pass_on;

@@ -10,9 +10,9 @@ use spinney::{FunctionTool, Home, Shutdown};
 use spinney_kernel::budget::{Amounts, Resource, ResourceSet};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Definition, Tags};
+use spinney_kernel::primitives::{Fault, Running};
 use spinney_kernel::record::{Event, Exit, ExitKind, Failure, FailureCode, Outcome};
 use spinney_kernel::rules::request::Redirect;
-use spinney_kernel::words::{Fault, Running};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, recorded, settled};
 

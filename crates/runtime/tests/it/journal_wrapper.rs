@@ -6,7 +6,7 @@ macro_rules! pass_on {
     (@claim) => {
         fn claim(
             &self,
-            tree: spinney_kernel::words::TreeId,
+            tree: spinney_kernel::primitives::TreeId,
         ) -> spinney_journal::Reading<spinney_journal::Claim> {
             self.inner.claim(tree)
         }
@@ -19,8 +19,8 @@ macro_rules! pass_on {
     (@changed) => {
         fn changed(
             &self,
-            tree: spinney_kernel::words::TreeId,
-            after: spinney_kernel::words::Seq,
+            tree: spinney_kernel::primitives::TreeId,
+            after: spinney_kernel::primitives::Seq,
         ) -> spinney_journal::Reading<spinney_journal::Head> {
             self.inner.changed(tree, after)
         }
@@ -53,8 +53,8 @@ macro_rules! pass_on {
     (@read) => {
         fn read(
             &self,
-            tree: spinney_kernel::words::TreeId,
-            after: spinney_kernel::words::Seq,
+            tree: spinney_kernel::primitives::TreeId,
+            after: spinney_kernel::primitives::Seq,
             batches_max: usize,
         ) -> spinney_journal::Reading<Vec<spinney_journal::Entry>> {
             self.inner.read(tree, after, batches_max)
@@ -63,8 +63,8 @@ macro_rules! pass_on {
     (@read_stored) => {
         fn read_stored(
             &self,
-            tree: spinney_kernel::words::TreeId,
-            after: spinney_kernel::words::Seq,
+            tree: spinney_kernel::primitives::TreeId,
+            after: spinney_kernel::primitives::Seq,
             batches_max: usize,
         ) -> spinney_journal::Reading<Vec<spinney_journal::StoredEntry>> {
             self.inner.read_stored(tree, after, batches_max)
@@ -73,7 +73,7 @@ macro_rules! pass_on {
     (@head) => {
         fn head(
             &self,
-            tree: spinney_kernel::words::TreeId,
+            tree: spinney_kernel::primitives::TreeId,
         ) -> spinney_journal::Reading<Option<spinney_journal::Head>> {
             self.inner.head(tree)
         }
@@ -100,8 +100,8 @@ macro_rules! pass_on {
     (@replace_catalog) => {
         fn replace_catalog(
             &self,
-            tree: spinney_kernel::words::TreeId,
-            at: spinney_kernel::words::Seq,
+            tree: spinney_kernel::primitives::TreeId,
+            at: spinney_kernel::primitives::Seq,
             rows: Vec<spinney_journal::CatalogRow>,
         ) -> spinney_journal::Reading<()> {
             self.inner.replace_catalog(tree, at, rows)
@@ -110,7 +110,7 @@ macro_rules! pass_on {
     (@blob) => {
         fn blob(
             &self,
-            blob: &spinney_kernel::words::BlobRef,
+            blob: &spinney_kernel::primitives::BlobRef,
         ) -> spinney_journal::Reading<Option<Vec<u8>>> {
             self.inner.blob(blob)
         }
@@ -118,7 +118,7 @@ macro_rules! pass_on {
     (@remove) => {
         fn remove(
             &self,
-            tree: spinney_kernel::words::TreeId,
+            tree: spinney_kernel::primitives::TreeId,
             shared: spinney_journal::Shared,
         ) -> spinney_journal::Reading<()> {
             self.inner.remove(tree, shared)

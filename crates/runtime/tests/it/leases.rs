@@ -8,8 +8,8 @@ use spinney::bus::Watch;
 use spinney::tree::TreeSnapshot;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::primitives::Seq;
 use spinney_kernel::record::{Event, Work};
-use spinney_kernel::words::Seq;
 use spinney_kernel::world::{AgentView, TreeState};
 use spinney_testkit::{TestHome, definition, settled};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use spinney::Tree;
 use spinney::bus::{Note, Seen, Watch, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
-use spinney_kernel::words::{Actor, Envelope};
+use spinney_kernel::primitives::{Actor, Envelope};
 use spinney_testkit::{TestHome, settled};
 
 use crate::watching::WAITING;

@@ -11,9 +11,9 @@ use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
+use spinney_kernel::primitives::{Actor, BlobHash};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
-use spinney_kernel::words::{Actor, BlobHash};
 use spinney_testkit::{TestHome, definition, recorded};
 
 use crate::journal_wrapper::pass_on;
@@ -195,7 +195,7 @@ async fn a_long_fault_message_does_not_stop_the_tree() {
     struct Long;
     impl Model for Long {
         fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
-            use spinney_kernel::words::{Fault, FaultKind};
+            use spinney_kernel::primitives::{Fault, FaultKind};
             Box::pin(async {
                 Err(AttemptError {
                     fault: Fault { message: "x".repeat(70 << 20), ..Fault::new(FaultKind::Invalid) },

@@ -1,8 +1,8 @@
 //! Money in whole trees: usage is paid exactly, and a lease limits the request itself.
 
 use spinney_kernel::budget::Resource;
+use spinney_kernel::primitives::FaultKind;
 use spinney_kernel::record::{Event, Exit, ExitKind};
-use spinney_kernel::words::FaultKind;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded, settled};
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use spinney::tree::Stopped;
 use spinney::{Home, Shutdown};
 use spinney_journal::{Append, Appended, Batch, Blocking, Head, Journal, JournalFault, Reading};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_kernel::record::{ClockKind, ExitKind};
-use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, conformance, recorded, settled};
 

@@ -8,9 +8,9 @@ use spinney_journal::Blocking;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Definition, MismatchKind, OutputSchema, Refusal};
+use spinney_kernel::primitives::{Actor, RoleName, limit};
 use spinney_kernel::record::{Event, Exit, ExitKind, Outcome};
 use spinney_kernel::rules::request::{Request, Spawn};
-use spinney_kernel::words::{Actor, RoleName, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 

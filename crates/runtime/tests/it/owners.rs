@@ -3,8 +3,8 @@
 use spinney::tree::{RequestError, Stopped, verify};
 use spinney::{ResumeError, Shutdown, Tree};
 use spinney_journal::{Blocking, JournalFault};
+use spinney_kernel::primitives::CallId;
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::CallId;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, settled};
 
@@ -70,7 +70,7 @@ async fn requests_and_removals_claim_the_tree() {
     let (tree, question) = asking(&stage, &old).await;
     let send = spinney_kernel::rules::request::Send::plain(
         "root".parse().unwrap(),
-        spinney_kernel::words::Body::text("hello"),
+        spinney_kernel::primitives::Body::text("hello"),
     );
     new.apply(tree.id(), send).await.unwrap();
     let late = tree.answer(question, "blue").await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId};
 use spinney_kernel::rules::request::{Collect, Spawn, SpawnReply};
-use spinney_kernel::words::{Actor, AgentId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Scenario, TestHome, settled};
 

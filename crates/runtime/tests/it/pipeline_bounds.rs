@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney::prelude::*;
 use spinney::tree_file::WorstCase;
 use spinney_kernel::budget::Resource;
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 use spinney_testkit::settled;
 
 use crate::tree_file_check::{draw, pick, random_model};

@@ -8,9 +8,9 @@ use spinney::bus::RecordedEvent;
 use spinney::tree::ApplyError;
 use spinney::{Shutdown, Tree};
 use spinney_kernel::context::Message;
+use spinney_kernel::primitives::{Body, CallId, Seq};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Answer, Cancel, Request};
-use spinney_kernel::words::{Body, CallId, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded, settled};
 

@@ -9,8 +9,8 @@ use spinney_kernel::definition::ToolSpec;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, DeltaKind, ModelAnswer, ModelAttempt};
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
+use spinney_kernel::primitives::{Fault, FaultKind, ModelName};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Fault, FaultKind, ModelName};
 use spinney_testkit::{TestHome, definition, settled};
 use tokio::sync::Notify;
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use spinney::Shutdown;
 use spinney_journal::{Append, Blocking, HeadCursor, HeadPage, Journal, Reading};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::{TestHome, conformance, settled};

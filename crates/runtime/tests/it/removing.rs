@@ -8,10 +8,10 @@ use spinney::{Home, Orphan, RemoveError, Tree};
 use spinney_journal::{
     Append, Batch, Blocking, Entry, HeadCursor, HeadPage, Journal, JournalFault, Reading, Shared, pages,
 };
+use spinney_kernel::primitives::{Actor, CheckpointKind, Seq, TreeId};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Actor, CheckpointKind, Seq, TreeId};
 use spinney_testkit::{TestHome, conformance};
 
 use crate::journal_wrapper::pass_on;
@@ -54,7 +54,7 @@ impl Journal for Blind {
 /// A branch as the store knows it, of a tree that is not running.
 fn branch(journal: &dyn Journal, origin: &Tree, number: u8, state: TreeState) -> TreeId {
     let tree = TreeId::new([number; 16]);
-    let agent: spinney_kernel::words::AgentId = "root".parse().unwrap();
+    let agent: spinney_kernel::primitives::AgentId = "root".parse().unwrap();
     let name = format!("start-of-{number}").parse().unwrap();
     let made = Event::CheckpointMade { agent: agent.clone(), name, kind: CheckpointKind::Branch, number: 0 };
     let what = InputKind::Request {

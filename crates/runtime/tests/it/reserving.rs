@@ -7,9 +7,9 @@ use spinney::{Drivers, Home, Tree};
 use spinney_kernel::budget::{Amounts, Resource, Shortfall, Usage, Used};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt, Purpose};
+use spinney_kernel::primitives::{AgentId, limit};
 use spinney_kernel::record::{Event, Exit, ExitKind, ToolAsk};
 use spinney_kernel::rules::request::Raise;
-use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, recorded, settled};
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use spinney::Shutdown;
 use spinney::bus::Watch;
 use spinney::tree::Tree;
+use spinney_kernel::primitives::{Actor, CallId};
 use spinney_kernel::record::{Event, ExitKind, OnTimeout, Outcome, Question};
 use spinney_kernel::rules::request::{Ask, Request};
-use spinney_kernel::words::{Actor, CallId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, settled};
 

@@ -9,9 +9,9 @@ use spinney_journal::{Blocking, checkpoints, find, pages};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Refusal, WindowSpec};
+use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, Category, CheckpointKind, Envelope, Seq};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Refresh, Request, Rollback, RollbackReply, Send};
-use spinney_kernel::words::{Actor, AgentId, Body, CallId, Category, CheckpointKind, Envelope, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, settled};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use spinney::{ResumeError, Shutdown};
 use spinney_journal::{Append, Appended, Blocking, Entry, Journal, Reading};
-use spinney_kernel::words::{AgentId, CheckpointName, Seq, TreeId};
+use spinney_kernel::primitives::{AgentId, CheckpointName, Seq, TreeId};
 use spinney_testkit::{TestHome, settled};
 use tokio::sync::watch;
 

@@ -7,8 +7,8 @@ use spinney::{Home, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{Blocking as _, Shared, checkpoints, started_sources};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, BadSources, BlobRef, SourceFiles, SourceName};
 use spinney_kernel::rules::request::Adjust;
-use spinney_kernel::words::{Actor, BadSources, BlobRef, SourceFiles, SourceName};
 use spinney_testkit::{TestHome, definition, settled};
 
 const ASKS: &str =

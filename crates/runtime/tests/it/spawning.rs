@@ -5,9 +5,9 @@ use std::sync::Arc;
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Definition, Refusal};
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::primitives::{Actor, Body, limit};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
-use spinney_kernel::words::{Actor, Body, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Scenario, TestHome, definition, settled};
 

@@ -6,9 +6,9 @@ use spinney::{Shutdown, Tree};
 use spinney_journal::Blocking;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, Running};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Raise, Redirect};
-use spinney_kernel::words::{AgentId, Running};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded, settled};
 

@@ -5,9 +5,9 @@ use spinney::tree::verify;
 use spinney_journal::Blocking;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::port::model::Purpose;
+use spinney_kernel::primitives::Running;
 use spinney_kernel::record::{Event, Exit, ExitKind, Summary, Unsummed, Work};
 use spinney_kernel::rules::request;
-use spinney_kernel::words::Running;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, recorded, settled};
 

@@ -4,9 +4,9 @@ use spinney::tree::{BranchOff, verify};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Append, Batch, Blocking, find, pages};
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::primitives::{AgentId, Body, CheckpointName, Seq, TreeId};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Pause, Rollback, Send, Unpause};
-use spinney_kernel::words::{AgentId, Body, CheckpointName, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, conformance, settled};
 

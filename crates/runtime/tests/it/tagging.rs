@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spinney::bus::{Seen, TracedEvent, Watch};
 use spinney::{Shutdown, StartError, Tree};
 use spinney_kernel::definition::{Definition, Refusal, Tags};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 use spinney_testkit::{TestHome, definition, recorded};
 
 const SCRIPT: &str = "

@@ -10,9 +10,9 @@ use spinney_kernel::budget::{Amounts, Ceilings};
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::primitives::{Actor, Body, Category, Envelope, TreeId};
 use spinney_kernel::record::{Event, Outcome, ToolAsk, Work};
 use spinney_kernel::rules::request::{Request, Send};
-use spinney_kernel::words::{Actor, Body, Category, Envelope, TreeId};
 use spinney_kernel::world::World;
 use spinney_testkit::{TestHome, definition, recorded};
 

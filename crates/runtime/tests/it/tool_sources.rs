@@ -11,8 +11,8 @@ use spinney::{Drivers, FunctionTool, Home, ResumeError, Shutdown, StartError, Tr
 use spinney_journal::{HeadCursor, Journal};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::{OfferedTool, Pending, ToolDiscovery, ToolSource};
+use spinney_kernel::primitives::{Fault, FaultKind};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{Fault, FaultKind};
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::scripted::{Script, ScriptedModel};

@@ -13,13 +13,13 @@ use spinney_kernel::definition::{
     OutputSchema, RateLimit, Recursion, Refusal, Repeats, Role, SharedAccess, TokenCounter, TreeLimits,
     Turns, Unpriced, ValueAccess, WrapUp,
 };
+use spinney_kernel::primitives::{Actor, Body, ByName, Durability, ModelName, Time, ToolName, TreeId};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Actor, Body, ByName, Durability, ModelName, Time, ToolName, TreeId};
 use spinney_kernel::world::World;
 
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 use crate::name;
 

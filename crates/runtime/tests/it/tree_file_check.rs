@@ -10,8 +10,8 @@ use spinney::tree_file::{ERRORS_MAX, NoCatalog, SpendBound, WorstCase};
 use spinney::{FirstCall, FunctionModel};
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::port::model::{AttemptError, ModelAnswer};
+use spinney_kernel::primitives::{Fault, FaultKind, Time};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Fault, FaultKind, Time};
 use spinney_testkit::settled;
 
 use crate::tree_file::{EVERY_KEY, EVERY_KEY_JSON, EVERY_KEY_TOML, splinter, started};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use spinney::tree::{Stored, stored};
 use spinney_kernel::context::Message;
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::{Event, ExitKind};
-use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded, settled};
 

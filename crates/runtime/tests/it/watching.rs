@@ -9,8 +9,8 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
 use spinney::tree::{Quorum, ReplyError};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId, Envelope, Seq, Topic};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{Actor, AgentId, Envelope, Seq, Topic};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, recorded, settled};
 
@@ -219,7 +219,7 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
                     _ => {}
                 },
                 Seen::Delta(delta) => {
-                    let call = spinney_kernel::words::Correlation::of_call(delta.call);
+                    let call = spinney_kernel::primitives::Correlation::of_call(delta.call);
                     assert!(open.contains(&Some(call)), "{delta:?}");
                     deltas += 1;
                 }

@@ -8,7 +8,7 @@ use spinney::bus::{Overflow, Seen, Watch, WatchFault};
 use spinney::{Shutdown, Tree};
 use spinney_journal::{Journal, pages};
 use spinney_kernel::context::Trace;
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::TestHome;
 use tokio::sync::watch;

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use spinney::Tree;
 use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
 use spinney_journal::{Entry, Journal, JournalFault, Reading};
-use spinney_kernel::words::{Actor, Envelope, Seq, TreeId};
+use spinney_kernel::primitives::{Actor, Envelope, Seq, TreeId};
 use spinney_testkit::{TestHome, settled};
 use tokio::sync::watch;
 

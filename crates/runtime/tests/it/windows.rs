@@ -8,9 +8,9 @@ use spinney::Tree;
 use spinney_kernel::context::{Frame, Message};
 use spinney_kernel::definition::{Compact, Definition, Share, WindowSpec};
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::primitives::{Actor, Body, Category, Envelope};
 use spinney_kernel::record::{Clamped, Event, Exit, ExitKind};
 use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
-use spinney_kernel::words::{Actor, Body, Category, Envelope};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 
@@ -61,7 +61,8 @@ fn has(attempt: &ModelAttempt, mark: &str) -> bool {
 
 async fn cuts(tree: &Tree, stage: &TestHome) -> usize {
     let seq = tree.snapshot().await.unwrap().seq;
-    let batches = stage.journal().read(tree.id(), spinney_kernel::words::Seq(0), usize::MAX).wait().unwrap();
+    let batches =
+        stage.journal().read(tree.id(), spinney_kernel::primitives::Seq(0), usize::MAX).wait().unwrap();
     assert!(seq.0 > 0);
     let events = batches.iter().flat_map(|entry| &entry.batch.events);
     events.filter(|event| matches!(event, Event::ContextCut { .. })).count()

@@ -6,7 +6,7 @@ use spinney::ResumeError;
 use spinney_host::control::{ControlAnswer, line, refused};
 use spinney_host::home::inside::PeerProcess;
 use spinney_host::{HostResumeError, OpenHome, OpenResumeError, with_causes};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 

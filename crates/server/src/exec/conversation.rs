@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::words::{CallId, Category};
+use spinney_kernel::primitives::{CallId, Category};
 use spinney_view::context_message::{MessageAsk, MessagePart, MessageSender, MessageView};
 use spinney_view::outside_calls::ProgramCall;
 use spinney_view::recall::MessagePlace;

@@ -4,9 +4,9 @@ use std::process::ExitStatus;
 
 use spinney::Tree;
 use spinney_host::exec::program::{exit_code, was_interrupted};
+use spinney_kernel::primitives::{Actor, Body};
 use spinney_kernel::record::{Exit, ExitKind, Failure, FailureCode};
 use spinney_kernel::rules::request::{Fail, Finish};
-use spinney_kernel::words::{Actor, Body};
 use spinney_kernel::world::{AgentView, TreeState};
 
 use super::given_up::GivenUpCalls;

@@ -22,9 +22,11 @@ use spinney_host::trust::{TrustError, tree_marks};
 use spinney_host::user::low_policy::LowPolicy;
 use spinney_journal::{Head, JournalFault};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{
+    Actor, BlobHash, IdError, Seq, SourceFiles, SourceName, TraceParent, TreeId,
+};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::rules::request::Adjust;
-use spinney_kernel::words::{Actor, BlobHash, IdError, Seq, SourceFiles, SourceName, TraceParent, TreeId};
 use spinney_store::SqliteJournal;
 use spinney_view::RunLedger;
 use spinney_view::wording::short_id;

@@ -15,12 +15,12 @@ use spinney_drivers::wire::{Secrets, WireFault, WireFaultKind};
 use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::port::model::{AttemptError, ModelAnswer};
-use spinney_kernel::record::WaitReason;
-use spinney_kernel::rules::request::{Hold, HoldFor, HoldReply};
-use spinney_kernel::words::{
+use spinney_kernel::primitives::{
     Actor, AgentId, Body, CallId, Enclosure, Fault, FaultKind, MediaType, ModelName, PartName, Time, enclose,
     limit,
 };
+use spinney_kernel::record::WaitReason;
+use spinney_kernel::rules::request::{Hold, HoldFor, HoldReply};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 

@@ -8,7 +8,7 @@ use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
     Allow, BudgetSpec, Caps, Definition, ModelSpec, Network, OnLow, Recursion, Role, TreeLimits, WrapUp,
 };
-use spinney_kernel::words::{IdError, ModelName, RoleName};
+use spinney_kernel::primitives::{IdError, ModelName, RoleName};
 
 /// Agents from the wire never say that they end.
 pub(super) const AGENTS_MAX: u32 = 10_000;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::words::{CallId, Fault, FaultKind, limit};
+use spinney_kernel::primitives::{CallId, Fault, FaultKind, limit};
 use tokio::time::timeout;
 
 use super::pending_calls::PendingCalls;
@@ -62,7 +62,7 @@ fn missed(message: &str, used: Used) -> AttemptError {
 #[cfg(test)]
 mod tests {
     use spinney_kernel::context::{Origin, Packet};
-    use spinney_kernel::words::TreeId;
+    use spinney_kernel::primitives::TreeId;
 
     use super::*;
 

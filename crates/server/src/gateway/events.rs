@@ -7,8 +7,8 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney::bus::{Watch, WatchFault};
 use spinney_kernel::budget::Shortfall;
+use spinney_kernel::primitives::{CallId, Seq, Time};
 use spinney_kernel::record::{Event, ModelCall, Work};
-use spinney_kernel::words::{CallId, Seq, Time};
 use spinney_kernel::world::Halt;
 use tokio::sync::watch;
 

@@ -1,8 +1,8 @@
 //! The call at which everything waits, with what a person can do about it.
 
 use spinney_kernel::budget::{Price, Resource, Shortfall};
+use spinney_kernel::primitives::{Time, limit};
 use spinney_kernel::record::ModelCall;
-use spinney_kernel::words::{Time, limit};
 use spinney_kernel::world::Halt;
 
 /// The halt of a tree.

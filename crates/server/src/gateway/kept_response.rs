@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use spinney_drivers::wire::Secrets;
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Most bytes of all open responses, in units.

@@ -21,9 +21,9 @@ use tokio::time::sleep;
 use super::call::{OutsideRequest, off_worker, pass};
 use super::client::{ClientBody, client, whole};
 use super::key::ShownKey;
-use super::newcomers::{Newcomer, Newcomers};
 use super::notice::Notice;
 use super::run::Run;
+use super::unauthenticated::{Newcomer, Newcomers};
 use super::wire::{
     CallFormat, CallHead, CallRequest, Caller, GatewayError, GatewayErrorKind, GatewayRoute, headers_up,
 };

@@ -10,9 +10,9 @@ use spinney::tree::RequestError;
 use spinney_drivers::prices::{NoPrice, PriceTable, PricedName};
 use spinney_kernel::budget::{Price, usd};
 use spinney_kernel::definition::{ModelSpec, Refusal};
+use spinney_kernel::primitives::{Actor, ModelName, Seq};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::AddModel;
-use spinney_kernel::words::{Actor, ModelName, Seq};
 use tokio::sync::Mutex;
 
 use super::wire::{GatewayError, GatewayErrorKind, MissingPrice, NeededPrice, ProviderApi};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use spinney_drivers::wire::RequestName;
 use spinney_kernel::budget::Shortfall;
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::record::AccountShortfall;
-use spinney_kernel::words::AgentId;
 use spinney_kernel::world::Halt;
 
 use super::wire::GatewayError;

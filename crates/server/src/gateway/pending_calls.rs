@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::port::model::{AttemptError, ModelAnswer};
+use spinney_kernel::primitives::CallId;
 use spinney_kernel::record::{Outcome, WaitReason};
-use spinney_kernel::words::CallId;
 use tokio::sync::{oneshot, watch};
 
 /// The calls of outside programs in one tree.

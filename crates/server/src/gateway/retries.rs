@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use spinney_kernel::words::AgentId;
+use spinney_kernel::primitives::AgentId;
 use tokio::sync::mpsc;
 
 use super::client::Client;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use spinney::Tree;
 use spinney_drivers::wire::Secrets;
-use spinney_kernel::words::AgentId;
+use spinney_kernel::primitives::AgentId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

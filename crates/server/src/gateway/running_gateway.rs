@@ -11,7 +11,7 @@ use spinney::Tree;
 use spinney::tree::RequestError;
 use spinney_drivers::prices::{PriceTable, PriceTableError};
 use spinney_drivers::wire::{RequestName, Secrets};
-use spinney_kernel::words::IdError;
+use spinney_kernel::primitives::IdError;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -9,9 +9,9 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use spinney::clock::instant;
 use spinney::tree::RequestError;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId, CallId};
 use spinney_kernel::record::{Outcome, WaitReason};
 use spinney_kernel::rules::request::Withdraw;
-use spinney_kernel::words::{Actor, AgentId, CallId};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::client::Client;

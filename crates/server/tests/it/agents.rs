@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use spinney_kernel::budget::Resource;
+use spinney_kernel::primitives::{Actor, Seq};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::InputKind;
-use spinney_kernel::words::{Actor, Seq};
 use spinney_server::gateway::Notice;
 use tokio::time::sleep;
 

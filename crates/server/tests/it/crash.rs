@@ -7,8 +7,8 @@ use reqwest::StatusCode;
 use spinney::tree::verify;
 use spinney::{Journal, MemoryJournal, Shutdown};
 use spinney_kernel::budget::{Price, Resource};
+use spinney_kernel::primitives::Seq;
 use spinney_kernel::record::{Event, Outcome};
-use spinney_kernel::words::Seq;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 

@@ -8,7 +8,7 @@ use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, JournalFault,
     Reading, Reservation, Shared, StoredEntry,
 };
-use spinney_kernel::words::{BlobRef, Seq, TreeId};
+use spinney_kernel::primitives::{BlobRef, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 
 #[derive(Default)]

@@ -7,9 +7,9 @@ use serde_json::Value;
 use spinney::tree::TreeSnapshot;
 use spinney::{Drivers, Home, Journal, MemoryJournal, Tree};
 use spinney_kernel::budget::{Amounts, Price, Resource};
+use spinney_kernel::primitives::Seq;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::Raise;
-use spinney_kernel::words::Seq;
 use spinney_server::gateway::{
     Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, GatewaySocket, ModelRules, Notice, OnLimit,
     PendingCalls, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,

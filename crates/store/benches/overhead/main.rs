@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::primitives::Durability;
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use tokio::runtime::Builder;

@@ -1,7 +1,7 @@
 //! The total memory of a live agent: its part of the world, its context, its task and its call. The journal is on
 //! disk.
 
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use spinney_kernel::world::TreeState;
 
 use crate::alloc::{count, live_bytes};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use spinney_kernel::budget::Used;
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{Pending, model};
-use spinney_kernel::words::{Actor, Durability, Envelope, Topic};
+use spinney_kernel::primitives::{Actor, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::Tree;
 use spinney_testkit::spinney::bus::{Note, Seen, Watch, Watcher, reply};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use spinney_journal::Journal;
+use spinney_kernel::primitives::Durability;
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::Durability;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use tokio::runtime::Runtime;

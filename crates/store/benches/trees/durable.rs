@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use spinney_testkit::spinney::Shutdown;
 
 use crate::LANGGRAPH_PACKAGES;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use spinney_store::MemoryJournal;
 
 use crate::measure::{at_least, row, time};

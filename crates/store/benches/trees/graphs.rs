@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Definition, Graph, GraphSurroundings};
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::limit;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::tree_file::TreeFile;

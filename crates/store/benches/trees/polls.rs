@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 

@@ -1,7 +1,7 @@
 //! The reference: bare inserts through the same library.
 
 use rusqlite::{Connection, params};
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use tempfile::TempDir;
 
 use crate::tree;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use spinney_journal::{Blocking, Journal, pages};
-use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::tree::verify;
 

@@ -7,7 +7,7 @@ use spinney_kernel::budget::Used;
 use spinney_kernel::definition::RateLimit;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 use spinney_store::MemoryJournal;
 
 use crate::OPENAI_PACKAGES;

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use spinney_journal::{ChainHash, JournalFault, Shared};
-use spinney_kernel::words::{Seq, TreeId, limit};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 
 use super::fault::from_sqlite;
 use super::heads::Heads;

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{Append, CatalogKind, CatalogRow, ChainHash, Claim, Epoch, JournalFault, Shared};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 use super::branch::{self, Fork};
 use super::claims::Claims;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use spinney_journal::{Claim, Epoch};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 #[derive(Default)]
 pub(super) struct Claims(BTreeMap<TreeId, Epoch>);

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use spinney_journal::JournalFault;
-use spinney_kernel::words::Durability;
+use spinney_kernel::primitives::Durability;
 
 use super::fault::{from_io, from_sqlite, opening};
 use super::home_folder::refused;

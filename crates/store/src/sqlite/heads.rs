@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{ChainHash, Epoch, JournalFault};
-use spinney_kernel::words::{Seq, Time, TreeId};
+use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_kernel::world::TreeState;
 
 use super::fault::from_sqlite;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
 
 use super::OpenHomeError;

@@ -37,7 +37,7 @@ use spinney_journal::{
     Append, Appended, CatalogKind, CatalogRow, Claim, Entry, Fact, Head, HeadCursor, HeadPage, Journal,
     JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
-use spinney_kernel::words::{BlobRef, Seq, TreeId, limit};
+use spinney_kernel::primitives::{BlobRef, Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use crate::bound;

@@ -1,7 +1,7 @@
 //! Why the files of a home do not open. Nothing was changed.
 
 use spinney_journal::JournalFault;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use super::HomeRefusal;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use spinney_journal::{Blocking, JournalFault, Reading};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 use super::read;
 use super::readers::Readers;

@@ -3,7 +3,7 @@
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use spinney_journal::{Base, CatalogKind, ChainHash, Fact, Head, HeadCursor, HeadPage, JournalFault};
-use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
+use spinney_kernel::primitives::{BlobRef, Seq, Time, TreeId};
 use spinney_kernel::world::TreeState;
 
 use super::branch::{self, Owner};

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use spinney_journal::{CatalogKind, Claim, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use super::claims::Claims;
 use super::fault::from_sqlite;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use futures::channel::oneshot;
 use rusqlite::Connection;
 use spinney_journal::{Appended, ChainHash, Claim, Epoch, JournalFault};
-use spinney_kernel::words::{Durability, TreeId};
+use spinney_kernel::primitives::{Durability, TreeId};
 
 use super::change::{self, Change, Hashed};
 use super::claims::Claims;

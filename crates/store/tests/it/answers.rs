@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Appended, Batch, Blocking, Journal, Shared};
-use spinney_kernel::words::{Durability, Seq, TreeId, limit};
+use spinney_kernel::primitives::{Durability, Seq, TreeId, limit};
 use spinney_store::{MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
 

@@ -1,7 +1,7 @@
 //! The disk usage of a branch, and that a crash leaves a complete one or none.
 
 use spinney_journal::{Append, Blocking, Journal, verify_chain};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_testkit::conformance;
 
 use super::{TREE, file, open};

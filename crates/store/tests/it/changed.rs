@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, Journal};
-use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::primitives::{Durability, Seq};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 

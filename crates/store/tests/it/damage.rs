@@ -4,7 +4,7 @@ use std::fs;
 
 use rusqlite::Connection;
 use spinney_journal::{Batch, Blocking, Journal, JournalFault, Shared, verify_chain};
-use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, ChainHash, Entry, Journal, JournalFault, Shared};
-use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_store::{Access, HomeRefusal, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Journal};
-use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::primitives::{Durability, Seq};
 use spinney_testkit::{TestHome, conformance};
 
 use super::{TREE, file, open};

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use spinney_journal::{
     Append, Batch, Blocking, ChainHash, Head, Journal, JournalFault, Shared, verify_chain,
 };
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 use tempfile::TempDir;

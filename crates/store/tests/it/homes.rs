@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_journal::{Blocking, Journal, JournalFault, Shared};
-use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::primitives::{Durability, Seq};
 use spinney_store::{Access, HomeRefusal, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 

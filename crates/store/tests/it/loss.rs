@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, Journal, Shared, verify_chain};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{Durability, Seq, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;

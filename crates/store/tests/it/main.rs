@@ -22,7 +22,7 @@ mod waiting;
 use std::path::{Path, PathBuf};
 
 use spinney_journal::{Append, Blocking, Journal};
-use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
 

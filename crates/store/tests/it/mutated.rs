@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
 use spinney_journal::{Batch, Blocking, ChainHash, Journal, JournalFault};
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 use spinney_testkit::conformance;
 use tempfile::TempDir;
 

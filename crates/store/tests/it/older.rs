@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use spinney_journal::{
     Blocking, CatalogKind, ChainHash, Entry, Fact, Head, Journal, JournalFault, verify_chain,
 };
-use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::primitives::{Durability, Seq};
 use spinney_kernel::world::TreeState;
 use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use spinney_journal::{Append, Blocking, CatalogKind, Claim, Epoch, Journal, JournalFault, Reservation};
-use spinney_kernel::words::{Durability, Seq, TreeId};
+use spinney_kernel::primitives::{Durability, Seq, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::conformance;
 

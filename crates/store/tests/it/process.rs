@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use spinney_journal::{Append, Blocking, Journal};
-use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::primitives::{Durability, Seq};
 use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_testkit::conformance;
 

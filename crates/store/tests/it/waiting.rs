@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, Waker};
 
 use spinney_journal::{Blocking, Head, Journal, JournalFault, Reading};
-use spinney_kernel::words::{Durability, Seq};
+use spinney_kernel::primitives::{Durability, Seq};
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 use spinney_testkit::conformance;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney_kernel::budget::{Price, Resource, usd};
 use spinney_kernel::definition::{Definition, ModelSpec};
-use spinney_kernel::words::{Body, ModelName};
+use spinney_kernel::primitives::{Body, ModelName};
 use spinney_testkit::{CachingModel, TestHome, definition, recorded, settled};
 
 use crate::measure::{row, verdict};

@@ -5,12 +5,12 @@ use std::time::Instant;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::WindowSpec;
+use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, RoleName, Time, TokenCount, TreeId};
 use spinney_kernel::record::{StopReason, ToolAsk};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Actor, AgentId, Body, CallId, RoleName, Time, TokenCount, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_testkit::fixture;

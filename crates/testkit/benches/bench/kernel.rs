@@ -1,12 +1,12 @@
 //! The cost of one child in the kernel: spawn, one model call held and settled, exit.
 
 use spinney_kernel::budget::{Usage, Used};
+use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, Time, TreeId};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{
     Collect, Finish, Hold, HoldFor, HoldReply, Request, Spawn, SpawnReply, Start,
 };
 use spinney_kernel::rules::{Reply, decide_report, decide_request};
-use spinney_kernel::words::{Actor, AgentId, Body, CallId, Time, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_testkit::{Scenario, fixture};

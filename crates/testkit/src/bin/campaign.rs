@@ -27,9 +27,9 @@ use spinney_kernel::definition::{
 use spinney_kernel::port::model::{AttemptError, Deltas, Model};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
+use spinney_kernel::primitives as id;
+use spinney_kernel::primitives::Body;
 use spinney_kernel::record::{Event, ToolAsk};
-use spinney_kernel::words as id;
-use spinney_kernel::words::Body;
 use spinney_store::{Access, SqliteJournal};
 
 /// One lead, its workers and their helpers: fifty agents.

@@ -12,11 +12,11 @@ use spinney::tree::verify;
 use spinney_journal::{Append, Batch, Blocking, Epoch, Journal};
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::OnLost;
+use spinney_kernel::primitives::{Actor, Body, CallId, Durability, Time, TreeId};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, HoldReply, Request, Start};
 use spinney_kernel::rules::{Input, InputKind, InputReply, Reply};
-use spinney_kernel::words::{Actor, Body, CallId, Durability, Time, TreeId};
 use spinney_kernel::world::World;
 
 use spinney_store::{Access, SqliteJournal};

@@ -4,7 +4,7 @@ use spinney_journal::{
     Append, Base, Batch, Blocking, EncodedBatch, Entry, Journal, JournalFault, Shared, StoredEntry, pages,
     verify_chain,
 };
-use spinney_kernel::words::{Seq, TreeId, limit};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 
 use super::{append, append_for, batches, last, reference, tree, write};
 

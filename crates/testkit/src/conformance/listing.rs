@@ -1,8 +1,8 @@
 //! The list of trees: page by page, by state, while trees are added and removed.
 
 use spinney_journal::{Append, Blocking, Head, HeadCursor, Journal, JournalFault, Shared};
+use spinney_kernel::primitives::{Seq, TreeId, limit};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{Seq, TreeId, limit};
 use spinney_kernel::world::TreeState;
 
 use super::{append, append_for, batches, tree};

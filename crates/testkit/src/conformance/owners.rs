@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 
 use spinney_journal::{Append, Blocking, Claim, Epoch, Journal, JournalFault, Shared, verify_chain};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 use super::{append, append_for, batches, tree, write};
 

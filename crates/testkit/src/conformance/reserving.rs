@@ -3,7 +3,7 @@
 use spinney_journal::{
     Append, Blocking, CatalogKind, CatalogRow, Claim, Journal, JournalFault, Reservation, Shared,
 };
-use spinney_kernel::words::{TreeId, limit};
+use spinney_kernel::primitives::{TreeId, limit};
 
 use super::{append, append_for, batches, catalog, last, tree, with_rows, write};
 

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, Waker};
 
 use spinney_journal::{Blocking, Head, Journal, JournalFault, Reading, Shared};
-use spinney_kernel::words::Seq;
+use spinney_kernel::primitives::Seq;
 
 use super::{append, append_for, batches, last, tree, write};
 

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use spinney_journal::ChainHash;
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
+use spinney_kernel::primitives::{AgentId, TreeId};
 use spinney_kernel::record::Exit;
-use spinney_kernel::words::{AgentId, TreeId};
 use spinney_kernel::world::World;
 
 /// The state that a golden journal leads to.

@@ -1,9 +1,9 @@
 //! Reads golden journals: decodes, chains, applies and decides every batch again.
 
 use spinney_journal::{Batch, ChainHash};
+use spinney_kernel::primitives::Seq;
 use spinney_kernel::record::are_decided;
 use spinney_kernel::rules::decide;
-use spinney_kernel::words::Seq;
 use spinney_kernel::world::World;
 
 use super::Ending;

@@ -1,6 +1,6 @@
 //! The scenes: fixed scripts that together cover what journals hold.
 
-use spinney_kernel::words::Running;
+use spinney_kernel::primitives::Running;
 
 /// One scene.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,8 @@ use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, ChainHash, Journal, mended};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_kernel::rules::request::{Raise, Redirect};
-use spinney_kernel::words::{Seq, TreeId};
 use spinney_kernel::world::World;
 
 use super::Ending;

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId, CallId, CheckpointKind, Time, TreeId};
 use spinney_kernel::record::{ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, WaitReason};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
 use spinney_kernel::rules::request::{Cancel, Request, Start, Unseal};
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Actor, AgentId, CallId, CheckpointKind, Time, TreeId};
 use spinney_kernel::world::{AgentIx, World};
 
 use super::clocks::Alarms;

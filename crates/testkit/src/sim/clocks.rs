@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use spinney_kernel::primitives::{AgentId, CallId, Time, TimerId};
 use spinney_kernel::record::{Alarm, ClockKind, Event, Exit, Outcome};
-use spinney_kernel::words::{AgentId, CallId, Time, TimerId};
 use spinney_kernel::world::{AgentClock, AgentIx, AgentState, TreeState, World};
 
 use super::law::{Law, hold};

@@ -3,8 +3,8 @@
 
 use spinney_kernel::budget::{Amounts, Ceilings, Fit, Resource, Shortfall};
 use spinney_kernel::definition::OnLow;
+use spinney_kernel::primitives::{AgentId, CallId, ModelName, limit};
 use spinney_kernel::record::{ModelCall, WaitReason, Work};
-use spinney_kernel::words::{AgentId, CallId, ModelName, limit};
 use spinney_kernel::world::{Call, CallStage, World};
 
 use super::law::{Law, hold};

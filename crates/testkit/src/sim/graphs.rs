@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Definition, Graph, GraphSurroundings, NodeKind};
+use spinney_kernel::primitives::{AgentId, RoleName, ValueName, limit};
 use spinney_kernel::record::{Attachment, Event, Exit, FrameIx, NodeEnd, NodeStart, Spawned, StartOf};
-use spinney_kernel::words::{AgentId, RoleName, ValueName, limit};
 use spinney_kernel::world::{GraphRun, World};
 
 use super::dice::Dice;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, ResourceSet, Scan};
 use spinney_kernel::definition::{Allow, Caps, Role};
+use spinney_kernel::primitives::{AgentId, CallId, Time};
 use spinney_kernel::record::{Event, Spawned, WaitReason, Work};
-use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
 
 use super::fitted;

@@ -3,6 +3,10 @@
 use spinney_kernel::budget::{Amounts, CacheWrites, Ceilings, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, Wrong};
+use spinney_kernel::primitives::{
+    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running, SealKind,
+    SourceFiles, StoredFile, Thought, Time, TimerId,
+};
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor,
     WaitNeed, Work,
@@ -14,10 +18,6 @@ use spinney_kernel::rules::report::{
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
     Pause, Raise, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause, Unseal, Wait, Withdraw,
-};
-use spinney_kernel::words::{
-    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running, SealKind,
-    SourceFiles, StoredFile, Thought, Time, TimerId,
 };
 use spinney_kernel::world::World;
 

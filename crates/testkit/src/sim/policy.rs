@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spinney_kernel::definition::{Definition, Graph, NodeKind, OnPartialSuccess};
+use spinney_kernel::primitives::{AgentId, CallId};
 use spinney_kernel::record::{
     Attachment, Event, Exit, FrameIx, NodeEnd, NodeStart, Outcome, Spawned, StartOf, StopReason, Work,
 };
-use spinney_kernel::words::{AgentId, CallId};
 
 use super::law::{Law, hold};
 use frame::{Answer, Frame};

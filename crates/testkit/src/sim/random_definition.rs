@@ -8,7 +8,7 @@ use spinney_kernel::definition::{
     Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter, ToolSpec, TreeLimits, Turns,
     Unpriced, ValueAccess, WindowSpec, WrapUp,
 };
-use spinney_kernel::words::{Body, ByName, RoleName, ToolName, limit};
+use spinney_kernel::primitives::{Body, ByName, RoleName, ToolName, limit};
 
 use super::dice::Dice;
 use super::graphs::{self, GraphParts};

@@ -1,6 +1,6 @@
 //! Images and files of simulated messages: only references, no bytes.
 
-use spinney_kernel::words::{BlobHash, BlobRef, Body, Part, PartKind, limit};
+use spinney_kernel::primitives::{BlobHash, BlobRef, Body, Part, PartKind, limit};
 
 use super::dice::Dice;
 use crate::fixture::parse;

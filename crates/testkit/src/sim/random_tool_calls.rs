@@ -1,8 +1,8 @@
 //! The tool calls of a simulated model: existing tools, missing tools, invalid arguments.
 
 use spinney_kernel::definition::Compact;
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::record::{ToolAsk, Work};
-use spinney_kernel::words::AgentId;
 use spinney_kernel::world::{Call, World};
 
 use super::dice::Dice;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use spinney_kernel::definition::{Builtin, Repeats};
+use spinney_kernel::primitives::{AgentId, Body, CallId};
 use spinney_kernel::record::{Attachment, Event, Exit, ExitKind, Outcome, StopReason, Work};
-use spinney_kernel::words::{AgentId, Body, CallId};
 use spinney_kernel::world::World;
 
 use super::law::{Law, hold};

@@ -1,7 +1,7 @@
 //! The laws of shared values: versions rise by one, sizes and access hold, and nothing is left at the root's end.
 
+use spinney_kernel::primitives::{Actor, AgentId, RoleName, Time, ValueName, limit};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{Actor, AgentId, RoleName, Time, ValueName, limit};
 use spinney_kernel::world::World;
 
 use super::law::{Law, hold};

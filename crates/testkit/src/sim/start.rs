@@ -3,8 +3,8 @@
 
 use spinney_kernel::budget::{Amounts, CacheWrites, Fit, Price, Resource, ResourceSet};
 use spinney_kernel::definition::{Recursion, Unpriced};
+use spinney_kernel::primitives::{AgentId, CallId, Time};
 use spinney_kernel::record::{Attachment, Event, Exit, ModelCall, Outcome, Spawned, Work};
-use spinney_kernel::words::{AgentId, CallId, Time};
 use spinney_kernel::world::{Agent, AgentIx, Call, World};
 
 use super::clocks::deadline;

@@ -1,8 +1,8 @@
 //! The laws of windows: the world's counts match what a model will read, message by message.
 
 use spinney_kernel::context::{Contexts, Folded, Message, Shown};
+use spinney_kernel::primitives::{AgentId, limit};
 use spinney_kernel::record::{Event, Header, Summary, Tie, Work};
-use spinney_kernel::words::{AgentId, limit};
 use spinney_kernel::world::World;
 
 use super::law::Law;

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Amounts, Fit, Resource};
 use spinney_kernel::definition::WrapUp;
+use spinney_kernel::primitives::{AgentId, CallId, ModelName, Time};
 use spinney_kernel::record::{Exit, Outcome, Work};
 use spinney_kernel::window::Bounds;
 use spinney_kernel::window::trim;
-use spinney_kernel::words::{AgentId, CallId, ModelName, Time};
 use spinney_kernel::world::{AgentIx, AgentState};
 
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::limit;
 use spinney_kernel::world::World;
 
 use super::law::{Law, hold};

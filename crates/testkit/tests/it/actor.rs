@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use spinney_journal::Batch;
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::primitives::{Actor, ActorName, Body, Envelope, OutsiderKind, Time};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Raise, Request, Send, WriteValue};
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::{Actor, ActorName, Body, Envelope, OutsiderKind, Time};
 use spinney_testkit::Scenario;
 
 use crate::observed::{agent, events, name, refused};

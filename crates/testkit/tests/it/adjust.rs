@@ -2,10 +2,10 @@
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, Usage, Used};
 use spinney_kernel::definition::{OnLow, Refusal};
+use spinney_kernel::primitives::{Body, CallId, SourceFiles};
 use spinney_kernel::record::{Event, Outcome};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Adjust, Hold, HoldFor, Raise, Request};
-use spinney_kernel::words::{Body, CallId, SourceFiles};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Scenario;
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use spinney_kernel::definition::{Approval, Definition};
-use spinney_kernel::words::RoleName;
+use spinney_kernel::primitives::RoleName;
 use spinney_testkit::Scenario;
 
 use crate::observed::name;

@@ -5,10 +5,10 @@ use spinney_kernel::budget::{
     Usage, Used, nanos_from_usd, usd,
 };
 use spinney_kernel::definition::{BudgetSpec, Definition, Refusal, TreeLimits};
+use spinney_kernel::primitives::{Body, CallId, Time, limit};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Charge, Hold, HoldFor, Raise, Request, Spawn, Start, Wait};
-use spinney_kernel::words::{Body, CallId, Time, limit};
 use spinney_kernel::world::World;
 use spinney_testkit::{Scenario, fixture};
 

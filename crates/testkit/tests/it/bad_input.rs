@@ -2,6 +2,10 @@
 
 use spinney_kernel::budget::{Amounts, Used};
 use spinney_kernel::definition::{BudgetSpec, OnLow, Refusal};
+use spinney_kernel::primitives::{
+    Actor, AgentId, Body, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
+    TimerId, ToolName, TreeId, limit,
+};
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, WaitFor, WaitNeed,
 };
@@ -11,10 +15,6 @@ use spinney_kernel::rules::request::{
     Request, Send, Spawn, Start, Unpause, Wait,
 };
 use spinney_kernel::rules::{InputKind, Receipt};
-use spinney_kernel::words::{
-    Actor, AgentId, Body, CallId, Envelope, Fault, FaultKind, ModelName, RoleName, Running, ThreadId, Time,
-    TimerId, ToolName, TreeId, limit,
-};
 use spinney_kernel::world::World;
 use spinney_testkit::{Scenario, fixture};
 

@@ -324,7 +324,7 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
     for call in 1..=10 {
         assert_eq!(
             play.ask(model_call("a", 100)),
-            Ok(Reply::Hold(HoldReply::Started { call: spinney_kernel::words::CallId(call) }))
+            Ok(Reply::Hold(HoldReply::Started { call: spinney_kernel::primitives::CallId(call) }))
         );
         play.run(&format!("done #{call} $0.10"));
     }
@@ -339,7 +339,7 @@ fn v9_ten_dimes_are_a_dollar_and_the_eleventh_is_refused() {
         asked: DOLLAR / 10,
     };
     let refusal = Refusal::Ceiling { account: name("a"), short };
-    let call = spinney_kernel::words::CallId(11);
+    let call = spinney_kernel::primitives::CallId(11);
     assert_eq!(play.ask(model_call("a", 100)), Ok(Reply::Hold(HoldReply::Refused { call, refusal })));
     assert_eq!(play.view("root").spent.get(Resource::Cost), DOLLAR);
 }

@@ -10,8 +10,8 @@ use spinney_kernel::context::Message;
 use spinney_kernel::definition::{Allow, Definition, ModelSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt, StopReason};
+use spinney_kernel::primitives::{Body, ModelName, Time, grouped};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Body, ModelName, Time, grouped};
 use spinney_testkit::{CachingModel, TestHome, definition, settled};
 
 const DOCS: &str = include_str!("../../../../docs/models.md");

@@ -6,9 +6,9 @@ use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{
     Allow, BudgetSpec, Caps, Definition, Lend, Network, OnLow, Refusal, TreeLimits,
 };
+use spinney_kernel::primitives::{AgentId, ModelName, ToolName};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn, SpawnReply};
-use spinney_kernel::words::{AgentId, ModelName, ToolName};
 use spinney_testkit::Scenario;
 use spinney_testkit::sim::{deadline, is_within};
 
@@ -213,7 +213,7 @@ fn x6_no_spawn_gets_more_than_its_parent_has() {
                 let request = Spawn { parent: name(parent), role: name(role), ..wish };
                 tried += 1;
                 if play
-                    .ask_as(spinney_kernel::words::Actor::Agent(name(parent)), Request::Spawn(request))
+                    .ask_as(spinney_kernel::primitives::Actor::Agent(name(parent)), Request::Spawn(request))
                     .is_ok()
                 {
                     born += 1;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use spinney_kernel::context::Message;
 use spinney_kernel::definition::WindowSpec;
-use spinney_kernel::words::RoleName;
+use spinney_kernel::primitives::RoleName;
 use spinney_testkit::{TestHome, definition};
 
 use crate::observed::name;

@@ -2,8 +2,8 @@
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Definition, Recursion, TreeLimits};
+use spinney_kernel::primitives::limit;
 use spinney_kernel::rules::request::{Collect, Request, Spawn};
-use spinney_kernel::words::limit;
 use spinney_testkit::Scenario;
 
 use crate::observed::{name, turn};

@@ -1,9 +1,9 @@
 //! How agents end: from the bottom up, once, and never as a false success.
 
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, Body, Seq};
 use spinney_kernel::record::{Effect, Event, Exit, Failure, FailureCode, Outcome, WaitReason};
 use spinney_kernel::rules::request::{Fail, Finish, Request, Spawn, SpawnReply};
-use spinney_kernel::words::{AgentId, Body, Seq};
 use spinney_kernel::world::{CallStage, Phase};
 use spinney_testkit::{Scenario, check};
 
@@ -38,7 +38,7 @@ fn v6_a_deadline_that_has_passed_stops_calls_before_its_timer_fires() {
     play.run("call c $0.50\nfailed #1 rate_limit after=1s");
     play.pass(5_200);
     let refusal = refused(&mut play, agent("c", model_call("c", 10)));
-    let deadline = spinney_kernel::words::Time(6_000);
+    let deadline = spinney_kernel::primitives::Time(6_000);
     assert_eq!(refusal, Refusal::DeadlinePassed { agent: name("a"), deadline, late_ms: 200 });
     play.run("pass 1ms");
     assert_eq!((attempts(&play), running(&play)), (1, Vec::new()));
@@ -324,7 +324,7 @@ fn waits_end_when_they_have_what_they_wait_for() {
 fn an_attached_child_ends_the_call_that_spawned_it() {
     let mut play = Scenario::grow("root / a");
     let reply = play.must(Spawn { id: Some(name("b")), ..Scenario::spawn("root", "a") });
-    let call = spinney_kernel::words::CallId(1);
+    let call = spinney_kernel::primitives::CallId(1);
     assert_eq!(reply, SpawnReply { agent: name("b"), call: Some(call) });
     play.clear_log().run("finish b ok");
     insta::assert_snapshot!(play.log(), @"

@@ -2,10 +2,10 @@
 
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::definition::{Definition, TokenCounter, WindowSpec};
+use spinney_kernel::primitives::{Body, CallId, TokenCount};
 use spinney_kernel::record::{Event, ModelCall, ToolAsk, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::Send;
-use spinney_kernel::words::{Body, CallId, TokenCount};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};

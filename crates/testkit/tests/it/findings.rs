@@ -62,7 +62,7 @@ fn a_list_of_sources_has_a_bound_and_says_so() {
         (0..200).map(|n| format!("- https://trees.example/{n}/{}\n", "x".repeat(60))).collect();
     let findings = Findings::new(WaitNeed::All, &[name("a")], vec![finding("a", ExitKind::Completed, &long)]);
     let lines = findings.source_lines();
-    assert!(lines.len() <= spinney_kernel::words::limit::SOURCES_BYTES_MAX, "{}", lines.len());
+    assert!(lines.len() <= spinney_kernel::primitives::limit::SOURCES_BYTES_MAX, "{}", lines.len());
     assert!(lines.lines().last().unwrap().starts_with("… and "), "{lines}");
     let endless = finding("a", ExitKind::Completed, &format!("https://{}", "y".repeat(100_000)));
     assert_eq!(Findings::new(WaitNeed::All, &[name("a")], vec![endless]).sources(), []);

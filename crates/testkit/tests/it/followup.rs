@@ -1,7 +1,7 @@
 //! A completed child takes one more task, and still knows what it did.
 
 use insta::assert_snapshot;
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 use spinney_testkit::{Scenario, check};
 
 use crate::observed::name;

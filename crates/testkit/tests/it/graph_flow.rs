@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::{Graph, GraphProblem, GraphSurroundings, PathStep, ProblemCode};
+use spinney_kernel::primitives::{Body, CallId, RoleName, limit};
 use spinney_kernel::record::{Event, Exit, NodeEnd, StopReason, Work};
 use spinney_kernel::rules::report::{Done, Report};
-use spinney_kernel::words::{Body, CallId, RoleName, limit};
 use spinney_testkit::Scenario;
 
 /// Names that steps read and write.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney::bus::{Seen, TracedEvent, Watch, Watcher};
 use spinney_journal::Journal;
+use spinney_kernel::primitives::{AgentId, Correlation};
 use spinney_kernel::record::{Event, Outcome};
-use spinney_kernel::words::{AgentId, Correlation};
 use spinney_store::{MemoryJournal, SqliteJournal};
 use spinney_testkit::{TestHome, settled};
 

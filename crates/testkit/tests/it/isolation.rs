@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use spinney_kernel::definition::{Definition, Share};
 use spinney_kernel::port::model::ModelAttempt;
+use spinney_kernel::primitives::{Actor, Body, Category, Envelope, RoleName, enclose};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Request, Send};
-use spinney_kernel::words::{Actor, Body, Category, Envelope, RoleName, enclose};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{TestHome, definition};
 

@@ -5,9 +5,9 @@ use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Refusal, TreeLimits};
+use spinney_kernel::primitives::Body;
 use spinney_kernel::record::{Effect, Event, Exit, Outcome, StopReason};
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
-use spinney_kernel::words::Body;
 use spinney_testkit::{Scenario, check};
 
 use crate::observed::{

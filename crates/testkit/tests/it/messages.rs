@@ -2,9 +2,9 @@
 
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Body, Envelope, limit};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn};
-use spinney_kernel::words::{Body, Envelope, limit};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, AgentId, CallId};
 use spinney_kernel::record::{Effect, Event, Exit, Outcome, Spawned};
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
 use spinney_kernel::rules::{InputKind, InputReply, Receipt};
-use spinney_kernel::words::{Actor, AgentId, CallId};
 use spinney_testkit::Scenario;
 
 /// Parses an id or name.

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use spinney_kernel::context::offload::{Offloads, Whole, name, preview, shown};
-use spinney_kernel::words::{BlobHash, BlobRef, Body, limit};
+use spinney_kernel::primitives::{BlobHash, BlobRef, Body, limit};
 
 fn check_preview(text: &str) {
     let is_long = text.chars().count() > limit::OFFLOAD_CHARS || text.lines().count() > limit::OFFLOAD_LINES;

@@ -2,9 +2,9 @@
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Allow, BudgetSpec, Definition, ModelSpec, OnLow, Refusal, Unpriced};
+use spinney_kernel::primitives::ModelName;
 use spinney_kernel::record::Effect;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn};
-use spinney_kernel::words::ModelName;
 use spinney_testkit::{Scenario, check};
 
 use crate::observed::{attempts, effects, name, person, refused};

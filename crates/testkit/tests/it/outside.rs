@@ -4,12 +4,12 @@
 use spinney_kernel::budget::{Amounts, CacheWrites, Price, PriceTier, Resource, Usage, Used};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::{BudgetSpec, ModelSpec, OnLow, Refusal};
+use spinney_kernel::primitives::{Actor, Body, CallId, Fault, FaultKind, Time, limit};
 use spinney_kernel::record::{Event, HeldBy, Outcome, WaitReason, Work};
 use spinney_kernel::rules::report::{Done, Failed, HeldBack, Lost, Report, Resumed};
 use spinney_kernel::rules::request::{
     AddModel, Collect, Hold, HoldFor, HoldReply, Raise, Request, Spawn, Withdraw,
 };
-use spinney_kernel::words::{Actor, Body, CallId, Fault, FaultKind, Time, limit};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Scenario;
 

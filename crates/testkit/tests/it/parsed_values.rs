@@ -3,7 +3,7 @@
 use serde_json::json;
 use spinney_kernel::budget::{AMOUNT_MAX, Ceilings, Resource};
 use spinney_kernel::definition::{BudgetKeys, BudgetSpec, Count, Lend, OnLow, Percent, TimeSpan, Usd};
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 /// Parses JSON text, as the arguments of a tool arrive.
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -4,22 +4,22 @@ use proptest::prelude::*;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Compact, GivenMessage, Preset, WindowSpec};
+use spinney_kernel::primitives::{
+    AgentId, BadPart, BlobHash, BlobRef, Body, CallId, Category, Envelope, MediaType, Part, PartKind,
+    PartName, RoleName, check_parts,
+};
 use spinney_kernel::record::{Header, OnTimeout, Outcome, Question, Tie, ToolAsk};
 use spinney_kernel::rules::report::Done;
 use spinney_kernel::rules::request::{Answer, Ask, Broadcast, Collect, Finish, Publish, Send, Spawn};
 use spinney_kernel::window::trim;
 use spinney_kernel::window::{Bounds, Window};
-use spinney_kernel::words::{
-    AgentId, BadPart, BlobHash, BlobRef, Body, CallId, Category, Envelope, MediaType, Part, PartKind,
-    PartName, RoleName, check_parts,
-};
 
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{TokenCount, limit};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::Report;
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::{TokenCount, limit};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name, person, refused};

@@ -10,10 +10,10 @@ use spinney_kernel::context::Shown;
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, WindowSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::rules::request::{Request, Send, SendReply, Spawn};
-use spinney_kernel::words::{
+use spinney_kernel::primitives::{
     Actor, BadPart, BlobRef, Body, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
 };
+use spinney_kernel::rules::request::{Request, Send, SendReply, Spawn};
 use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
 use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 

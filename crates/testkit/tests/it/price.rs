@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use spinney_kernel::budget::{
     AMOUNT_MAX, Amounts, Price, PriceActive, PriceChange, PriceTier, Rates, Resource, Usage, Used,
 };
+use spinney_kernel::primitives::{Body, CallId, Time, limit};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Hold, HoldFor, Request};
-use spinney_kernel::words::{Body, CallId, Time, limit};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};

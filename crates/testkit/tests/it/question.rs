@@ -1,9 +1,9 @@
 //! Questions to people: only the asking agent waits, at any depth, and never for ever.
 
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Body, CallId};
 use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{Answer, Request};
-use spinney_kernel::words::{Body, CallId};
 use spinney_kernel::world::{CallStage, TreeState};
 use spinney_testkit::{Scenario, check};
 
@@ -133,9 +133,12 @@ fn a_question_must_say_something_and_be_the_agents_own() {
     };
     let empty = refused(&mut play, agent("a", ask("  ", None)));
     assert_eq!(empty, Refusal::TextEmpty { what: "question".to_owned() });
-    for ms in [0, spinney_kernel::words::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
+    for ms in [0, spinney_kernel::primitives::limit::TIMEOUT_MS_MAX + 1, u64::MAX] {
         let refusal = refused(&mut play, agent("a", ask("Which?", Some(ms))));
-        assert_eq!(refusal, Refusal::BadTimeout { ms, ms_max: spinney_kernel::words::limit::TIMEOUT_MS_MAX });
+        assert_eq!(
+            refusal,
+            Refusal::BadTimeout { ms, ms_max: spinney_kernel::primitives::limit::TIMEOUT_MS_MAX }
+        );
     }
     let other = refused(&mut play, agent("b", ask("Which?", None)));
     assert_eq!(other, Refusal::NotYours { by: name("b"), agent: name("a") });

@@ -7,10 +7,10 @@ use spinney_kernel::context::{Contexts, Frame};
 use spinney_kernel::definition::{
     Allow, Definition, Mismatch, MismatchKind, OutputSchema, Refusal, WindowSpec, Wrong,
 };
+use spinney_kernel::primitives::{Body, CallId, Category, RoleName, Running, TokenCount, limit};
 use spinney_kernel::record::{Event, Exit, Work};
 use spinney_kernel::rules::report::{Done, Report};
 use spinney_kernel::rules::request::{Collect, Redirect, Request, Send, Spawn};
-use spinney_kernel::words::{Body, CallId, Category, RoleName, Running, TokenCount, limit};
 use spinney_testkit::Scenario;
 
 use crate::observed::{births, events, name, person, refused, running};

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use spinney_journal::Batch;
 use spinney_kernel::budget::{AmountError, Resource, Shortfall};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::Time;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Input;
 use spinney_kernel::rules::decide;
-use spinney_kernel::words::Time;
 use spinney_kernel::world::World;
 
 use spinney_testkit::Scenario;

@@ -1,10 +1,10 @@
 //! Reserved names: ids and topics that an agent may not use, because they mean somebody or something else.
 
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, Body, Envelope, RESERVED_IDS, RoleName};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Publish, Request, Send, SendReply, Spawn, Start};
-use spinney_kernel::words::{Actor, Body, Envelope, RESERVED_IDS, RoleName};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};

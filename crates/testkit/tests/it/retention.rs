@@ -8,11 +8,11 @@ use spinney_journal::{
     Batch, Blocking, CatalogKind, CheckpointFacts, Cleaned, Journal, ListedCheckpoint, checkpoints, clean,
     expired, rebuild,
 };
+use spinney_kernel::primitives::limit::CHECKPOINTS_KEPT_MAX;
+use spinney_kernel::primitives::{Actor, CheckpointKind, Seq, Time, TreeId};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, InputKind};
-use spinney_kernel::words::limit::CHECKPOINTS_KEPT_MAX;
-use spinney_kernel::words::{Actor, CheckpointKind, Seq, Time, TreeId};
 use spinney_store::MemoryJournal;
 use spinney_testkit::conformance;
 

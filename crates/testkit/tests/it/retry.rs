@@ -1,9 +1,9 @@
 //! When an attempt fails: retry, fall back or give up; breakers, rate limits and delays.
 
 use spinney_kernel::definition::{Allow, Definition, ModelSpec};
+use spinney_kernel::primitives::retry::{Retry, after};
+use spinney_kernel::primitives::{CallId, Fault, FaultKind, TreeId, limit};
 use spinney_kernel::record::{Effect, Event};
-use spinney_kernel::words::retry::{Retry, after};
-use spinney_kernel::words::{CallId, Fault, FaultKind, TreeId, limit};
 use spinney_testkit::{Scenario, check};
 
 use crate::observed::{attempts, effects, events, name};

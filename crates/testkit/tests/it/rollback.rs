@@ -3,9 +3,9 @@
 use spinney_journal::Batch;
 use spinney_kernel::context::ContextSnapshot;
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, Body, CallId, Category, Envelope, Seq, TokenCount};
 use spinney_kernel::record::{AgentSnapshot, Header, Tie};
 use spinney_kernel::rules::request::{Checkpoint, Refresh, RefreshReply, Request, Rollback, Send};
-use spinney_kernel::words::{AgentId, Body, CallId, Category, Envelope, Seq, TokenCount};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};

@@ -2,11 +2,11 @@
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, Used};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, Body, CallId, SealKind, SourceFiles, TreeId};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Receipt;
 use spinney_kernel::rules::report::{Continued, Done, Report, Suspended, Timer};
 use spinney_kernel::rules::request::{Adjust, Branch, Cancel, Pause, Raise, Request, Seal, Send, Unseal};
-use spinney_kernel::words::{Actor, Body, CallId, SealKind, SourceFiles, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Scenario;
 

@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 use serde_json::json;
 use spinney_kernel::definition::SharedAccess;
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::limit;
 use spinney_testkit::Scenario;
 
 /// Has an agent make each of these calls in a turn of its own, and returns the answers.

@@ -2,10 +2,10 @@
 
 use spinney_kernel::context::{Contexts, Frame, Message};
 use spinney_kernel::definition::{Definition, GivenMessage, Refusal, Share, WindowSpec};
+use spinney_kernel::primitives::{Actor, AgentId, Body, Category, Envelope, ModelName, RoleName, limit};
 use spinney_kernel::record::{Clamped, Event, RULES, Tie};
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Broadcast, Collect, Refresh, Request, Send, SendReply, Spawn};
-use spinney_kernel::words::{Actor, AgentId, Body, Category, Envelope, ModelName, RoleName, limit};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name, person, refused};

@@ -1,10 +1,10 @@
 //! Signals: pause, unpause, redirect and cancel; who may send them and what they do.
 
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{Actor, Running};
 use spinney_kernel::record::Effect;
 use spinney_kernel::rules::Reply;
 use spinney_kernel::rules::request::{Accepted, Cancel, Pause, Redirect, Request, Spawn, Unpause};
-use spinney_kernel::words::{Actor, Running};
 use spinney_testkit::{Scenario, check};
 
 use crate::observed::{agent, attempts, effects, name, person, refused, running};

@@ -1,6 +1,6 @@
 //! The number of concurrent effects; waiting takes no slot.
 
-use spinney_kernel::words::CallId;
+use spinney_kernel::primitives::CallId;
 use spinney_testkit::Scenario;
 
 use crate::observed::{attempts, running};

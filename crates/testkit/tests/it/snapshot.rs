@@ -1,8 +1,8 @@
 //! What is visible of a living agent, and what is kept after its end.
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, SparseAmounts};
+use spinney_kernel::primitives::{ThreadId, TokenCount};
 use spinney_kernel::record::ExitKind;
-use spinney_kernel::words::{ThreadId, TokenCount};
 use spinney_kernel::world::{AgentStatus, AgentView, Ended};
 use spinney_testkit::Scenario;
 

@@ -2,9 +2,9 @@
 
 use spinney_journal::{Batch, blobs_of};
 use spinney_kernel::budget::Ceilings;
+use spinney_kernel::primitives::{BlobHash, BlobRef, SourceFile, SourceFiles, SourceName, limit};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Adjust, Start};
-use spinney_kernel::words::{BlobHash, BlobRef, SourceFile, SourceFiles, SourceName, limit};
 use spinney_testkit::{Scenario, definition};
 
 fn name(text: &str) -> SourceName {

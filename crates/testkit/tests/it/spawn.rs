@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use spinney_kernel::definition::{Allow, Caps, Definition, Network, Recursion, Refusal, TreeLimits};
+use spinney_kernel::primitives::ThreadId;
 use spinney_kernel::rules::request::{Collect, Request, Spawn, SpawnReply};
-use spinney_kernel::words::ThreadId;
 use spinney_testkit::Scenario;
 
 use crate::observed::{agent, attempts, births, name, person, refused};

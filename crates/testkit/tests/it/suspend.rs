@@ -1,9 +1,9 @@
 //! A tree that no process runs, or whose process is stopping: running calls may end, and nothing new starts.
 
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::record::{Event, RULES};
 use spinney_kernel::rules::request::{Branch, Request};
-use spinney_kernel::words::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Scenario, check};
 

@@ -2,9 +2,9 @@
 
 use spinney_kernel::context::{Contexts, Message};
 use spinney_kernel::definition::{Definition, Share, WindowSpec};
+use spinney_kernel::primitives::{Body, Category, Envelope, RoleName, TokenCount};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Cancel, Collect, Request, Send, Spawn};
-use spinney_kernel::words::{Body, Category, Envelope, RoleName, TokenCount};
 use spinney_testkit::Scenario;
 
 use crate::observed::{events, name};

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use spinney_kernel::context::{EventContext, Trace};
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::record::Event;
-use spinney_kernel::words::AgentId;
 use spinney_testkit::Scenario;
 
 fn traced(play: &Scenario) -> Vec<(Event, EventContext)> {
@@ -84,7 +84,7 @@ fn the_word_of_an_event_is_the_one_in_the_journal() {
 
 #[test]
 fn a_topic_covers_what_lies_below_it() {
-    let topic = |text: &str| text.parse::<spinney_kernel::words::Topic>().unwrap();
+    let topic = |text: &str| text.parse::<spinney_kernel::primitives::Topic>().unwrap();
     assert!(topic("agent").covers(&topic("agent")));
     assert!(topic("agent").covers(&topic("agent.spawn")));
     assert!(!topic("agent").covers(&topic("agents.spawn")));

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use spinney_journal::Batch;
+use spinney_kernel::primitives::TraceParent;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::Start;
-use spinney_kernel::words::TraceParent;
 use spinney_testkit::{Scenario, definition};
 
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -242,7 +242,7 @@ fn a_storm_of_tool_calls_in_one_answer_is_bounded() {
     let storm = " | read {}".repeat(5_000);
     play.run(&format!("said #1 Storm.{storm}"));
     let open = play.world().calls().all().count();
-    assert_eq!(open, spinney_kernel::words::limit::ASKS_MAX);
+    assert_eq!(open, spinney_kernel::primitives::limit::ASKS_MAX);
     for call in 2..2 + open {
         play.run(&format!("done #{call}"));
     }

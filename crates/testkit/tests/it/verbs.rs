@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spinney::tree::TreeSnapshot;
 use spinney_kernel::context::Contexts;
+use spinney_kernel::primitives::{AgentId, Body, CallId, CheckpointName};
 use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{
     Accepted, AskReply, Broadcast, BroadcastReply, Checkpoint, CheckpointReply, HoldReply, OtherReply,
     Outside, Pause, RefreshReply, Reply, Request, RollbackReply, Send, SendReply, SpawnReply, StartReply,
     Unpause, Verb, WaitReply,
 };
-use spinney_kernel::words::{AgentId, Body, CallId, CheckpointName};
 use spinney_testkit::Scenario;
 
 fn name(text: &str) -> AgentId {

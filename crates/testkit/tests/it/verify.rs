@@ -8,10 +8,10 @@ use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
     HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
+use spinney_kernel::primitives::{BlobRef, Category, Seq, TokenCount, TreeId};
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::Request;
-use spinney_kernel::words::{BlobRef, Category, Seq, TokenCount, TreeId};
 use spinney_store::{Access, SqliteJournal};
 use spinney_testkit::TestHome;
 
@@ -222,7 +222,7 @@ async fn a_rollback_to_what_never_was_is_found() {
     let home = stage.home();
     let tree = stage.start(&home, "root turns=9").await;
     tree.settled().await;
-    let root: spinney_kernel::words::AgentId = "root".parse().unwrap();
+    let root: spinney_kernel::primitives::AgentId = "root".parse().unwrap();
     let then = tree.checkpoint(root.clone(), None).await.unwrap();
     tree.send(root, "more").await.unwrap();
     tree.roll_back(&then, None).await.unwrap();

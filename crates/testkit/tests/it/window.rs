@@ -5,8 +5,8 @@ use spinney_kernel::definition::{Compact, Preset, Shares};
 use spinney_kernel::record::{Cut, Header, Span, Tie};
 use spinney_kernel::window::trim;
 
+use spinney_kernel::primitives::{Category, TokenCount, limit};
 use spinney_kernel::window::{Bounds, Slice, TooSmall, Window, covers};
-use spinney_kernel::words::{Category, TokenCount, limit};
 
 const TOOLS: Bounds =
     Bounds { size: 1_000, preset: Preset::Tools, images_max: 5, compact: Compact::Count, thread: None };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use super::{Costs, CostsBy, Sums};
 

@@ -12,10 +12,10 @@ use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
 use spinney_kernel::context::{Aim, OpenCalls};
 use spinney_kernel::definition::{Definition, ModelSpec};
+use spinney_kernel::primitives::{AgentId, CallId, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Outcome, Spawned};
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::Report;
-use spinney_kernel::words::{AgentId, CallId, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::world::World;
 
 use crate::spent::Spent;

@@ -1,7 +1,7 @@
 //! Who asked for what an event records, for people.
 
+use spinney_kernel::primitives::Actor;
 use spinney_kernel::record::{Event, Exit, Outcome};
-use spinney_kernel::words::Actor;
 
 /// What follows the text of an event that somebody outside the tree asked for; `None` if its text says it, or if it
 /// was a person without a name: that is what readers assume.
@@ -33,8 +33,8 @@ fn is_asked_for(event: &Event) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use spinney_kernel::primitives::{Body, Envelope, OutsiderKind, Time};
     use spinney_kernel::record::ValueForm;
-    use spinney_kernel::words::{Body, Envelope, OutsiderKind, Time};
 
     use super::*;
     use crate::events::{EventNames, describe};

@@ -2,7 +2,7 @@
 
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::context::EventContext;
-use spinney_kernel::words::{AgentId, Topic, TreeId};
+use spinney_kernel::primitives::{AgentId, Topic, TreeId};
 
 use crate::agents::{self, AgentPath, WrongAgentPath};
 use crate::topics::{self, TopicError};

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use spinney::bus::TracedEvent;
 use spinney_kernel::context::EventContext;
 use spinney_kernel::definition::Tags;
+use spinney_kernel::primitives::{AgentId, TreeId};
 use spinney_kernel::record::Event;
-use spinney_kernel::words::{AgentId, TreeId};
 
 /// Ids from the root down, separated by slashes.
 #[must_use]

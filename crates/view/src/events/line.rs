@@ -1,7 +1,7 @@
 //! The line of an event in a list of them.
 
 use spinney::bus::TracedEvent;
-use spinney_kernel::words::{Millis, Time};
+use spinney_kernel::primitives::{Millis, Time};
 
 use super::{EventNames, EventText, EventWeight, asked_by, describe, event_path, settled};
 

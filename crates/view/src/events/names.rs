@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::OpenCalls;
+use spinney_kernel::primitives::{AgentId, CallId, ModelName};
 use spinney_kernel::record::{Event, HeldBy, Outcome, ToolAsk};
-use spinney_kernel::words::{AgentId, CallId, ModelName};
 
 /// What the open calls of a tree are about.
 #[derive(Default)]

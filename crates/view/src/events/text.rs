@@ -3,14 +3,14 @@
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::Aim;
 use spinney_kernel::definition::{Graph, ModelSpec, OnLow, Refusal};
+use spinney_kernel::primitives::{
+    Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
+    ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
+};
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
     ModelCall, NodeEnd, NodeStart, Outcome, Question, Restored, Skip, Span, Spawned, StartOf, StopReason,
     Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
-};
-use spinney_kernel::words::{
-    Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
-    ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
 };
 
 use super::names::EventNames;

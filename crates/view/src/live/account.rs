@@ -1,7 +1,7 @@
 //! What agents of a live tree spent of what they may.
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
-use spinney_kernel::words::AgentId;
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::world::AgentIx;
 
 use super::LiveTree;

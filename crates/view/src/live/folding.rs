@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::world::AgentIx;
 
-use super::doing::AgentMark;
+use super::activity::AgentMark;
 use super::state::LiveTree;
 
 /// One line of the tree.

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use spinney::bus::Tail;
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 
 use super::LiveTree;
 

@@ -6,8 +6,8 @@ use spinney::bus::{Delta, TracedEvent};
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::definition::NodeKind;
 use spinney_kernel::port::model::DeltaKind;
+use spinney_kernel::primitives::{AgentId, CallId, Seq, Time, TreeId};
 use spinney_kernel::record::{Attachment, Event, NodeEnd, NodeStart, Outcome, Spawned, StartOf};
-use spinney_kernel::words::{AgentId, CallId, Seq, Time, TreeId};
 use spinney_kernel::world::{AgentIx, World};
 
 use crate::each_event;

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use spinney::tree_file::CallBound;
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::definition::{Allow, Approval, BudgetSpec, Lend, OnLow, Role, Share};
-use spinney_kernel::words::{ByName, Millis, ModelName, RoleName, ToolName, grouped};
+use spinney_kernel::primitives::{ByName, Millis, ModelName, RoleName, ToolName, grouped};
 
 use super::listed;
 use crate::wording::counted;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use spinney::tree_file::{InputSpec, ModelSource, Reach, SpendBound, TreeFile, WorstCase};
 use spinney_kernel::budget::usd;
 use spinney_kernel::definition::{Definition, ModelSpec, SharedAccess, ValueAccess};
-use spinney_kernel::words::{ModelName, RoleName, Time, ValuePattern};
+use spinney_kernel::primitives::{ModelName, RoleName, Time, ValuePattern};
 
 use self::agent::OutlinedRole;
 pub use self::agent::{AgentOutline, BudgetOutline, CallOutline};

@@ -8,7 +8,7 @@ use spinney_kernel::budget::usd;
 use spinney_kernel::definition::{
     AskTimeout, Graph, GraphNode, GraphStep, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, StepInput,
 };
-use spinney_kernel::words::{Millis, RoleName, StepId, ValueName};
+use spinney_kernel::primitives::{Millis, RoleName, StepId, ValueName};
 
 use super::agent::ceilings;
 use crate::wording::{counted, one_line};

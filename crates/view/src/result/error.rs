@@ -2,8 +2,8 @@
 
 use spinney::tree::TreeSnapshot;
 use spinney_kernel::budget::{Resource, Shortfall, usd};
+use spinney_kernel::primitives::{AgentId, grouped};
 use spinney_kernel::record::Exit;
-use spinney_kernel::words::{AgentId, grouped};
 
 use crate::remedy::Remedy;
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use spinney_kernel::budget::Resource;
-use spinney_kernel::words::{AgentId, ModelName, TreeId};
+use spinney_kernel::primitives::{AgentId, ModelName, TreeId};
 
 use super::{ResultError, TreeResult};
 use crate::questions::QuestionView;

@@ -6,8 +6,8 @@ mod steps;
 
 use spinney::tree::{OpenQuestion, TreeSnapshot};
 use spinney_journal::{ChainHash, Journal, JournalFault};
+use spinney_kernel::primitives::{Body, ModelName, TreeId};
 use spinney_kernel::record::{Exit, ExitKind};
-use spinney_kernel::words::{Body, ModelName, TreeId};
 use spinney_kernel::world::TreeState;
 
 pub use self::error::ResultError;

@@ -9,8 +9,8 @@ use spinney::tree::{shared_json, shared_values};
 use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::{Builtin, Graph, NodeKind};
+use spinney_kernel::primitives::{AgentId, RoleName, TreeId, ValueName, grouped};
 use spinney_kernel::record::{Event, FrameIx, NodeEnd, NodeStart, Outcome, StartOf, ToolAsk};
-use spinney_kernel::words::{AgentId, RoleName, TreeId, ValueName, grouped};
 
 use crate::fold::{TreeFold, fold};
 use crate::spent::Spent;

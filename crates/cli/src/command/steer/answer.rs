@@ -9,17 +9,17 @@ use anyhow::{Result, bail};
 use spinney::tree::OpenQuestion;
 use spinney_host::control::{GoesOn, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
+use spinney_kernel::primitives::{Body, CallId};
 use spinney_kernel::rules::request::Answer;
-use spinney_kernel::words::{Body, CallId};
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
 
 use super::{Next, ask, continued, finish, whom};
 use crate::args::{self, AnswerWords, question_number};
-use crate::asking::read_line;
 use crate::exit::Exit;
 use crate::hint::about;
+use crate::prompts::read_line;
 use crate::question_lines;
 use crate::terminal::out;
 

@@ -10,14 +10,14 @@ use spinney_host::control::{GoesOn, SteerReply, steering};
 use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
+use spinney_kernel::primitives::{AgentId, SealKind, ValueName};
 use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
-use spinney_kernel::words::{AgentId, SealKind, ValueName};
 use spinney_kernel::world::TreeState;
 use spinney_view::agents::AgentPath;
 use spinney_view::wording::{counted, short_id};
 
 use crate::args;
-use crate::error_words::of_address;
+use crate::error_text::of_address;
 use crate::exit::Exit;
 use crate::hint::{about, go_on};
 use crate::terminal::out;

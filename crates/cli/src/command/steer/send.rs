@@ -7,8 +7,8 @@ use spinney_host::attachments;
 use spinney_host::control::SteerReply;
 use spinney_host::control::steering::{UnreadMessage, ask_about, check_recipient, has_agent, meant};
 use spinney_host::home::ids::{LAST, NamedTree};
+use spinney_kernel::primitives::{Body, Envelope, enclose};
 use spinney_kernel::rules::request::{Send, SendReply};
-use spinney_kernel::words::{Body, Envelope, enclose};
 use spinney_view::wording::counted;
 
 use super::{Next, finish, whom};

@@ -12,7 +12,7 @@ use rustix::process::Signal as ProcessSignal;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::followed_list::FollowedList;
 use spinney_host::home::ids::TreeInHome;
-use spinney_kernel::words::TreeId;
+use spinney_kernel::primitives::TreeId;
 use spinney_view::wording::short_id;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use spinney_host::followed_list::{FollowedList, FollowedListing};
 use spinney_host::tree_list::ListedTree;
 use spinney_kernel::budget::Resource;
-use spinney_kernel::words::{AgentId, Time, TreeId, grouped};
+use spinney_kernel::primitives::{AgentId, Time, TreeId, grouped};
 use spinney_view::live::TreeOverview;
 use spinney_view::wording::{ago, counted, short_id};
 

@@ -18,7 +18,7 @@ use spinney_drivers::wire::WireParams;
 use spinney_kernel::context::{Message, Origin, Packet};
 use spinney_kernel::definition::ModelProvider;
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::words::{Actor, CallId, Category, TreeId};
+use spinney_kernel::primitives::{Actor, CallId, Category, TreeId};
 use tempfile::TempDir;
 
 use crate::test_folder::{Ended, TestFolder};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rusqlite::Connection;
-use spinney_kernel::words::BlobHash;
+use spinney_kernel::primitives::BlobHash;
 
 use super::{Outside, SECRETS, leaked};
 use crate::exec::{exec, used};

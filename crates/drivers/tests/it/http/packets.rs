@@ -7,8 +7,8 @@ use spinney_drivers::wire::{Thinking, WireFormat, WireMessage, WireParams, WireP
 use spinney_kernel::context::{Attachments, Message};
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::model::Purpose;
+use spinney_kernel::primitives::{Actor, BlobHash, Body, Category, Enclosure, PartKind, enclose};
 use spinney_kernel::record::ToolAsk;
-use spinney_kernel::words::{Actor, BlobHash, Body, Category, Enclosure, PartKind, enclose};
 
 use spinney_testkit::{TestHome, settled};
 
@@ -56,7 +56,7 @@ async fn messages_keep_their_order_their_senders_and_their_parts() {
         },
         Message::Note("be quick".into()),
     ];
-    let read = |blob: &spinney_kernel::words::BlobRef, _: &str| {
+    let read = |blob: &spinney_kernel::primitives::BlobRef, _: &str| {
         let names: [&[u8]; 2] = [b"new.png", b"notes.txt"];
         let bytes = names.into_iter().find(|name| BlobHash::digest(name) == blob.hash).unwrap().to_vec();
         Box::pin(std::future::ready(Ok(bytes))) as spinney_kernel::port::Pending<_>

@@ -11,7 +11,7 @@ use spinney_kernel::definition::{ModelProvider, OnLost};
 use spinney_kernel::port::model::{
     AttemptError, DeltaKind, Model, ModelAnswer, ModelAttempt, Purpose, StopReason,
 };
-use spinney_kernel::words::{Actor, Category, FaultKind};
+use spinney_kernel::primitives::{Actor, Category, FaultKind};
 
 use super::super::wire::{KEY, stream};
 use super::upstream::{Step, Upstream};

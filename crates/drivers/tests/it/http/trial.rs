@@ -7,7 +7,7 @@ use spinney_drivers::providers::{ProviderClients, ProviderModel, TrialFault};
 use spinney_drivers::wire::WireFormat;
 use spinney_kernel::budget::Used;
 use spinney_kernel::definition::ModelProvider;
-use spinney_kernel::words::FaultKind;
+use spinney_kernel::primitives::FaultKind;
 
 use super::super::wire::{KEY, stream};
 use super::SHORT;

@@ -7,7 +7,7 @@ use spinney_drivers::wire::{
     Keep, ReadAs, ServedFrom, StreamEnd, StreamReader, UndividedWrites, WireFormat, WireUsage, read_whole,
 };
 use spinney_kernel::budget::{Price, Rates, Usage};
-use spinney_kernel::words::Time;
+use spinney_kernel::primitives::Time;
 
 use super::read_as;
 

@@ -6,8 +6,8 @@ use crate::budget::Amounts;
 use crate::context::agent_context::Returned;
 use crate::context::{Attachments, Facts, Finding, Late, Message};
 use crate::definition::Builtin;
+use crate::primitives::{Actor, AgentId, Body, Category, answer_digest};
 use crate::record::{ChildEnd, Exit, Outcome, WaitFor};
-use crate::words::{Actor, AgentId, Body, Category, answer_digest};
 
 impl Contexts {
     pub(super) fn ended(

@@ -8,9 +8,9 @@ use super::super::agent_context::{All, Unread};
 use super::super::message::Texts;
 use super::super::text::ROLLED_BACK;
 use super::{Contexts, Reader};
+use crate::primitives::{AgentId, CallId, Seq};
 use crate::record::{AgentSnapshot, Event, Restored};
 use crate::window::MessageList;
-use crate::words::{AgentId, CallId, Seq};
 
 /// An agent's context at one moment, with its texts. Shared with the context that it was taken from.
 #[derive(Clone, Debug)]

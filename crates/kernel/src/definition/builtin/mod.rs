@@ -1,8 +1,8 @@
 //! The built-in tools, which the kernel answers itself: their names and descriptions.
 
-mod words;
+mod descriptions;
 
-use crate::words::{ToolName, limit};
+use crate::primitives::{ToolName, limit};
 
 /// A tool that the kernel answers itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::filter::Filter;
 use super::node::{Base, Chain, Compare, Comparison, LinkKind, Node, Span};
 use super::parse::excerpt;
 use super::{ExpressionFault, Piece, compare};
-use crate::words::limit;
+use crate::primitives::limit;
 
 pub(super) type Outcome<T> = Result<T, ExpressionFault>;
 

@@ -8,7 +8,7 @@ use super::compare::{self, Decimal};
 use super::evaluate::{Evaluated, Evaluation, Outcome, is_true, item, kind};
 use super::filter::Filter;
 use super::node::{Node, Span};
-use crate::words::limit;
+use crate::primitives::limit;
 
 impl<'e> Evaluation<'e> {
     /// Its first argument in place of what is not defined and, with a true second one, of what is not true.

@@ -18,7 +18,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::words::limit;
+use crate::primitives::limit;
 use evaluate::Evaluation;
 use node::{Node, Span};
 use parse::Parser;

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::filter::Filter;
 use super::node::{Base, Chain, Compare, Comparison, Link, LinkKind, Node, Span};
 use super::{ExpressionError, Piece};
-use crate::words::{cut, limit};
+use crate::primitives::{cut, limit};
 
 /// Longest part of a source that an error repeats, in bytes.
 const FOUND_BYTES_MAX: usize = 40;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::problem::Problems;
 use super::{Graph, GraphPlaces, GraphSurroundings, NodeIx, NodeKind, ProblemCode};
-use crate::words::{RoleName, ValueName, limit, nearest};
+use crate::primitives::{RoleName, ValueName, limit, nearest};
 
 /// The tree's goal, in every expression.
 pub(crate) const GOAL: &str = "goal";
@@ -194,7 +194,7 @@ impl<'a> Flow<'a, '_> {
                 match self.find(&read) {
                     Availability::Yes => {}
                     Availability::After(member, other) => {
-                        drop(edges.entry(member).or_default().insert(other))
+                        edges.entry(member).or_default().insert(other);
                     }
                     Availability::Later(writer) => self.later(&read, writer),
                     Availability::Itself => {

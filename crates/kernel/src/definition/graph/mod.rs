@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::definition::{BudgetSpec, OutputSchema};
 use crate::definition::{Condition, Expression, Template};
-use crate::words::{RoleName, StepId, ValueName};
+use crate::primitives::{RoleName, StepId, ValueName};
 
 pub use places::GraphPlaces;
 pub use problem::{GraphProblem, PathStep, ProblemCode};
@@ -160,7 +160,7 @@ pub struct GraphStep {
 pub struct StepInput {
     pub name: ValueName,
     /// Whether the step runs without it, too.
-    #[serde(default, skip_serializing_if = "crate::words::is_false")]
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
     pub optional: bool,
 }
 
@@ -273,7 +273,7 @@ impl Graph {
     /// Parses a graph as people and models write it, and checks all of it.
     ///
     /// # Errors
-    /// Every problem, each with its place and what to write instead; at most [`GRAPH_PROBLEMS_MAX`](crate::words::limit::GRAPH_PROBLEMS_MAX).
+    /// Every problem, each with its place and what to write instead; at most [`GRAPH_PROBLEMS_MAX`](crate::primitives::limit::GRAPH_PROBLEMS_MAX).
     pub fn parse(written: &Value, around: &GraphSurroundings<'_>) -> Result<Self, Vec<GraphProblem>> {
         Self::parse_placed(written, around).map(|(graph, _)| graph)
     }

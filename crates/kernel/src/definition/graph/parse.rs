@@ -16,7 +16,7 @@ use super::{
     NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, ProblemCode, VoteRule, keys,
 };
 use crate::definition::{Condition, Expression, Template};
-use crate::words::{RoleName, StepId, ValueName, limit, nearest};
+use crate::primitives::{RoleName, StepId, ValueName, limit, nearest};
 
 /// `None` if nothing of it can be used further.
 pub(super) fn parse(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::words::limit;
+use crate::primitives::limit;
 
 /// One problem of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::{Graph, GraphNode, NodeKind, OnPartialSuccess};
-use crate::words::limit;
+use crate::primitives::limit;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

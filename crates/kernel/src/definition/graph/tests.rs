@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Graph, GraphProblem, GraphSurroundings, NodeKind, ProblemCode};
-use crate::words::limit;
+use crate::primitives::limit;
 
 fn parse(written: &Value) -> Result<Graph, Vec<GraphProblem>> {
     parse_with(written, &["docs"], limit::GRAPH_NODES_MODEL_MAX)

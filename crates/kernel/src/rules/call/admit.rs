@@ -9,9 +9,9 @@ use crate::world::{Call, CallStage};
 
 use crate::budget::{AccountIx, Amounts, Fit, Price, Resource, Scan, Shortfall};
 use crate::definition::Refusal;
+use crate::primitives::{AgentId, CallId, ModelName, Time, limit};
 use crate::record::{AccountShortfall, Alarm, Event, Exit};
 use crate::rules::{Draft, agent, clock, turn};
-use crate::words::{AgentId, CallId, ModelName, Time, limit};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

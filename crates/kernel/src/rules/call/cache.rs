@@ -2,9 +2,9 @@
 //! provider has cached it. Nobody waits longer than the model allows.
 
 use crate::context::{self, Goal};
+use crate::primitives::{CallId, Time, TokenCount, limit};
 use crate::record::{WaitReason, Work};
 use crate::rules::Draft;
-use crate::words::{CallId, Time, TokenCount, limit};
 use crate::world::{Call, CallStage, Prefix};
 
 /// What a call does about the cache when it could start.

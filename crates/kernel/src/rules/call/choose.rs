@@ -3,9 +3,9 @@
 use super::cost;
 use crate::budget::{Amounts, Ceilings, Price, Resource, Shortfall};
 use crate::definition::{ModelSpec, OnLow, Refusal, Unpriced};
+use crate::primitives::{CallId, ModelName, Time, limit};
 use crate::record::{ModelCall, Work};
 use crate::rules::{Draft, turn};
-use crate::words::{CallId, ModelName, Time, limit};
 use crate::world::{AgentIx, Call, World};
 
 /// Refuses a model that does not exist, is not allowed for this agent, or has no price while money is limited.

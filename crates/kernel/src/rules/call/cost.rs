@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::budget::{Amounts, CacheWrites, Price, Resource, ResourceSet, Used};
 use crate::definition::Definition;
+use crate::primitives::Time;
 use crate::record::{ModelCall, Work};
-use crate::words::Time;
 use crate::world::Call;
 
 /// The most that the next attempt can use if it starts now.

@@ -1,9 +1,9 @@
 //! Ends calls: whatever a call held is settled, once.
 
 use crate::budget::{Amounts, ResourceSet, Used};
+use crate::primitives::{CallId, Fault};
 use crate::record::{Event, Outcome, Work};
 use crate::rules::Draft;
-use crate::words::{CallId, Fault};
 
 /// Ends a call that does not run. It used nothing since its last attempt was settled.
 pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {

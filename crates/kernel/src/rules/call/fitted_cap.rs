@@ -8,9 +8,9 @@
 use super::{choose, cost};
 use crate::budget::{Amounts, Scan};
 use crate::definition::OnLow;
+use crate::primitives::{CallId, limit};
 use crate::record::{ModelCall, Work};
 use crate::rules::Draft;
-use crate::words::{CallId, limit};
 use crate::world::Call;
 
 /// A call whose output cap is fitted to what is free.

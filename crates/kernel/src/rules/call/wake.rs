@@ -3,9 +3,9 @@
 use crate::record::{ChildEnd, Outcome, WaitFor, Work};
 
 use super::end;
+use crate::primitives::{AgentId, CallId};
 use crate::record::{Ballot, WaitNeed};
 use crate::rules::Draft;
-use crate::words::{AgentId, CallId};
 use crate::world::{AgentIx, World};
 
 pub(crate) fn wake_spawner(draft: &mut Draft<'_>, id: CallId, child: AgentIx) {

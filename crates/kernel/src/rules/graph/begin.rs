@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Scope, Work, end_frame, give, holder, is_live, look, run};
+use super::{Scope, Work, end_frame, holder, is_live, look, run, step_values};
 use crate::budget::Terms;
 use crate::context::Frame as AnswerFrame;
 use crate::definition::{
     Allow, AskStep, AskTimeout, BudgetSpec, Caps, Graph, GraphNode, GraphStep, GraphSurroundings, Network,
     NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
 };
+use crate::primitives::{Actor, AgentId, Body, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::record::{
     Alarm, Attachment, Event, FailureCode, FrameIx, NodeEnd, NodeStart, OnTimeout, Question, Skip, Spawned,
     StartOf,
@@ -19,7 +20,6 @@ use crate::rules::request::{
     AtSpentCeiling, Collect, Spawn, Start, check_agents, check_depth, check_room, room_for_call, terms,
 };
 use crate::rules::{Draft, clock, shared};
-use crate::words::{Actor, AgentId, Body, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::world::{AgentIx, GraphRun};
 
 /// A frame that is to begin.
@@ -276,7 +276,7 @@ fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -
 }
 
 fn task(draft: &Draft<'_>, run: &GraphRun, step: &GraphStep, begin: &Begin) -> Result<Task, NodeEnd> {
-    let inputs = give::inputs(draft, run, begin.within, step).map_err(|name| {
+    let inputs = step_values::inputs(draft, run, begin.within, step).map_err(|name| {
         if run.graph.on_partial_success == OnPartialSuccess::Fail {
             let message = format!("its input `{name}` has no value, because the step that writes it did not succeed: write `{name}?` to go without it");
             return NodeEnd::failed(FailureCode::MissingInput, message);
@@ -286,7 +286,7 @@ fn task(draft: &Draft<'_>, run: &GraphRun, step: &GraphStep, begin: &Begin) -> R
     let goal = step.task.render(&Scope::before(draft, run, begin));
     let goal = goal
         .map_err(|fault| NodeEnd::failed(FailureCode::BadTemplate, format!("`task_description`: {fault}")))?;
-    Ok(Task { role: step.agent_id.clone(), goal, messages: give::messages(&inputs) })
+    Ok(Task { role: step.agent_id.clone(), goal, messages: step_values::messages(&inputs) })
 }
 
 fn spawn(

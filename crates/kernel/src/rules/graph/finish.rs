@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::begin::{Begin, begin};
 use super::{Work, run};
 use crate::definition::OnPartialSuccess;
+use crate::primitives::{Body, limit};
 use crate::record::{Exit, Failure, FailureCode, FrameIx, NodeEnd, StartOf};
 use crate::rules::{Draft, agent};
-use crate::words::{Body, limit};
 use crate::world::{AgentIx, GraphRun};
 
 /// A failure with the name of the step that failed, so that it can be found wherever it is told; the code stays.
@@ -52,7 +52,7 @@ fn result(draft: &Draft<'_>, graph: AgentIx) -> Body {
     }
     match &run.value {
         Some(value) => value.body.clone(),
-        None => Body::text(crate::words::cut(
+        None => Body::text(crate::primitives::cut(
             &outputs(run, limit::TEXT_BYTES_MAX).0.to_string(),
             limit::TEXT_BYTES_MAX,
         )),

@@ -6,14 +6,14 @@
 
 mod begin;
 mod finish;
-mod give;
 mod scope;
+mod step_values;
 mod vote;
 
 use crate::definition::{GraphNode, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess};
+use crate::primitives::limit;
 use crate::record::{Event, Exit, Failure, FailureCode, FrameIx, NodeEnd, Outcome, Skip, StartOf};
 use crate::rules::{Draft, StepOver, agent, call};
-use crate::words::limit;
 use crate::world::{AgentIx, AgentState, GraphRun, NodeFrame, World};
 
 pub(crate) use begin::{run_pipeline, start_root};
@@ -38,7 +38,7 @@ pub(crate) fn step_over(draft: &mut Draft<'_>, over: &StepOver) {
     let end = match &over.exit {
         Exit::Cancelled { .. } if is_stopped => NodeEnd::Cancelled,
         Exit::Completed if is_group => NodeEnd::succeeded(),
-        Exit::Completed => give::completed(draft, graph, over.frame),
+        Exit::Completed => step_values::completed(draft, graph, over.frame),
         exit => NodeEnd::from_exit(exit),
     };
     end_frame(draft, graph, over.frame, end, &mut work);
@@ -258,7 +258,7 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     if !frame.live.is_empty() {
         stop_members(draft, graph, ix);
     }
-    let end = match give::publish(draft, graph, ix, &end) {
+    let end = match step_values::publish(draft, graph, ix, &end) {
         Ok(()) => end,
         Err(refusal) => NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()),
     };
@@ -268,7 +268,7 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     let id = draft.agent_id(graph).clone();
     draft.record(Event::NodeEnded { graph: id, frame: ix, name, end: end.clone() });
     if is_step {
-        give::progress(draft, graph);
+        step_values::progress(draft, graph);
     }
     // A step's agent has ended by itself; a group's stands for nothing any more.
     if let Some(ix) = agent.filter(|ix| is_live(draft, *ix)) {

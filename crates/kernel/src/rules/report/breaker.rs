@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::ModelName;
 use crate::record as event;
 use crate::record::Event;
 use crate::rules::{Draft, Receipt};
-use crate::words::ModelName;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Failed, running};
 use crate::budget::Used;
 use crate::definition::{Mismatch, Role};
+use crate::primitives::{Body, CallId, Fault, FaultKind, StoredFile};
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
 use crate::rules::{Draft, Receipt, call, turn};
-use crate::words::{Body, CallId, Fault, FaultKind, StoredFile};
 use crate::world::Wrote;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Done {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<ToolAsk>,
     /// Whether a tool reported an error.
-    #[serde(default, skip_serializing_if = "crate::words::is_false")]
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
     pub is_error: bool,
     /// How the answer fails to match its agent's `output_schema`. `None` if it matches or there is no schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::running;
 use crate::budget::{Amounts, Fit, Resource, Used};
 use crate::definition;
+use crate::primitives::retry::Retry;
+use crate::primitives::{CallId, Fault, FaultKind, ModelName, limit, retry};
 use crate::record::{Alarm, Event, Outcome, WaitReason, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Shorter;
 use crate::rules::{Draft, Receipt, call, turn};
-use crate::words::retry::Retry;
-use crate::words::{CallId, Fault, FaultKind, ModelName, limit, retry};
 use crate::world::AgentState;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

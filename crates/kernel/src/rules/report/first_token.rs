@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::running;
+use crate::primitives::CallId;
 use crate::record::Event;
 use crate::rules::{Draft, Receipt};
-use crate::words::CallId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

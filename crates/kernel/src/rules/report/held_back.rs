@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::running;
 use crate::budget::{Amounts, Used};
+use crate::primitives::{CallId, Fault, FaultKind, Time, limit};
 use crate::record::{Event, HeldBy, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::{Draft, Receipt, call};
-use crate::words::{CallId, Fault, FaultKind, Time, limit};
 use crate::world::AgentState;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::running;
 use crate::budget::Used;
 use crate::definition;
+use crate::primitives::{CallId, limit};
 use crate::record::{Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::{Draft, Receipt, call, clock, turn};
-use crate::words::{CallId, limit};
 use crate::world::AgentState;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,8 +30,8 @@ pub use stood_still::StoodStill;
 pub use suspended::Suspended;
 pub use timer::Timer;
 
+use crate::primitives::CallId;
 use crate::rules::{Draft, Receipt};
-use crate::words::CallId;
 use crate::world::{Call, World};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::{ModelName, Time, limit};
 use crate::record::Event;
 use crate::rules::{Draft, Receipt};
-use crate::words::{ModelName, Time, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::{CallId, Time};
 use crate::record::Outcome;
 use crate::rules::{Draft, Receipt, call, clock};
-use crate::words::{CallId, Time};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::Time;
 use crate::rules::{Draft, Receipt, clock};
-use crate::words::Time;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

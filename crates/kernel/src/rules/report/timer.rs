@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::{CallId, TimerId};
 use crate::record::{Exit, OnTimeout, Outcome, WaitFor, Work};
 use crate::rules::{Draft, Receipt, agent, call, clock, turn};
-use crate::words::{CallId, TimerId};
 use crate::world::Subject;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

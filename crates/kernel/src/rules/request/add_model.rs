@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Verb, person};
 use crate::definition::{ModelSpec, Refusal};
+use crate::primitives::{Actor, ModelName};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{Actor, ModelName};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

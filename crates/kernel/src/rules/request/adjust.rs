@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Verb, person};
 use crate::budget::{Ceilings, Shortfall};
 use crate::definition::{OnLow, Refusal, TreeLimits};
+use crate::primitives::{Actor, AgentId, SourceFile, SourceFiles};
 use crate::record::{Adjusted, Event};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{Actor, AgentId, SourceFile, SourceFiles};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb, person};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, Body, CallId, TokenCount};
 use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call, turn};
-use crate::words::{Actor, Body, CallId, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

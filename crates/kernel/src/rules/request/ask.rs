@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Verb, acting, room_for_call, timeout};
 use crate::definition::{Refusal, check_said};
+use crate::primitives::{Actor, AgentId, CallId, TokenCount, limit};
 use crate::record::{Alarm, Event, OnTimeout, Question};
 use crate::rules::Draft;
-use crate::words::{Actor, AgentId, CallId, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Verb, acting, person};
 use crate::budget::{Amounts, Ceilings, Terms, Used};
 use crate::definition::{BudgetSpec, OnLost, Refusal};
+use crate::primitives::{Actor, AgentId, CallId, Time, TreeId};
 use crate::record::{Branched, Event, Outcome, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::{Lead, with_reserve};
 use crate::rules::{Draft, call};
-use crate::words::{Actor, AgentId, CallId, Time, TreeId};
 use crate::world::{AgentIx, AgentState};
 
 /// Decided on the world of the origin at the branch point; the events are the first batch of the new tree.

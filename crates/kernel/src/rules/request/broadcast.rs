@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outside, Verb, acting};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, Category, limit};
 use crate::rules::turn::Before;
 use crate::rules::{Draft, turn};
 use crate::window::News;
-use crate::words::{Actor, AgentId, Category, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

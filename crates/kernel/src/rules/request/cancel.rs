@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb};
 use crate::definition::{Refusal, check_text};
+use crate::primitives::{Actor, AgentId, limit};
 use crate::record::Exit;
 use crate::rules::{Draft, agent, signal};
-use crate::words::{Actor, AgentId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

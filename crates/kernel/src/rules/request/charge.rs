@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Verb, person};
 use crate::budget::Amounts;
 use crate::definition::{Refusal, check_text};
+use crate::primitives::{Actor, AgentId, limit};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{Actor, AgentId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outside, Verb, acting};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, CheckpointKind, CheckpointName};
 use crate::rules::{Draft, checkpoint};
-use crate::words::{Actor, AgentId, CheckpointKind, CheckpointName};
 
 /// Make a checkpoint of an agent. The runtime checks that the name is free in the home: a tree knows no other trees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Verb, acting};
 use crate::definition::{Refusal, check_said};
+use crate::primitives::{Actor, AgentId, Body, limit};
 use crate::record::{Exit, Failure};
 use crate::rules::{Draft, agent};
-use crate::words::{Actor, AgentId, Body, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Verb, acting, check_not_for_steps};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, Body, TokenCount};
 use crate::record::Exit;
 use crate::rules::{Draft, agent};
-use crate::words::{Actor, AgentId, Body, TokenCount};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

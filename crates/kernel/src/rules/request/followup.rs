@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{Collect, Spawn, SpawnReply, Verb, acting};
 use crate::context::{Frame, Goal};
 use crate::definition::{Allow, BudgetSpec, GivenMessage, Refusal, Share};
+use crate::primitives::{Actor, AgentId, Body, Category, TokenCount};
 use crate::record::Span;
 use crate::rules::Draft;
-use crate::words::{Actor, AgentId, Body, Category, TokenCount};
 use crate::world::AgentIx;
 
 /// The last message of the copied context.

@@ -11,9 +11,9 @@ use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
 
 use crate::definition::{OnLost, Refusal, check_text};
+use crate::primitives::{Actor, AgentId, Body, CallId, ModelName, ToolName, limit};
 use crate::record::{Event, WaitReason};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{Actor, AgentId, Body, CallId, ModelName, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -70,8 +70,8 @@ pub use write_value::{WriteValue, WriteValueReply};
 pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, Body, Part, SourceFile, TokenCount, limit};
 use crate::rules::Draft;
-use crate::words::{Actor, AgentId, Body, Part, SourceFile, TokenCount, limit};
 use crate::world::{AgentIx, World};
 
 /// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::send::check_message;
 use super::{Accepted, Outside, Verb};
 use crate::definition::{Refusal, check_said};
+use crate::primitives::{Actor, Body, Envelope, limit};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{Actor, Body, Envelope, limit};
 
 /// No agent reads it; watchers of its topic do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Outside, Verb, person};
 use crate::budget::{Amounts, Fit};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, limit};
 use crate::record::{ClockKind, Event};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{Actor, AgentId, limit};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb, check_not_for_steps, person};
 use crate::definition::{Refusal, check_said};
+use crate::primitives::{Actor, AgentId, Running, TokenCount, limit};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
 use crate::rules::{Draft, agent, signal};
-use crate::words::{Actor, AgentId, Running, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outside, Verb, person};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId};
 use crate::rules::turn::Before;
 use crate::rules::{Draft, turn};
 use crate::window::News;
-use crate::words::{Actor, AgentId};
 
 /// Idempotent: a second refresh adds nothing new.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

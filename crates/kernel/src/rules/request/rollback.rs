@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outside, Verb, person};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, CallId, CheckpointName, Seq};
 use crate::record::{AgentSnapshot, Event, Exit, Restored, Work};
 use crate::rules::{Draft, agent};
-use crate::words::{Actor, AgentId, CallId, CheckpointName, Seq};
 use crate::world::{AgentIx, World};
 
 /// A tree does not remember its past: the runtime makes a checkpoint of the current state, reads the past one from

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb, person};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, SealKind};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{Actor, SealKind};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outside, Verb, check_not_for_steps};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, Body, Category, Envelope, TokenCount, limit};
 use crate::record::Event;
 use crate::rules::call::wake_waits;
 use crate::rules::turn::check_category;
 use crate::rules::{Draft, turn};
-use crate::words::{Actor, AgentId, Body, Category, Envelope, TokenCount, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,13 +12,13 @@ use crate::definition::{
     Allow, BudgetSpec, Caps, Definition, GivenMessage, Lend, OnLow, OutputSchema, Refusal, Repeats, Role,
     Share, check_said,
 };
+use crate::primitives::{
+    Actor, AgentId, Body, CallId, ModelName, RoleName, Time, TokenCount, ToolName, digest, limit,
+};
 use crate::record::{Alarm, Attachment, Due, Event, FrameIx, Spawned};
 use crate::rules::call::check_model;
 use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
 use crate::rules::{Draft, clock, turn};
-use crate::words::{
-    Actor, AgentId, Body, CallId, ModelName, RoleName, Time, TokenCount, ToolName, digest, limit,
-};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use super::{Verb, person};
 use crate::budget::Terms;
 use crate::context::Goal;
 use crate::definition::{BudgetSpec, Definition, Refusal, Role};
+use crate::primitives::{Actor, AgentId, SourceFile, SourceFiles, ThreadId, TokenCount, TraceParent};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
 use crate::rules::{Draft, clock, graph, turn};
-use crate::words::{Actor, AgentId, SourceFile, SourceFiles, ThreadId, TokenCount, TraceParent};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId};
 use crate::record::Event;
 use crate::rules::{Draft, signal};
-use crate::words::{Actor, AgentId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

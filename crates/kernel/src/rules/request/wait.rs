@@ -6,10 +6,10 @@ use super::{Verb, acting, room_for_call, timeout};
 use crate::world::AgentIx;
 
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, CallId, limit};
 use crate::record::{Alarm, Event, WaitFor, WaitNeed, WaitReason};
 use crate::rules::Draft;
 use crate::rules::call::wake_waits;
-use crate::words::{Actor, AgentId, CallId, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

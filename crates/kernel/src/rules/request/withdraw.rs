@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Verb, acting};
 use crate::definition::Refusal;
+use crate::primitives::{Actor, AgentId, CallId};
 use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call};
-use crate::words::{Actor, AgentId, CallId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

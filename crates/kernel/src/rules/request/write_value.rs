@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{Outside, Verb, person};
 use crate::context::SharedText;
 use crate::definition::Refusal;
+use crate::primitives::{Actor, TokenCount, ValueName, limit};
 use crate::rules::{Draft, shared};
-use crate::words::{Actor, TokenCount, ValueName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,15 +4,15 @@
 use super::approve;
 use super::builtin::{self, Answer};
 use crate::definition::Builtin;
+use crate::primitives::cut;
 use crate::record::{ToolCall, Work};
-use crate::words::cut;
 use crate::world::AgentIx;
 
 use crate::definition::{Approval, Refusal, ToolSpec};
+use crate::primitives::{ToolName, limit};
 use crate::record::{Event, ToolAsk};
 use crate::rules::Draft;
 use crate::rules::call::admit;
-use crate::words::{ToolName, limit};
 
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
     let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {

@@ -3,9 +3,9 @@
 
 use super::act;
 use crate::definition::{Approval, Refusal};
+use crate::primitives::{CallId, ToolName, cut, limit};
 use crate::record::{Alarm, Event, OnTimeout, Outcome, Question, ToolAsk, Work};
 use crate::rules::{Draft, call};
-use crate::words::{CallId, ToolName, cut, limit};
 use crate::world::{AgentIx, World};
 
 /// The most bytes of arguments that a person is shown.

@@ -3,9 +3,9 @@
 
 use super::{Said, ask, runtime_note, telling_left, whole_window, wrap_up};
 use crate::budget::Fit;
+use crate::primitives::{TokenCount, limit};
 use crate::record::{ModelCall, Work};
 use crate::rules::{Draft, call};
-use crate::words::{TokenCount, limit};
 use crate::world::AgentIx;
 
 const NOTE: &str = "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.";

@@ -18,10 +18,10 @@ mod wrap_up;
 
 use crate::context::Goal;
 use crate::definition::{Mismatch, Refusal};
+use crate::primitives::{AgentId, FaultKind, cut, limit};
 use crate::record::{Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::Bounds;
-use crate::words::{AgentId, FaultKind, cut, limit};
 use crate::world::{AgentIx, AgentState, World};
 use crate::{context, window};
 

@@ -3,11 +3,11 @@
 use super::thread;
 use crate::context::{Goal, SharedAs, first_tokens, heard_tokens};
 use crate::definition::{Definition, GivenMessage, Refusal, Role, Share, TokenCounter, check_size};
+use crate::primitives::{Actor, AgentId, Category, Envelope, TokenCount, check_parts, limit};
 use crate::record::{Clamped, Event, Span, Spawned};
 use crate::rules::Draft;
 use crate::window;
 use crate::window::{News, Window};
-use crate::words::{Actor, AgentId, Category, Envelope, TokenCount, check_parts, limit};
 use crate::world::{AgentIx, World};
 
 /// Everything in it was checked.

@@ -1,9 +1,9 @@
 //! Repairs: an agent whose answer does not match its schema gets another turn, and fails after a few of them.
 
 use crate::definition::{Mismatch, MismatchKind};
+use crate::primitives::limit;
 use crate::record::{Exit, FailureCode};
 use crate::rules::{Draft, agent};
-use crate::words::limit;
 use crate::world::AgentIx;
 
 /// Ends an agent whose answer can no longer be repaired. Otherwise nothing is decided here: its context has the

@@ -3,10 +3,10 @@
 
 use crate::budget::{Amounts, Ceilings, Fit, Resource, ResourceSet, Shortfall, Terms};
 use crate::definition::{Allow, BudgetSpec, Builtin, Caps, Definition, OnLow, Refusal, Role};
+use crate::primitives::{ModelName, Time, limit};
 use crate::record::{ModelCall, Spawned, Work};
 use crate::rules::Draft;
 use crate::rules::call::first_attempt;
-use crate::words::{ModelName, Time, limit};
 use crate::world::{AgentIx, World};
 
 /// An agent that takes turns and may delegate work.

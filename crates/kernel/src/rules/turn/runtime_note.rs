@@ -1,8 +1,8 @@
 //! Messages that the runtime itself writes to an agent.
 
+use crate::primitives::{Actor, Body, Envelope};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::words::{Actor, Body, Envelope};
 use crate::world::AgentIx;
 
 pub(super) fn send(draft: &mut Draft<'_>, ix: AgentIx, text: impl Into<String>) {

@@ -1,9 +1,9 @@
 //! Shares one agent's messages with another, by reference and each once.
 
+use crate::primitives::AgentId;
 use crate::record::Event;
 use crate::rules::Draft;
 use crate::window::{News, Window};
-use crate::words::AgentId;
 
 /// What happens to messages that were shared before.
 #[derive(Clone, Copy, PartialEq, Eq)]

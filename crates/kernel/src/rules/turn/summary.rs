@@ -4,10 +4,10 @@
 use crate::budget::Fit;
 use crate::context::summary_tokens;
 use crate::definition::Compact;
+use crate::primitives::limit;
 use crate::record::{Cut, ModelCall, Summary, Unsummed, Work};
 use crate::rules::{Draft, call};
 use crate::window;
-use crate::words::limit;
 use crate::world::AgentIx;
 
 /// What replaces a cut.

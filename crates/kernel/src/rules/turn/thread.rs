@@ -3,10 +3,10 @@
 
 use super::share::{Before, share};
 use crate::definition::Shares;
+use crate::primitives::{AgentId, Category};
 use crate::record::Event;
 use crate::rules::Draft;
 use crate::window::{News, Slice};
-use crate::words::{AgentId, Category};
 use crate::world::{AgentIx, AgentState, World};
 
 /// A new agent joins its parent's thread: the one that the parent reads, or else the parent's own.

@@ -4,10 +4,10 @@
 //! somebody wrote are kept; if nothing else is there, cutting cannot help.
 
 use super::wrap_up;
+use crate::primitives::{CallId, limit};
 use crate::record::{Cut, Event, ModelCall, Shortened, Span, Work};
 use crate::rules::Draft;
 use crate::window::{TooSmall, Window, trim};
-use crate::words::{CallId, limit};
 use crate::world::{AgentIx, World};
 
 /// What people can do about it, at the end of the error.

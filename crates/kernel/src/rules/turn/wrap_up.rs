@@ -11,11 +11,11 @@ use crate::world::Call;
 use super::{runtime_note, thread};
 use crate::budget::{Amounts, Fit, Resource, Shortfall};
 use crate::definition::{Refusal, WrapUp};
+use crate::primitives::{AgentId, Body, CallId, ModelName, limit};
 use crate::record::{Cut, Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call};
 use crate::window;
 use crate::window::{Bounds, Window};
-use crate::words::{AgentId, Body, CallId, ModelName, limit};
 use crate::world::{AgentIx, AgentState, CallStage, World};
 
 pub(super) fn is_on(world: &World, ix: AgentIx) -> bool {

@@ -4,8 +4,8 @@
 pub(crate) use crate::record::WindowSnapshot;
 
 use super::{MessageList, RareParts, Window};
+use crate::primitives::AgentId;
 use crate::record::Tie;
-use crate::words::AgentId;
 
 impl Window {
     #[must_use]

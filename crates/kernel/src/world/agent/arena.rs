@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 
 use crate::budget::{AccountIx, Amounts, SparseAmounts};
 use crate::definition::{Caps, OnLow, Recursion, Repeats, WrapUp};
-use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
-use crate::window::{Inbox, KeptChildren, Room, Window};
-use crate::words::{
+use crate::primitives::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time,
     TokenCount, answer_digest, digest, limit, make_room,
 };
+use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
+use crate::window::{Inbox, KeptChildren, Room, Window};
 use crate::world::{AgentClocks, AgentState, Phase, Progress};
 
 /// The index of an agent in its tree. Never reused.

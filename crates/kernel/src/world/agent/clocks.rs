@@ -3,8 +3,8 @@
 
 pub(super) use crate::record::ClockKind;
 
+use crate::primitives::Time;
 use crate::record::{Alarm, Due, Spawned};
-use crate::words::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentClock {

@@ -2,9 +2,9 @@
 
 use crate::context::repeats_text;
 use crate::definition::Repeats;
+use crate::primitives::{Body, Category, ModelName, Seq, TokenCount, limit};
 use crate::record::{Header, Outcome, Tie, ToolAsk, WrapUpReason};
 use crate::window::{Room, Window};
-use crate::words::{Body, Category, ModelName, Seq, TokenCount, limit};
 
 use super::repeats::{Repeated, Row, is_counted};
 

@@ -3,8 +3,8 @@
 //! The calls of one answer are counted in the order in which the model asked for them, once all of them have returned.
 
 use crate::definition::Builtin;
+use crate::primitives::Body;
 use crate::record::{ExitKind, Outcome, ToolAsk};
-use crate::words::Body;
 
 type CallDigest = [u8; 16];
 

@@ -2,8 +2,8 @@
 //! texts are read back from the journal.
 
 use crate::context::ContextSnapshot;
+use crate::primitives::{AgentId, Seq, limit};
 use crate::record::AgentSnapshot;
-use crate::words::{AgentId, Seq, limit};
 use crate::world::World;
 
 impl AgentSnapshot {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::primitives::Body;
 use crate::record::{Exit, ExitKind, WaitReason};
-use crate::words::Body;
 
 /// An agent's state while it lives. An ended agent keeps only its totals.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use spinney_kernel::definition::Graph;
-use spinney_kernel::words::limit;
+use spinney_kernel::primitives::limit;
 
 use super::leaves::{time, timeout};
 

@@ -9,7 +9,7 @@ use spinney_drivers::http::BodyEnd;
 use spinney_drivers::wire::Secrets;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::model::StopReason;
-use spinney_kernel::words::FaultKind;
+use spinney_kernel::primitives::FaultKind;
 use spinney_server::gateway::wire::{CallFormat, CallRequest, CallUpstream};
 
 use super::{passed, read, read_at, reader, stream_headers};

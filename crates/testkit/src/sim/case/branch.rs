@@ -1,9 +1,9 @@
 //! Branching: a simulated tree is branched at a checkpoint, and both continue. Every law holds in both.
 
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::primitives::{AgentId, TreeId};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Branch, Request, Unpause};
-use spinney_kernel::words::{AgentId, TreeId};
 
 use super::{Case, moves, person};
 

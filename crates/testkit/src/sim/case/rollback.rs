@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use spinney_kernel::context::{ContextSnapshot, Contexts, Message};
+use spinney_kernel::primitives::{Actor, AgentId, CheckpointKind, Seq};
 use spinney_kernel::record::{AgentSnapshot, Event};
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::request::{Checkpoint, Hold, HoldFor, Request, Rollback};
-use spinney_kernel::words::{Actor, AgentId, CheckpointKind, Seq};
 use spinney_kernel::world::{Agent, World};
 
 use super::{Case, TREE, person};

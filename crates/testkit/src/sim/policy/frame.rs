@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use spinney_kernel::definition::{GraphNode, NodeKind, OnPartialSuccess};
+use spinney_kernel::primitives::AgentId;
 use spinney_kernel::record::{Exit, NodeEnd, NodeStart, StartOf};
-use spinney_kernel::words::AgentId;
 
 use super::super::law::{Law, hold};
 use super::BoundedValue;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use spinney_kernel::definition::{Definition, Graph, GraphNode, NodeKind, OnPartialSuccess};
+use spinney_kernel::primitives::limit;
 use spinney_kernel::record::{Exit, FailureCode, FrameIx, NodeEnd, NodeStart, Skip, StartOf};
-use spinney_kernel::words::limit;
 
 use super::super::law::{Law, hold};
 use super::BoundedValue;

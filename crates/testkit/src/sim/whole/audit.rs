@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use spinney_journal::{Batch, Blocking, Journal};
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::primitives::{CallId, Seq, Time, TreeId};
 use spinney_kernel::record::{Event, Outcome};
-use spinney_kernel::words::{CallId, Seq, Time, TreeId};
 
 use super::record::Record;
 

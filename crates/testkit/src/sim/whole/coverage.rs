@@ -1,9 +1,9 @@
 //! Coverage counters: a simulator that never halts a tree or loses a call proves nothing about either.
 
+use spinney_kernel::primitives::Running;
 use spinney_kernel::record::{
     ClockKind, Event, Exit, HeldBy, NodeEnd, Outcome, Skip, StartOf, Summary, WaitReason,
 };
-use spinney_kernel::words::Running;
 
 /// What must happen at least once for a run to count.
 pub const TELLING: [&str; 56] = [

@@ -12,7 +12,7 @@ use spinney_journal::{
     Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
     HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
 };
-use spinney_kernel::words::{BlobRef, Seq, Time, TreeId};
+use spinney_kernel::primitives::{BlobRef, Seq, Time, TreeId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

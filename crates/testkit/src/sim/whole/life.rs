@@ -11,8 +11,8 @@ use spinney::tree::{Stopped, TreeStatus, verify};
 use spinney::{Home, ResumeError, Shutdown, Tree};
 use spinney_journal::{Blocking, Journal, JournalFault};
 use spinney_kernel::budget::Amounts;
+use spinney_kernel::primitives::{AgentId, CallId, Seq, Time};
 use spinney_kernel::record::{Event, Exit};
-use spinney_kernel::words::{AgentId, CallId, Seq, Time};
 use spinney_kernel::world::AgentStatus;
 use spinney_store::{Access, MemoryJournal, SqliteJournal};
 

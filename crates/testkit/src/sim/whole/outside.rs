@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::definition::OnLost;
-use spinney_kernel::words::CallId;
+use spinney_kernel::primitives::CallId;
 
 use super::record::Record;
 

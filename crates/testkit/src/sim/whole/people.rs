@@ -9,11 +9,11 @@ use spinney::Tree;
 use spinney::clock::Clock;
 use spinney::tree::RequestError;
 use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, Running, Seq};
 use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::rules::request::{
     Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Request, Rollback, Send, Unpause,
 };
-use spinney_kernel::words::{Actor, AgentId, Body, CallId, Running, Seq};
 
 use super::record::Record;
 use super::sim_tree::{Mode, SimTree};

@@ -9,7 +9,7 @@ use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model, Purpose};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{Pending, model, tool};
-use spinney_kernel::words::{Enclosure, Fault, FaultKind, Part};
+use spinney_kernel::primitives::{Enclosure, Fault, FaultKind, Part};
 use tokio_util::sync::CancellationToken;
 
 use super::super::dice::Dice;

@@ -9,8 +9,8 @@ use spinney_journal::Batch;
 use spinney_kernel::budget::{Amounts, ResourceSet};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
+use spinney_kernel::primitives::{AgentId, CallId, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::record::{Event, Outcome, Work};
-use spinney_kernel::words::{AgentId, CallId, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::world::World;
 use tokio::sync::watch;
 

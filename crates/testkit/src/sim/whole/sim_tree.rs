@@ -6,7 +6,7 @@ use spinney_kernel::definition::{
     Approval, BudgetSpec, Caps, Compact, Definition, ModelSpec, OnLost, OnLow, OutputSchema, RateLimit,
     Recursion, Role, Share, TreeLimits, Turns, Unpriced, WindowSpec, WrapUp,
 };
-use spinney_kernel::words::{AgentId, Body, RoleName};
+use spinney_kernel::primitives::{AgentId, Body, RoleName};
 
 use super::super::dice::Dice;
 use super::super::graphs::{self, GraphParts};

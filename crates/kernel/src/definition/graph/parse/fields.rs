@@ -9,7 +9,7 @@ use crate::definition::graph::keys::UNDO;
 use crate::definition::graph::{NodeIx, ProblemCode, StepInput, Undo};
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, TimeSpan, Timeout};
 use crate::definition::{ExpressionError, Template};
-use crate::words::{RoleName, ValueName, limit, nearest};
+use crate::primitives::{RoleName, ValueName, limit, nearest};
 
 impl<'v> Reader<'v, '_> {
     pub(super) fn inputs(&mut self, ix: NodeIx, keys: Fields<'v>) -> Vec<StepInput> {

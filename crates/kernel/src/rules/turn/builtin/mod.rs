@@ -13,11 +13,11 @@ use crate::context::{
     SendArgs, SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
+use crate::primitives::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
 use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::rules::shared::{self, Writing};
 use crate::rules::{Draft, graph};
-use crate::words::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
 use crate::world::AgentIx;
 
 /// Returns nothing if a call was opened that ends with the answer.

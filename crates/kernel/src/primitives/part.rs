@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{BlobHash, BlobRef, MediaType, PartName, TokenCount, limit};
+use crate::primitives::{BlobHash, BlobRef, MediaType, PartName, TokenCount, limit};
 
 /// Image types that models accept.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

@@ -1,6 +1,6 @@
 //! Digests of texts, to compare them without keeping them.
 
-use crate::words::Body;
+use crate::primitives::Body;
 
 pub type AnswerDigest = [u8; 16];
 

@@ -6,7 +6,7 @@ use serde::de::{self, Expected, Unexpected};
 
 use super::error::{FileError, TextPosition};
 use super::node::OwnedStep;
-use super::{nearest, other_words};
+use super::{foreign_keys, nearest};
 
 #[derive(Clone, Debug)]
 pub(super) struct Wrong {
@@ -151,7 +151,7 @@ impl de::Error for Wrong {
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        let ours = other_words::ours(field).map(|ours| format!("here that is {ours}"));
+        let ours = foreign_keys::ours(field).map(|ours| format!("here that is {ours}"));
         let help = ours.unwrap_or_else(|| nearest::help(field, known.iter().copied(), "keys"));
         let wrong = Self::new(format!("unknown key `{}`", cut(field))).with_help(help);
         Self { subject: Subject::UnknownKey, ..wrong }

@@ -1,7 +1,7 @@
 //! What an agent is doing now, in a few words.
 
 use spinney_kernel::port::model::DeltaKind;
-use spinney_kernel::words::{AgentId, Millis, ModelName, Time};
+use spinney_kernel::primitives::{AgentId, Millis, ModelName, Time};
 use spinney_kernel::world::AgentIx;
 use spinney_view::live::{AgentDoing, AgentMark, CallDoing, DoingCall, LiveTree, waiting_words};
 use spinney_view::wording::one_line;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::definition::{Builtin, GivenMessage, GraphStep, Refusal};
+use crate::primitives::{Actor, Body, Category, ValueName, limit};
 use crate::record::{FailureCode, FrameIx, NamedValue, NodeEnd, StartOf};
 use crate::rules::{Draft, shared};
-use crate::words::{Actor, Body, Category, ValueName, limit};
 use crate::world::{AgentIx, GraphRun, World};
 
 use super::scope::Scope;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{cut, limit};
+use crate::primitives::{cut, limit};
 
 /// One failed attempt, as its driver saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{BlobRef, ModelName, limit};
+use crate::primitives::{BlobRef, ModelName, limit};
 
 /// A model's reasoning before an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

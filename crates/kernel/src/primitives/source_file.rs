@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{BlobHash, BlobRef, SourceName, limit};
+use crate::primitives::{BlobHash, BlobRef, SourceName, limit};
 
 /// A file that a tree is resumed from, by reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::words::{BlobHash, Part, Thought, TokenCount, check_parts, limit};
+use crate::primitives::{BlobHash, Part, Thought, TokenCount, check_parts, limit};
 
 /// A text of bounded size. If the original was larger, `text` is a preview and `rest` refers to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -7,13 +7,13 @@ use std::io::{self, IsTerminal as _};
 use anyhow::Result;
 use spinney::Tree;
 use spinney::tree::{OpenQuestion, RequestError};
-use spinney_kernel::words::CallId;
+use spinney_kernel::primitives::CallId;
 use spinney_view::approval::ApprovalExtent;
 use tokio::task::JoinHandle;
 
+use crate::display::Shown;
 use crate::events::screen::Style;
 use crate::question_lines;
-use crate::shown::Shown;
 use crate::terminal::keyboard::{Keyboard, Pressed};
 use crate::terminal::{Stream, out};
 

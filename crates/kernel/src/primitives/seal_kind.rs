@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::PartName;
+use crate::primitives::PartName;
 
 /// Why a tree is sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

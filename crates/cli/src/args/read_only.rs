@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Subcommand, ValueEnum};
 use spinney_host::home::ids::LAST;
-use spinney_kernel::words::Topic;
+use spinney_kernel::primitives::Topic;
 use spinney_view::agents::AgentPath;
 use spinney_view::costs::CostsBy;
 

@@ -1,7 +1,7 @@
 //! Retry and backoff arithmetic. No randomness: the jitter is a hash of what is being retried, so that a replay waits
 //! exactly as long as the first run did, and yet two trees do not retry at the same moment.
 
-use crate::words::{CallId, Fault, TreeId, limit};
+use crate::primitives::{CallId, Fault, TreeId, limit};
 
 /// What to do after a failed attempt at the same model or tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Every bound of the kernel, by name, with its reason. A definition may change those that are defaults; the rest
 //! hold for every tree.
 
-use crate::words::TokenCount;
+use crate::primitives::TokenCount;
 
 /// Default depth below the root: enough for lead, worker and helper.
 pub const DEPTH_MAX: u32 = 3;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::IdError;
+use crate::primitives::IdError;
 
 /// A caller's trace and the span in it that started the tree: `00-<trace id>-<parent id>-<flags>`, in lowercase hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use spinney::bus::{Seen, TracedEvent};
-use spinney_kernel::words::{Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 
 use crate::events::screen::{Screen, Style};
 use crate::live::LiveScreen;

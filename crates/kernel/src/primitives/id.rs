@@ -11,7 +11,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use crate::words::{Time, limit};
+use crate::primitives::{Time, limit};
 
 use super::hostile::is_hostile;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use spinney_kernel::words::Enclosure;
+use spinney_kernel::primitives::Enclosure;
 
 /// What the closure of a [`FunctionTool`](super::FunctionTool) returns: text, which the model reads unchanged, any
 /// other value that serializes to JSON, or [`Answered`] around one.

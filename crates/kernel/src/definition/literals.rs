@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 
 use crate::budget::{AMOUNT_MAX, AmountError, Ceilings, Price, Resource, nanos_from_usd};
 use crate::definition::{BudgetSpec, Lend, OnLow, Repeats, WrapUp};
-use crate::words::limit;
+use crate::primitives::limit;
 
 /// Dollars: `0.50`, `10`, `"$1.5"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::words::{ActorName, AgentId};
+use crate::primitives::{ActorName, AgentId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {

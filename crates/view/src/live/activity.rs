@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::port::model::DeltaKind;
+use spinney_kernel::primitives::{AgentId, CallId, ModelName, Time, ToolName};
 use spinney_kernel::record::{ExitKind, WaitFor, WaitReason, Work};
-use spinney_kernel::words::{AgentId, CallId, ModelName, Time, ToolName};
 use spinney_kernel::world::{Agent, AgentIx, AgentState, Call, CallStage};
 
 use super::state::LiveTree;

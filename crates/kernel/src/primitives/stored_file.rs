@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{BlobHash, BlobRef, OutputPath};
+use crate::primitives::{BlobHash, BlobRef, OutputPath};
 
 /// A file of an agent, by reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

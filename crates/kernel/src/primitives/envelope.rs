@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{Category, Correlation, MessageKind, Topic};
+use crate::primitives::{Category, Correlation, MessageKind, Topic};
 
 /// A message's metadata. Most messages have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
