@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use spinney::bus::{Seen, TracedEvent};
+use spinney::bus::{WatchItem, TracedEvent};
 use spinney_kernel::primitives::{Seq, TreeId};
 
 use crate::events::screen::{Screen, Style};
@@ -48,10 +48,10 @@ impl Shown {
         }
     }
 
-    pub(crate) fn see(&mut self, seen: &Seen) -> Result<(), Unwritten> {
+    pub(crate) fn see(&mut self, seen: &WatchItem) -> Result<(), Unwritten> {
         match seen {
-            Seen::Event(traced) => self.event(traced),
-            Seen::Delta(_) | Seen::Missed(_) => {
+            WatchItem::Event(traced) => self.event(traced),
+            WatchItem::Delta(_) | WatchItem::Missed(_) => {
                 self.live.iter_mut().for_each(|live| live.see(seen));
                 Ok(())
             }

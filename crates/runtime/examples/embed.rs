@@ -53,7 +53,7 @@ impl Model for Forecaster {
         };
         deltas(DeltaKind::Text, &text);
         let usage = Usage { input: attempt.packet.tokens, output: text.len() as u64, ..Usage::default() };
-        Box::pin(async move { Ok(ModelAnswer::said(text).with_asks(asks).with_used(Used::Tokens(usage))) })
+        Box::pin(async move { Ok(ModelAnswer::text(text).with_asks(asks).with_used(Used::Tokens(usage))) })
     }
 }
 

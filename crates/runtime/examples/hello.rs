@@ -5,7 +5,7 @@ use spinney::prelude::*;
 use std::{error::Error, sync::Arc};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let model = FunctionModel::new(|_attempt| async { Ok(ModelAnswer::said("Good morning.")) });
+    let model = FunctionModel::new(|_attempt| async { Ok(ModelAnswer::text("Good morning.")) });
     let drivers = Drivers::new().with_model("greeter".parse()?, Arc::new(model));
     let file = TreeFile::parse("hello.yaml", include_str!("hello.yaml"))?;
     spinney::block_on(async {

@@ -43,7 +43,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! spinney::block_on(async {
-//!     let model = FunctionModel::new(|_attempt| async { Ok(ModelAnswer::said("Good morning.")) });
+//!     let model = FunctionModel::new(|_attempt| async { Ok(ModelAnswer::text("Good morning.")) });
 //!     let drivers = Drivers::new().with_model("greeter".parse()?, Arc::new(model));
 //!     let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
 //!     let tree = home.start(TreeFile::parse("greeting.yaml", GREETING)?.definition).await?;
@@ -70,7 +70,7 @@
 //!     let model = FunctionModel::new(|attempt| async move {
 //!         let asks = if attempt.turn == 1 { vec![ToolAsk::new("1", "clock", "{}")] } else { Vec::new() };
 //!         let heard = attempt.packet.messages.last().map(|last| last.text().into_owned());
-//!         Ok(ModelAnswer::said(heard.unwrap_or_default()).with_asks(asks))
+//!         Ok(ModelAnswer::text(heard.unwrap_or_default()).with_asks(asks))
 //!     });
 //!     let clock = FunctionTool::sync(|_: Untyped| Ok::<_, String>("It is noon.")).described("Says the time.");
 //!     let drivers = Drivers::new()

@@ -46,7 +46,7 @@ impl Model for CachingModel {
             cached().insert(shared.to_owned());
             deltas(DeltaKind::Text, "done");
             tokio::time::sleep(rest).await;
-            Ok(ModelAnswer::said("done").with_used(Used::Tokens(usage)))
+            Ok(ModelAnswer::text("done").with_used(Used::Tokens(usage)))
         })
     }
 }

@@ -17,7 +17,7 @@ fn an_import_from_a_layer_above_is_found() {
 #[test]
 fn a_path_in_the_code_counts_as_an_import() {
     let text = "fn f() { crate::context::told(); }\n";
-    assert_eq!(found("layers", &[("crates/kernel/src/words/id.rs", text)]).len(), 1);
+    assert_eq!(found("layers", &[("crates/kernel/src/primitives/id.rs", text)]).len(), 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use spinney::Tree;
-use spinney::bus::{Seen, Watch, WatchFault, Watcher};
+use spinney::bus::{WatchItem, Watch, WatchFault, Watcher};
 use spinney::tree::{RequestError, Stopped, Stored, TreeSnapshot, stored};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::Seq;
@@ -149,7 +149,7 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
                 None => return Ok(()),
                 Some(seen) => {
                     let seen = seen.map_err(watch_error)?;
-                    if let Seen::Event(_) = seen {
+                    if let WatchItem::Event(_) = seen {
                         asking.leave_line();
                     }
                     shown.see(&seen)?;

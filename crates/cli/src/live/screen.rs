@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal as ProcessSignal;
-use spinney::bus::{Seen, TracedEvent};
+use spinney::bus::{WatchItem, TracedEvent};
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::control::StreamedText;
 use spinney_kernel::primitives::{CallId, Seq, Time, TreeId};
@@ -63,15 +63,15 @@ impl LiveScreen {
         &self.tree
     }
 
-    pub(crate) fn see(&mut self, seen: &Seen) {
+    pub(crate) fn see(&mut self, seen: &WatchItem) {
         match seen {
-            Seen::Event(traced) => self.event(traced),
-            Seen::Delta(delta) => {
+            WatchItem::Event(traced) => self.event(traced),
+            WatchItem::Delta(delta) => {
                 self.tree.delta(delta);
                 self.is_changed = true;
             }
             // The text continues with the next piece; only its end is shown.
-            Seen::Missed(_) => {}
+            WatchItem::Missed(_) => {}
         }
     }
 

@@ -105,7 +105,7 @@ struct Boastful(Used);
 impl Model for Boastful {
     fn call(&self, _: Arc<ModelAttempt>, _: Deltas) -> Pending<Result<ModelAnswer, AttemptError>> {
         let used = self.0;
-        Box::pin(async move { Ok(ModelAnswer::said("done").with_used(used)) })
+        Box::pin(async move { Ok(ModelAnswer::text("done").with_used(used)) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -9,7 +9,7 @@ use spinney_drivers::wire::{WireFormat, WireParams, write};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Model as _;
 use spinney_testkit::definition;
-use spinney_testkit::spinney::bus::{Seen, Watch};
+use spinney_testkit::spinney::bus::{WatchItem, Watch};
 use spinney_testkit::spinney::{Drivers, Home};
 use spinney_testkit::spinney_store::MemoryJournal;
 
@@ -104,7 +104,7 @@ async fn through_a_tree(home: &Home) -> f64 {
     let mut watcher = tree.watch(Watch { deltas: true, ..Watch::default() });
     let mut first = None;
     while let Some(seen) = watcher.next().await {
-        if let (Seen::Delta(_), None) = (seen.unwrap(), first) {
+        if let (WatchItem::Delta(_), None) = (seen.unwrap(), first) {
             first = Some(start.elapsed());
         }
     }

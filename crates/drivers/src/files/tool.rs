@@ -131,13 +131,13 @@ impl FileTool {
 
     fn act(self, attempt: &ToolAttempt, folder: &AgentFolder) -> Result<ToolAnswer, Refused> {
         match self {
-            Self::Read => read::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::said),
+            Self::Read => read::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::text),
             Self::Write => {
                 let (args, workspace) = (args(attempt)?, workspace_to_write(folder, attempt.durability)?);
                 let (said, file) = write::act(args, &workspace, attempt.outputs, attempt.durability)?;
-                Ok(ToolAnswer::said(said).with_files(vec![file]))
+                Ok(ToolAnswer::text(said).with_files(vec![file]))
             }
-            Self::List => list::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::said),
+            Self::List => list::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::text),
         }
     }
 }

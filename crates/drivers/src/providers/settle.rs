@@ -21,7 +21,7 @@ pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, AttemptError> {
         AttemptError { fault, used }
     })?;
     let stop = stop(answer.stop.as_ref());
-    Ok(ModelAnswer::said(answer.text)
+    Ok(ModelAnswer::text(answer.text)
         .with_reasoning(answer.reasoning)
         .with_continuation(continuation)
         .with_asks(asks(answer.calls, stop))

@@ -128,7 +128,7 @@ impl Part {
             Reply::Hangs | Reply::Never => return None,
         };
         let text = templates.render(template, &context(attempt));
-        let answer = text.map(if is_error { ToolAnswer::failed } else { ToolAnswer::said });
+        let answer = text.map(if is_error { ToolAnswer::failed } else { ToolAnswer::text });
         Some(answer.map_err(|problem| {
             let message = format!("{}: {problem}", self.source);
             AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: Used::NOTHING }

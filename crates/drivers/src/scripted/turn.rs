@@ -56,7 +56,7 @@ impl Turn {
                 // As a provider that signs its thoughts and wants them back.
                 let continuation =
                     (!reasoning.is_empty()).then(|| format!("signed: {reasoning}").into_bytes());
-                let answer = ModelAnswer::said(self.text);
+                let answer = ModelAnswer::text(self.text);
                 Ok(answer
                     .with_reasoning(reasoning)
                     .with_continuation(continuation)

@@ -145,7 +145,7 @@ impl Tool for Writes {
             WrittenFile { path, bytes: vec![b'x'; *bytes] }
         };
         let files = self.0.iter().map(file).collect();
-        Box::pin(std::future::ready(Ok(ToolAnswer::said("wrote").with_files(files))))
+        Box::pin(std::future::ready(Ok(ToolAnswer::text("wrote").with_files(files))))
     }
 }
 

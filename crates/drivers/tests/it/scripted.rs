@@ -157,7 +157,7 @@ async fn calls_are_asked_for_with_rendered_arguments() {
         ask("call_1_4", "", r#"[1,"lead"]"#),
     ];
     let output = asks.iter().map(|ask| ask.args.len().div_ceil(4) as u64).sum();
-    assert_eq!(answer, ModelAnswer::said("").with_asks(asks).with_used(used(100, output)));
+    assert_eq!(answer, ModelAnswer::text("").with_asks(asks).with_used(used(100, output)));
 }
 
 /// As in tree files, and in YAML 1.2: only `true` and `false` are booleans.
@@ -260,7 +260,7 @@ async fn nothing_is_said_beyond_the_output_cap() {
     assert_eq!(chunks, ["twelve bytes"]);
     assert_eq!(
         end,
-        Ok(ModelAnswer::said(chunks.concat()).with_used(used(100, 3)).with_stop(StopReason::OutputCap))
+        Ok(ModelAnswer::text(chunks.concat()).with_used(used(100, 3)).with_stop(StopReason::OutputCap))
     );
 
     let script = "rules: [{ say: '🌲🌲', call: [{ tool: t, args: { a: long }, id: i }, { tool: u }] }]";

@@ -41,7 +41,7 @@ fn a_tool_is_described_and_repeatable_as_written() {
 #[tokio::test]
 async fn a_tool_says_what_its_template_says() {
     let say = r#"say: "{{ agent }} {{ attempt }} {{ key }} {{ args.query }} {{ args.list|tojson }}""#;
-    let expected = ToolAnswer::said("lead 1 k jax [1, 2]");
+    let expected = ToolAnswer::text("lead 1 k jax [1, 2]");
     assert_eq!(answer(say, r#"{"query": "jax", "list": [1, 2]}"#).await, expected);
     assert_eq!(answer("say: '<{{ args }}>'", "no json").await.text, "<no json>");
 }

@@ -223,7 +223,7 @@ impl Model for Reader {
             reasoning: attempt.output_cap - attempt.output_cap / 2,
             ..Usage::default()
         });
-        Box::pin(async move { Ok(ModelAnswer::said(text).with_asks(asks).with_used(used)) })
+        Box::pin(async move { Ok(ModelAnswer::text(text).with_asks(asks).with_used(used)) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

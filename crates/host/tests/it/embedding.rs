@@ -39,7 +39,7 @@ async fn the_example_program_comes_to_its_answer() {
     let model = FunctionModel::new(|attempt| async move {
         let heard = attempt.packet.messages.last().map(|last| last.text().into_owned());
         let asks = if attempt.turn == 1 { vec![ToolAsk::new("1", "weather", "{}")] } else { Vec::new() };
-        Ok(ModelAnswer::said(heard.unwrap_or_default()).with_asks(asks))
+        Ok(ModelAnswer::text(heard.unwrap_or_default()).with_asks(asks))
     });
     let host = host(&folder).with_model("small".parse().unwrap(), Arc::new(model));
     let said = crate::file::run(host, &file).await.unwrap();

@@ -202,7 +202,7 @@ impl ModelAnswer {
     /// A complete answer without tool calls. Its usage is unknown, so the full hold is spent; say what it used
     /// ([`with_used`](Self::with_used)) if the provider reports it.
     #[must_use]
-    pub fn said(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             reasoning: String::new(),

@@ -77,14 +77,14 @@ pub struct ToolAnswer {
 impl ToolAnswer {
     /// A result that cost nothing beside its call.
     #[must_use]
-    pub fn said(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: false, parts: Vec::new(), files: Vec::new(), used: Used::NOTHING }
     }
 
     /// An error that the model reads.
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { is_error: true, ..Self::said(text) }
+        Self { is_error: true, ..Self::text(text) }
     }
 
     #[must_use]

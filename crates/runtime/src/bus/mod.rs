@@ -66,7 +66,7 @@ pub enum Overflow {
 
 /// What a watcher sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum WatchItem {
     /// A durable event.
     Event(Arc<TracedEvent>),
     /// Text that a model streams now. It is void if the call is retried.

@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use super::delta::Delta;
 use super::hub::{Hub, Joined};
 use super::line::{Line, LineRead, WatchPosition};
-use super::{Overflow, Seen, TracedEvent, Watch, WatchFault};
+use super::{Overflow, WatchItem, TracedEvent, Watch, WatchFault};
 use super::{RecordedEvent, recorded_events};
 
 /// A subscription to the events of a tree. Dropping it unsubscribes.
@@ -76,7 +76,7 @@ impl Watcher {
     ///
     /// # Errors
     /// If it was too slow and asked to be disconnected, or a fault of the journal. Nothing follows an error.
-    pub async fn next(&mut self) -> Option<Result<Seen, WatchFault>> {
+    pub async fn next(&mut self) -> Option<Result<WatchItem, WatchFault>> {
         loop {
             match self.at_hand() {
                 Ok(Some(seen)) => return Some(Ok(seen)),
@@ -102,8 +102,8 @@ impl Watcher {
     pub async fn next_event(&mut self) -> Option<Result<Arc<TracedEvent>, WatchFault>> {
         loop {
             match self.next().await? {
-                Ok(Seen::Event(traced)) => return Some(Ok(traced)),
-                Ok(Seen::Delta(_) | Seen::Missed(_)) => {}
+                Ok(WatchItem::Event(traced)) => return Some(Ok(traced)),
+                Ok(WatchItem::Delta(_) | WatchItem::Missed(_)) => {}
                 Err(fault) => return Some(Err(fault)),
             }
         }
@@ -128,20 +128,20 @@ impl Watcher {
     }
 
     /// The next item that is available without waiting.
-    fn at_hand(&mut self) -> Result<Option<Seen>, WatchFault> {
+    fn at_hand(&mut self) -> Result<Option<WatchItem>, WatchFault> {
         self.look_for_delta();
         if self.missed > 0 {
             if self.line.watch.overflow == Overflow::Disconnect {
                 return Err(WatchFault::TooSlow { seen: self.seen });
             }
             self.count.dropped += self.missed;
-            return Ok(Some(Seen::Missed(std::mem::take(&mut self.missed))));
+            return Ok(Some(WatchItem::Missed(std::mem::take(&mut self.missed))));
         }
         let (on_line, is_live) = self.line.look();
         let event = self.read.front().map(|traced| traced.recorded.seq).or(on_line);
         if let Some(delta) = self.delta.take_if(|delta| is_due(delta, event, &self.mode, is_live)) {
             self.count.deltas += 1;
-            return Ok(Some(Seen::Delta(delta)));
+            return Ok(Some(WatchItem::Delta(delta)));
         }
         let Some(traced) =
             self.read.pop_front().map_or_else(|| self.take_live(), |traced| Ok(Some(traced)))?
@@ -150,7 +150,7 @@ impl Watcher {
         };
         self.seen = traced.recorded.seq;
         self.count.events += 1;
-        Ok(Some(Seen::Event(traced)))
+        Ok(Some(WatchItem::Event(traced)))
     }
 
     fn take_live(&mut self) -> Result<Option<Arc<TracedEvent>>, WatchFault> {

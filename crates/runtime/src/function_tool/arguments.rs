@@ -8,9 +8,9 @@ use super::schema;
 
 /// What the closure of a [`FunctionTool`](super::FunctionTool) takes: any type that deserializes from JSON and has a
 /// schema, [`ToolRequest`] around one, or [`Untyped`].
-pub trait Takes: sealed::Takes {}
+pub trait ToolArguments: sealed::ToolArguments {}
 
-impl<A: sealed::Takes> Takes for A {}
+impl<A: sealed::ToolArguments> ToolArguments for A {}
 
 /// The arguments and their attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Untyped(pub ToolAttempt);
 pub(super) mod sealed {
     use super::ToolAttempt;
 
-    pub trait Takes: Sized {
+    pub trait ToolArguments: Sized {
         /// The schema of the arguments, and the type's description.
         fn schema() -> (String, String);
 
@@ -36,7 +36,7 @@ pub(super) mod sealed {
     }
 }
 
-impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
+impl<A: DeserializeOwned + JsonSchema> sealed::ToolArguments for A {
     fn schema() -> (String, String) {
         schema::for_type::<A>()
     }
@@ -46,7 +46,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::Takes for A {
     }
 }
 
-impl<A: DeserializeOwned + JsonSchema> sealed::Takes for ToolRequest<A> {
+impl<A: DeserializeOwned + JsonSchema> sealed::ToolArguments for ToolRequest<A> {
     fn schema() -> (String, String) {
         schema::for_type::<A>()
     }
@@ -56,7 +56,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::Takes for ToolRequest<A> {
     }
 }
 
-impl sealed::Takes for Untyped {
+impl sealed::ToolArguments for Untyped {
     fn schema() -> (String, String) {
         (String::new(), String::new())
     }

@@ -41,15 +41,15 @@ use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::limit;
 
-pub use arguments::{Takes, ToolRequest, Untyped};
-pub use returns::{Answered, Gives};
+pub use arguments::{ToolArguments, ToolRequest, Untyped};
+pub use returns::{Answered, IntoToolAnswer};
 
 use returns::ToolOutput;
 
 /// A tool that is a closure: the model reads both `Ok` and `Err`, the latter marked as an error.
 ///
-/// The closure takes what implements [`Takes`]: its arguments as a type of its own, the same in a [`ToolRequest`] if
-/// it also needs the caller and the key, or the raw attempt ([`Untyped`]). It returns what implements [`Gives`].
+/// The closure takes what implements [`ToolArguments`]: its arguments as a type of its own, the same in a [`ToolRequest`] if
+/// it also needs the caller and the key, or the raw attempt ([`Untyped`]). It returns what implements [`IntoToolAnswer`].
 #[derive(Clone)]
 pub struct FunctionTool {
     spec: Arc<Spec>,
@@ -74,10 +74,10 @@ impl FunctionTool {
     /// If the type does not serialize to a JSON object: models pass arguments by name.
     pub fn new<A, F, W, T, E>(function: F) -> Self
     where
-        A: Takes,
+        A: ToolArguments,
         F: Fn(A) -> W + Send + Sync + 'static,
         W: Future<Output = Result<T, E>> + Send + 'static,
-        T: Gives,
+        T: IntoToolAnswer,
         E: Display,
     {
         let (schema, description) = A::schema();
@@ -105,9 +105,9 @@ impl FunctionTool {
     /// As [`new`](Self::new).
     pub fn sync<A, F, T, E>(function: F) -> Self
     where
-        A: Takes,
+        A: ToolArguments,
         F: Fn(A) -> Result<T, E> + Send + Sync + 'static,
-        T: Gives + Send + 'static,
+        T: IntoToolAnswer + Send + 'static,
         E: Display + Send + 'static,
     {
         Self::new(move |args| ready(function(args)))
@@ -174,7 +174,7 @@ impl Tool for FunctionTool {
             Ok(match function(attempt).await {
                 Ok(ToolOutput { text, parts, cost_nanos }) => {
                     let used = cost_nanos.map_or(unsaid, Used::CostNanos);
-                    ToolAnswer::said(text).with_parts(parts).with_used(used)
+                    ToolAnswer::text(text).with_parts(parts).with_used(used)
                 }
                 Err(Complaint::Said(text)) => ToolAnswer::failed(text).with_used(unsaid),
                 Err(Complaint::Arguments(reason)) => {

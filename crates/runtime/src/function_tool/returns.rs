@@ -6,9 +6,9 @@ use spinney_kernel::primitives::Enclosure;
 
 /// What the closure of a [`FunctionTool`](super::FunctionTool) returns: text, which the model reads unchanged, any
 /// other value that serializes to JSON, or [`Answered`] around one.
-pub trait Gives: sealed::Gives {}
+pub trait IntoToolAnswer: sealed::IntoToolAnswer {}
 
-impl<T: sealed::Gives> Gives for T {}
+impl<T: sealed::IntoToolAnswer> IntoToolAnswer for T {}
 
 /// A value with images, files and a cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,18 +51,18 @@ pub struct ToolOutput {
 pub(super) mod sealed {
     use super::ToolOutput;
 
-    pub trait Gives {
+    pub trait IntoToolAnswer {
         fn give(self) -> Result<ToolOutput, String>;
     }
 }
 
-impl<T: Serialize> sealed::Gives for T {
+impl<T: Serialize> sealed::IntoToolAnswer for T {
     fn give(self) -> Result<ToolOutput, String> {
         Ok(ToolOutput { text: text(&self)?, parts: Vec::new(), cost_nanos: None })
     }
 }
 
-impl<T: Serialize> sealed::Gives for Answered<T> {
+impl<T: Serialize> sealed::IntoToolAnswer for Answered<T> {
     fn give(self) -> Result<ToolOutput, String> {
         let Self { value, parts, cost_nanos } = self;
         Ok(ToolOutput { text: text(&value)?, parts, cost_nanos })

@@ -189,7 +189,7 @@ async fn a_root_whose_retry_does_not_fit_gets_its_last_call_and_halts() {
     let model = FunctionModel::new(|attempt: Arc<ModelAttempt>| {
         let fault = Fault::new(FaultKind::Timeout);
         std::future::ready(match attempt.purpose {
-            Purpose::WrapUp => Ok(ModelAnswer::said("a part")),
+            Purpose::WrapUp => Ok(ModelAnswer::text("a part")),
             _ => Err(AttemptError { fault, used: Used::Unknown }),
         })
     });
@@ -217,8 +217,8 @@ async fn x3_a_root_whose_fallback_does_not_fit_gets_one_last_call_until_a_raise(
                 let fault = Fault::new(FaultKind::Server);
                 std::future::ready(match (attempt.model.as_str(), attempt.purpose) {
                     ("cheap", _) => Err(AttemptError { fault, used: Used::CostNanos(0) }),
-                    (_, Purpose::WrapUp) => Ok(ModelAnswer::said("a part")),
-                    _ => Ok(ModelAnswer::said("whole")),
+                    (_, Purpose::WrapUp) => Ok(ModelAnswer::text("a part")),
+                    _ => Ok(ModelAnswer::text("whole")),
                 })
             });
             let model = Arc::new(model);

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use spinney::bus::{Seen, Watch};
+use spinney::bus::{WatchItem, Watch};
 use spinney::function_tool::Untyped;
 use spinney::tree_file::TreeFile;
 use spinney::{FunctionTool, Tree};
@@ -191,7 +191,7 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     let process = processes.recv().await.unwrap();
     assert!(is_alive(process), "it runs while the tool hangs");
     let mut ends = tree.watch(Watch { kind: Some("agent_ended".to_owned()), ..Watch::default() });
-    let Some(Ok(Seen::Event(first))) = ends.next().await else { panic!("an agent ends") };
+    let Some(Ok(WatchItem::Event(first))) = ends.next().await else { panic!("an agent ends") };
     assert_eq!(first.context.agent.as_ref().map(|agent| agent.as_str()), Some("c"));
     assert!(!is_alive(process), "it is gone before anybody is told");
     tree.ended().await;
@@ -227,7 +227,7 @@ async fn l13_a_child_whose_tool_hangs_ends_in_time_and_leaves_no_process() {
     .await
     .unwrap();
     let process = processes.recv().await.unwrap();
-    assert!(matches!(ends.next().await, Some(Ok(Seen::Event(_)))), "the child ends");
+    assert!(matches!(ends.next().await, Some(Ok(WatchItem::Event(_)))), "the child ends");
     assert!(!is_alive(process), "it is gone with the call");
     tree.cancel(parent, "enough").await.unwrap();
     let (born, ended, exit) = life(&tree, "c").await;

@@ -56,7 +56,7 @@ impl Model for Counter {
         });
         let used = Used::Tokens(Usage { input: attempt.packet.tokens, output: 1, ..Usage::default() });
         let text = format!("{} says {turn}", attempt.origin.role);
-        let answer = ModelAnswer::said(text).with_asks(asks.collect()).with_used(used);
+        let answer = ModelAnswer::text(text).with_asks(asks.collect()).with_used(used);
         let slowly = &*attempt.origin.goal == SLOWLY;
         Box::pin(async move {
             if slowly {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney::bus::{Seen, Watch};
+use spinney::bus::{WatchItem, Watch};
 use spinney::{FunctionModel, Tree};
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::context::Switch;
@@ -55,7 +55,7 @@ async fn switches(tree: &Tree) -> Vec<(Switch, ModelName)> {
     let mut watcher = tree.watch(Watch { kind: Some("call_switched".to_owned()), ..Watch::default() });
     let mut seen = Vec::new();
     while let Some(next) = watcher.next().await {
-        let Seen::Event(traced) = next.unwrap() else { panic!("no deltas were asked for") };
+        let WatchItem::Event(traced) = next.unwrap() else { panic!("no deltas were asked for") };
         let Event::CallSwitched { model, .. } = &traced.recorded.event else { panic!("{traced:?}") };
         seen.push((Switch::clone(traced.context.switch.as_ref().unwrap()), model.clone()));
     }
@@ -189,7 +189,7 @@ async fn an_answer_that_was_held_back_is_asked_for_elsewhere() {
             let fallback =
                 Script::parse("provider.yaml", "rules: [{ say: from the fallback }]").unwrap().model();
             let used = Used::Tokens(Usage { input: 10, output: 3, ..Usage::default() });
-            let answer = ModelAnswer::said("I cannot").with_used(used).with_stop(stop);
+            let answer = ModelAnswer::text("I cannot").with_used(used).with_stop(stop);
             let primary = FunctionModel::new(move |_| std::future::ready(Ok(answer.clone())));
             drivers.with_model(name("m"), Arc::new(primary)).with_model(name("cheap"), Arc::new(fallback))
         });

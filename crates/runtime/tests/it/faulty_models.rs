@@ -126,7 +126,7 @@ impl Model for Storm {
             told_tokens: None,
         };
         let asks = (1..=self.0).filter(|_| attempt.turn == 1).map(ask).collect();
-        Box::pin(async { Ok(ModelAnswer::said("done").with_asks(asks).with_used(Used::NOTHING)) })
+        Box::pin(async { Ok(ModelAnswer::text("done").with_asks(asks).with_used(Used::NOTHING)) })
     }
 }
 

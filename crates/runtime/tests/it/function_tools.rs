@@ -81,7 +81,7 @@ fn attempt(args: &str) -> ToolAttempt {
 }
 
 fn answered(text: &str, is_error: bool) -> ToolAnswer {
-    if is_error { ToolAnswer::failed(text) } else { ToolAnswer::said(text) }
+    if is_error { ToolAnswer::failed(text) } else { ToolAnswer::text(text) }
 }
 
 async fn result(tool: &FunctionTool, args: &str) -> String {

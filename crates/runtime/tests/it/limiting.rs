@@ -21,7 +21,7 @@ fn name(text: &str) -> ModelName {
 }
 
 fn said(text: &str) -> ModelAnswer {
-    ModelAnswer::said(text).with_used(Used::Tokens(Usage { input: 10, output: 5, ..Usage::default() }))
+    ModelAnswer::text(text).with_used(Used::Tokens(Usage { input: 10, output: 5, ..Usage::default() }))
 }
 
 fn per_min(requests: u64) -> RateLimit {
@@ -247,7 +247,7 @@ fn spawning_model(start: Start, calls: &Arc<Mutex<Vec<SentCall>>>) -> FunctionMo
         async move {
             sleep(Duration::from_millis(50)).await;
             let used = Used::Tokens(Usage { input: 600, output: 400, ..Usage::default() });
-            Ok(ModelAnswer::said("done").with_asks(asks).with_used(used))
+            Ok(ModelAnswer::text("done").with_asks(asks).with_used(used))
         }
     })
 }

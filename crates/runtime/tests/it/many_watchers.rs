@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Note, Seen, Watch, Watcher, reply};
+use spinney::bus::{Note, WatchItem, Watch, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney_kernel::primitives::{Actor, Envelope};
 use spinney_testkit::{TestHome, settled};
@@ -19,7 +19,7 @@ fn note(topic: &str) -> Note {
 async fn serve(tree: Tree) {
     let watch = Watch { after: tree.status().seq, topic: Some("right".parse().unwrap()), ..Watch::default() };
     let mut watcher = tree.watch(watch);
-    while let Some(Ok(Seen::Event(request))) = watcher.next().await {
+    while let Some(Ok(WatchItem::Event(request))) = watcher.next().await {
         if let Some(note) = reply(&request, "done") {
             let _ = tree.publish(Actor::PERSON, note).await;
         }

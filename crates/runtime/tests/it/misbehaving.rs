@@ -61,7 +61,7 @@ impl Model for Fake {
 }
 
 fn say(text: &str) -> ModelAnswer {
-    ModelAnswer::said(text)
+    ModelAnswer::text(text)
 }
 fn ask(tool: &str, id: &str, args: &str) -> ToolAsk {
     ToolAsk {

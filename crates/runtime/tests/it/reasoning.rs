@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney::bus::{Seen, Watch};
+use spinney::bus::{WatchItem, Watch};
 use spinney::{Drivers, FunctionModel, Home, Shutdown};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::ToolSpec;
@@ -48,11 +48,11 @@ fn with_model(drivers: Drivers, name: &str, model: FunctionModel) -> Drivers {
 }
 
 fn asks(tool: &str, args: &str) -> Result<ModelAnswer, AttemptError> {
-    Ok(ModelAnswer::said("Wait.").with_asks(vec![ToolAsk::new("1", tool, args)]))
+    Ok(ModelAnswer::text("Wait.").with_asks(vec![ToolAsk::new("1", tool, args)]))
 }
 
 fn look_then_answer(attempt: &ModelAttempt) -> Result<ModelAnswer, AttemptError> {
-    if attempt.turn == 1 { asks("look", "{}") } else { Ok(ModelAnswer::said("done")) }
+    if attempt.turn == 1 { asks("look", "{}") } else { Ok(ModelAnswer::text("done")) }
 }
 
 const LOOKS: &str = "rules: [{ say: x }]\ntools: { look: { say: seen } }";
@@ -114,7 +114,7 @@ async fn g7_another_model_gets_nothing_of_it() {
     let (stage, given) = (TestHome::new(LOOKS), Given::default());
     let home = stage.home_with(|drivers| {
         let drivers = with_model(drivers, "m", thinking(&given, fails_later));
-        with_model(drivers, "cheap", thinking(&given, |_| Ok(ModelAnswer::said("done"))))
+        with_model(drivers, "cheap", thinking(&given, |_| Ok(ModelAnswer::text("done"))))
     });
     let tree = home.start(definition("root $9.00 turns=5 tools=look")).await.unwrap();
     settled(&tree).await;
@@ -131,7 +131,7 @@ async fn g7_a_forked_child_gets_nothing_of_it() {
         match (attempt.origin.depth(), attempt.turn) {
             (0, 1) => asks("look", "{}"),
             (0, 2) => asks("spawn_agent", r#"{"agent":"child","goal":"Help.","share":{"fork":5}}"#),
-            _ => Ok(ModelAnswer::said("done")),
+            _ => Ok(ModelAnswer::text("done")),
         }
     }
     let (stage, given) = (TestHome::new(LOOKS), Given::default());
@@ -159,7 +159,7 @@ async fn thoughts_are_streamed_apart_from_the_answer() {
     let mut watcher = tree.watch(Watch { deltas: true, ..Watch::default() });
     let (mut thought, mut said) = (String::new(), String::new());
     while let Some(seen) = watcher.next().await {
-        let Seen::Delta(delta) = seen.unwrap() else { continue };
+        let WatchItem::Delta(delta) = seen.unwrap() else { continue };
         let text = match delta.kind {
             DeltaKind::Reasoning => {
                 assert_eq!(said, "", "thoughts come first");

@@ -195,7 +195,7 @@ impl Model for Greedy {
         let (reasoning, output) = (output / 2, output - output / 2);
         let used =
             Used::Tokens(Usage { input: attempt.packet.tokens, output, reasoning, ..Usage::default() });
-        Box::pin(async move { Ok(ModelAnswer::said(text).with_asks(asks).with_used(used)) })
+        Box::pin(async move { Ok(ModelAnswer::text(text).with_asks(asks).with_used(used)) })
     }
 
     fn tokens(&self, text: &str) -> u64 {

@@ -101,7 +101,7 @@ fn calling(calls: BTreeMap<TreeId, Vec<ToolAsk>>, read: &LastRead) -> Drivers {
             if turn == 2 {
                 together.wait().await;
             }
-            Ok(ModelAnswer::said("Hm.").with_asks(asks).with_used(Used::Tokens(Default::default())))
+            Ok(ModelAnswer::text("Hm.").with_asks(asks).with_used(Used::Tokens(Default::default())))
         }
     });
     let model: Arc<FunctionModel> = Arc::new(model);

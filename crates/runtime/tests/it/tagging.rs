@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney::bus::{Seen, TracedEvent, Watch};
+use spinney::bus::{WatchItem, TracedEvent, Watch};
 use spinney::{Shutdown, StartError, Tree};
 use spinney_kernel::definition::{Definition, Refusal, Tags};
 use spinney_kernel::primitives::limit;
@@ -27,7 +27,7 @@ async fn traced_events(tree: &Tree) -> Vec<Arc<TracedEvent>> {
     let mut watcher = tree.watch(Watch::default());
     let mut seen = Vec::new();
     while watcher.seen() < tree.status().seq {
-        let Some(Ok(Seen::Event(traced))) = watcher.next().await else { panic!("an event") };
+        let Some(Ok(WatchItem::Event(traced))) = watcher.next().await else { panic!("an event") };
         seen.push(traced);
     }
     seen

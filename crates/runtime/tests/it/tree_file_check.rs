@@ -307,7 +307,7 @@ pub(crate) fn random_model(seed: u64) -> FunctionModel {
             if fails {
                 return Err(AttemptError { fault: Fault::new(FaultKind::Server), used });
             }
-            Ok(ModelAnswer::said("Here.").with_asks(asks).with_used(used))
+            Ok(ModelAnswer::text("Here.").with_asks(asks).with_used(used))
         }
     })
 }
@@ -347,7 +347,7 @@ fn a_root_that_cannot_pay_its_first_call_is_known_before_it_starts() {
              price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 1 }} }} }}\nagents: {{ a: {{ model: m }} }}\n"
         );
         let definition = TreeFile::parse("tree.yaml", &text).unwrap().definition;
-        let model = FunctionModel::new(|_| async { Ok(ModelAnswer::said("never called")) });
+        let model = FunctionModel::new(|_| async { Ok(ModelAnswer::text("never called")) });
         let drivers = Drivers::new().with_model("m".parse().unwrap(), Arc::new(model));
         drivers.first_call(definition, Time(0)).unwrap()
     };

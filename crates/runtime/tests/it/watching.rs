@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Note, Overflow, Seen, TracedEvent, Watch, WatchFault, Watcher, reply};
+use spinney::bus::{Note, Overflow, WatchItem, TracedEvent, Watch, WatchFault, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
 use spinney::tree::{Quorum, ReplyError};
@@ -52,7 +52,7 @@ fn to(topic: &str, text: &str) -> Note {
     Note { to: None, envelope, text: text.to_owned() }
 }
 
-async fn all(mut watcher: Watcher) -> Vec<Seen> {
+async fn all(mut watcher: Watcher) -> Vec<WatchItem> {
     let mut seen = Vec::new();
     while let Some(next) = watcher.next().await {
         seen.push(next.unwrap_or_else(|fault| panic!("{fault}")));
@@ -60,9 +60,9 @@ async fn all(mut watcher: Watcher) -> Vec<Seen> {
     seen
 }
 
-fn traced_events(seen: &[Seen]) -> Vec<Arc<TracedEvent>> {
+fn traced_events(seen: &[WatchItem]) -> Vec<Arc<TracedEvent>> {
     seen.iter()
-        .filter_map(|seen| if let Seen::Event(traced) = seen { Some(Arc::clone(traced)) } else { None })
+        .filter_map(|seen| if let WatchItem::Event(traced) = seen { Some(Arc::clone(traced)) } else { None })
         .collect()
 }
 
@@ -166,7 +166,7 @@ async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
     let mut times = std::collections::BTreeSet::new();
     let clock = SystemClock::new();
     while let Some(next) = watcher.next().await {
-        let Seen::Delta(delta) = next.unwrap() else { continue };
+        let WatchItem::Delta(delta) = next.unwrap() else { continue };
         let depth = delta.origin.path.len() - 1;
         let path: Vec<AgentId> = (0..=depth).map(|depth| name(&at_depth(depth))).collect();
         assert_eq!((&*delta.origin.path, delta.origin.tree), (path.as_slice(), tree.id()));
@@ -184,8 +184,8 @@ async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
     for (depth, text) in texts[..DEPTH].iter().enumerate() {
         assert_eq!(*text, format!("I am {}.Done.", at_depth(depth)));
     }
-    let of_deep = |seen: &Seen| match seen {
-        Seen::Delta(delta) => Some((delta.origin.agent().to_string(), delta.text.clone())),
+    let of_deep = |seen: &WatchItem| match seen {
+        WatchItem::Delta(delta) => Some((delta.origin.agent().to_string(), delta.text.clone())),
         _ => None,
     };
     let (agents, pieces): (Vec<String>, Vec<String>) = only.await.unwrap().iter().filter_map(of_deep).unzip();
@@ -213,17 +213,17 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
         let mut deltas = 0;
         for seen in seen {
             match seen {
-                Seen::Event(traced) => match traced.recorded.event.as_str() {
+                WatchItem::Event(traced) => match traced.recorded.event.as_str() {
                     "call_started" => drop(open.insert(traced.context.correlation.clone())),
                     "call_ended" => drop(open.remove(&traced.context.correlation)),
                     _ => {}
                 },
-                Seen::Delta(delta) => {
+                WatchItem::Delta(delta) => {
                     let call = spinney_kernel::primitives::Correlation::of_call(delta.call);
                     assert!(open.contains(&Some(call)), "{delta:?}");
                     deltas += 1;
                 }
-                Seen::Missed(_) => panic!("nothing was missed"),
+                WatchItem::Missed(_) => panic!("nothing was missed"),
             }
         }
         assert!(deltas >= 8, "{deltas}");
@@ -237,7 +237,7 @@ async fn flooded(stage: &TestHome, count: usize, watch: Watch) -> (Tree, Watcher
     settled(&tree).await;
     let mut watcher = tree.watch(Watch { topic: Some(name("flood")), ..watch });
     assert!(tree.publish(Actor::PERSON, to("flood", "first")).await.is_ok());
-    assert!(matches!(watcher.next().await, Some(Ok(Seen::Event(_)))));
+    assert!(matches!(watcher.next().await, Some(Ok(WatchItem::Event(_)))));
     // It is live once it has nothing left to read.
     assert!(tokio::time::timeout(Duration::from_millis(1), watcher.next()).await.is_err());
     for number in 0..count {
@@ -259,7 +259,7 @@ async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
     assert_eq!(traced_events(&all(fast).await).len(), 101);
     let mut seen = Vec::new();
     while let Some(next) = slow.next().await {
-        let Ok(Seen::Event(traced)) = next else { panic!("{next:?}") };
+        let Ok(WatchItem::Event(traced)) = next else { panic!("{next:?}") };
         seen.push(traced.recorded.seq.0);
     }
     assert_eq!(seen.len(), 100);
@@ -289,7 +289,7 @@ async fn l36_a_watcher_that_wants_it_is_disconnected_when_it_is_too_slow() {
     assert_eq!(traced_events(&all(again).await).len(), 90);
 }
 
-fn drop_ok(next: Result<Seen, WatchFault>) -> Option<WatchFault> {
+fn drop_ok(next: Result<WatchItem, WatchFault>) -> Option<WatchFault> {
     next.err()
 }
 
@@ -341,7 +341,7 @@ async fn the_depth_of_a_queue_is_true() {
     for taken in 0..100 {
         let count = slow.count();
         assert_eq!((slow.waiting(), count.events, count.dropped), (100 - taken, 1 + taken as u64, 0));
-        assert!(matches!(slow.next().await, Some(Ok(Seen::Event(_)))));
+        assert!(matches!(slow.next().await, Some(Ok(WatchItem::Event(_)))));
     }
     assert_eq!(slow.waiting(), 0);
 }
@@ -350,7 +350,7 @@ async fn the_depth_of_a_queue_is_true() {
 async fn pass_on(tree: Tree, from: &'static str, to: &'static str) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
-    while let Some(Ok(Seen::Event(traced))) = watcher.next().await {
+    while let Some(Ok(WatchItem::Event(traced))) = watcher.next().await {
         let spinney_kernel::record::Event::MessagePublished { envelope, body, .. } = &traced.recorded.event
         else {
             continue;
@@ -412,7 +412,7 @@ async fn dropped_deltas_are_counted() {
     assert_eq!(settled(&tree).await.state, TreeState::Ended(ExitKind::Completed));
     let mut last = None;
     while let Some(next) = slow.next().await {
-        if let Ok(Seen::Delta(delta)) = next {
+        if let Ok(WatchItem::Delta(delta)) = next {
             let place = (delta.call, delta.offset);
             assert!(last < Some(place), "in order");
             last = Some(place);
@@ -435,7 +435,7 @@ async fn dropped_deltas_are_counted() {
 async fn serve(tree: Tree, topic: &'static str, ask_first: Option<&'static str>) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(topic)), ..Watch::default() });
-    while let Some(Ok(Seen::Event(request))) = watcher.next().await {
+    while let Some(Ok(WatchItem::Event(request))) = watcher.next().await {
         let help = match ask_first {
             Some(other) => {
                 let helped = tree.call(Actor::PERSON, to(other, "help"), Duration::from_secs(9)).await;

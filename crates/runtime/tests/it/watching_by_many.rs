@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney::bus::{Overflow, Seen, Watch, WatchFault};
+use spinney::bus::{Overflow, WatchItem, Watch, WatchFault};
 use spinney::{Shutdown, Tree};
 use spinney_journal::{Journal, pages};
 use spinney_kernel::context::Trace;
@@ -70,8 +70,8 @@ async fn follow(mut lives: watch::Receiver<Tree>, watch: Watch, mut dice: Dice) 
         let mut taken = 0;
         let is_over = loop {
             match watcher.next().await {
-                Some(Ok(Seen::Event(traced))) => seen.push(traced.recorded.seq.0),
-                Some(Ok(Seen::Delta(_) | Seen::Missed(_))) => {}
+                Some(Ok(WatchItem::Event(traced))) => seen.push(traced.recorded.seq.0),
+                Some(Ok(WatchItem::Delta(_) | WatchItem::Missed(_))) => {}
                 Some(Err(WatchFault::TooSlow { .. })) => break false,
                 Some(Err(WatchFault::Journal(fault))) => panic!("{fault}"),
                 None => break matches!(tree.status().state, TreeState::Ended(_)),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
 use spinney::Tree;
-use spinney::bus::{Note, Overflow, Seen, Watch, WatchFault, Watcher};
+use spinney::bus::{Note, Overflow, WatchItem, Watch, WatchFault, Watcher};
 use spinney_journal::{Entry, Journal, JournalFault, Reading};
 use spinney_kernel::primitives::{Actor, Envelope, Seq, TreeId};
 use spinney_testkit::{TestHome, settled};
@@ -102,7 +102,7 @@ async fn until(watcher: &mut Watcher, end: Seq) -> Vec<u64> {
     let mut seen = Vec::new();
     while seen.last() != Some(&end.0) {
         match watcher.next().await {
-            Some(Ok(Seen::Event(traced))) => seen.push(traced.recorded.seq.0),
+            Some(Ok(WatchItem::Event(traced))) => seen.push(traced.recorded.seq.0),
             other => panic!("{other:?}"),
         }
     }
@@ -131,7 +131,7 @@ async fn a_watcher_that_starts_in_the_recent_events_reads_no_journal() {
         let mut watcher = tree.watch(after(place));
         // Even a watcher that must not wait has everything.
         let at_once = glance(watcher.next());
-        assert!(matches!(at_once, Some(Some(Ok(Seen::Event(traced)))) if traced.recorded.seq.0 == place + 1));
+        assert!(matches!(at_once, Some(Some(Ok(WatchItem::Event(traced)))) if traced.recorded.seq.0 == place + 1));
         if place + 1 < end.0 {
             assert_eq!(until(&mut watcher, end).await, whole[place as usize + 1..]);
         }
@@ -206,7 +206,7 @@ async fn a_page_is_read_even_if_its_caller_is_dropped() {
             gate.open();
             assert_eq!(until(&mut waits, end).await.len() as u64, end.0);
             // It continues where it stopped.
-            assert!(matches!(asking.await, Some(Ok(Seen::Event(traced))) if traced.recorded.seq == Seq(1)));
+            assert!(matches!(asking.await, Some(Ok(WatchItem::Event(traced))) if traced.recorded.seq == Seq(1)));
         }
     }
 }
@@ -257,8 +257,8 @@ async fn follow(tree: Tree, watch: Watch, mut dice: Dice) -> Vec<u64> {
             _ => Some(watcher.next().await),
         };
         match next {
-            Some(Some(Ok(Seen::Event(traced)))) => seen.push(traced.recorded.seq.0),
-            Some(Some(Ok(Seen::Delta(_) | Seen::Missed(_)))) => {}
+            Some(Some(Ok(WatchItem::Event(traced)))) => seen.push(traced.recorded.seq.0),
+            Some(Some(Ok(WatchItem::Delta(_) | WatchItem::Missed(_)))) => {}
             Some(Some(Err(WatchFault::TooSlow { seen }))) => {
                 watcher = tree.watch(Watch { after: seen, ..watch.clone() });
             }
@@ -297,7 +297,7 @@ async fn watchers_that_begin_anywhere_see_exactly_the_journal() {
         let mut whole = Vec::new();
         let mut all = tree.watch(Watch::default());
         while let Some(next) = all.next().await {
-            let Ok(Seen::Event(traced)) = next else { panic!("{next:?}") };
+            let Ok(WatchItem::Event(traced)) = next else { panic!("{next:?}") };
             whole.push(traced);
         }
         assert!(whole.iter().map(|traced| traced.recorded.seq.0).eq(1..=tree.status().seq.0));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Seen, Watch, Watcher};
+use spinney::bus::{WatchItem, Watch, Watcher};
 use spinney_host::control::{EXCHANGE_MS_MAX, StreamedText, line};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -55,11 +55,11 @@ impl WatchedText {
                 _ = from.read_u8() => return Ok(()),
             };
             match seen {
-                Some(Ok(Seen::Delta(delta))) => {
+                Some(Ok(WatchItem::Delta(delta))) => {
                     let line = line::encode(&StreamedText::from_delta(&delta))?;
                     timeout(Duration::from_millis(EXCHANGE_MS_MAX), to.write_all(&line)).await??;
                 }
-                Some(Ok(Seen::Event(_) | Seen::Missed(_))) => {}
+                Some(Ok(WatchItem::Event(_) | WatchItem::Missed(_))) => {}
                 Some(Err(_)) | None => return Ok(()),
             }
         }

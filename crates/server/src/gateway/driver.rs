@@ -78,7 +78,7 @@ mod tests {
         let expected = pending_calls.expect(CallId(7));
         let connection = async {
             let permit = expected.permit.await.unwrap();
-            permit.end.send(Ok(ModelAnswer::said("seven"))).unwrap();
+            permit.end.send(Ok(ModelAnswer::text("seven"))).unwrap();
         };
         let model = GatewayModel::new(Arc::clone(&pending_calls));
         let call = model.call(Arc::new(attempt), Arc::new(|_, _| ()));

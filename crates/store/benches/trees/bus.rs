@@ -10,7 +10,7 @@ use spinney_kernel::port::{Pending, model};
 use spinney_kernel::primitives::{Actor, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::Tree;
-use spinney_testkit::spinney::bus::{Note, Seen, Watch, Watcher, reply};
+use spinney_testkit::spinney::bus::{Note, WatchItem, Watch, Watcher, reply};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
@@ -126,7 +126,7 @@ impl Model for Talker {
                     tokio::task::yield_now().await;
                 }
             }
-            Ok(model::ModelAnswer::said("done").with_used(Used::NOTHING))
+            Ok(model::ModelAnswer::text("done").with_used(Used::NOTHING))
         })
     }
 }
@@ -300,7 +300,7 @@ fn requests() {
 async fn serve(tree: Tree) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(topic("ask")), ..Watch::default() });
-    while let Some(Ok(Seen::Event(asked))) = watcher.next().await {
+    while let Some(Ok(WatchItem::Event(asked))) = watcher.next().await {
         if let Some(note) = reply(&asked, "here") {
             let _ = tree.publish(Actor::PERSON, note).await;
         }

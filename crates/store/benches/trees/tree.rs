@@ -108,7 +108,7 @@ impl Model for Scripted {
             }
         };
         let used = Used::Tokens(Usage { input: 10, output: 50, ..Usage::default() });
-        Box::pin(std::future::ready(Ok(model::ModelAnswer::said("x".repeat(STEP_BYTES))
+        Box::pin(std::future::ready(Ok(model::ModelAnswer::text("x".repeat(STEP_BYTES))
             .with_asks(asks)
             .with_used(used))))
     }
@@ -145,7 +145,7 @@ impl Tool for Noop {
     }
 
     fn call(&self, _: tool::ToolAttempt) -> Pending<Result<tool::ToolAnswer, AttemptError>> {
-        Box::pin(std::future::ready(Ok(tool::ToolAnswer::said("y".repeat(STEP_BYTES)))))
+        Box::pin(std::future::ready(Ok(tool::ToolAnswer::text("y".repeat(STEP_BYTES)))))
     }
 }
 

@@ -252,7 +252,7 @@ impl Model for SeededDriver {
         let ms = self.throw(&format!("{agent}/{}", attempt.turn)) % 3;
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            Ok(model::ModelAnswer::said(text).with_asks(asks).with_used(used))
+            Ok(model::ModelAnswer::text(text).with_asks(asks).with_used(used))
         })
     }
 
@@ -272,7 +272,7 @@ impl Tool for SeededDriver {
             let acted = act(&outside, &attempt);
             tokio::time::sleep(Duration::from_millis(ms)).await;
             Ok(match acted {
-                Ok(()) => tool::ToolAnswer::said(format!("done: {}", attempt.args)),
+                Ok(()) => tool::ToolAnswer::text(format!("done: {}", attempt.args)),
                 Err(error) => tool::ToolAnswer::failed(error.to_string()),
             })
         })

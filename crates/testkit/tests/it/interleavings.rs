@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::bus::{Seen, TracedEvent, Watch, Watcher};
+use spinney::bus::{WatchItem, TracedEvent, Watch, Watcher};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{AgentId, Correlation};
 use spinney_kernel::record::{Event, Outcome};
@@ -72,7 +72,7 @@ fn script(seed: u64) -> String {
     format!("{rules}  - {{ say: root is done }}\ntools:\n{}", tools.concat())
 }
 
-async fn all(mut watcher: Watcher) -> Vec<Seen> {
+async fn all(mut watcher: Watcher) -> Vec<WatchItem> {
     let mut seen = Vec::new();
     while let Some(next) = watcher.next().await {
         seen.push(next.unwrap_or_else(|fault| panic!("{fault}")));
@@ -80,10 +80,10 @@ async fn all(mut watcher: Watcher) -> Vec<Seen> {
     seen
 }
 
-fn events(seen: &[Seen]) -> Vec<Arc<TracedEvent>> {
-    let event = |seen: &Seen| match seen {
-        Seen::Event(traced) => Some(Arc::clone(traced)),
-        Seen::Delta(_) | Seen::Missed(_) => None,
+fn events(seen: &[WatchItem]) -> Vec<Arc<TracedEvent>> {
+    let event = |seen: &WatchItem| match seen {
+        WatchItem::Event(traced) => Some(Arc::clone(traced)),
+        WatchItem::Delta(_) | WatchItem::Missed(_) => None,
     };
     seen.iter().filter_map(event).collect()
 }
@@ -165,18 +165,18 @@ async fn p19_nothing_is_mistagged_in_a_thousand_interleavings_of_two_agents() {
         let mut order = Vec::new();
         for seen in &live {
             match seen {
-                Seen::Event(traced) => {
+                WatchItem::Event(traced) => {
                     owners.check(&tree, traced);
                     order.push((traced.context.agent.clone(), traced.recorded.event.as_str()));
                 }
-                Seen::Delta(delta) => {
+                WatchItem::Delta(delta) => {
                     let agent = &owners.calls[&Correlation::of_call(delta.call)];
                     assert_eq!((delta.origin.agent(), delta.origin.tree), (agent, tree.id()));
                     let is_first = delta.offset == 0;
                     assert!(!is_first || delta.text.starts_with(agent.as_str()), "{agent}: {}", delta.text);
                     order.push((Some(agent.clone()), "delta"));
                 }
-                Seen::Missed(count) => panic!("{count} deltas were dropped"),
+                WatchItem::Missed(count) => panic!("{count} deltas were dropped"),
             }
         }
         assert_eq!(owners.parents.len(), 3);

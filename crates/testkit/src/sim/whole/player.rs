@@ -136,7 +136,7 @@ impl Model for Player {
             let used = Usage { input: attempt.packet.tokens, output, ..Usage::default() };
             match course {
                 AttemptPlan::Well => {
-                    Ok(model::ModelAnswer::said(text).with_asks(asks).with_used(Used::Tokens(used)))
+                    Ok(model::ModelAnswer::text(text).with_asks(asks).with_used(Used::Tokens(used)))
                 }
                 AttemptPlan::AttemptError(kind) => {
                     let used = if kind == FaultKind::Cut { Used::Tokens(used) } else { Used::NOTHING };
@@ -206,7 +206,7 @@ impl Tool for Player {
             let count = if dice.once_in(6) { dice.between(1, 3) } else { 0 };
             let parts =
                 (0..count).map(|nth| image(&format!("{}-{nth}.png", attempt.origin.agent()))).collect();
-            let answer = if is_error { tool::ToolAnswer::failed(text) } else { tool::ToolAnswer::said(text) };
+            let answer = if is_error { tool::ToolAnswer::failed(text) } else { tool::ToolAnswer::text(text) };
             Ok(answer.with_parts(parts))
         })
     }
