@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use spinney::bus::{WatchItem, TracedEvent};
+use spinney::bus::{TracedEvent, WatchItem};
 use spinney_kernel::primitives::{Seq, TreeId};
 
 use crate::events::screen::{Screen, Style};

@@ -40,6 +40,8 @@ use crate::terminal::out;
 static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    // The helper of a box hands this on to what runs inside.
+    huge_pages::restore();
     // Before anything else: the helper of a box knows no arguments and needs no runtime.
     if let Some(exit) = guard_a_box() {
         return exit;

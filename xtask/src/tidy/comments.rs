@@ -1,4 +1,4 @@
-//! Marks of unfinished work in comments, macros and attributes; and the one file that would pin our compiler.
+//! Marks of unfinished work in comments, macros and attributes.
 //!
 //! A mark between backticks is talk about the mark, as on this line: `FIXME`.
 
@@ -8,16 +8,7 @@ use crate::workspace::{Source, Workspace};
 const MACROS: [&str; 3] = ["dbg!", "todo!", "unimplemented!"];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
-    let toolchain = workspace.files.iter().filter(|file| file.path == "rust-toolchain.toml");
-    let toolchain = toolchain.map(|file| Finding {
-        path: file.path.clone(),
-        line: 1,
-        rule: "comments",
-        item: file.path.clone(),
-        what: "the workspace pins a toolchain, and people build with the one they have".to_owned(),
-        remedy: "delete the file: `rust-version` in Cargo.toml says what we need",
-    });
-    toolchain.chain(workspace.sources.iter().flat_map(check_source)).collect()
+    workspace.sources.iter().flat_map(check_source).collect()
 }
 
 fn check_source(source: &Source) -> Vec<Finding> {

@@ -129,9 +129,10 @@ const TABOOS: [Taboo; 14] = [
         homes: &[
             Home::Path("crates/drivers/src/sandbox/"),
             Home::Path("crates/drivers/attempts/"),
+            Home::Path("crates/cli/src/huge_pages.rs"),
             Home::Benches,
         ],
-        remedy: "find the safe way: only the sandbox has none",
+        remedy: "find the safe way: only the sandbox and the start of the program have none",
     },
     Taboo {
         marks: &["async", ".await"],

@@ -39,15 +39,6 @@ fn marks_in_code_are_found() {
 }
 
 #[test]
-fn a_pinned_toolchain_is_found() {
-    assert_eq!(
-        found("comments", &[("rust-toolchain.toml", "")]),
-        ["rust-toolchain.toml:1: comments: the workspace pins a toolchain, and people build with the one \
-          they have; delete the file: `rust-version` in Cargo.toml says what we need"]
-    );
-}
-
-#[test]
 fn issues_and_talk_and_strings_are_fine() {
     let text = "
         //! A `FIXME` does not merge. Neither does a `TODO` without its issue.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use spinney::Tree;
-use spinney::bus::{WatchItem, Watch, WatchFault, Watcher};
+use spinney::bus::{Watch, WatchFault, WatchItem, Watcher};
 use spinney::tree::{RequestError, Stopped, Stored, TreeSnapshot, stored};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::Seq;

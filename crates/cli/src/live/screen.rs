@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal as ProcessSignal;
-use spinney::bus::{WatchItem, TracedEvent};
+use spinney::bus::{TracedEvent, WatchItem};
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::control::StreamedText;
 use spinney_kernel::primitives::{CallId, Seq, Time, TreeId};

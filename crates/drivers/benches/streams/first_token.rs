@@ -9,7 +9,7 @@ use spinney_drivers::wire::{WireFormat, WireParams, write};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::port::model::Model as _;
 use spinney_testkit::definition;
-use spinney_testkit::spinney::bus::{WatchItem, Watch};
+use spinney_testkit::spinney::bus::{Watch, WatchItem};
 use spinney_testkit::spinney::{Drivers, Home};
 use spinney_testkit::spinney_store::MemoryJournal;
 

@@ -162,15 +162,6 @@ pub(crate) struct AskArgs {
     pub(crate) on_timeout: Option<TimeoutPolicy>,
 }
 
-/// The arguments before rules 3.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AskArgsRules2 {
-    pub(crate) question: String,
-    pub(crate) timeout: Option<TimeSpan>,
-    pub(crate) default: Option<String>,
-}
-
 /// What a model wants to happen if no answer comes in time.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -181,14 +172,6 @@ pub(crate) enum TimeoutPolicy {
 }
 
 impl AskArgs {
-    pub(crate) fn read(args: &str, rules: u32) -> Result<Self, Refusal> {
-        if rules >= 3 {
-            return read(Builtin::AskHuman, args);
-        }
-        let AskArgsRules2 { question, timeout, default } = read(Builtin::AskHuman, args)?;
-        Ok(Self { question, timeout, default, on_timeout: None })
-    }
-
     /// With a default answer and no explicit policy, the default applies.
     pub(crate) fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
         let bad = |reason: &str| Refusal::BadArguments {

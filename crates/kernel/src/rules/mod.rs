@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod call;
 pub(crate) mod checkpoint;
 pub(crate) mod clock;
+pub(crate) mod compat;
 mod decide;
 mod draft;
 pub(crate) mod graph;

@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use super::delta::Delta;
 use super::hub::{Hub, Joined};
 use super::line::{Line, LineRead, WatchPosition};
-use super::{Overflow, WatchItem, TracedEvent, Watch, WatchFault};
+use super::{Overflow, TracedEvent, Watch, WatchFault, WatchItem};
 use super::{RecordedEvent, recorded_events};
 
 /// A subscription to the events of a tree. Dropping it unsubscribes.

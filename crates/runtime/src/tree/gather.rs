@@ -9,7 +9,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Accepted, Publish, Send, SendReply};
 
 use super::{RequestError, Tree};
-use crate::bus::{Note, WatchItem, TracedEvent, Watch, WatchFault, Watcher, reply_topic};
+use crate::bus::{Note, TracedEvent, Watch, WatchFault, WatchItem, Watcher, reply_topic};
 
 /// How many replies are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,9 @@ async fn until(
     let waiting = async {
         loop {
             match watcher.next().await {
-                Some(Ok(WatchItem::Event(traced))) if traced.context.correlation.as_ref() == Some(correlation) => {
+                Some(Ok(WatchItem::Event(traced)))
+                    if traced.context.correlation.as_ref() == Some(correlation) =>
+                {
                     return Ok(traced);
                 }
                 Some(Ok(_)) => {}

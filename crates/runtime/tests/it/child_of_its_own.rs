@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use spinney::bus::{WatchItem, Watch};
+use spinney::bus::{Watch, WatchItem};
 use spinney::function_tool::Untyped;
 use spinney::tree_file::TreeFile;
 use spinney::{FunctionTool, Tree};

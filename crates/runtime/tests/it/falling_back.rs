@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney::bus::{WatchItem, Watch};
+use spinney::bus::{Watch, WatchItem};
 use spinney::{FunctionModel, Tree};
 use spinney_kernel::budget::{Resource, Usage, Used};
 use spinney_kernel::context::Switch;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Note, WatchItem, Watch, Watcher, reply};
+use spinney::bus::{Note, Watch, WatchItem, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney_kernel::primitives::{Actor, Envelope};
 use spinney_testkit::{TestHome, settled};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney::bus::{WatchItem, Watch};
+use spinney::bus::{Watch, WatchItem};
 use spinney::{Drivers, FunctionModel, Home, Shutdown};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::ToolSpec;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spinney::bus::{WatchItem, TracedEvent, Watch};
+use spinney::bus::{TracedEvent, Watch, WatchItem};
 use spinney::{Shutdown, StartError, Tree};
 use spinney_kernel::definition::{Definition, Refusal, Tags};
 use spinney_kernel::primitives::limit;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{Note, Overflow, WatchItem, TracedEvent, Watch, WatchFault, Watcher, reply};
+use spinney::bus::{Note, Overflow, TracedEvent, Watch, WatchFault, WatchItem, Watcher, reply};
 use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
 use spinney::tree::{Quorum, ReplyError};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney::bus::{Overflow, WatchItem, Watch, WatchFault};
+use spinney::bus::{Overflow, Watch, WatchFault, WatchItem};
 use spinney::{Shutdown, Tree};
 use spinney_journal::{Journal, pages};
 use spinney_kernel::context::Trace;

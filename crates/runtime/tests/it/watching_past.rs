@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
 use spinney::Tree;
-use spinney::bus::{Note, Overflow, WatchItem, Watch, WatchFault, Watcher};
+use spinney::bus::{Note, Overflow, Watch, WatchFault, WatchItem, Watcher};
 use spinney_journal::{Entry, Journal, JournalFault, Reading};
 use spinney_kernel::primitives::{Actor, Envelope, Seq, TreeId};
 use spinney_testkit::{TestHome, settled};
@@ -131,7 +131,9 @@ async fn a_watcher_that_starts_in_the_recent_events_reads_no_journal() {
         let mut watcher = tree.watch(after(place));
         // Even a watcher that must not wait has everything.
         let at_once = glance(watcher.next());
-        assert!(matches!(at_once, Some(Some(Ok(WatchItem::Event(traced)))) if traced.recorded.seq.0 == place + 1));
+        assert!(
+            matches!(at_once, Some(Some(Ok(WatchItem::Event(traced)))) if traced.recorded.seq.0 == place + 1)
+        );
         if place + 1 < end.0 {
             assert_eq!(until(&mut watcher, end).await, whole[place as usize + 1..]);
         }
@@ -206,7 +208,9 @@ async fn a_page_is_read_even_if_its_caller_is_dropped() {
             gate.open();
             assert_eq!(until(&mut waits, end).await.len() as u64, end.0);
             // It continues where it stopped.
-            assert!(matches!(asking.await, Some(Ok(WatchItem::Event(traced))) if traced.recorded.seq == Seq(1)));
+            assert!(
+                matches!(asking.await, Some(Ok(WatchItem::Event(traced))) if traced.recorded.seq == Seq(1))
+            );
         }
     }
 }

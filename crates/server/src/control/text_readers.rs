@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::bus::{WatchItem, Watch, Watcher};
+use spinney::bus::{Watch, WatchItem, Watcher};
 use spinney_host::control::{EXCHANGE_MS_MAX, StreamedText, line};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};

@@ -10,7 +10,7 @@ use spinney_kernel::port::{Pending, model};
 use spinney_kernel::primitives::{Actor, Durability, Envelope, Topic};
 use spinney_store::MemoryJournal;
 use spinney_testkit::spinney::Tree;
-use spinney_testkit::spinney::bus::{Note, WatchItem, Watch, Watcher, reply};
+use spinney_testkit::spinney::bus::{Note, Watch, WatchItem, Watcher, reply};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 

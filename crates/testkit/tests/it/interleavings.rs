@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::bus::{WatchItem, TracedEvent, Watch, Watcher};
+use spinney::bus::{TracedEvent, Watch, WatchItem, Watcher};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{AgentId, Correlation};
 use spinney_kernel::record::{Event, Outcome};

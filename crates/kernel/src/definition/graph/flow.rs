@@ -226,7 +226,7 @@ impl<'a> Flow<'a, '_> {
                 found @ (Availability::Later(_) | Availability::Itself)
                     if matches!(best, Availability::No) =>
                 {
-                    best = found
+                    best = found;
                 }
                 Availability::Later(_) | Availability::Itself | Availability::No => {}
             }

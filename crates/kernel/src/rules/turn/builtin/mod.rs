@@ -3,18 +3,14 @@
 
 pub(super) use crate::definition::Builtin;
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
-
 use crate::context::{
-    AskArgs, CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs,
-    SendArgs, SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
+    CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
+    SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
 use crate::primitives::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
 use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
+use crate::rules::compat::{check_timeout, read_ask, read_with_budget};
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::rules::shared::{self, Writing};
 use crate::rules::{Draft, graph};
@@ -75,7 +71,7 @@ pub(super) fn run(
             Cancel { agent, reason }.decide(draft, &by).map(|_| Some(done()))
         }
         Builtin::AskHuman => {
-            let mut args = AskArgs::read(args, draft.rules())?;
+            let mut args = read_ask(args, draft.rules())?;
             let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
             let timeout_ms = args.timeout.map(TimeSpan::ms);
             Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
@@ -127,65 +123,6 @@ fn done() -> Answer {
 
 fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Answer> {
     call.is_none().then(|| Answer::text(format!("spawned {agent}")))
-}
-
-/// Reads arguments that have a budget. Before rules 5 a budget had no `repeats`, and errors did not list it.
-fn read_with_budget<T: DeserializeOwned>(
-    draft: &Draft<'_>,
-    builtin: Builtin,
-    args: &str,
-) -> Result<T, Refusal> {
-    #[derive(Deserialize)]
-    struct Rules4 {
-        #[serde(rename = "budget", default)]
-        _budget: BTreeMap<Rules4Key, IgnoredAny>,
-    }
-    let arguments = read(builtin, args);
-    if draft.rules() >= 5 || !args.contains("budget") {
-        return arguments;
-    }
-    match (arguments, read::<Rules4>(builtin, args)) {
-        (Err(refusal), Err(_)) if !refusal.to_string().contains("`repeats`") => Err(refusal),
-        (_, Err(refusal)) => Err(refusal),
-        (arguments, Ok(_)) => arguments,
-    }
-}
-
-/// The keys of a budget before rules 5.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Rules4Key {
-    CostUsd,
-    Tokens,
-    Steps,
-    ToolCalls,
-    Retries,
-    Timeout,
-    Lend,
-    AnswerReserve,
-    OnLow,
-    WrapUp,
-}
-
-/// Rules 2 accepted only a plain duration as a timeout.
-fn check_timeout(
-    draft: &Draft<'_>,
-    builtin: Builtin,
-    args: &str,
-    budget: &BudgetKeys,
-) -> Result<(), Refusal> {
-    #[derive(Deserialize)]
-    struct Rules2 {
-        #[serde(rename = "budget")]
-        _budget: Rules2Budget,
-    }
-    #[derive(Deserialize)]
-    struct Rules2Budget {
-        #[serde(rename = "timeout")]
-        _timeout: Option<TimeSpan>,
-    }
-    let is_wall = budget.timeout.is_some_and(|timeout| timeout.is_wall);
-    if is_wall && draft.rules() < 3 { read::<Rules2>(builtin, args).map(drop) } else { Ok(()) }
 }
 
 fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<TokenCount>) -> Result<Spawn, Refusal> {
