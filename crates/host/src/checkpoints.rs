@@ -13,7 +13,7 @@ use spinney_kernel::primitives::{Actor, AgentId, TreeId};
 use spinney_store::SqliteJournal;
 use spinney_view::agents;
 
-use crate::control::{ControlAnswer, ControlAsk, ReachedHome, SteerError, reach};
+use crate::control::{ControlReply, ControlRequest, ReachedHome, SteerError, reach};
 use crate::home::{HomeError, open_read_only, side_journals};
 use crate::open_home::{BranchTreeError, OpenHome};
 
@@ -87,9 +87,9 @@ impl From<BranchTreeError> for CheckpointError {
 }
 
 /// Why the process that has a journal open did not do it.
-fn not_done(answer: ControlAnswer) -> CheckpointError {
+fn not_done(answer: ControlReply) -> CheckpointError {
     CheckpointError::Owner(match answer {
-        ControlAnswer::Refused { message, .. } | ControlAnswer::Failed { message } => message,
+        ControlReply::Refused { message, .. } | ControlReply::Failed { message } => message,
         _ => "the process that has this home open answered another request".to_owned(),
     })
 }
@@ -159,13 +159,13 @@ impl NamedCheckpoint {
     pub async fn branch(&self, budget: Ceilings) -> Result<TreeId, CheckpointError> {
         let ListedCheckpoint { tree: from, known: CheckpointFacts { agent, seq: at, .. }, .. } = &self.listed;
         let (from, at, agent) = (*from, *at, agent.clone());
-        let ask = ControlAsk::Branch { from, at, agent: agent.clone(), budget };
+        let ask = ControlRequest::Branch { from, at, agent: agent.clone(), budget };
         match reach(&self.home, Some(from), &ask).await? {
             ReachedHome::Free(journal) => {
                 let open = OpenHome::new(&self.home, Arc::new(*journal));
                 Ok(open.branch(BranchOff { from, at, agent, budget }).await?)
             }
-            ReachedHome::Answered(ControlAnswer::Branched { tree }) => Ok(tree),
+            ReachedHome::Answered(ControlReply::Branched { tree }) => Ok(tree),
             ReachedHome::Answered(answer) => Err(not_done(answer)),
         }
     }
@@ -215,7 +215,7 @@ pub async fn clean(home: &Path) -> Result<CleanedHome, HomeError> {
 }
 
 async fn clean_one(path: &Path) -> Result<CleanedHome, CheckpointError> {
-    match reach(path, None, &ControlAsk::Clean).await? {
+    match reach(path, None, &ControlRequest::Clean).await? {
         ReachedHome::Free(journal) => {
             let home = Home::open(Arc::new(*journal), Drivers::new()).with_actor(Actor::PERSON);
             let Cleaned { removed, left, failed } = home.clean_checkpoints().await?;
@@ -223,7 +223,7 @@ async fn clean_one(path: &Path) -> Result<CleanedHome, CheckpointError> {
             let failed = failed.map(|(tree, fault)| (UncleanedPlace::Tree(tree), fault.into()));
             Ok(CleanedHome { removed, left, failed })
         }
-        ReachedHome::Answered(ControlAnswer::Cleaned { removed, left, failed }) => {
+        ReachedHome::Answered(ControlReply::Cleaned { removed, left, failed }) => {
             let failed = failed
                 .into_iter()
                 .next()

@@ -27,7 +27,24 @@ enum Home {
 const EVERYWHERE: &str = "";
 const KERNEL: &str = "crates/kernel/";
 
-const TABOOS: [Taboo; 14] = [
+const TABOOS: [Taboo; 15] = [
+    Taboo {
+        marks: &["rustix", "nix", "libc", "std::os"],
+        does: "works on one system only, and the kernel, the journal, the runtime and the views work on all",
+        within: EVERYWHERE,
+        homes: &[
+            Home::Path("crates/cli/"),
+            Home::Path("crates/drivers/"),
+            Home::Path("crates/host/"),
+            Home::Path("crates/server/"),
+            Home::Path("crates/store/"),
+            Home::Path("crates/testkit/"),
+            Home::Path("xtask/"),
+            Home::Tests,
+            Home::Benches,
+        ],
+        remedy: "ask through a port, and answer in the drivers, the store or the host",
+    },
     Taboo {
         marks: &["spinney_journal::Blocking", ".blocking"],
         does: "blocks its thread until a journal answers",

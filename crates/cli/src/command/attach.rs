@@ -42,7 +42,7 @@ pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal)
         tokio::select! {
             Some(()) = async { interrupt.as_mut()?.recv().await } => return Ok(Exit::Interrupted),
             () = &mut reader_gone => return Ok(Exit::Closed),
-            goes_on = view.step() => if !goes_on? { break },
+            continues = view.step() => if !continues? { break },
             _ = still_runs.tick() => {
                 if !may_run(place).await {
                     view.rest().await?;

@@ -103,7 +103,7 @@ impl Elsewhere {
                     lease.stop();
                 }
                 () = lease.ended() => break,
-                goes_on = view.step() => if !goes_on? { break },
+                continues = view.step() => if !continues? { break },
                 _ = looks.tick(), if !is_settled => {
                     let head = journal.head(tree).await?.filter(|head| head.seq == view.seen);
                     let state = head.map_or(TreeState::New, |head| head.state);

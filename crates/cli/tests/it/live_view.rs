@@ -122,7 +122,7 @@ fn o17_attach_shows_text_while_another_process_streams_it() {
     running.until("call_started");
     let mut deaf = UnixStream::connect(stage.home().join("control")).unwrap();
     let tree = stage.spinney(&["ps", "--json"]).json()[0]["tree"].clone();
-    writeln!(deaf, "{}", json!({ "version": 1, "body": { "ask": "text", "tree": tree } })).unwrap();
+    writeln!(deaf, "{}", json!({ "version": 2, "body": { "kind": "text", "tree": tree } })).unwrap();
     let mut terminal = stage.terminal(&["attach"], 100, 24);
     let before = terminal.until("asks model fast");
     assert!(!before.contains("blue"), "{before}");
@@ -135,7 +135,7 @@ fn o17_attach_shows_text_while_another_process_streams_it() {
     assert_eq!(running.end().code, Some(4));
     let mut told = String::new();
     BufReader::new(deaf).read_line(&mut told).unwrap();
-    assert_eq!(told.trim(), r#"{"version":1,"body":{"told":"text_follows"}}"#);
+    assert_eq!(told.trim(), r#"{"version":2,"body":{"kind":"text_follows"}}"#);
 }
 
 /// A process of an older version refuses to send text; `attach` works all the same.
@@ -147,7 +147,7 @@ fn attach_works_with_a_process_that_sends_no_text() {
     running.until("call_started");
     // All the places are taken, which is the same to whoever asks.
     let tree = stage.spinney(&["ps", "--json"]).json()[0]["tree"].clone();
-    let ask = json!({ "version": 1, "body": { "ask": "text", "tree": tree } });
+    let ask = json!({ "version": 2, "body": { "kind": "text", "tree": tree } });
     let subscribe = || {
         let mut reader = UnixStream::connect(stage.home().join("control")).unwrap();
         writeln!(reader, "{ask}").unwrap();

@@ -144,7 +144,7 @@ raise "$PWD/.spinney/control" "{home_tree}" lead
     let answers: Vec<&str> = ended.out.lines().filter(|line| line.contains("the socket says")).collect();
     assert_eq!(answers.len(), 4, "{}", ended.out);
     for answer in answers {
-        assert!(answer.contains(r#""told":"refused""#) && answer.contains(REFUSED), "{answer}");
+        assert!(answer.contains(r#""kind":"refused""#) && answer.contains(REFUSED), "{answer}");
     }
     assert!(ended.err.contains("of $1.00"), "{}", ended.err);
     assert_eq!(ceiling(&stage, &home_tree), json!(1_000_000_000));
@@ -160,7 +160,7 @@ fn writes_to_the_socket_it_is_given() {
     let Some(socket) = variable("SPINNEY_TEST_SOCKET") else { return };
     let (tree, agent) = (variable("SPINNEY_TEST_TREE").unwrap(), variable("SPINNEY_TEST_AGENT").unwrap());
     let request = json!({ "verb": "raise", "agent": agent, "add": { "cost_nanos": 100_000_000_000_u64 } });
-    let line = json!({ "version": 1, "body": { "ask": "do", "tree": tree, "request": request } });
+    let line = json!({ "version": 2, "body": { "kind": "apply", "tree": tree, "request": request } });
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(format!("{line}\n").as_bytes()).unwrap();
     let mut answer = String::new();

@@ -356,11 +356,11 @@ fn a_process_resumes_no_tree_that_the_user_did_not_allow() {
     let text = fs::read_to_string(&file).unwrap();
     let (_own, _) = hangs(&stage);
     fs::write(&file, text.replace("Try it.", "Steal it.")).unwrap();
-    let answer = asked(&stage, &json!({ "ask": "resume", "tree": stopped, "hosts": [] }));
-    assert_eq!(answer["told"], json!("refused"), "{answer}");
+    let answer = asked(&stage, &json!({ "kind": "resume", "tree": stopped, "hosts": [] }));
+    assert_eq!(answer["kind"], json!("refused"), "{answer}");
     fs::remove_file(&checksums).unwrap();
-    let answer = asked(&stage, &json!({ "ask": "resume", "tree": stopped, "hosts": ["x y"] }));
-    assert_eq!(answer["told"], json!("refused"), "{answer}");
+    let answer = asked(&stage, &json!({ "kind": "resume", "tree": stopped, "hosts": ["x y"] }));
+    assert_eq!(answer["kind"], json!("refused"), "{answer}");
     let resumed = stage.spinney(&["resume", &stopped]);
     assert_eq!(resumed.code, Some(2), "{}", resumed.err);
 }
@@ -393,10 +393,10 @@ fn a_process_of_an_older_release_is_named() {
             let mut line = String::new();
             BufReader::new(&stream).read_line(&mut line).unwrap();
             let told = if line.contains("running") {
-                json!({ "told": "running", "trees": [] })
+                json!({ "kind": "running", "trees": [] })
             } else {
                 let message = "not a line of the control socket: unknown variant `resume`";
-                json!({ "told": "refused", "message": message })
+                json!({ "kind": "refused", "message": message })
             };
             let _ = writeln!(&stream, "{}", json!({ "version": VERSION, "body": told }));
         }

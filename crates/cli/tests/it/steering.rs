@@ -192,11 +192,11 @@ fn nonsense_on_the_socket_is_refused_and_changes_nothing() {
         reply
     };
     let id = stage.spinney(&["ps", "--json"]).result()["tree"].as_str().unwrap().to_owned();
-    assert!(reply(b"hello\n").contains(r#""told":"refused""#));
+    assert!(reply(b"hello\n").contains(r#""kind":"refused""#));
     // The server may close the connection before it has answered.
     reply(&[b'x'; 300 * 1024]);
     let finish = format!(
-        r#"{{"version":1,"body":{{"ask":"do","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}}}"#
+        r#"{{"version":2,"body":{{"kind": "apply","tree":"{id}","request":{{"verb":"finish","agent":"lead","result":{{"text":"x"}}}}}}}}"#
     );
     assert!(reply(format!("{finish}\n").as_bytes()).contains("not allowed from another process"));
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("running"));

@@ -36,12 +36,12 @@ fn a_request_may_refer_only_to_what_it_brings_along() {
         writeln!(
             stream,
             "{}",
-            json!({ "version": 1, "body": { "ask": "do", "tree": tree, "request": request } })
+            json!({ "version": 2, "body": { "kind": "apply", "tree": tree, "request": request } })
         )
         .unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
-        assert!(reply.contains(r#""told":"refused""#), "{request} {reply}");
+        assert!(reply.contains(r#""kind":"refused""#), "{request} {reply}");
         assert!(reply.contains("may only refer to images and files of its message"), "{request} {reply}");
     }
     assert_eq!(stage.spinney(&["ps", "--json"]).result()["events"], events);
@@ -63,17 +63,17 @@ fn a_request_of_another_version_is_refused_by_its_number() {
         stream.read_to_string(&mut reply).unwrap();
         serde_json::from_str::<serde_json::Value>(&reply).unwrap()
     };
-    let ask = json!({ "ask": "do", "tree": tree, "request": { "verb": "pause", "agent": "lead" } });
-    let newer = reply(json!({ "version": 2, "body": ask, "more": true }));
+    let ask = json!({ "kind": "apply", "tree": tree, "request": { "verb": "pause", "agent": "lead" } });
+    let newer = reply(json!({ "version": 3, "body": ask, "more": true }));
     assert_eq!(
         newer["body"]["message"],
-        "this process uses request version 1 and the other one version 2: use the same release of spinney for both"
+        "this process uses request version 2 and the other one version 3: use the same release of spinney for both"
     );
     let bare = reply(ask.clone());
     assert!(bare["body"]["message"].as_str().unwrap().contains("missing field `version`"), "{bare}");
-    let ours = reply(json!({ "version": 1, "body": ask }));
-    let done = json!({ "told": "done", "goes_on": "now", "reply": { "reply": "accepted" } });
-    assert_eq!(ours, json!({ "version": 1, "body": done }));
+    let ours = reply(json!({ "version": 2, "body": ask }));
+    let done = json!({ "kind": "done", "continues": "now", "reply": { "reply": "accepted" } });
+    assert_eq!(ours, json!({ "version": 2, "body": done }));
     running.kill();
 }
 
@@ -86,7 +86,7 @@ fn idle_connections_do_not_delay_a_request() {
     let connect = |half: bool| {
         let mut stream = UnixStream::connect(stage.home().join("control")).unwrap();
         if half {
-            let _ = stream.write_all(br#"{"ask":"#);
+            let _ = stream.write_all(br#"{"kind":"#);
         }
         stream
     };

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::address::SocketAddress;
 use super::apply::apply;
-use super::{ControlAnswer, ControlAsk, EXCHANGE_MS_MAX, LINE_BYTES_MAX, SteerReply, line};
+use super::{ControlReply, ControlRequest, EXCHANGE_MS_MAX, LINE_BYTES_MAX, SteerReply, line};
 use crate::home::{self, HomeError, workspaces};
 use crate::private_files::{self, Links};
 use crate::trust::tree_marks;
@@ -95,14 +95,14 @@ async fn ask_any(
     tree: TreeId,
     request: Request,
     bytes: Vec<Vec<u8>>,
-) -> Result<ControlAnswer, SteerError> {
-    let ask = ControlAsk::Do { tree, request: Box::new(request.clone()) };
+) -> Result<ControlReply, SteerError> {
+    let ask = ControlRequest::Apply { tree, request: Box::new(request.clone()) };
     match reach_with(home, Some(tree), &ask, &bytes).await? {
         ReachedHome::Answered(answer) => Ok(answer),
         ReachedHome::Free(journal) => {
             let opened = Home::open(Arc::new(*journal), Drivers::new()).with_actor(Actor::PERSON);
             let answer = apply(&opened, tree, request, bytes).await;
-            if let ControlAnswer::Done { .. } = answer {
+            if let ControlReply::Done { .. } = answer {
                 workspaces::mend(home, Arc::clone(opened.journal()), tree).await;
                 tree_marks::update(home, opened.journal().as_ref(), tree).await;
             }
@@ -116,18 +116,22 @@ pub enum ReachedHome {
     /// No other process has it open: this one has now.
     Free(Box<SqliteJournal>),
     /// The process that has it open answered.
-    Answered(ControlAnswer),
+    Answered(ControlReply),
 }
 
 /// Opens a home to change it, or asks the process that has it open. `tree` is the one that it is about.
-pub async fn reach(home: &Path, tree: Option<TreeId>, ask: &ControlAsk) -> Result<ReachedHome, SteerError> {
+pub async fn reach(
+    home: &Path,
+    tree: Option<TreeId>,
+    ask: &ControlRequest,
+) -> Result<ReachedHome, SteerError> {
     reach_with(home, tree, ask, &[]).await
 }
 
 async fn reach_with(
     home: &Path,
     tree: Option<TreeId>,
-    ask: &ControlAsk,
+    ask: &ControlRequest,
     bytes: &[Vec<u8>],
 ) -> Result<ReachedHome, SteerError> {
     let mut tries = 0;
@@ -171,17 +175,17 @@ pub enum RunningTrees {
 
 /// Which trees of a home run, as the process that has it open says.
 pub async fn running(home: &Path) -> RunningTrees {
-    match exchange(home, &ControlAsk::Running, &[]).await {
-        Ok(ControlAnswer::Running { trees }) => RunningTrees::Trees(trees),
+    match exchange(home, &ControlRequest::Running, &[]).await {
+        Ok(ControlReply::Running { trees }) => RunningTrees::Trees(trees),
         Ok(
-            ControlAnswer::Done { .. }
-            | ControlAnswer::Resumed { .. }
-            | ControlAnswer::HasEnded
-            | ControlAnswer::Branched { .. }
-            | ControlAnswer::Cleaned { .. }
-            | ControlAnswer::TextFollows
-            | ControlAnswer::Refused { .. }
-            | ControlAnswer::Failed { .. },
+            ControlReply::Done { .. }
+            | ControlReply::Resumed { .. }
+            | ControlReply::HasEnded
+            | ControlReply::Branched { .. }
+            | ControlReply::Cleaned { .. }
+            | ControlReply::TextFollows
+            | ControlReply::Refused { .. }
+            | ControlReply::Failed { .. },
         )
         | Err(_) => match holder(home) {
             Ok(holder) => holder.map_or(RunningTrees::Nobody, RunningTrees::Silent),
@@ -220,7 +224,7 @@ pub(super) fn is_nobody_there(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
-async fn exchange(home: &Path, ask: &ControlAsk, bytes: &[Vec<u8>]) -> Result<ControlAnswer, Unreached> {
+async fn exchange(home: &Path, ask: &ControlRequest, bytes: &[Vec<u8>]) -> Result<ControlReply, Unreached> {
     let address = SocketAddress::for_home(home).map_err(Unreached::Closed)?;
     let line = line::encode(ask).map_err(|error| Unreached::Closed(error.into()))?;
     if line.len() > LINE_BYTES_MAX {

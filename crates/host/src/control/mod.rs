@@ -27,14 +27,14 @@ pub const LINE_BYTES_MAX: usize = 256 * 1024;
 /// How long an exchange may take.
 pub const EXCHANGE_MS_MAX: u64 = 10_000;
 
-/// What is asked on the socket.
+/// A request on the socket.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ControlAsk {
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ControlRequest {
     /// Which trees run here.
     Running,
     /// Apply a person's request to a tree. The bytes of its parts follow the line, in order.
-    Do {
+    Apply {
         /// Which tree.
         tree: TreeId,
         /// What to do.
@@ -67,22 +67,22 @@ pub enum ControlAsk {
     },
 }
 
-impl ControlAsk {
+impl ControlRequest {
     /// The tree that it is about.
     #[must_use]
     pub const fn tree(&self) -> Option<TreeId> {
         match self {
             Self::Running | Self::Clean => None,
-            Self::Do { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree } => Some(*tree),
+            Self::Apply { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree } => Some(*tree),
             Self::Branch { from, .. } => Some(*from),
         }
     }
 }
 
-/// What is answered.
+/// The reply to a request.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "told", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ControlAnswer {
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ControlReply {
     /// Those that run here.
     Running {
         /// Their ids.
@@ -91,7 +91,7 @@ pub enum ControlAnswer {
     /// It is done and durable.
     Done {
         /// Whether the tree continues.
-        goes_on: GoesOn,
+        continues: Continues,
         /// What the tree replied.
         reply: Reply,
     },
@@ -149,7 +149,7 @@ pub enum SteerReply<R> {
     /// It is done and durable.
     Done {
         /// Whether the tree continues.
-        goes_on: GoesOn,
+        continues: Continues,
         /// The reply to the verb.
         reply: R,
     },
@@ -170,14 +170,14 @@ pub enum SteerReply<R> {
 /// Whether a tree continues after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GoesOn {
+pub enum Continues {
     /// It continues at once.
     Now,
     /// It does not continue until it is resumed.
     WhenResumed,
 }
 
-impl ControlAnswer {
+impl ControlReply {
     /// Whether the other process does not know the request.
     fn is_unknown_ask(&self) -> bool {
         matches!(self, Self::Refused { message, .. } if message.starts_with(line::UNKNOWN_LINE))
@@ -186,7 +186,7 @@ impl ControlAnswer {
     /// The answer to a verb; `None` if it belongs to another.
     fn to<V: Verb>(self) -> Option<SteerReply<V::Reply>> {
         Some(match self {
-            Self::Done { goes_on, reply } => SteerReply::Done { goes_on, reply: reply.try_into().ok()? },
+            Self::Done { continues, reply } => SteerReply::Done { continues, reply: reply.try_into().ok()? },
             Self::Refused { message, refusal } => SteerReply::Refused { message, refusal },
             Self::Failed { message } => SteerReply::Failed { message },
             Self::Running { .. }

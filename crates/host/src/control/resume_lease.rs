@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::address::SocketAddress;
 use super::client::{holder, is_nobody_there, older_owner};
 use super::text::next_line;
-use super::{ControlAnswer, ControlAsk, SteerError, line};
+use super::{ControlReply, ControlRequest, SteerError, line};
 use crate::user::allowed_host::AllowedHost;
 
 /// Tries to reach a process that has the journal open but does not listen: it may be starting or ending.
@@ -46,17 +46,17 @@ pub struct ResumeLease {
 impl ResumeLease {
     /// Asks the process that has the journal of a tree open to run it. The answer takes as long as reading the tree does.
     pub async fn ask(home: &Path, tree: TreeId, hosts: &[AllowedHost]) -> Result<ResumeAnswer, SteerError> {
-        let ask = ControlAsk::Resume { tree, hosts: hosts.iter().map(ToString::to_string).collect() };
+        let ask = ControlRequest::Resume { tree, hosts: hosts.iter().map(ToString::to_string).collect() };
         let mut tries = 0;
         loop {
             let pid = holder(home).ok().flatten();
             let why = match Self::connect(home, &ask).await {
-                Ok((ControlAnswer::Resumed { past }, from, to)) => {
+                Ok((ControlReply::Resumed { past }, from, to)) => {
                     return Ok(ResumeAnswer::Runs(Self { past, pid, from, to: Some(to) }));
                 }
-                Ok((ControlAnswer::HasEnded, ..)) => return Ok(ResumeAnswer::HasEnded),
+                Ok((ControlReply::HasEnded, ..)) => return Ok(ResumeAnswer::HasEnded),
                 Ok((answer, ..)) if answer.is_unknown_ask() => return Err(older_owner(home)),
-                Ok((ControlAnswer::Refused { message, .. } | ControlAnswer::Failed { message }, ..)) => {
+                Ok((ControlReply::Refused { message, .. } | ControlReply::Failed { message }, ..)) => {
                     return Ok(ResumeAnswer::Refused(message));
                 }
                 Ok(_) => {
@@ -82,8 +82,8 @@ impl ResumeLease {
 
     async fn connect(
         home: &Path,
-        ask: &ControlAsk,
-    ) -> io::Result<(ControlAnswer, BufReader<OwnedReadHalf>, OwnedWriteHalf)> {
+        ask: &ControlRequest,
+    ) -> io::Result<(ControlReply, BufReader<OwnedReadHalf>, OwnedWriteHalf)> {
         let address = SocketAddress::for_home(home)?;
         address.check()?;
         let (from, mut to) = UnixStream::connect(address.path()).await?.into_split();

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::address::SocketAddress;
-use super::{ControlAnswer, ControlAsk, LINE_BYTES_MAX, line};
+use super::{ControlReply, ControlRequest, LINE_BYTES_MAX, line};
 
 /// Only the end of a text is shown, so no more of a piece is sent.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
@@ -150,10 +150,10 @@ async fn subscribe(home: &Path, tree: TreeId) -> io::Result<Subscribed> {
     let address = SocketAddress::for_home(home)?;
     address.check()?;
     let (from, mut to) = UnixStream::connect(address.path()).await?.into_split();
-    to.write_all(&line::encode(&ControlAsk::Text { tree })?).await?;
+    to.write_all(&line::encode(&ControlRequest::Text { tree })?).await?;
     let mut from = BufReader::new(from);
     match line::decode(&next_line(&mut from).await?).map_err(io::Error::other)? {
-        ControlAnswer::TextFollows => Ok((from, to)),
+        ControlReply::TextFollows => Ok((from, to)),
         _ => Err(ErrorKind::Unsupported.into()),
     }
 }

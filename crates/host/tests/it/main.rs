@@ -4,6 +4,9 @@
 #[path = "../../examples/file.rs"]
 #[expect(dead_code, reason = "its main is for people")]
 mod file;
+#[path = "../../examples/provider.rs"]
+#[expect(dead_code, reason = "its main is for people")]
+mod provider;
 
 mod embedding;
 mod faces;

@@ -1,10 +1,17 @@
 //! The documentation of embedding: its program runs, and its excerpts match the program.
 
+#[path = "../../examples/approval.rs"]
+#[expect(dead_code, reason = "its main is for people")]
+mod approval;
 #[path = "../../examples/embed.rs"]
 #[expect(dead_code, reason = "its main is for people")]
 mod embed;
+#[path = "../../examples/journal.rs"]
+#[expect(dead_code, reason = "its main is for people")]
+mod journal;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use spinney::definition::ModelSpec;
 use spinney::prelude::*;
@@ -28,6 +35,25 @@ async fn the_example_program_comes_to_its_answer() {
     assert!(answer.starts_with("completed: It will be warm: {\"degrees\":21,\"key\":\""), "{answer}");
     let refused = embed::ask(TREE).await.unwrap();
     assert!(refused.ends_with("refused by a hook: whose call is this?"), "{refused}");
+}
+
+/// One of two calls is allowed; the agent reads the reason for the other.
+#[tokio::test]
+async fn the_example_of_approvals_decides_about_each_call() {
+    let answer = approval::refunds().await.unwrap();
+    assert!(answer.starts_with("completed: refunded {\"order\":17}; "), "{answer}");
+    assert!(
+        answer.contains("that order was never paid") && !answer.contains("refunded {\"order\":99}"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn the_example_of_a_journal_counts_what_is_written() {
+    let counting = Arc::new(journal::Counting::default());
+    assert_eq!(journal::answer(Arc::clone(&counting)).await.unwrap(), "A small wood.");
+    let (batches, bytes) = (&counting.batches, &counting.bytes);
+    assert!(batches.load(Ordering::Relaxed) > 2 && bytes.load(Ordering::Relaxed) > 500);
 }
 
 /// The shortest program depends only on `spinney`, and has at most 15 lines.

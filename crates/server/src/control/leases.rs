@@ -3,7 +3,7 @@
 use std::io;
 
 use spinney::ResumeError;
-use spinney_host::control::{ControlAnswer, line, refused};
+use spinney_host::control::{ControlReply, line, refused};
 use spinney_host::home::inside::PeerProcess;
 use spinney_host::{HostResumeError, OpenHome, OpenResumeError, with_causes};
 use spinney_kernel::primitives::TreeId;
@@ -37,7 +37,7 @@ impl Handler {
                 None => return Ok(()),
             },
         };
-        let is_run = matches!(answer, ControlAnswer::Resumed { .. });
+        let is_run = matches!(answer, ControlReply::Resumed { .. });
         let written = match line::encode(&answer) {
             Ok(line) => to.write_all(&line).await,
             Err(error) => Err(error.into()),
@@ -58,16 +58,16 @@ impl Handler {
 }
 
 /// None if this process is ending.
-async fn resume(open: &OpenHome, tree: TreeId, hosts: &[String]) -> Option<ControlAnswer> {
+async fn resume(open: &OpenHome, tree: TreeId, hosts: &[String]) -> Option<ControlReply> {
     let hosts = if hosts.len() > HOSTS_MAX { Err("too many hosts".to_owned()) } else { parsed(hosts) };
     let hosts = match hosts {
         Ok(hosts) => hosts,
         Err(message) => return Some(refused(message)),
     };
     Some(match open.resume(tree, hosts).await {
-        Ok(past) => ControlAnswer::Resumed { past },
+        Ok(past) => ControlReply::Resumed { past },
         Err(OpenResumeError::Host(HostResumeError::Resume(ResumeError::Ended { .. }))) => {
-            ControlAnswer::HasEnded
+            ControlReply::HasEnded
         }
         Err(OpenResumeError::Host(HostResumeError::Resume(ResumeError::Shutdown))) => return None,
         Err(error) => refused(with_causes(&error)),

@@ -15,8 +15,8 @@ use spinney::tree::BranchOff;
 use spinney::tree::RequestError;
 use spinney::{Home, Tree};
 use spinney_host::control::{
-    ControlAnswer, ControlAsk, EXCHANGE_MS_MAX, GoesOn, LINE_BYTES_MAX, SocketAddress, UncleanedTree, apply,
-    line, refused, refused_by_the_tree,
+    Continues, ControlReply, ControlRequest, EXCHANGE_MS_MAX, LINE_BYTES_MAX, SocketAddress, UncleanedTree,
+    apply, line, refused, refused_by_the_tree,
 };
 use spinney_host::home::inside::{ChangeDenied, PeerProcess, ProtectedHome};
 use spinney_host::trust::tree_marks;
@@ -267,8 +267,8 @@ async fn exchange(stream: UnixStream, handler: &Handler, stage: &ConnectionUse) 
     let answer = if line.len() > LINE_BYTES_MAX {
         refused(format!("a request has at most {LINE_BYTES_MAX} bytes"))
     } else {
-        match line::decode::<ControlAsk>(&line) {
-            Ok(ControlAsk::Resume { tree, hosts }) => {
+        match line::decode::<ControlRequest>(&line) {
+            Ok(ControlRequest::Resume { tree, hosts }) => {
                 stage.set(ConnectionUse::ASKED);
                 return Ok(Follows::Lease(LeaseRequest { from, to, peer, tree, hosts }));
             }
@@ -278,7 +278,7 @@ async fn exchange(stream: UnixStream, handler: &Handler, stage: &ConnectionUse) 
                     let tree = ask.tree().map(tracing::field::display);
                     let answer = handler.answer(ask, bytes, peer, &mut text).await;
                     let refused =
-                        matches!(answer, ControlAnswer::Refused { .. } | ControlAnswer::Failed { .. });
+                        matches!(answer, ControlReply::Refused { .. } | ControlReply::Failed { .. });
                     tracing::debug!(target: "spinney::control", tree, refused, "request");
                     answer
                 }
@@ -297,10 +297,10 @@ async fn exchange(stream: UnixStream, handler: &Handler, stage: &ConnectionUse) 
 
 /// The bytes of a request's parts, which follow its line. Reads no more than a message may have.
 async fn enclosed(
-    ask: &mut ControlAsk,
+    ask: &mut ControlRequest,
     from: &mut BufReader<Take<OwnedReadHalf>>,
 ) -> io::Result<Result<Vec<Vec<u8>>, BadPart>> {
-    let ControlAsk::Do { request, .. } = ask else { return Ok(Ok(Vec::new())) };
+    let ControlRequest::Apply { request, .. } = ask else { return Ok(Ok(Vec::new())) };
     let parts: Vec<Part> = request.parts_mut().map(|part| part.clone()).collect();
     if let Err(bad) = check_parts(parts.iter()) {
         return Ok(Err(bad));
@@ -318,38 +318,38 @@ async fn enclosed(
 impl Handler {
     async fn answer(
         &self,
-        ask: ControlAsk,
+        ask: ControlRequest,
         bytes: Vec<Vec<u8>>,
         peer: io::Result<PeerProcess>,
         text: &mut Option<WatchedText>,
-    ) -> ControlAnswer {
+    ) -> ControlReply {
         match ask {
-            ControlAsk::Text { tree } => match self.running().into_iter().find(|running| running.id() == tree) {
+            ControlRequest::Text { tree } => match self.running().into_iter().find(|running| running.id() == tree) {
                 None => refused("this process does not run that tree".to_owned()),
                 Some(running) => {
                     *text = self.text_readers.watch(&running);
                     match text {
-                        Some(_) => ControlAnswer::TextFollows,
+                        Some(_) => ControlReply::TextFollows,
                         None => refused("too many processes read the text of this tree".to_owned()),
                     }
                 }
             },
-            ControlAsk::Running => {
-                ControlAnswer::Running { trees: self.running().iter().map(Tree::id).collect() }
+            ControlRequest::Running => {
+                ControlReply::Running { trees: self.running().iter().map(Tree::id).collect() }
             }
             // Its connection is a lease.
-            ControlAsk::Resume { .. } => refused("a tree is resumed by its own connection".to_owned()),
-            ControlAsk::Branch { .. } | ControlAsk::Clean => match (self.check(peer).await, &self.open) {
+            ControlRequest::Resume { .. } => refused("a tree is resumed by its own connection".to_owned()),
+            ControlRequest::Branch { .. } | ControlRequest::Clean => match (self.check(peer).await, &self.open) {
                 (Err(denied), _) => refused(denied.to_string()),
                 (Ok(()), None) => refused(ONE_TREE.to_owned()),
                 (Ok(()), Some(open)) => match ask {
-                    ControlAsk::Branch { from, at, agent, budget } => {
+                    ControlRequest::Branch { from, at, agent, budget } => {
                         branched(open.branch(BranchOff { from, at, agent, budget }).await)
                     }
                     _ => self.clean().await,
                 },
             },
-            ControlAsk::Do { tree, request } => match request.outside() {
+            ControlRequest::Apply { tree, request } => match request.outside() {
                 Outside::Open => match self.check(peer).await {
                     Ok(()) => self.ask(tree, *request, bytes).await,
                     Err(denied) => refused(denied.to_string()),
@@ -374,10 +374,10 @@ impl Handler {
     }
 
     /// A raise is recorded outside the home at once: one that is not is asked about when the tree is resumed.
-    async fn ask(&self, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> ControlAnswer {
+    async fn ask(&self, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> ControlReply {
         let raises = matches!(request, Request::Raise(_) | Request::Adjust(_));
         let answer = self.answer_of(tree, request, bytes).await;
-        if raises && matches!(answer, ControlAnswer::Done { .. }) {
+        if raises && matches!(answer, ControlReply::Done { .. }) {
             let (protected, journal) = (Arc::clone(&self.protected), Arc::clone(self.home.journal()));
             let update = async move || tree_marks::update(protected.path(), journal.as_ref(), tree).await;
             off_workers(update).await;
@@ -385,31 +385,31 @@ impl Handler {
         answer
     }
 
-    async fn answer_of(&self, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> ControlAnswer {
+    async fn answer_of(&self, tree: TreeId, request: Request, bytes: Vec<Vec<u8>>) -> ControlReply {
         let running = match self.home.tree(tree) {
             _ if tree == self.tree.id() => self.tree.clone(),
             Some(running) => running,
             None => return apply(&self.home, tree, request, bytes).await,
         };
         match running.request_with(Actor::PERSON, request, bytes).await {
-            Ok(reply) => ControlAnswer::Done { goes_on: GoesOn::Now, reply },
+            Ok(reply) => ControlReply::Done { continues: Continues::Now, reply },
             Err(RequestError::Refused(refusal)) => refused_by_the_tree(refusal),
             Err(error @ (RequestError::Stopped(_) | RequestError::Reply(_))) => {
-                ControlAnswer::Failed { message: error.to_string() }
+                ControlReply::Failed { message: error.to_string() }
             }
         }
     }
 
-    async fn clean(&self) -> ControlAnswer {
+    async fn clean(&self) -> ControlReply {
         match self.home.clean_checkpoints().await {
             Ok(Cleaned { removed, left, failed }) => {
                 let uncleaned = |(tree, fault): (TreeId, JournalFault)| UncleanedTree {
                     tree,
                     message: fault.to_string(),
                 };
-                ControlAnswer::Cleaned { removed, left, failed: failed.into_iter().map(uncleaned).collect() }
+                ControlReply::Cleaned { removed, left, failed: failed.into_iter().map(uncleaned).collect() }
             }
-            Err(fault) => ControlAnswer::Failed { message: fault.to_string() },
+            Err(fault) => ControlReply::Failed { message: fault.to_string() },
         }
     }
 
@@ -422,11 +422,11 @@ impl Handler {
     }
 }
 
-fn branched(branched: Result<TreeId, BranchTreeError>) -> ControlAnswer {
+fn branched(branched: Result<TreeId, BranchTreeError>) -> ControlReply {
     match branched {
-        Ok(tree) => ControlAnswer::Branched { tree },
+        Ok(tree) => ControlReply::Branched { tree },
         Err(BranchTreeError::Refused(refusal)) => refused_by_the_tree(refusal),
         Err(error @ BranchTreeError::OfProgram) => refused(error.to_string()),
-        Err(error) => ControlAnswer::Failed { message: with_causes(&error) },
+        Err(error) => ControlReply::Failed { message: with_causes(&error) },
     }
 }

@@ -2,6 +2,10 @@
 //! real connections, a small provider of our own behind it, and the tree in between.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+#[path = "../../examples/web.rs"]
+#[expect(dead_code, reason = "its main is for people")]
+mod web;
+
 mod agents;
 mod ceiling;
 mod crash;
@@ -16,4 +20,5 @@ mod safety;
 mod slow;
 mod small_budgets;
 mod storm;
+mod web_handler;
 mod wire;

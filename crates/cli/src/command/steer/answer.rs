@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney::tree::OpenQuestion;
-use spinney_host::control::{GoesOn, SteerReply};
+use spinney_host::control::{Continues, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
 use spinney_kernel::primitives::{Body, CallId};
 use spinney_kernel::rules::request::Answer;
@@ -105,7 +105,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
         bail!("the answer is missing, and there is no terminal to ask at; usage: {}", args::Answer::USAGE);
     }
     let place = named.place();
-    let (mut is_asked, mut is_answered, mut goes_on) = (false, false, GoesOn::Now);
+    let (mut is_asked, mut is_answered, mut continues) = (false, false, Continues::Now);
     let mut left_open = BTreeSet::new();
     loop {
         // Another question may have come, or one may have been answered elsewhere.
@@ -123,9 +123,9 @@ async fn each(named: &NamedTree) -> Result<Exit> {
             }
             Some(text) => match ask(place, &[], Answer { question: number, answer: Body::text(text) }).await?
             {
-                SteerReply::Done { goes_on: now, .. } => {
+                SteerReply::Done { continues: now, .. } => {
                     out::note(&format!("answered question {}", number.0));
-                    (is_answered, goes_on) = (true, now);
+                    (is_answered, continues) = (true, now);
                 }
                 SteerReply::Refused { message, .. } => {
                     out::complain(&message);
@@ -138,8 +138,8 @@ async fn each(named: &NamedTree) -> Result<Exit> {
             },
         }
     }
-    match (is_answered, goes_on) {
-        (true, GoesOn::WhenResumed) => {
+    match (is_answered, continues) {
+        (true, Continues::WhenResumed) => {
             out::note(&format!("continue with: {}", continued(place).await?));
         }
         (false, _) if !is_asked => {

@@ -6,7 +6,7 @@ mod send;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::control::{GoesOn, SteerReply, steering};
+use spinney_host::control::{Continues, SteerReply, steering};
 use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
@@ -159,16 +159,16 @@ pub(super) async fn finish<R>(
 ) -> Result<Exit> {
     let TreeInHome { home, tree } = place;
     match answer {
-        SteerReply::Done { goes_on, .. } => {
-            out::note(&match (goes_on, next) {
-                (GoesOn::WhenResumed, Next::Resume) => {
+        SteerReply::Done { continues, .. } => {
+            out::note(&match (continues, next) {
+                (Continues::WhenResumed, Next::Resume) => {
                     format!("{said}; continue with: {}", continued(place).await?)
                 }
-                (GoesOn::WhenResumed, Next::ResumeUnpaused) => {
+                (Continues::WhenResumed, Next::ResumeUnpaused) => {
                     format!("{said}; continue with: {}", go_on(home, tree, TreeState::Paused).await)
                 }
                 (_, Next::Spawn) => format!("{said}; it gets the message when it is spawned"),
-                (GoesOn::Now | GoesOn::WhenResumed, _) => said.to_owned(),
+                (Continues::Now | Continues::WhenResumed, _) => said.to_owned(),
             });
             Ok(Exit::Completed)
         }
