@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::definition::{Graph, GraphSurroundings};
 use spinney_kernel::primitives::{Body, CallId, limit};
-use spinney_kernel::record::{StopReason, ToolAsk, Work};
+use spinney_kernel::record::{ToolAsk, Work};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Done, Report, Timer};
 use spinney_kernel::world::World;
@@ -80,8 +80,6 @@ fn running(play: &Scenario) -> Option<CallId> {
 fn answer(play: &mut Scenario, call: CallId, text: &str, asks: Vec<ToolAsk>) {
     let Some(attempt) = play.world().call(call).map(|call| call.attempt) else { return };
     let used = Used::Tokens(Usage { output: 1, ..Usage::default() });
-    let (body, stop) = (Body::text(text), StopReason::End);
-    let done =
-        Done { call, attempt, used, body, asks, is_error: false, mismatch: None, stop, files: Vec::new() };
+    let done = Done { asks, ..Done::new(call, attempt, used, Body::text(text)) };
     play.report(Report::Done(done));
 }

@@ -1,6 +1,7 @@
 //! Open questions for people. A question about a tool shows what a yes permits.
 
 use spinney::tree::OpenQuestion;
+use spinney_kernel::definition::SubjectPattern;
 use spinney_kernel::primitives::{AgentId, grouped};
 use spinney_view::approval::{ApprovalExtent, ShownApproval};
 use spinney_view::questions::joined;
@@ -23,6 +24,18 @@ pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &
     let is_tall = values.len() > SCREEN_LINES;
     let mut lines = vec![what.clone()];
     lines.extend(values.into_iter().map(|value| format!("  {value}")));
+    if let Some(offers) = &question.offers {
+        // A tool without a subject is approved with all of its values.
+        let what = match offers {
+            SubjectPattern::Exact(args) if *args == ask.args => {
+                "the same call with the same values".to_owned()
+            }
+            pattern => format!("calls with `{pattern}`, whatever the other values are"),
+        };
+        lines.push(format!(
+            "  `always for this agent` or `always for this tree` allows {what}, from now on; `…: PATTERN` narrows it"
+        ));
+    }
     if hidden_bytes > 0 {
         let (hidden, all) = (grouped(hidden_bytes as u64), grouped(ask.args.len() as u64));
         lines.push(format!(

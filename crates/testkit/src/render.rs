@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
-use spinney_kernel::primitives::{Actor, AgentId, Envelope, Topic};
+use spinney_kernel::definition::{ApprovalScope, SubjectPattern};
+use spinney_kernel::primitives::{Actor, AgentId, Envelope, ToolName, Topic};
 use spinney_kernel::record::{
     Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
     Spawned, StartOf, Summary, Work, WrapUpReason,
@@ -218,6 +219,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::WrapUpStarted { agent, stops } => {
             format!("{agent} wraps up{}", if *stops { ", what it waits for is stopped" } else { "" })
         }
+        Event::ApprovalRemembered { agent, tool, scope, pattern } => always(agent, tool, *scope, pattern),
         Event::RepeatsNoticed { agent, tool, count, count_max } => {
             format!("{agent} told: {tool} {count} times in a row, the end is at {count_max}")
         }
@@ -328,4 +330,8 @@ const fn clock_word(clock: ClockKind) -> &'static str {
         ClockKind::Timeout => "timeout",
         ClockKind::Active => "active time",
     }
+}
+
+fn always(agent: &AgentId, tool: &ToolName, scope: ApprovalScope, pattern: &SubjectPattern) -> String {
+    format!("{agent} may always call {tool} with {pattern}, for {}", scope.as_str())
 }

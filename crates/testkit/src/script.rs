@@ -15,7 +15,7 @@
 //! ```
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
-use spinney_kernel::definition::OnLost;
+use spinney_kernel::definition::{ApprovalScope, OnLost, RememberedApproval};
 use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, Running, TimerId};
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor,
@@ -86,7 +86,7 @@ fn request(verb: &str, rest: &[&str]) -> Request {
         "send" => Request::Send(Send::plain(agent(), Body::text(said()))),
         "wait" => Request::Wait(Wait { agent: agent(), wait: wait_for(rest), timeout_ms: timeout(rest) }),
         "ask" => Request::Ask(Ask { agent: agent(), question: question(rest), timeout_ms: timeout(rest) }),
-        "answer" => Request::Answer(Answer { question: call_id(name), answer: Body::text(said()) }),
+        "answer" => Request::Answer(answer(call_id(name), &said())),
         "finish" => Request::Finish(Finish { agent: agent(), result: Body::text(said()) }),
         "fail" => {
             let error =
@@ -259,4 +259,13 @@ fn nanos(word: &str) -> u64 {
 
 fn call_id(word: &str) -> CallId {
     CallId(number(word.trim_start_matches('#')))
+}
+
+/// An answer, or an approval of more than one call: `always for this agent: git status*`.
+fn answer(question: CallId, text: &str) -> Answer {
+    let always = [ApprovalScope::Agent, ApprovalScope::Tree].into_iter().find_map(|scope| {
+        let pattern = text.strip_prefix(&format!("always for {}: ", scope.as_str()))?;
+        Some(RememberedApproval { scope, pattern: pattern.parse().ok()? })
+    });
+    always.map_or_else(|| Answer::new(question, text), |remember| Answer::always(question, remember))
 }

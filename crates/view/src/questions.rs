@@ -1,12 +1,14 @@
 //! Open questions of a tree, also while another process runs it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use spinney::bus::{Tail, TracedEvent};
 use spinney::tree::OpenQuestion;
 use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{AgentId, CallId, TreeId};
 use spinney_kernel::record::Event;
 
@@ -19,11 +21,15 @@ pub async fn open(
     tree: TreeId,
 ) -> Result<BTreeMap<CallId, OpenQuestion>, JournalFault> {
     let (mut open, mut tail) = (BTreeMap::new(), Tail::new(journal, tree));
+    let mut started: Option<Arc<Definition>> = None;
     while let Some(TracedEvent { recorded, context, .. }) = tail.next().await? {
         match recorded.event {
+            Event::TreeStarted { definition, .. } => started = Some(definition),
             Event::QuestionAsked { call, question, .. } => {
                 let (path, text, approves) = (context.path().to_vec(), question.text, question.approves);
-                open.insert(call, OpenQuestion { question: call, path, text, approves });
+                let offers = approves.as_ref().zip(started.as_ref());
+                let offers = offers.and_then(|(ask, definition)| definition.offered(&ask.tool, &ask.args));
+                open.insert(call, OpenQuestion { question: call, path, text, approves, offers });
             }
             Event::CallEnded { call, .. } => {
                 open.remove(&call);
@@ -56,12 +62,16 @@ pub struct ApprovedCall<'a> {
     pub tool: &'a str,
     /// Its arguments, exactly as the model wrote them.
     pub args: &'a str,
+    /// The widest pattern that a yes can be remembered with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub always: Option<String>,
 }
 
 impl<'a> From<&'a OpenQuestion> for QuestionView<'a> {
     fn from(open: &'a OpenQuestion) -> Self {
-        let OpenQuestion { question, path, text, approves } = open;
-        let approves = approves.as_ref().map(|ask| ApprovedCall { tool: &ask.tool, args: &ask.args });
+        let OpenQuestion { question, path, text, approves, offers } = open;
+        let always = offers.as_ref().map(ToString::to_string);
+        let approves = approves.as_ref().map(|ask| ApprovedCall { tool: &ask.tool, args: &ask.args, always });
         Self { question: *question, path: joined(path), text, approves }
     }
 }

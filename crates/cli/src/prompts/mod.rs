@@ -9,6 +9,7 @@ use spinney::Tree;
 use spinney::tree::{OpenQuestion, RequestError};
 use spinney_kernel::primitives::CallId;
 use spinney_view::approval::ApprovalExtent;
+use spinney_view::approval_answer::approval_answer;
 use tokio::task::JoinHandle;
 
 use crate::display::Shown;
@@ -35,6 +36,8 @@ enum Person {
 /// A question at the terminal.
 struct OpenPrompt {
     question: CallId,
+    /// The same, whole.
+    open: OpenQuestion,
     /// Whether what is being typed was begun for another question.
     is_stale: bool,
     input: Input,
@@ -149,11 +152,12 @@ impl Asking {
             Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,
             None => out::prompt(&format!("\n{lines}")),
         }
+        let open = question.clone();
         let question = question.question;
         match &mut self.current {
             // What is being typed for a question that ended elsewhere is not an answer to this one.
             Some(asked) => {
-                asked.question = question;
+                (asked.question, asked.open) = (question, open);
                 match &mut asked.input {
                     Input::Line { on_line, .. } => (*on_line, asked.is_stale) = (true, true),
                     Input::Keys(keyboard) => {
@@ -167,7 +171,7 @@ impl Asking {
                     Person::View => Input::Keys(None),
                     Person::Lines | Person::Absent => Input::Line { line: read_line(), on_line: true },
                 };
-                self.current = Some(OpenPrompt { question, is_stale: false, input });
+                self.current = Some(OpenPrompt { question, open, is_stale: false, input });
             }
         }
         Ok(())
@@ -215,7 +219,8 @@ impl Asking {
     /// Takes a whole line: the answer, unless it was begun for another question.
     pub(crate) async fn answer(&mut self, tree: &Tree, line: &str) -> Result<()> {
         let Some(asked) = &mut self.current else { return Ok(()) };
-        let (question, is_stale) = (asked.question, std::mem::take(&mut asked.is_stale));
+        let is_stale = std::mem::take(&mut asked.is_stale);
+        let answer = approval_answer(&asked.open, line.trim_end_matches(['\r', '\n']));
         let is_in_view = matches!(asked.input, Input::Keys(_));
         if is_in_view && !line.trim().is_empty() {
             out::lines_above(&format!("> {line}"), Stream::Output)?;
@@ -230,7 +235,18 @@ impl Asking {
         if line.trim().is_empty() {
             return Ok(());
         }
-        match tree.answer(question, line.trim_end_matches(['\r', '\n'])).await {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(unclear) => {
+                out::complain(&unclear.to_string());
+                return Ok(());
+            }
+        };
+        let answered = match answer.remember {
+            Some(remember) => tree.answer_always(answer.question, *remember).await,
+            None => tree.answer(answer.question, answer.answer.text).await,
+        };
+        match answered {
             Ok(()) | Err(RequestError::Stopped(_)) => Ok(()),
             Err(RequestError::Refused(refusal)) => {
                 out::complain(&refusal.to_string());

@@ -76,3 +76,80 @@ fn g15_a_person_at_a_terminal_sees_all_of_it_before_the_answer() {
     assert!(shown.contains(&"x".repeat(5_000)), "{shown}");
     assert!(shown.lines().skip(1).all(|line| line.starts_with("    ")), "{shown}");
 }
+
+/// G15: `always` is limited to what was shown (agent, tool, pattern): it can be narrowed and not widened, and calls like it
+/// need no other question.
+#[test]
+fn g15_always_is_limited_to_what_was_shown_and_can_be_narrowed() {
+    let stage = TestFolder::new();
+    let call = |turn: u32, path: &str| {
+        format!(
+            "  - {{ when: {{ turn: {turn} }}, call: [ {{ tool: write_file, args: {{ path: {path}, text: x }} }} ] }}\n"
+        )
+    };
+    let calls = [call(1, "outputs/a/1.md"), call(2, "outputs/a/2.md"), call(3, "outputs/b/1.md")].concat();
+    let tree = stage.tree("write_file", &format!("rules:\n{calls}  - {{ say: done }}\n"));
+    let text = fs::read_to_string(&tree).unwrap();
+    let asking = text.replace("tools: [write_file]", "tools: [write_file], approvals: { write_file: ask }");
+    assert_ne!(asking, text);
+    fs::write(&tree, asking).unwrap();
+    let run = stage.spinney(&["run", &tree]);
+    assert_eq!(run.code, Some(5), "{}", run.err);
+    let offer = "`always for this agent` or `always for this tree` allows calls with `outputs/a/*`, whatever the other values are, from now on";
+    assert!(run.out.contains(offer), "{}", run.out);
+    let question = stage.spinney(&["questions", "--json"]).result();
+    assert_eq!(question["approves"]["always"], "outputs/a/*");
+    let number = question["question"].to_string();
+    for (answer, why) in [
+        ("always", "write `always for this agent` or `always for this tree`"),
+        ("always for this tree: *", "`*` is not within `outputs/a/*`, which was shown"),
+        ("always for this tree: outputs/*", "`outputs/*` is not within `outputs/a/*`, which was shown"),
+        ("always for this agent: outputs/a/2.md", "or does not cover the call itself"),
+    ] {
+        let refused = stage.spinney(&["answer", "last", &number, answer]);
+        assert!(refused.code != Some(0) && refused.err.contains(why), "{answer}: {}", refused.err);
+    }
+    let answered = stage.spinney(&["answer", "last", &number, "always for this agent"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.err);
+    // The second file is in the folder, the third is not.
+    let resumed = stage.spinney(&["resume", "last"]);
+    assert_eq!(resumed.code, Some(5), "{}", resumed.err);
+    assert!(
+        resumed.out.contains("may call `write_file` with `outputs/a/*` from now on, for this agent"),
+        "{}",
+        resumed.out
+    );
+    assert!(resumed.out.contains("wrote 1 bytes to outputs/a/2.md"), "{}", resumed.out);
+    assert!(resumed.out.contains("path: \"outputs/b/1.md\""), "{}", resumed.out);
+    let verified = stage.spinney(&["replay", "last", "--verify"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.err);
+}
+
+/// G15: the same at a terminal, with a narrower pattern.
+#[test]
+fn g15_a_person_at_a_terminal_narrows_what_is_remembered() {
+    let stage = TestFolder::new();
+    let args = json!({ "path": "outputs/notes/a.md", "text": "x" });
+    let again = json!({ "path": "outputs/notes/b.md", "text": "x" });
+    let call = |turn: u32, args: &Value| {
+        format!("  - {{ when: {{ turn: {turn} }}, call: [ {{ tool: write_file, args: {args} }} ] }}\n")
+    };
+    let script =
+        format!("rules:\n{}{}{}  - {{ say: done }}\n", call(1, &args), call(2, &args), call(3, &again));
+    let tree = stage.tree("write_file", &script);
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(
+        &tree,
+        text.replace("tools: [write_file]", "tools: [write_file], approvals: { write_file: ask }"),
+    )
+    .unwrap();
+    let mut terminal = stage.terminal(&["run", &tree], 80, 24);
+    terminal.until("\n>");
+    terminal.send("always for this agent: outputs/notes/a.md\n");
+    terminal.until("outputs/notes/b.md");
+    terminal.until("\n>");
+    terminal.send("no\n");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    assert_eq!(ended.out.matches("May `lead` call `write_file`").count(), 2, "{}", ended.out);
+}

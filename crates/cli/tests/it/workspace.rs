@@ -42,7 +42,10 @@ fn expected(home: &Path) -> (TreeId, Files) {
                         let file = format!("{agent}/offload/{}", offload::name(&blob.hash));
                         files.insert(folder.join(file), journal.blob(&blob).wait().unwrap().unwrap());
                     }
-                    StepChange::Wrote { .. } | StepChange::Born { .. } | StepChange::Gone { .. } => {}
+                    StepChange::Wrote { .. }
+                    | StepChange::Removed { .. }
+                    | StepChange::Born { .. }
+                    | StepChange::Gone { .. } => {}
                 }
             }
         }

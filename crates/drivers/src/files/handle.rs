@@ -98,7 +98,7 @@ fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entr
 }
 
 /// Reports a link as such, whatever error the operating system gives.
-fn linked(path: &FilePath, error: &io::Error) -> Refused {
+pub(super) fn linked(path: &FilePath, error: &io::Error) -> Refused {
     match Errno::from_io_error(error) {
         Some(Errno::LOOP | Errno::NXIO) => Refused::not_plain(path),
         Some(_) | None => Refused::io(path, error),

@@ -2,11 +2,18 @@
 //! walked by handles from the agent's own folder, so that neither a name, a link nor a race leads out of it.
 
 mod advice;
+mod delete;
+mod diff;
+mod edit;
 mod handle;
+mod ignored;
 mod list;
+mod matching;
 mod path;
 mod read;
+mod search;
 mod tool;
+mod walk;
 mod write;
 
 pub use advice::Refused;

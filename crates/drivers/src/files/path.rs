@@ -95,9 +95,17 @@ impl FilePath {
         Some((folders, file))
     }
 
-    /// The same as the path of an output, if it is one: below `outputs/`, and not that folder itself.
-    pub(super) fn output(&self) -> Option<OutputPath> {
-        if self.top == Top::Outputs { self.names.join("/").parse().ok() } else { None }
+    /// The same as the path of an output, for a tool that changes one.
+    ///
+    /// # Errors
+    /// If it is not below `outputs/`, or that folder itself.
+    pub(super) fn output(&self) -> Result<OutputPath, Refused> {
+        if self.top != Top::Outputs {
+            return Err(Refused::new(format!("`{self}` is not yours to write: write below `outputs/`")));
+        }
+        let folder =
+            |_| Refused::new("`outputs` is a folder: name a file in it, such as `outputs/report.md`");
+        self.names.join("/").parse().map_err(folder)
     }
 
     /// Every name below the top folder.

@@ -1,18 +1,21 @@
-//! The three file tools, as one tool driver.
+//! The file tools, as one tool driver.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use spinney_kernel::definition::{OnLost, ToolSpec as Spec};
+use spinney_kernel::definition::{OnLost, ToolSpec as Spec, ToolSubject};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, FolderFiller, Pending};
-use spinney_kernel::primitives::{Durability, ToolName, WrittenFile};
+use spinney_kernel::primitives::{Durability, OutputPath, ToolName, WrittenFile};
 
 use super::advice::Refused;
-use super::{list, read, write};
+use super::{delete, edit, list, read, search, write};
 use crate::off_worker::off_worker;
 use crate::workspace::{Workspace, WorkspaceFault, Workspaces};
 
@@ -59,6 +62,13 @@ impl FolderFiller for Files {
             filled.map_err(|fault| fault.to_string())
         }))
     }
+
+    fn remove(&self, folder: AgentFolder, file: OutputPath) -> Pending<Result<(), String>> {
+        Box::pin(off_worker(move || {
+            let cleared = workspace(&folder).and_then(|workspace| workspace.clear(&file));
+            cleared.map_err(|fault| fault.to_string())
+        }))
+    }
 }
 
 fn workspace(folder: &AgentFolder) -> Result<Workspace, WorkspaceFault> {
@@ -87,12 +97,18 @@ pub enum FileTool {
     Read,
     /// `write_file`.
     Write,
+    /// `edit_file`.
+    Edit,
+    /// `delete_file`.
+    Delete,
     /// `list_files`.
     List,
+    /// `search_files`.
+    Search,
 }
 
 impl FileTool {
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::List];
+    pub const ALL: [Self; 6] = [Self::Read, Self::Write, Self::Edit, Self::Delete, Self::List, Self::Search];
 
     /// What a model calls it.
     #[must_use]
@@ -100,7 +116,10 @@ impl FileTool {
         match self {
             Self::Read => "read_file",
             Self::Write => "write_file",
+            Self::Edit => "edit_file",
+            Self::Delete => "delete_file",
             Self::List => "list_files",
+            Self::Search => "search_files",
         }
     }
 
@@ -117,7 +136,10 @@ impl FileTool {
         match self {
             Self::Read => read::DESCRIPTION,
             Self::Write => write::DESCRIPTION,
+            Self::Edit => edit::DESCRIPTION,
+            Self::Delete => delete::DESCRIPTION,
             Self::List => list::DESCRIPTION,
+            Self::Search => search::DESCRIPTION,
         }
     }
 
@@ -125,11 +147,36 @@ impl FileTool {
         match self {
             Self::Read => read::SCHEMA,
             Self::Write => write::SCHEMA,
+            Self::Edit => edit::SCHEMA,
+            Self::Delete => delete::SCHEMA,
             Self::List => list::SCHEMA,
+            Self::Search => search::SCHEMA,
         }
     }
 
-    fn act(self, attempt: &ToolAttempt, folder: &AgentFolder) -> Result<ToolAnswer, Refused> {
+    /// How much of its answer the model sees whole, if more than by default.
+    fn shown_bytes(self) -> Option<u32> {
+        match self {
+            Self::Read => Some(read::SHOWN_BYTES),
+            Self::Search => Some(search::SHOWN_BYTES),
+            Self::Write | Self::Edit | Self::Delete | Self::List => None,
+        }
+    }
+
+    /// How long a call may take before it ends with what it has.
+    const fn ms_max(self) -> Option<u64> {
+        match self {
+            Self::Search => Some(search::MS_MAX),
+            Self::Read | Self::Write | Self::Edit | Self::Delete | Self::List => None,
+        }
+    }
+
+    fn act(
+        self,
+        attempt: &ToolAttempt,
+        folder: &AgentFolder,
+        stop: &AtomicBool,
+    ) -> Result<ToolAnswer, Refused> {
         match self {
             Self::Read => read::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::text),
             Self::Write => {
@@ -137,7 +184,17 @@ impl FileTool {
                 let (said, file) = write::act(args, &workspace, attempt.outputs, attempt.durability)?;
                 Ok(ToolAnswer::text(said).with_files(vec![file]))
             }
+            Self::Edit => {
+                let (args, workspace) = (args(attempt)?, workspace_to_write(folder, attempt.durability)?);
+                let (said, file) = edit::act(&args, &workspace, attempt.outputs, attempt.durability)?;
+                Ok(ToolAnswer::text(said).with_files(vec![file]))
+            }
+            Self::Delete => {
+                let (said, path) = delete::act(&args(attempt)?, &workspace(folder)?, attempt.durability)?;
+                Ok(ToolAnswer::text(said).with_removed(vec![path]))
+            }
             Self::List => list::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::text),
+            Self::Search => search::act(&args(attempt)?, &workspace(folder)?, stop).map(ToolAnswer::text),
         }
     }
 }
@@ -152,9 +209,10 @@ impl Tool for Opened {
         Spec {
             description: self.tool.description().to_owned(),
             schema: self.tool.schema().to_owned(),
-            // What was written twice is as if it was written once.
+            // What is done twice is as if it was done once: before a tree continues, its files are what the journal has.
             lost: OnLost::Repeatable,
-            shown_bytes: (self.tool == FileTool::Read).then_some(read::SHOWN_BYTES),
+            shown_bytes: self.tool.shown_bytes(),
+            subject: Some(ToolSubject::path("path")),
             ..Spec::default()
         }
     }
@@ -167,14 +225,41 @@ impl Tool for Opened {
                 Some(lock) => Some(lock.lock_owned().await),
                 None => None,
             };
-            let answer = off_worker(move || {
-                let acted = folder(&attempt).and_then(|folder| tool.act(&attempt, folder));
+            let stop = Stop::default();
+            let stopping = Arc::clone(&stop.0);
+            let answer = pin!(off_worker(move || {
+                let acted = folder(&attempt).and_then(|folder| tool.act(&attempt, folder, &stopping));
                 // A call that was given up still has it until its file is there.
                 drop(held);
                 acted
-            });
-            Ok(answer.await.unwrap_or_else(|refused| ToolAnswer::failed(refused.to_string())))
+            }));
+            let acted = stop.after(tool.ms_max(), answer).await;
+            Ok(acted.unwrap_or_else(|refused| ToolAnswer::failed(refused.to_string())))
         })
+    }
+}
+
+/// Tells work on another thread to end, also when nothing waits for it any more.
+#[derive(Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Waits for work, which ends with what it has when its time is over.
+    async fn after<T>(&self, ms_max: Option<u64>, mut work: Pin<&mut impl Future<Output = T>>) -> T {
+        if let Some(ms_max) = ms_max {
+            let timed = tokio::time::timeout(Duration::from_millis(ms_max), work.as_mut());
+            if let Ok(done) = timed.await {
+                return done;
+            }
+            self.0.store(true, Ordering::Relaxed);
+        }
+        work.await
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

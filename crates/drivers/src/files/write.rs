@@ -5,7 +5,7 @@ use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
-use super::path::{FilePath, Top};
+use super::path::FilePath;
 use crate::workspace::{Stopped, Workspace};
 
 pub(super) const DESCRIPTION: &str = "write a text file {path, text} below `outputs/` of your own folder, in place of what is there; use it for results that are too long to say, and name the file in your answer";
@@ -25,21 +25,24 @@ pub(super) fn act(
     durability: Durability,
 ) -> Result<(String, WrittenFile), Refused> {
     let path = FilePath::parse(&args.path)?;
-    if path.top() != Top::Outputs {
-        return Err(Refused::new(format!("`{path}` is not yours to write: write below `outputs/`")));
-    }
-    let Some(output) = path.output() else {
-        return Err(Refused::new("`outputs` is a folder: name a file in it, such as `outputs/report.md`"));
-    };
-    let Args { text, .. } = args;
-    match workspace.write_output(&output, text.as_bytes(), limits, durability) {
-        Ok(()) => {
-            let said = format!("wrote {} bytes to {path}", text.len());
-            Ok((said, WrittenFile { path: output, bytes: text.into_bytes() }))
-        }
-        Err(Stopped::Io(error)) => Err(Refused::io(&path, &error)),
-        Err(Stopped::Limit { over, limit, used, asked }) => Err(Refused::new(format!(
+    let file = WrittenFile { path: path.output()?, bytes: args.text.into_bytes() };
+    put(&path, &file, workspace, limits, durability)?;
+    Ok((format!("wrote {} bytes to {path}", file.bytes.len()), file))
+}
+
+/// Writes a file, or refuses before anything is written.
+pub(super) fn put(
+    path: &FilePath,
+    file: &WrittenFile,
+    workspace: &Workspace,
+    limits: OutputLimits,
+    durability: Durability,
+) -> Result<(), Refused> {
+    let written = workspace.write_output(&file.path, &file.bytes, limits, durability);
+    written.map_err(|stopped| match stopped {
+        Stopped::Io(error) => Refused::io(path, &error),
+        Stopped::Limit { over, limit, used, asked } => Refused::new(format!(
             "{over} would be passed: limit {limit}, there {used}, asked {asked}: write less, or write over what is not needed"
-        ))),
-    }
+        )),
+    })
 }

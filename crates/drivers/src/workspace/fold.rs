@@ -10,7 +10,9 @@ use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::offload::{Offloads, Whole};
 use spinney_kernel::context::{EventContext, OpenCall, OpenCalls, Trace};
 use spinney_kernel::definition::Builtin;
-use spinney_kernel::primitives::{AgentId, BlobRef, CallId, Durability, Seq, StoredFile, Time, TreeId};
+use spinney_kernel::primitives::{
+    AgentId, BlobRef, CallId, Durability, OutputPath, Seq, StoredFile, Time, TreeId,
+};
 use spinney_kernel::record::{Attachment, Event, Outcome, Spawned, ToolAsk, WaitFor, Work};
 
 use super::name::step_id;
@@ -47,6 +49,8 @@ pub enum StepChange {
         /// Where the bytes are.
         files: Vec<StoredFile>,
     },
+    /// A tool removed files of the agent, and took them out of its workspace.
+    Removed { agent: AgentId, files: Vec<OutputPath> },
     /// An agent's next step ended.
     Did {
         agent: AgentId,
@@ -252,6 +256,9 @@ impl Steps {
         }
         let (whole, mut changes) =
             if aim.is_turn() { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
+        if !outcome.removed().is_empty() {
+            changes.push(StepChange::Removed { agent: agent.clone(), files: outcome.removed().to_vec() });
+        }
         if !outcome.files().is_empty() {
             changes.push(StepChange::Wrote { agent: agent.clone(), files: outcome.files().to_vec() });
         }

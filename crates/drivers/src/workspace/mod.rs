@@ -29,7 +29,7 @@ mod step_writer;
 pub(crate) use atomic::FLUSHES;
 pub use fault::WorkspaceFault;
 pub use fold::{StepChange, Steps};
-pub(crate) use outputs::Stopped;
+pub(crate) use outputs::{NotRemoved, Stopped};
 pub use place::{Workspace, Workspaces};
 pub use step::{Metadata, Step};
 pub use step_writer::StepWriter;

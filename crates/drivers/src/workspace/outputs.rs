@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use cap_fs_ext::DirExt;
+use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::Dir;
 use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::primitives::OutputPath;
@@ -87,6 +87,61 @@ pub(super) fn fill(agent: &Dir, path: &OutputPath, bytes: &[u8]) -> io::Result<(
             Err(error) => return Err(error),
         };
     if is_same { Ok(()) } else { put(agent, outputs, path, bytes, Sync::No) }
+}
+
+/// Why an output was not removed.
+pub(crate) enum NotRemoved {
+    /// Something else has its name: a link, a device, a pipe, or a file with a second name.
+    NotPlain,
+    Io(io::Error),
+}
+
+impl From<io::Error> for NotRemoved {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Removes a plain file, and the folders that are empty without it: whoever fills the folder from the journal makes none
+/// that are empty.
+pub(super) fn remove(agent: &Dir, path: &OutputPath, sync: Sync) -> Result<(), NotRemoved> {
+    let (folders, file) = split(path);
+    let mut opened = vec![folder::open(agent, OUTPUTS)?];
+    for name in &folders {
+        let next = opened.last().map(|above| above.open_dir_nofollow(name)).transpose()?;
+        opened.extend(next);
+    }
+    let Some(innermost) = opened.last() else { return Ok(()) };
+    let found = innermost.symlink_metadata(file)?;
+    if found.is_dir() {
+        return Err(NotRemoved::Io(ErrorKind::IsADirectory.into()));
+    }
+    if !found.is_file() || found.nlink() != 1 {
+        return Err(NotRemoved::NotPlain);
+    }
+    // The name itself goes, whatever it leads to by now.
+    innermost.remove_file_or_symlink(file)?;
+    atomic::keep_names(innermost, sync)?;
+    for (above, name) in opened.iter().zip(&folders).rev() {
+        // One that has something in it stays.
+        if above.remove_dir(name).is_err() {
+            break;
+        }
+        atomic::keep_names(above, sync)?;
+    }
+    Ok(())
+}
+
+/// Removes what the agent removed, in a folder that may be an older copy. What is no plain file stays: no tool put it
+/// there.
+pub(super) fn clear(agent: &Dir, path: &OutputPath) -> io::Result<()> {
+    match remove(agent, path, Sync::No) {
+        Ok(()) | Err(NotRemoved::NotPlain) => Ok(()),
+        Err(NotRemoved::Io(error)) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory => Ok(()),
+            _ => Err(error),
+        },
+    }
 }
 
 /// Whether something has the name of an output.

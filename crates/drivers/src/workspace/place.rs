@@ -14,7 +14,7 @@ use spinney_kernel::primitives::{AgentId, Durability, OutputPath, TreeId};
 
 use super::atomic::{self, Sync};
 use super::fault::WorkspaceFault;
-use super::outputs::{self, Stopped};
+use super::outputs::{self, NotRemoved, Stopped};
 use super::step::Step;
 use super::{folder, history, offload};
 
@@ -121,6 +121,17 @@ impl Workspace {
     pub(crate) fn fill(&self, path: &OutputPath, bytes: &[u8]) -> Result<(), WorkspaceFault> {
         let filled = outputs::fill(&self.folder, path, bytes);
         filled.map_err(WorkspaceFault::at(format!("{}/outputs/{path}", self.place)))
+    }
+
+    /// Removes an output that the agent removed, if it is there.
+    pub(crate) fn clear(&self, path: &OutputPath) -> Result<(), WorkspaceFault> {
+        let cleared = outputs::clear(&self.folder, path);
+        cleared.map_err(WorkspaceFault::at(format!("{}/outputs/{path}", self.place)))
+    }
+
+    /// Removes an output. A link, a folder or a file with a second name is not removed.
+    pub(crate) fn remove_output(&self, path: &OutputPath, durability: Durability) -> Result<(), NotRemoved> {
+        outputs::remove(&self.folder, path, Sync::new(durability))
     }
 
     /// Whether something has the name of an output.

@@ -27,8 +27,8 @@ pub struct StepWriter<'j> {
     blobs: Box<Blobs<'j>>,
     /// The last event that was there before: up to it, files may be there that should not be.
     past: Seq,
-    /// The files that agents wrote up to then, each in its newest version.
-    outputs: BTreeMap<AgentId, BTreeMap<OutputPath, BlobRef>>,
+    /// The files that agents wrote up to then, each in its newest version; `None` if it was removed.
+    outputs: BTreeMap<AgentId, BTreeMap<OutputPath, Option<BlobRef>>>,
 }
 
 impl<'j> StepWriter<'j> {
@@ -72,8 +72,9 @@ impl<'j> StepWriter<'j> {
 
     fn fill(&self, agents: Vec<&AgentId>) -> Result<(), WorkspaceFault> {
         let files = agents.into_iter().filter_map(|agent| Some((agent, self.outputs.get(agent)?)));
-        let filled = |(agent, path, blob): (&AgentId, &OutputPath, &BlobRef)| {
+        let filled = |(agent, path, blob): (&AgentId, &OutputPath, &Option<BlobRef>)| {
             let workspace = self.workspaces.agent(agent)?;
+            let Some(blob) = blob else { return workspace.clear(path) };
             if workspace.has_output(path)? {
                 return Ok(());
             }
@@ -100,10 +101,15 @@ impl<'j> StepWriter<'j> {
             }
             StepChange::Wrote { agent, files } if seq <= self.past => {
                 let newest = self.outputs.entry(agent.clone()).or_default();
-                newest.extend(files.iter().map(|file| (file.path.clone(), file.blob.clone())));
+                newest.extend(files.iter().map(|file| (file.path.clone(), Some(file.blob.clone()))));
                 Ok(())
             }
-            StepChange::Wrote { .. } => Ok(()),
+            StepChange::Removed { agent, files } if seq <= self.past => {
+                let newest = self.outputs.entry(agent.clone()).or_default();
+                newest.extend(files.iter().map(|path| (path.clone(), None)));
+                Ok(())
+            }
+            StepChange::Wrote { .. } | StepChange::Removed { .. } => Ok(()),
             StepChange::Did { agent, number, step } => {
                 self.workspaces.found(agent)?.write(*number, step, self.sync())
             }

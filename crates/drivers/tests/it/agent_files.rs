@@ -131,6 +131,65 @@ async fn a_folder_that_cannot_be_filled_keeps_its_tree_from_being_resumed() {
     assert_eq!(answered(&stage, &tree).await, "I read: Second.");
 }
 
+/// Writes two files, edits one and deletes the other, asks a person, and looks.
+const CHANGES: &str = "
+rules:
+  - { when: { turn: 1 }, call: [{ tool: write_file, args: { path: outputs/a/plan.md, text: First. } }, { tool: write_file, args: { path: outputs/b.md, text: Beside. } }] }
+  - { when: { turn: 2 }, call: [{ tool: delete_file, args: { path: outputs/a/plan.md } }, { tool: edit_file, args: { path: outputs/b.md, old_text: Beside, new_text: Alone } }] }
+  - { when: { turn: 3 }, call: [{ tool: ask_human, args: { question: Which? } }] }
+  - { when: { turn: 4 }, call: [{ tool: search_files, args: { pattern: . } }] }
+  - { say: 'I found: {{ last }}' }
+";
+
+/// G31, in part: an agent that deleted a file does not find it again, whatever became of the folder and on whichever
+/// machine: not in a folder that is filled from nothing, and not in an older copy that still has the file.
+#[tokio::test(start_paused = true)]
+async fn g31_a_deleted_file_stays_deleted_and_an_edited_one_edited() {
+    for has_older_copy in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let stage = TestHome::new(CHANGES).with_files(folder.path());
+        let tree = waiting(&stage).await;
+        let outputs = outputs(folder.path(), &tree);
+        assert!(!outputs.join("a").exists());
+        fs::remove_dir_all(folder.path().join("workspace")).unwrap();
+        if has_older_copy {
+            fs::create_dir_all(outputs.join("a")).unwrap();
+            fs::write(outputs.join("a/plan.md"), "First.").unwrap();
+            fs::write(outputs.join("b.md"), "Beside.").unwrap();
+        }
+        let said = answered(&stage, &tree).await;
+        assert_eq!(said, "I found: outputs/b.md:1: Alone.\n[1 matching line; 1 file searched]");
+        assert!(!outputs.join("a").exists());
+    }
+}
+
+/// A deleted file makes room for another one, and a journal that names neither is refused nothing.
+#[tokio::test(start_paused = true)]
+async fn a_deleted_file_no_longer_counts() {
+    let mut rules = String::from("rules:\n");
+    for turn in (1..25).step_by(2) {
+        let path = format!("outputs/{turn}.md");
+        rules += &format!(
+            "  - {{ when: {{ turn: {turn} }}, call: [{{ tool: write_file, args: {{ path: {path}, text: x }} }}] }}\n  - {{ when: {{ turn: {} }}, call: [{{ tool: delete_file, args: {{ path: {path} }} }}] }}\n",
+            turn + 1
+        );
+    }
+    rules += "  - { say: done }\n";
+    let folder = tempfile::tempdir().unwrap();
+    let stage = TestHome::new(&rules).with_files(folder.path());
+    let home = stage.home();
+    let tree = stage.start(&home, "root $9.00 turns=40").await;
+    tree.ended().await;
+    let events = recorded(&tree).await;
+    assert_eq!(events.iter().map(|recorded| recorded.event.removed_files().len()).sum::<usize>(), 12);
+    let failed = events.iter().any(|recorded| {
+        matches!(&recorded.event, Event::CallEnded { outcome: Outcome::Done { is_error: true, .. }, .. })
+    });
+    assert!(!failed);
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).await.is_ok());
+    home.shutdown(Shutdown::Kill).await;
+}
+
 /// A tool that writes these files, whatever its limits are.
 struct Writes(Vec<(&'static str, usize)>);
 

@@ -209,13 +209,27 @@ impl Scene {
         let read = self.call(FileTool::Read, json!({ "path": path })).await;
         let list = self.call(FileTool::List, json!({ "path": path })).await;
         let write = self.call(FileTool::Write, json!({ "path": path, "text": "CHANGED" })).await;
+        let search = self.call(FileTool::Search, json!({ "path": path, "pattern": "." })).await;
+        let names = self.call(FileTool::Search, json!({ "path": path, "glob": "*" })).await;
+        let edit = json!({ "path": path, "old_text": SECRET, "new_text": "CHANGED", "replace_all": true });
+        let edit = self.call(FileTool::Edit, edit).await;
+        let delete = self.call(FileTool::Delete, json!({ "path": path })).await;
         assert!(read.is_error, "{what}: {path:?} was read: {}", read.text);
-        for answer in [&read, &list, &write] {
+        assert!(edit.is_error && edit.files.is_empty(), "{what}: {path:?} was edited: {}", edit.text);
+        for answer in [&read, &list, &write, &search, &names, &edit, &delete] {
             assert!(!answer.text.contains(SECRET), "{what}: {path:?} shows {}", answer.text);
             assert!(!answer.text.contains("root:"), "{what}: {path:?} shows {}", answer.text);
             let home = &*self.home.path().to_string_lossy();
             assert!(path.contains(home) || !answer.text.contains(home), "{what}: {}", answer.text);
         }
+        assert_eq!(self.outside(), before, "{what}: {path:?} changed what is outside");
+    }
+
+    /// Tries to delete by a path: refused, and nothing is recorded as removed.
+    async fn try_to_delete(&self, what: &str, path: &str) {
+        let before = self.outside();
+        let delete = self.call(FileTool::Delete, json!({ "path": path })).await;
+        assert!(delete.is_error && delete.removed.is_empty(), "{what}: {path:?}: {}", delete.text);
         assert_eq!(self.outside(), before, "{what}: {path:?} changed what is outside");
     }
 }
@@ -268,6 +282,22 @@ async fn l8_nothing_planted_leads_out_of_a_workspace() {
     }
 }
 
+/// L8, X6: no path and nothing that is planted makes `delete_file` remove anything, at no depth.
+#[tokio::test]
+async fn l8_no_path_and_no_plant_deletes_what_is_not_a_plain_file_of_the_agent() {
+    for agent in ["lead-1", "grandchild"] {
+        let scene = Scene::new(agent);
+        for path in PATHS {
+            scene.try_to_delete("a path", &filled(path, scene.home.path())).await;
+        }
+        for (what, plant, path) in PLANTS {
+            let scene = Scene::new(agent);
+            plant(&scene.folder(), scene.home.path());
+            scene.try_to_delete(what, path).await;
+        }
+    }
+}
+
 /// L8: between check and use nothing can be put in the way: a folder that is a link every other moment is never followed.
 #[tokio::test]
 async fn l8_a_folder_that_becomes_a_link_is_not_followed() {
@@ -276,6 +306,8 @@ async fn l8_a_folder_that_becomes_a_link_is_not_followed() {
     let (outputs, is_over) = (scene.folder().join("outputs"), Arc::new(AtomicBool::new(false)));
     done(fs::create_dir(outputs.join("real")));
     done(fs::write(outputs.join("real/secret.txt"), "mine"));
+    // The folder stays when the file in it is deleted.
+    done(fs::write(outputs.join("real/other.txt"), "mine"));
     link(Path::new("../../other/outputs"), &outputs.join("planted"));
     let flipping = std::thread::spawn({
         let (outputs, is_over) = (outputs.clone(), Arc::clone(&is_over));
@@ -296,6 +328,11 @@ async fn l8_a_folder_that_becomes_a_link_is_not_followed() {
         assert!(read.is_error || read.text != SECRET, "{}", read.text);
         let write = json!({ "path": "outputs/d/secret.txt", "text": "mine" });
         scene.call(FileTool::Write, write).await;
+        let search = scene.call(FileTool::Search, json!({ "path": "outputs/d", "pattern": "." })).await;
+        assert!(!search.text.contains(SECRET), "{}", search.text);
+        let edit = json!({ "path": "outputs/d/secret.txt", "old_text": "mine", "new_text": "mine!" });
+        scene.call(FileTool::Edit, edit).await;
+        scene.call(FileTool::Delete, json!({ "path": "outputs/d/secret.txt" })).await;
         assert_eq!(scene.outside(), before);
     }
     is_over.store(true, Ordering::Relaxed);

@@ -176,6 +176,204 @@ async fn what_is_no_text_is_not_shown() {
     insta::assert_snapshot!(read(home, "outputs/c.bin").await, @"!`outputs/c.bin` is no text: it has 3 bytes that only a program can read");
 }
 
+async fn edit(home: &Path, old_text: &str, new_text: &str) -> String {
+    let args = json!({ "path": "outputs/a.md", "old_text": old_text, "new_text": new_text });
+    says(home, FileTool::Edit, args).await
+}
+
+#[tokio::test]
+async fn a_text_that_is_there_once_is_replaced_and_the_difference_is_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/a.md", "# Plan\nfirst\nread\nwrite\nread\n").await;
+    insta::assert_snapshot!(edit(home, "write", "write, then rest").await, @"
+    replaced once
+    --- outputs/a.md
+    +++ outputs/a.md
+    @@ -1,5 +1,5 @@
+     # Plan
+     first
+     read
+    -write
+    +write, then rest
+     read
+    ");
+    insta::assert_snapshot!(read(home, "outputs/a.md").await, @"
+    # Plan
+    first
+    read
+    write, then rest
+    read
+    ");
+    insta::assert_snapshot!(edit(home, "read", "look").await, @"!`old_text` is in `outputs/a.md` 2 times, at lines 3, 5: add what is around the one you mean, or set `replace_all`");
+    insta::assert_snapshot!(edit(home, "sleep", "look").await, @"!`old_text` is not in `outputs/a.md`: read the file and copy the text exactly, with its spaces and line breaks");
+    insta::assert_snapshot!(edit(home, "", "look").await, @"!`old_text` is empty: give the text to replace, or write the whole file with `write_file`");
+    insta::assert_snapshot!(edit(home, "read", "read").await, @"!`old_text` and `new_text` are the same: nothing would change");
+    let all = json!({ "path": "outputs/a.md", "old_text": "read", "new_text": "look", "replace_all": true });
+    insta::assert_snapshot!(says(home, FileTool::Edit, all).await, @"
+    replaced 2 times
+    --- outputs/a.md
+    +++ outputs/a.md
+    @@ -1,5 +1,5 @@
+     # Plan
+     first
+    -read
+    +look
+     write, then rest
+    -read
+    +look
+    ");
+    let elsewhere = json!({ "path": "history/step_001.json", "old_text": "a", "new_text": "b" });
+    insta::assert_snapshot!(says(home, FileTool::Edit, elsewhere).await, @"!`history/step_001.json` is not yours to write: write below `outputs/`");
+    let missing = json!({ "path": "outputs/b.md", "old_text": "a", "new_text": "b" });
+    insta::assert_snapshot!(says(home, FileTool::Edit, missing).await, @"!`outputs/b.md` is not there: `list_files` shows what is");
+}
+
+/// L12: an edit that would pass a limit changes nothing; its result is computed before it is made.
+#[tokio::test]
+async fn l12_an_edit_keeps_to_the_limits_of_outputs() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/a.md", &"a".repeat(900_000)).await;
+    let args = json!({ "path": "outputs/a.md", "old_text": "a", "new_text": "b".repeat(60_000), "replace_all": true });
+    insta::assert_snapshot!(says(home, FileTool::Edit, args).await, @"!`outputs/a.md` would have 54000000000 bytes, and all of your outputs may have 1000000: replace it with less");
+    write(home, "outputs/b.md", "b").await;
+    let args = json!({ "path": "outputs/b.md", "old_text": "b", "new_text": "b".repeat(200_000) });
+    insta::assert_snapshot!(says(home, FileTool::Edit, args).await, @"!max_output_size_bytes would be passed: limit 1000000, there 900000, asked 200000: write less, or write over what is not needed");
+    assert_eq!(read(home, "outputs/b.md").await, "b");
+}
+
+#[tokio::test]
+async fn a_file_is_deleted_with_the_folders_that_are_empty_without_it() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/a/b/c.md", "c").await;
+    write(home, "outputs/a/d.md", "d").await;
+    let delete = |path: &'static str| says(home, FileTool::Delete, json!({ "path": path }));
+    insta::assert_snapshot!(delete("outputs/a/b").await, @"!`outputs/a/b` is a folder: name a file in it");
+    insta::assert_snapshot!(delete("outputs/a/b/c.md").await, @"deleted outputs/a/b/c.md");
+    insta::assert_snapshot!(delete("outputs/a/b/c.md").await, @"!`outputs/a/b/c.md` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(delete("offload/x.txt").await, @"!`offload/x.txt` is not yours to write: write below `outputs/`");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"
+    outputs/a/
+    outputs/a/d.md  1 bytes
+    ");
+    insta::assert_snapshot!(delete("outputs/a/d.md").await, @"deleted outputs/a/d.md");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"nothing is in outputs/");
+}
+
+async fn search(home: &Path, args: Value) -> String {
+    says(home, FileTool::Search, args).await
+}
+
+#[tokio::test]
+async fn a_search_shows_lines_with_their_files_and_numbers() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    insta::assert_snapshot!(search(home, json!({ "pattern": "x" })).await, @"[0 matching lines; 0 files searched]");
+    write(home, "outputs/a.md", "alpha\nbeta\nAlpha beta\n").await;
+    write(home, "outputs/notes/b.txt", "beta\n").await;
+    insta::assert_snapshot!(search(home, json!({ "pattern": "beta$" })).await, @"
+    outputs/a.md:2: beta
+    outputs/a.md:3: Alpha beta
+    outputs/notes/b.txt:1: beta
+    [3 matching lines; 2 files searched]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "^alpha", "ignore_case": true })).await, @"
+    outputs/a.md:1: alpha
+    outputs/a.md:3: Alpha beta
+    [2 matching lines; 2 files searched]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "beta", "glob": "*.txt" })).await, @"
+    outputs/notes/b.txt:1: beta
+    [1 matching line; 1 file searched]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "beta", "path": "outputs/notes" })).await, @"
+    outputs/notes/b.txt:1: beta
+    [1 matching line; 1 file searched]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "beta", "path": "outputs/a.md" })).await, @"
+    outputs/a.md:2: beta
+    outputs/a.md:3: Alpha beta
+    [2 matching lines; 1 file searched]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "glob": "notes/**" })).await, @"
+    outputs/notes/b.txt
+    [1 matching file]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "gamma" })).await, @"[0 matching lines; 2 files searched]");
+    insta::assert_snapshot!(search(home, json!({})).await, @"!nothing to search for: give a `pattern`, a `glob` or both");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "(" })).await, @"
+    !`pattern` is not a regular expression that can be used: regex parse error:
+        (
+        ^
+    error: unclosed group
+    ");
+    insta::assert_snapshot!(search(home, json!({ "glob": "[" })).await, @"!`glob` is not a glob that can be used: error parsing glob '[': unclosed character class; missing ']'");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "a", "path": "outputs/none" })).await, @"!`outputs/none` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "a", "path": "offload" })).await, @"nothing is in offload/");
+}
+
+#[tokio::test]
+async fn a_search_respects_ignore_files_and_leaves_out_what_is_hidden_or_no_text() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/a.md", "needle").await;
+    let outputs = home.join("workspace").join(TREE.to_string()).join("helper/outputs");
+    let put = |path: &str, text: &str| {
+        let path = outputs.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put(".gitignore", "*.log\n/build/\n!keep.log\nbad[\n");
+    put(".hidden", "needle");
+    put("x.log", "needle");
+    put("keep.log", "needle");
+    put("build/a.md", "needle");
+    put("sub/build/a.md", "needle");
+    put("sub/.ignore", "only.md\n!x.log");
+    put("sub/only.md", "needle");
+    put("sub/x.log", "needle");
+    put("sub/deep/y.log", "needle");
+    put("binary", "needle\0");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "needle" })).await, @"
+    outputs/a.md:1: needle
+    outputs/keep.log:1: needle
+    outputs/sub/build/a.md:1: needle
+    outputs/sub/x.log:1: needle
+    [4 matching lines; 5 files searched]
+    ");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "needle", "path": "outputs/sub" })).await, @"
+    outputs/sub/build/a.md:1: needle
+    outputs/sub/x.log:1: needle
+    [2 matching lines; 2 files searched]
+    ");
+}
+
+/// G25, L12: what is found is bounded, and the answer says that there is more.
+#[tokio::test]
+async fn a_search_is_bounded() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    write(home, "outputs/a.md", "needle").await;
+    let outputs = home.join("workspace").join(TREE.to_string()).join("helper/outputs");
+    for folder in 0..40 {
+        fs::create_dir(outputs.join(format!("{folder:02}"))).unwrap();
+        for file in 0..50 {
+            let text = format!("needle {}\n", "x".repeat(60)).repeat(4);
+            fs::write(outputs.join(format!("{folder:02}/{file:02}.txt")), text).unwrap();
+        }
+    }
+    let all = search(home, json!({ "pattern": "needle" })).await;
+    assert!(all.len() < 16_000, "{}", all.len());
+    assert!(all.starts_with("outputs/00/00.txt:1: needle"), "{all}");
+    assert!(all.ends_with("; there are more: search for less, or in one folder]"), "{all}");
+    let one = search(home, json!({ "pattern": "needle", "path": "outputs/07", "glob": "0?.txt" })).await;
+    assert!(one.ends_with("[40 matching lines; 10 files searched]"), "{one}");
+    let names = search(home, json!({ "glob": "49.txt" })).await;
+    assert!(names.ends_with("[40 matching files]"), "{names}");
+}
+
 /// The folder comes with the call, so one driver serves the trees of many homes; a tree without workspaces has none.
 #[tokio::test]
 async fn one_driver_works_in_the_folder_that_each_call_brings() {

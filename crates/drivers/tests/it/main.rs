@@ -115,7 +115,7 @@ impl Ran {
                     StepChange::Gone { agent, steps, .. } => {
                         assert_eq!(by_agent[agent.as_str()].len(), steps as usize);
                     }
-                    StepChange::Wrote { .. } | StepChange::Offloaded { .. } => {}
+                    StepChange::Wrote { .. } | StepChange::Removed { .. } | StepChange::Offloaded { .. } => {}
                 }
             }
         }
@@ -151,6 +151,7 @@ impl Ran {
             StepChange::Offloaded { agent, blob } => Some((agent, blob)),
             StepChange::Born { .. }
             | StepChange::Wrote { .. }
+            | StepChange::Removed { .. }
             | StepChange::Did { .. }
             | StepChange::Gone { .. } => None,
         };

@@ -17,6 +17,7 @@ mod role;
 mod share;
 mod shared_access;
 mod shares;
+mod subject;
 mod thinking;
 mod window_spec;
 
@@ -52,6 +53,7 @@ pub use role::{Approval, OutputLimits, Recursion, Role, Turns};
 pub use share::{GivenMessage, Share};
 pub use shared_access::{SharedAccess, ValueAccess};
 pub use shares::{Preset, Shares};
+pub use subject::{ApprovalScope, NotPattern, RememberedApproval, SubjectKind, SubjectPattern, ToolSubject};
 pub use thinking::Thinking;
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
@@ -232,6 +234,9 @@ pub struct ToolSpec {
     /// The tokens that it adds to a packet, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCount>,
+    /// What a person approves of its calls, if that is one of its arguments; otherwise all of them as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<ToolSubject>,
 }
 
 impl ToolSpec {
@@ -241,6 +246,9 @@ impl ToolSpec {
         }
         check_text("description of a tool", &self.description, limit::TEXT_BYTES_MAX)?;
         check_text("schema of a tool", &self.schema, limit::TEXT_BYTES_MAX)?;
+        if let Some(subject) = &self.subject {
+            check_text("subject of a tool", &subject.argument, limit::NAME_BYTES_MAX)?;
+        }
         Amounts::cost(self.cost_nanos_max).checked()?;
         match self.timeout_ms {
             Some(ms) if ms == 0 || ms > limit::TIMEOUT_MS_MAX => {
@@ -344,6 +352,26 @@ impl Definition {
     pub(crate) fn counter(&self) -> TokenCounter {
         let is_estimated = self.models.values().any(|model| model.counter == TokenCounter::Estimate);
         if is_estimated { TokenCounter::Estimate } else { TokenCounter::Exact }
+    }
+
+    /// What a person approves of a call: an argument of its tool, or all of them as they are. `None` if it is unclear.
+    #[must_use]
+    pub fn subject(&self, tool: &ToolName, args: &str) -> Option<String> {
+        match self.tools.get(tool).and_then(|spec| spec.subject.as_ref()) {
+            Some(subject) => subject.of_call(args),
+            None => Some(args.to_owned()),
+        }
+    }
+
+    /// The widest pattern that an approval of this call can be remembered with. `None` if it can only be approved once.
+    #[must_use]
+    pub fn offered(&self, tool: &str, args: &str) -> Option<SubjectPattern> {
+        let tool: ToolName = tool.parse().ok()?;
+        let kind = self.tools.get(&tool).and_then(|spec| spec.subject.as_ref()).map(|subject| subject.kind);
+        // What a person cannot see on a line is not approved for more than once.
+        let subject = self.subject(&tool, args).filter(|subject| subject::is_visible(subject))?;
+        let offered = SubjectPattern::offered(kind, &subject);
+        (offered.len() <= limit::APPROVAL_BYTES_MAX).then_some(offered)
     }
 
     /// The names of all tools of a tree under these rules, built-in ones first.

@@ -6,6 +6,7 @@ use crate::primitives::{Body, SealKind, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
+use crate::definition::SubjectPattern;
 use crate::primitives::{
     AgentId, BadPart, BadSources, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time,
     ToolName, Topic, TreeId, ValueName, check_parts,
@@ -199,6 +200,10 @@ pub enum Refusal {
     NotApproved { tool: ToolName, answer: String },
     #[error("nobody said in time whether you may call `{tool}`: do without it, or ask for something else")]
     ApprovalExpired { tool: ToolName },
+    #[error("{}", too_wide(pattern, offered.as_ref()))]
+    ApprovalTooWide { pattern: SubjectPattern, offered: Option<SubjectPattern> },
+    #[error("{count} approvals are remembered, the limit is {count_max}: answer yes or no")]
+    ApprovalsLimit { count: usize, count_max: usize },
     #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
     BadSchema { reason: String },
     #[error(
@@ -443,6 +448,8 @@ impl Refusal {
             Self::ToolDenied { .. } => "tool_denied",
             Self::NotApproved { .. } => "not_approved",
             Self::ApprovalExpired { .. } => "approval_expired",
+            Self::ApprovalTooWide { .. } => "approval_too_wide",
+            Self::ApprovalsLimit { .. } => "approvals_limit",
             Self::BadSchema { .. } => "bad_schema",
             Self::ToolNameTaken { .. } => "tool_name_taken",
             Self::WindowTooSmall { .. } => "window_too_small",
@@ -560,5 +567,14 @@ fn sealed(kind: &SealKind) -> String {
             "the tree was moved to `{to}` and continues where that is imported: work on it there, branch it here, or take it back"
         ),
         SealKind::Copy => "the tree is a copy, which can only be read and branched: work on the original, or branch this one with its own budget".to_owned(),
+    }
+}
+
+fn too_wide(pattern: &SubjectPattern, offered: Option<&SubjectPattern>) -> String {
+    match offered {
+        Some(offered) => format!(
+            "`{pattern}` is not within `{offered}`, which was shown, or does not cover the call itself: narrow what was shown"
+        ),
+        None => "this is not a call that can be approved for more than once: answer yes or no".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use crate::definition;
 use crate::definition::OutputLimits;
 use crate::port::model::AttemptError;
 use crate::port::{AgentFolder, Pending, Rights};
-use crate::primitives::{CallId, Durability, Enclosure, ToolName, WrittenFile};
+use crate::primitives::{CallId, Durability, Enclosure, OutputPath, ToolName, WrittenFile};
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;
@@ -71,6 +71,8 @@ pub struct ToolAnswer {
     /// The files below `outputs/` of the agent's folder that it wrote, whole. The tree's journal keeps them: a file that is
     /// missing here is missing where the tree is resumed on another machine.
     pub files: Vec<WrittenFile>,
+    /// The files below `outputs/` that it removed. The tree's journal keeps that as well.
+    pub removed: Vec<OutputPath>,
     pub used: Used,
 }
 
@@ -78,7 +80,8 @@ impl ToolAnswer {
     /// A result that cost nothing beside its call.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false, parts: Vec::new(), files: Vec::new(), used: Used::NOTHING }
+        let (text, is_error, used) = (text.into(), false, Used::NOTHING);
+        Self { text, is_error, parts: Vec::new(), files: Vec::new(), removed: Vec::new(), used }
     }
 
     /// An error that the model reads.
@@ -96,6 +99,12 @@ impl ToolAnswer {
     #[must_use]
     pub fn with_files(mut self, files: Vec<WrittenFile>) -> Self {
         self.files = files;
+        self
+    }
+
+    #[must_use]
+    pub fn with_removed(mut self, removed: Vec<OutputPath>) -> Self {
+        self.removed = removed;
         self
     }
 

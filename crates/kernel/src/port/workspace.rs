@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::context::Origin;
 use crate::port::Pending;
-use crate::primitives::WrittenFile;
+use crate::primitives::{OutputPath, WrittenFile};
 
 /// The folder of one agent, which no other agent shares. It need not exist yet: drivers create it when they need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,4 +48,10 @@ pub trait FolderFiller: Send + Sync {
     /// # Errors
     /// Why it cannot be written, for people.
     fn fill(&self, folder: AgentFolder, file: WrittenFile) -> Pending<Result<(), String>>;
+
+    /// Removes a file below the agent's `outputs/` that the agent removed, if it is there.
+    ///
+    /// # Errors
+    /// Why it cannot be removed, for people.
+    fn remove(&self, folder: AgentFolder, file: OutputPath) -> Pending<Result<(), String>>;
 }

@@ -184,6 +184,12 @@ pub const FILE_PATH_BYTES_MAX: usize = 1_024;
 pub const FILE_PATH_NAMES_MAX: usize = 16;
 /// Most files that one tool call may write. Together they have at most as many bytes as one blob.
 pub const CALL_FILES_MAX: usize = 256;
+/// Longest pattern of an approval that is remembered, in bytes: what a person can read.
+pub const APPROVAL_BYTES_MAX: usize = 1_024;
+/// Most approvals that a tree remembers at the same time.
+pub const APPROVALS_MAX: usize = 256;
+/// Most files of one agent that are known to be removed: whoever fills its folder removes them there as well.
+pub const REMOVED_FILES_MAX: usize = 4_096;
 /// Default output files of one agent, sub-folders included: what a person can still look through.
 pub const OUTPUT_FILES_MAX: u64 = 10;
 /// Default total bytes of one agent's outputs: a megabyte is a long report.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Shortfall, Terms};
-use crate::definition::{Definition, Graph, ModelSpec};
+use crate::definition::{ApprovalScope, Definition, Graph, ModelSpec, SubjectPattern};
 use crate::primitives::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
-    ModelName, Running, SealKind, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId, TokenCount,
-    TraceParent, TreeId, ValueName,
+    ModelName, OutputPath, Running, SealKind, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId,
+    TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
     Adjusted, AgentSnapshot, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
@@ -317,6 +317,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stops: bool,
     },
+    /// A person approved a tool call, and others like it from now on.
+    ApprovalRemembered {
+        /// Whose call it was about.
+        agent: AgentId,
+        tool: ToolName,
+        scope: ApprovalScope,
+        pattern: SubjectPattern,
+    },
     /// An agent repeated a tool call that brings nothing new, and is told.
     RepeatsNoticed {
         agent: AgentId,
@@ -442,6 +450,7 @@ impl Event {
             Self::MessagePublished { .. } => "message_published",
             Self::CheckpointMade { .. } => "checkpoint_made",
             Self::WrapUpStarted { .. } => "wrap_up_started",
+            Self::ApprovalRemembered { .. } => "approval_remembered",
             Self::RepeatsNoticed { .. } => "repeats_noticed",
             Self::GraphStarted { .. } => "graph_started",
             Self::NodeStarted(_) => "node_started",
@@ -489,6 +498,7 @@ impl Event {
             | Self::Charged { agent, .. }
             | Self::CheckpointMade { agent, .. }
             | Self::WrapUpStarted { agent, .. }
+            | Self::ApprovalRemembered { agent, .. }
             | Self::RepeatsNoticed { agent, .. }
             | Self::GraphStarted { agent, .. }
             | Self::TreeHalted { agent, .. }
@@ -554,6 +564,7 @@ impl Event {
             Self::ValuesCleared { .. } => "context.clear",
             Self::Charged { .. } => "budget.charge",
             Self::WrapUpStarted { .. } => "agent.wrap_up",
+            Self::ApprovalRemembered { .. } => "agent.approval",
             Self::RepeatsNoticed { .. } => "agent.repeats",
             Self::LimitRaised { .. } => "budget.raise",
             Self::TreeAdjusted(_) => "tree.adjust",
@@ -606,6 +617,12 @@ impl Event {
         if let Self::CallEnded { outcome, .. } = self { outcome.files() } else { &[] }
     }
 
+    /// The files of an agent that a tool removed with it.
+    #[must_use]
+    pub fn removed_files(&self) -> &[OutputPath] {
+        if let Self::CallEnded { outcome, .. } = self { outcome.removed() } else { &[] }
+    }
+
     /// Every body in it. The blobs of a body live as long as the event, so a missing one here loses data.
     #[must_use]
     pub fn bodies(&self) -> Vec<&Body> {
@@ -655,6 +672,7 @@ impl Event {
             | Self::TreeSuspended
             | Self::TreeContinued
             | Self::WrapUpStarted { .. }
+            | Self::ApprovalRemembered { .. }
             | Self::RepeatsNoticed { .. }
             | Self::LimitRaised { .. }
             | Self::TreeAdjusted(_)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Mismatch, Refusal};
-use crate::primitives::{AgentId, Body, Fault, FaultKind, Seq, StoredFile};
+use crate::primitives::{AgentId, Body, Fault, FaultKind, OutputPath, Seq, StoredFile};
 use crate::record::{ExitKind, ToolAsk};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub enum Outcome {
         /// The files that a tool wrote for its agent. The journal has the bytes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<StoredFile>,
+        /// The files of its agent that a tool removed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<OutputPath>,
     },
     Failed {
         fault: Fault,
@@ -123,6 +126,12 @@ impl Outcome {
     #[must_use]
     pub fn files(&self) -> &[StoredFile] {
         if let Self::Done { files, .. } = self { files } else { &[] }
+    }
+
+    /// The files of its agent that a tool removed.
+    #[must_use]
+    pub fn removed(&self) -> &[OutputPath] {
+        if let Self::Done { removed, .. } = self { removed } else { &[] }
     }
 
     /// What a model said in its turn. An empty last call says nothing: the earlier text counts.

@@ -74,10 +74,7 @@ impl World {
                 self.in_line(*call, account.as_ref(), *why);
             }
             Event::CallStarted { call, attempt, held, at, leads } => {
-                self.started(*call, *attempt, held, *at);
-                if let Some(since) = leads {
-                    self.prefixes.lead(*call, self.prefix_of(*call), *since);
-                }
+                self.started(*call, *attempt, held, *at, *leads);
             }
             Event::FirstToken { call } => self.prefixes.cached(*call),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
@@ -105,6 +102,9 @@ impl World {
             Event::NodeStarted(start) => self.graphs.node_started(self.place(&start.graph), start),
             Event::NodeEnded { graph, frame, end, .. } => self.node_ended(graph, *frame, end),
             Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
+            Event::ApprovalRemembered { agent, tool, scope, pattern } => {
+                self.approvals.remember(self.place(agent), tool, *scope, pattern);
+            }
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
                 self.progress_mut(agent).noticed(tool, *count, *count_max);
             }
@@ -331,6 +331,7 @@ impl World {
         }
         self.graphs.gone(ix);
         self.outputs.gone(ix);
+        self.approvals.gone(ix);
         if let Some(parent) = parent.filter(|parent| *exit == Exit::Completed && self.follows_up(*parent, ix))
         {
             self.agents.finish(ix, parent);
@@ -434,7 +435,14 @@ impl World {
         self.ledger.line_join(id.0, Waiter { at, blocked, ask });
     }
 
-    fn started(&mut self, id: CallId, attempt: u32, held: &Amounts, start: Option<Time>) {
+    fn started(
+        &mut self,
+        id: CallId,
+        attempt: u32,
+        held: &Amounts,
+        start: Option<Time>,
+        leads: Option<Time>,
+    ) {
         self.ledger.line_leave(id.0);
         self.calls.move_to(id, CallStage::Running { held: *held, start });
         let call = self.calls.call_mut(id);
@@ -448,6 +456,9 @@ impl World {
         }
         agent.running += 1;
         self.ledger.hold(agent.account, held);
+        if let Some(since) = leads {
+            self.prefixes.lead(id, self.prefix_of(id), since);
+        }
     }
 
     fn switched(&mut self, id: CallId, model: &ModelName, output_cap: u64) {
@@ -548,7 +559,7 @@ impl World {
         let turn_model = if let Work::Model(work) = &call.work { Some(work.model.clone()) } else { None };
         let turn_model = turn_model.filter(|_| !is_summary);
         let turn = if call.work.wrap_up().is_some() { TurnKind::Last } else { TurnKind::Ordinary };
-        self.outputs.write(ix, outcome.files());
+        self.outputs.change(ix, outcome.files(), outcome.removed());
         if let Outcome::Done { .. } = outcome {
             self.prefixes.cached(id);
         }

@@ -45,6 +45,7 @@ impl World {
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
             | Event::WrapUpStarted { stops: false, .. }
+            | Event::ApprovalRemembered { .. }
             | Event::RepeatsNoticed { .. }
             | Event::GraphStarted { .. }
             | Event::NodeStarted(_)

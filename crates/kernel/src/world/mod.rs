@@ -3,6 +3,7 @@
 
 mod agent;
 mod apply;
+mod approvals;
 mod branch;
 mod calls;
 mod clocks;
@@ -26,6 +27,7 @@ use crate::primitives::{AgentId, CallId, ModelName, SealKind, Seq, Time, TimerId
 use crate::record::{AccountShortfall, Alarm, BreakerState, ClockKind, RULES, Work};
 
 pub use agent::*;
+pub use approvals::Approvals;
 
 pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
@@ -66,6 +68,7 @@ pub struct World {
     graphs: Graphs,
     shared: SharedStore,
     outputs: AgentOutputs,
+    approvals: Approvals,
 }
 
 /// Why the tree starts no new work.
@@ -143,6 +146,7 @@ impl World {
             graphs: Graphs::default(),
             shared: SharedStore::default(),
             outputs: AgentOutputs::default(),
+            approvals: Approvals::default(),
             sealed: None,
         }
     }
@@ -199,6 +203,12 @@ impl World {
     #[must_use]
     pub fn sealed_at(&self) -> Option<Time> {
         self.sealed.as_ref().map(|(_, at)| *at)
+    }
+
+    /// What persons approved for more than one call.
+    #[must_use]
+    pub const fn approvals(&self) -> &Approvals {
+        &self.approvals
     }
 
     /// The files of its living agents.

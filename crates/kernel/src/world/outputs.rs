@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use crate::primitives::{BlobRef, OutputPath, StoredFile};
 use crate::world::AgentIx;
 
-/// The newest version of every file that a living agent wrote.
+/// The newest version of every file that a living agent wrote, and what it removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentOutputs {
-    agents: BTreeMap<AgentIx, BTreeMap<OutputPath, BlobRef>>,
+    /// `None` is a file that was removed: an older copy of the folder may still have it.
+    agents: BTreeMap<AgentIx, BTreeMap<OutputPath, Option<BlobRef>>>,
 }
 
 /// How much an agent has written.
@@ -16,28 +17,33 @@ pub struct AgentOutputs {
 pub(crate) struct Wrote {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
+    /// Files that it removed and did not write again.
+    pub(crate) removed: usize,
 }
 
 impl AgentOutputs {
-    /// Every agent that wrote something, with its files.
-    pub fn all(&self) -> impl Iterator<Item = (AgentIx, &BTreeMap<OutputPath, BlobRef>)> {
+    /// Every agent that wrote or removed something, with its files; `None` for one that was removed.
+    pub fn all(&self) -> impl Iterator<Item = (AgentIx, &BTreeMap<OutputPath, Option<BlobRef>>)> {
         self.agents.iter().map(|(agent, files)| (*agent, files))
     }
 
     /// What an agent would have written with these.
-    pub(crate) fn with(&self, agent: AgentIx, written: &[StoredFile]) -> Wrote {
-        let mut sizes: BTreeMap<&OutputPath, u64> = BTreeMap::new();
+    pub(crate) fn with(&self, agent: AgentIx, written: &[StoredFile], removed: &[OutputPath]) -> Wrote {
+        let mut sizes: BTreeMap<&OutputPath, Option<u64>> = BTreeMap::new();
         let before = self.agents.get(&agent).into_iter().flatten();
-        sizes.extend(before.map(|(path, blob)| (path, blob.bytes)));
-        sizes.extend(written.iter().map(|file| (&file.path, file.blob.bytes)));
-        let bytes = sizes.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
-        Wrote { files: sizes.len() as u64, bytes }
+        sizes.extend(before.map(|(path, blob)| (path, blob.as_ref().map(|blob| blob.bytes))));
+        sizes.extend(removed.iter().map(|path| (path, None)));
+        sizes.extend(written.iter().map(|file| (&file.path, Some(file.blob.bytes))));
+        let bytes = sizes.values().flatten().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        let files = sizes.values().flatten().count();
+        Wrote { files: files as u64, bytes, removed: sizes.len() - files }
     }
 
-    pub(super) fn write(&mut self, agent: AgentIx, written: &[StoredFile]) {
-        if !written.is_empty() {
+    pub(super) fn change(&mut self, agent: AgentIx, written: &[StoredFile], removed: &[OutputPath]) {
+        if !written.is_empty() || !removed.is_empty() {
             let files = self.agents.entry(agent).or_default();
-            files.extend(written.iter().map(|file| (file.path.clone(), file.blob.clone())));
+            files.extend(removed.iter().map(|path| (path.clone(), None)));
+            files.extend(written.iter().map(|file| (file.path.clone(), Some(file.blob.clone()))));
         }
     }
 

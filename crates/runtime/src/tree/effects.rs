@@ -40,6 +40,7 @@ pub(super) const REPORTS_MAX: usize = 1_024;
 const OUT_KEPT: usize = 16;
 
 /// The result of an effect.
+#[expect(clippy::large_enum_variant, reason = "there is one for each effect, and it is moved once")]
 pub(super) enum EffectResult {
     /// How it ended, and blobs that are too large for the report. Exactly once.
     Report(Report, Vec<Vec<u8>>),
@@ -348,12 +349,12 @@ async fn call_tool(
 fn with_files_that_fit(answer: tool::ToolAnswer) -> Result<tool::ToolAnswer, AttemptError> {
     let bytes = answer.files.iter().fold(0, |sum: usize, file| sum.saturating_add(file.bytes.len()));
     let (files_max, bytes_max) = (limit::CALL_FILES_MAX, limit::BLOB_BYTES_MAX);
-    if answer.files.len() <= files_max && bytes <= bytes_max {
+    let (files, removed) = (answer.files.len(), answer.removed.len());
+    if files.max(removed) <= files_max && bytes <= bytes_max {
         return Ok(answer);
     }
     let message = format!(
-        "the tool wrote {} files with {bytes} bytes in one call, the limit is {files_max} files and {bytes_max} bytes",
-        answer.files.len()
+        "the tool wrote {files} files with {bytes} bytes and removed {removed} in one call, the limit is {files_max} files and {bytes_max} bytes"
     );
     Err(AttemptError { fault: Fault { message, ..Fault::new(FaultKind::Invalid) }, used: answer.used })
 }
@@ -481,13 +482,13 @@ fn tool_report(
     answer: tool::ToolAnswer,
     shown_bytes: Option<u32>,
 ) -> EffectResult {
-    let tool::ToolAnswer { text, is_error, parts, files, used, .. } = answer;
+    let tool::ToolAnswer { text, is_error, parts, files, removed, used, .. } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, mut blobs } =
         returned_with(text, parts, shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
     let named = files.iter().map(WrittenFile::stored).collect();
     blobs.extend(files.into_iter().map(|file| file.bytes));
-    let done = Done { is_error, files: named, ..Done::new(call, attempt, used, body) };
+    let done = Done { is_error, files: named, removed, ..Done::new(call, attempt, used, body) };
     EffectResult::Report(Report::Done(done), blobs)
 }

@@ -30,6 +30,10 @@ pub(crate) async fn fill(
         let Some(origin) = contexts.origin(agent) else { continue };
         let folder = AgentFolder::new(Arc::clone(root), Arc::clone(origin));
         for (path, blob) in files {
+            let Some(blob) = blob else {
+                filler.remove(folder.clone(), path.clone()).await.map_err(NotFilled::Folder)?;
+                continue;
+            };
             let bytes = journal.blob(blob).await.map_err(NotFilled::Journal)?;
             let missing =
                 || NotFilled::Folder(format!("the journal has no bytes of `{path}` of agent `{agent}`"));

@@ -25,7 +25,7 @@ mod stored;
 mod timers;
 
 use spinney_journal::{ChainHash, Claim, Journal, JournalFault};
-use spinney_kernel::definition::Refusal;
+use spinney_kernel::definition::{Refusal, RememberedApproval};
 use spinney_kernel::primitives::{
     Actor, AgentId, Body, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
 };
@@ -219,7 +219,20 @@ impl Tree {
     /// # Errors
     /// The refusal, or why the tree is not running.
     pub async fn answer(&self, question: CallId, text: impl Into<String>) -> Result<(), RequestError> {
-        self.ask(Answer { question, answer: Body::text(text) }).await.map(drop)
+        self.ask(Answer::new(question, text)).await.map(drop)
+    }
+
+    /// Approves the tool call of a question, and others like it from now on: at most what the question offers
+    /// ([`OpenQuestion::offers`]).
+    ///
+    /// # Errors
+    /// The refusal, or why the tree is not running.
+    pub async fn answer_always(
+        &self,
+        question: CallId,
+        remember: RememberedApproval,
+    ) -> Result<(), RequestError> {
+        self.ask(Answer::always(question, remember)).await.map(drop)
     }
 
     /// Cancels an agent and everything below it.

@@ -215,6 +215,7 @@ fn a_tool_is_described_by_what_it_is_given() {
         timeout_ms: Some(50),
         shown_bytes: Some(4_096),
         tokens: None,
+        subject: None,
     };
     assert_eq!(tool.spec(), spec);
     assert_eq!(book().described("Books.").spec().description, "Books.");

@@ -262,9 +262,7 @@ pipeline:
         assert_eq!(settled(&tree).await.state, TreeState::Waiting);
         let question = recorded_questions(&tree).await;
         assert_eq!(question.1, "Ship a draft?");
-        tree.request(Actor::PERSON, Answer { question: question.0, answer: Body::text(answer) })
-            .await
-            .unwrap();
+        tree.request(Actor::PERSON, Answer::new(question.0, answer)).await.unwrap();
         tree.ended().await;
         let played = Played::from_tree(&tree, stage).await;
         assert_eq!(played.ends()[2], end);

@@ -8,7 +8,7 @@ use spinney::bus::RecordedEvent;
 use spinney::tree::ApplyError;
 use spinney::{Shutdown, Tree};
 use spinney_kernel::context::Message;
-use spinney_kernel::primitives::{Body, CallId, Seq};
+use spinney_kernel::primitives::{CallId, Seq};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Answer, Cancel, Request};
 use spinney_kernel::world::TreeState;
@@ -29,7 +29,7 @@ rules:
 }
 
 fn answer(question: u64) -> Request {
-    Request::Answer(Answer { question: CallId(question), answer: Body::text("red") })
+    Request::Answer(Answer::new(CallId(question), "red"))
 }
 
 /// The result of the last tool, as the model read it.

@@ -11,7 +11,7 @@ use spinney::{Drivers, FunctionModel, Home, Shutdown, StartOptions};
 use spinney_journal::Journal;
 use spinney_kernel::budget::{Ceilings, Resource, Used};
 use spinney_kernel::port::model::{ModelAnswer, ModelAttempt};
-use spinney_kernel::primitives::{Actor, AgentId, Body, TreeId, limit};
+use spinney_kernel::primitives::{Actor, AgentId, TreeId, limit};
 use spinney_kernel::record::{Event, ExitKind, ToolAsk};
 use spinney_kernel::rules::request::{Answer, WriteValue};
 use spinney_kernel::world::{TreeState, World};
@@ -422,7 +422,7 @@ rules:
     let first = tree.request(Actor::PERSON, write(r#"{ "steps": ["a"] }"#, Some(0))).await.unwrap();
     let second = tree.request(Actor::PERSON, write(r#"["b"]"#, Some(1))).await.unwrap();
     assert_eq!((first.version, second.version), (1, 2));
-    let answer = Answer { question: snapshot.questions[0].question, answer: Body::text("yes") };
+    let answer = Answer::new(snapshot.questions[0].question, "yes");
     tree.request(Actor::PERSON, answer).await.unwrap();
     tree.ended().await;
     insta::assert_snapshot!(results(&stage, "root")[1], @r#"

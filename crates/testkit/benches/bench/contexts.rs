@@ -113,6 +113,7 @@ impl Talk {
             mismatch: None,
             stop: StopReason::End,
             files: Vec::new(),
+            removed: Vec::new(),
         };
         self.input(InputKind::Report(Report::Done(done)));
         self.messages += 1;

@@ -141,6 +141,7 @@ impl Witness {
             | Event::NodeStarted(_)
             | Event::NodeEnded { .. }
             | Event::WrapUpStarted { .. }
+            | Event::ApprovalRemembered { .. }
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::TreeAdjusted(_)
@@ -384,9 +385,10 @@ fn files_within_limits(world: &World) -> Law {
             return Err(format!("{id} is gone and has files"));
         };
         let limits = world.definition().roles.get(&agent.charter.role).map(Role::outputs).unwrap_or_default();
-        let bytes: u64 = files.values().map(|blob| blob.bytes).sum();
-        let is_within = files.len() as u64 <= limits.files_max && bytes <= limits.bytes_max;
-        hold(is_within, || format!("{id} has {} files of {bytes} bytes", files.len()))?;
+        let there: Vec<u64> = files.values().flatten().map(|blob| blob.bytes).collect();
+        let (count, bytes) = (there.len(), there.iter().sum::<u64>());
+        let is_within = count as u64 <= limits.files_max && bytes <= limits.bytes_max;
+        hold(is_within, || format!("{id} has {count} files of {bytes} bytes"))?;
     }
     Ok(())
 }

@@ -2,10 +2,13 @@
 
 use spinney_kernel::budget::{Amounts, CacheWrites, Ceilings, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
-use spinney_kernel::definition::{GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, Wrong};
+use spinney_kernel::definition::{
+    ApprovalScope, GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, RememberedApproval, SubjectPattern,
+    Wrong,
+};
 use spinney_kernel::primitives::{
-    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, Running, SealKind,
-    SourceFiles, StoredFile, Thought, Time, TimerId,
+    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, OutputPath,
+    Running, SealKind, SourceFiles, StoredFile, Thought, Time, TimerId,
 };
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor,
@@ -85,10 +88,17 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
         }
-        47..49 => Request::Answer(Answer {
-            question: a_call(dice, world),
-            answer: Body::text(if dice.once_in(3) { "no" } else { "yes" }),
-        }),
+        47..49 => {
+            let question = a_call(dice, world);
+            let text = if dice.once_in(3) { "no" } else { "yes" };
+            let always = always(dice, world, question).filter(|_| dice.once_in(2));
+            Request::Answer(
+                always.map_or_else(
+                    || Answer::new(question, text),
+                    |remember| Answer::always(question, remember),
+                ),
+            )
+        }
         49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
         52..53 => {
             let error = Failure { code: FailureCode::from_text("oops"), message: "it broke".to_owned() };
@@ -255,6 +265,7 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
             stop: dice.pick(&STOPS).filter(|_| dice.once_in(4)).unwrap_or_default(),
             files: files(dice),
+            removed: removed(dice),
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })
@@ -263,16 +274,34 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     })
 }
 
+/// An approval of more than one call: what is offered, or sometimes something else.
+fn always(dice: &mut Dice, world: &World, question: CallId) -> Option<RememberedApproval> {
+    let Work::Question(question) = &world.call(question)?.work else { return None };
+    let ask = question.approves.as_ref()?;
+    let scope = dice.pick(&[ApprovalScope::Agent, ApprovalScope::Tree])?;
+    let other = SubjectPattern::Beginning(String::new());
+    let offered = world.definition().offered(&ask.tool, &ask.args).filter(|_| !dice.once_in(5));
+    Some(RememberedApproval { scope, pattern: offered.unwrap_or(other) })
+}
+
 /// Sometimes files, a few of them larger than an agent may write.
 fn files(dice: &mut Dice) -> Vec<StoredFile> {
     let count = if dice.once_in(4) { dice.between(1, 3) } else { 0 };
     let file = |dice: &mut Dice| {
-        let path =
-            parse(dice.pick(&["plan.md", "notes/a.md", "notes/b.md", "data/1.csv"]).unwrap_or("plan.md"));
+        let path = output_path(dice);
         let bytes = if dice.once_in(9) { 900_000 } else { dice.below(5_000) };
         StoredFile { path, blob: BlobRef { hash: BlobHash::digest(&bytes.to_le_bytes()), bytes } }
     };
     (0..count).map(|_| file(dice)).collect()
+}
+
+/// Sometimes files that a tool removed, whether they were there or not.
+fn removed(dice: &mut Dice) -> Vec<OutputPath> {
+    if dice.once_in(6) { vec![output_path(dice)] } else { Vec::new() }
+}
+
+fn output_path(dice: &mut Dice) -> OutputPath {
+    parse(dice.pick(&["plan.md", "notes/a.md", "notes/b.md", "data/1.csv"]).unwrap_or("plan.md"))
 }
 
 /// Sometimes a model's reasoning.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
-    Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter, ToolSpec, TreeLimits, Turns,
-    Unpriced, ValueAccess, WindowSpec, WrapUp,
+    Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter, ToolSpec, ToolSubject, TreeLimits,
+    Turns, Unpriced, ValueAccess, WindowSpec, WrapUp,
 };
 use spinney_kernel::primitives::{Body, ByName, RoleName, ToolName, limit};
 
@@ -263,6 +263,7 @@ pub(super) fn share(dice: &mut Dice) -> Share {
 
 fn tool(dice: &mut Dice) -> ToolSpec {
     ToolSpec {
+        subject: dice.once_in(2).then(|| ToolSubject::path("path")),
         cost_nanos_max: if dice.once_in(3) { dice.below(50_000) } else { 0 },
         lost: if dice.once_in(2) { OnLost::Repeatable } else { OnLost::Presumed },
         ..ToolSpec::default()

@@ -109,6 +109,7 @@ fn run(graph: Graph, mut order: u64) -> Scenario {
             mismatch: None,
             stop,
             files: Vec::new(),
+            removed: Vec::new(),
         }));
     }
     play

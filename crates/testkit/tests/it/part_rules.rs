@@ -151,7 +151,7 @@ fn parts_where_only_text_belongs_are_refused() {
     let envelope = Envelope { topic: Some(name("news")), ..Default::default() };
     let all = [
         Request::Publish(Publish { body: body(), envelope }),
-        Request::Answer(Answer { question: CallId(2), answer: body() }),
+        Request::Answer(Answer { answer: body(), ..Answer::new(CallId(2), "") }),
         Request::Finish(Finish { agent: name("root"), result: body() }),
         Request::Ask(Ask { agent: name("root"), question, timeout_ms: None }),
     ];

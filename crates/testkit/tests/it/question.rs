@@ -1,7 +1,7 @@
 //! Questions to people: only the asking agent waits, at any depth, and never for ever.
 
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{Body, CallId};
+use spinney_kernel::primitives::CallId;
 use spinney_kernel::record::WaitReason;
 use spinney_kernel::rules::request::{Answer, Request};
 use spinney_kernel::world::{CallStage, TreeState};
@@ -10,7 +10,7 @@ use spinney_testkit::{Scenario, check};
 use crate::observed::{agent, name, person, refused};
 
 fn answer(question: u64) -> Request {
-    Request::Answer(Answer { question: CallId(question), answer: Body::text("yes") })
+    Request::Answer(Answer::new(CallId(question), "yes"))
 }
 
 /// An answer ends only its own question; other agents continue meanwhile.

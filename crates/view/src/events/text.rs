@@ -108,6 +108,11 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         Event::WrapUpStarted { .. } => {
             main_line("its time is nearly up: the next call is its last".to_owned())
         }
+        Event::ApprovalRemembered { tool, scope, pattern, .. } => main_line(format!(
+            "may call `{tool}` with `{}` from now on, for {}",
+            short(&pattern.to_string()),
+            scope.as_str()
+        )),
         Event::RepeatsNoticed { tool, count, .. } => main_line(format!(
             "is told that it called {} {count} times in a row with the same arguments and the same result",
             short(tool)
@@ -501,7 +506,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
             short(&mismatch.describe()),
             short(&body.text)
         )),
-        Outcome::Done { body, asks, is_error, mismatch: None, stop, files: _ } => {
+        Outcome::Done { body, asks, is_error, mismatch: None, stop, files: _, removed: _ } => {
             match (names.calls.find(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     main_line(format!("gets an error from {name}: {}", returned(body)))

@@ -374,6 +374,7 @@ fn urgency(event: &Event) -> Option<NoticeUrgency> {
         | Event::AttemptFailed { .. }
         | Event::WindowSet { clamped: Some(_), .. }
         | Event::ContextCut { .. }
+        | Event::ApprovalRemembered { .. }
         | Event::RepeatsNoticed { .. }
         | Event::WrapUpStarted { .. }
         | Event::BreakerChanged { .. }

@@ -9,9 +9,10 @@ use anyhow::{Result, bail};
 use spinney::tree::OpenQuestion;
 use spinney_host::control::{Continues, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
-use spinney_kernel::primitives::{Body, CallId};
+use spinney_kernel::primitives::CallId;
 use spinney_kernel::rules::request::Answer;
 use spinney_view::approval::ApprovalExtent;
+use spinney_view::approval_answer::{approval_answer, is_always};
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
 
@@ -31,18 +32,23 @@ pub(in crate::command) async fn answer(home: &Path, args: args::Answer) -> Resul
         AnswerWords::All { tree, question, text } => {
             let question = question_number(question)?;
             let (place, _) = whom(home, tree, None).await?;
-            one(place, question, text).await
+            let answer = if is_always(text) {
+                read(&NamedTree::find(home, tree).await?, question, text).await?
+            } else {
+                Answer::new(question, text)
+            };
+            send(place, answer).await
         }
         AnswerWords::Two(first, text) => {
             let last = NamedTree::find(home, LAST).await?;
             let tree = match question_number(first) {
-                Ok(number) if is_open(&last, number).await? => return one(last.place(), number, text).await,
+                Ok(number) if is_open(&last, number).await? => return one(&last, number, text).await,
                 _ => named(home, first).await,
             };
             match (tree, question_number(first)) {
                 (Ok(named), _) => only(&named, text).await,
                 // The tree says which ones are open.
-                (Err(_), Ok(number)) => one(last.place(), number, text).await,
+                (Err(_), Ok(number)) => one(&last, number, text).await,
                 (Err(_), Err(error)) => Err(error),
             }
         }
@@ -69,8 +75,21 @@ async fn is_open(named: &NamedTree, number: CallId) -> Result<bool> {
     Ok(open_questions(&named.journal, named.tree).await?.contains_key(&number))
 }
 
-async fn one(place: TreeInHome<'_>, question: CallId, text: &str) -> Result<Exit> {
-    let done = ask(place, &[], Answer { question, answer: Body::text(text) }).await?;
+/// The answer that a text is. One that is not open is refused by the tree, which names those that are.
+async fn read(named: &NamedTree, question: CallId, text: &str) -> Result<Answer> {
+    match open_questions(&named.journal, named.tree).await?.remove(&question) {
+        Some(open) => Ok(approval_answer(&open, text)?),
+        None => Ok(Answer::new(question, text)),
+    }
+}
+
+async fn one(named: &NamedTree, question: CallId, text: &str) -> Result<Exit> {
+    send(named.place(), read(named, question, text).await?).await
+}
+
+async fn send(place: TreeInHome<'_>, answer: Answer) -> Result<Exit> {
+    let question = answer.question;
+    let done = ask(place, &[], answer).await?;
     finish(done, place, &format!("answered question {}", question.0), Next::Resume).await
 }
 
@@ -85,7 +104,7 @@ async fn only(named: &NamedTree, text: &str) -> Result<Exit> {
     }
     let mut numbers = open.keys();
     match (numbers.next(), numbers.len()) {
-        (Some(only), 0) => one(place, *only, text).await,
+        (Some(only), 0) => one(named, *only, text).await,
         (None, _) => bail!("no open questions in tree {id}"),
         (Some(_), _) => {
             let numbers: Vec<String> = open.keys().map(|number| format!("`{}`", number.0)).collect();
@@ -121,8 +140,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
                 out::note(&format!("question {} stays open", number.0));
                 left_open.insert(number);
             }
-            Some(text) => match ask(place, &[], Answer { question: number, answer: Body::text(text) }).await?
-            {
+            Some(text) => match ask(place, &[], approval_answer(&question, &text)?).await? {
                 SteerReply::Done { continues: now, .. } => {
                     out::note(&format!("answered question {}", number.0));
                     (is_answered, continues) = (true, now);

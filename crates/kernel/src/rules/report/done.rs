@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failed, running};
 use crate::budget::Used;
 use crate::definition::{Mismatch, Role};
-use crate::primitives::{Body, CallId, Fault, FaultKind, StoredFile};
+use crate::primitives::{Body, CallId, Fault, FaultKind, OutputPath, StoredFile, limit};
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
@@ -35,6 +35,9 @@ pub struct Done {
     /// The files that a tool wrote for its agent, by reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<StoredFile>,
+    /// The files of its agent that a tool removed, and wrote none of in the same call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<OutputPath>,
 }
 
 impl Done {
@@ -42,7 +45,8 @@ impl Done {
     #[must_use]
     pub fn new(call: CallId, attempt: u32, used: Used, body: Body) -> Self {
         let (asks, is_error, mismatch, stop) = (Vec::new(), false, None, StopReason::End);
-        Self { call, attempt, used, body, asks, is_error, mismatch, stop, files: Vec::new() }
+        let (files, removed) = (Vec::new(), Vec::new());
+        Self { call, attempt, used, body, asks, is_error, mismatch, stop, files, removed }
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
@@ -83,9 +87,10 @@ impl Done {
         // A model that only thought has answered nothing that could be repaired.
         let is_silent = draft.rules() >= 5 && stop.is_silent(&body, &asks);
         let mismatch = mismatch.filter(|_| !is_silent).map(|mismatch| Box::new(mismatch.bounded()));
-        let files = if is_model { Vec::new() } else { self.files.clone() };
+        let (files, removed) =
+            if is_model { (Vec::new(), Vec::new()) } else { (self.files.clone(), self.removed.clone()) };
         let (is_error, copy) = (self.is_error, mismatch.clone());
-        let outcome = Outcome::Done { body, asks, is_error, mismatch: copy, stop, files };
+        let outcome = Outcome::Done { body, asks, is_error, mismatch: copy, stop, files, removed };
         call::end_running(draft, self.call, outcome, spent, self.used);
         if is_turn {
             let mismatch = mismatch.as_deref();
@@ -97,10 +102,17 @@ impl Done {
 
     /// The limit of its agent's files that these would pass, if any. A tool keeps to it itself, so this is its bug.
     fn beyond(&self, draft: &Draft<'_>) -> Option<String> {
-        let call = draft.call(self.call).filter(|_| !self.files.is_empty())?;
+        let is_any = !self.files.is_empty() || !self.removed.is_empty();
+        let call = draft.call(self.call).filter(|_| is_any)?;
         let agent = draft.agent(call.agent);
         let limits = draft.definition().roles.get(&agent.charter.role).map(Role::outputs).unwrap_or_default();
-        let Wrote { files, bytes } = draft.outputs().with(call.agent, &self.files);
+        let Wrote { files, bytes, removed } = draft.outputs().with(call.agent, &self.files, &self.removed);
+        if removed > limit::REMOVED_FILES_MAX {
+            return Some(format!(
+                "the agent would have removed more than {} files",
+                limit::REMOVED_FILES_MAX
+            ));
+        }
         if files > limits.files_max {
             return Some(format!("the tool wrote more files than `max_output_files`, {}", limits.files_max));
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb, person};
-use crate::definition::Refusal;
+use crate::definition::{Refusal, RememberedApproval};
 use crate::primitives::{Actor, Body, CallId, TokenCount};
 use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call, turn};
@@ -13,6 +13,22 @@ use crate::rules::{Draft, call, turn};
 pub struct Answer {
     pub question: CallId,
     pub answer: Body,
+    /// Approves the tool call of the question, and others like it from now on. The text of the answer is not read then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Box<RememberedApproval>>,
+}
+
+impl Answer {
+    #[must_use]
+    pub fn new(question: CallId, text: impl Into<String>) -> Self {
+        Self { question, answer: Body::text(text), remember: None }
+    }
+
+    /// A yes that counts for later calls as well.
+    #[must_use]
+    pub fn always(question: CallId, remember: RememberedApproval) -> Self {
+        Self { remember: Some(Box::new(remember)), ..Self::new(question, "yes") }
+    }
 }
 
 impl Verb for Answer {
@@ -40,6 +56,10 @@ impl Answer {
         }
         if let Some(refusal) = draft.late_answer(self.question, draft.now()) {
             return Err(refusal);
+        }
+        if let Some(remember) = &self.remember {
+            turn::remember(draft, self.question, remember)?;
+            return Ok(Accepted {});
         }
         if !turn::answered(draft, self.question, Some(&self.answer.text)) {
             let answered = Outcome::Answered { answer: self.answer.clone(), is_default: false };

@@ -17,6 +17,9 @@ use crate::rules::call::admit;
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
     let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {
         Approval::Allow => start(draft, ix, place, ask, known),
+        Approval::Ask if approve::is_remembered(draft, ix, known.name(), ask) => {
+            start(draft, ix, place, ask, known)
+        }
         Approval::Ask => approve::ask(draft, ix, place, ask).map(|()| None),
         Approval::Deny => Err(Refusal::ToolDenied { tool: known.name().clone() }),
     });

@@ -28,7 +28,7 @@ use crate::{context, window};
 use summary::Telling;
 
 use crate::record::WrapUpReason;
-pub(crate) use approve::answered;
+pub(crate) use approve::{answered, remember};
 pub(crate) use opening::Opening;
 pub(crate) use opening::Wish;
 pub(crate) use opening::check_category;

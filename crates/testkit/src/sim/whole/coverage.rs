@@ -121,6 +121,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::NodeStarted(start) if start.of == StartOf::Undo => "a step was undone",
         Event::NodeEnded { end, .. } => return Some(node_ended(end)),
         Event::WrapUpStarted { .. } => "an agent's time was nearly up",
+        Event::ApprovalRemembered { .. } => return None,
         Event::RepeatsNoticed { .. } => "an agent was told that it repeats itself",
         Event::CallAsked { work, .. } if work.wrap_up().is_some() => "an agent had its last call",
         _ => return None,

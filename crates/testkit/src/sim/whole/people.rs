@@ -153,6 +153,7 @@ impl People {
             | Event::MessageSent { .. }
             | Event::MessagePublished { .. }
             | Event::WrapUpStarted { .. }
+            | Event::ApprovalRemembered { .. }
             | Event::RepeatsNoticed { .. }
             | Event::LimitRaised { .. }
             | Event::TreeAdjusted(_)
@@ -237,8 +238,7 @@ impl People {
             Wish::Answer(question) => {
                 let refuses =
                     self.plot.mode == Mode::Wild && self.plot.dice(&format!("no/{question}")).once_in(3);
-                let answer = Body::text(if refuses { "not that" } else { "yes" });
-                Request::Answer(Answer { question, answer })
+                Request::Answer(Answer::new(question, if refuses { "not that" } else { "yes" }))
             }
             Wish::Raise => {
                 let add = Amounts::cost(12_000_000).with(Resource::Tokens, 12_000);
