@@ -8,7 +8,7 @@ SECONDS ?= 600
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 export RUSTDOCFLAGS = -D warnings
 
-.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim soak golden picture long
+.PHONY: test check fmt lint tidy unit interleave doctest docs test-peers bench bench-peers sim soak attempts golden picture long
 
 test: fmt lint tidy unit interleave doctest docs ## everything that must hold before a merge
 
@@ -50,7 +50,7 @@ test-peers: ## aimock, a real small model, Claude Code and Codex, installed into
 bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench
 	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees --bench overhead
-	$(CARGO) bench --quiet --locked -p spinney-drivers --bench streams --bench tokens --bench search
+	$(CARGO) bench --quiet --locked -p spinney-drivers --bench boxes --bench streams --bench tokens --bench search
 	$(CARGO) bench --quiet --locked -p spinney-server --bench gateway
 	$(CARGO) bench --quiet --locked -p spinney-cli --bench command_line
 	$(MAKE) bench-peers
@@ -63,10 +63,17 @@ bench-peers: ## parallel calls at a ceiling, through `spinney exec` and through 
 sim: ## SEED=… STEPS=…: random trees under random load, then whole trees that crash everywhere, every invariant checked
 	$(CARGO) run --quiet --release --locked -p spinney-testkit --features whole --bin sim -- --seed $(SEED) --steps $(STEPS)
 
-soak: ## SEED=… SECONDS=…: every campaign in turn until the time is up: decisions, whole trees that crash, processes that are killed, trees that move
+soak: ## SEED=… SECONDS=…: every campaign in turn until the time is up: decisions, whole trees that crash, processes that are killed, trees that move; then every attempt to get out of a box
 	$(CARGO) build --quiet --release --locked -p spinney-testkit --features whole --bin campaign --bin soak
 	$(CARGO) build --quiet --release --locked -p spinney-cli
 	$${CARGO_TARGET_DIR:-target}/release/soak --seed $(SEED) --seconds $(SECONDS)
+	$(MAKE) attempts
+
+attempts: ## every attempt to get out of a box of each tier, as the user that you are
+	$(CARGO) build --quiet --release --locked -p spinney-drivers --bin attempts
+	@for tier in 1 2; do scene=$$(mktemp -d /var/tmp/spinney-attempts-XXXXXX) && chmod 755 $$scene && \
+	VICTIMS_SECRET=the-secret-of-this-scene $${CARGO_TARGET_DIR:-target}/release/attempts table $$tier $$scene > $$scene.txt; code=$$?; \
+	grep -v '^stopped: ' $$scene.txt; rm -rf $$scene $$scene.txt; [ $$code = 0 ] || exit $$code; done
 
 golden: ## journals of this version, for every later one to read
 	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/event.rs)

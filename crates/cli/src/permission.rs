@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use spinney_drivers::http::HostName;
 use spinney_host::tree_file::source::Text;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
+use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds, BoxQuestion};
 use spinney_host::trust::egress::{Egress, EgressQuestion};
 use spinney_host::trust::foreign_home::HomeQuestion;
 use spinney_host::trust::tree_marks::TreeMark;
@@ -59,6 +60,21 @@ pub(crate) fn agree_to_egress(text: &Text, all: &[Egress], allowed: &AllowedHost
         Some(refused) => {
             let options = host_options(refused.hosts());
             bail!("{refused}\nNothing was sent. If you trust this file and these hosts, add {options}")
+        }
+    }
+}
+
+/// Asks for what the boxes of a tree's commands are without: without it, the tree does not start.
+pub(crate) fn agree_to_boxes(text: &Text, needs: &BoxNeeds, allowed: &AllowedBoxes) -> Result<()> {
+    let Some(question) = BoxQuestion::about(text, needs, allowed)? else { return Ok(()) };
+    match question::ask(&format!("{question}\nAllow this for this file?")) {
+        Reply::Yes => {
+            question.accept();
+            Ok(())
+        }
+        Reply::No | Reply::Nobody => {
+            let options: Vec<String> = question.refused().map(|what| format!("--allow-box {what}")).collect();
+            bail!("{question}\nNothing was started. If you trust this file, add {}", options.join(" "))
         }
     }
 }

@@ -29,12 +29,15 @@ use crate::inside;
 use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, PreparedTree, StartRequest};
+use crate::tree_file::source::prepare_commands;
 use crate::trust::allowed_hosts::AllowedHosts;
+use crate::trust::boxes::{AllowedBoxes, BoxNeeds, BoxQuestion};
 use crate::trust::egress::{self, Egress, EgressQuestion, InputValues};
 use crate::trust::foreign_home::{self, HomeQuestion, OldTree, OldTreeTrust};
 use crate::trust::known_homes::{self, HomeOrigin};
 use crate::trust::{TrustError, tree_marks};
 use crate::user::allowed_host::AllowedHost;
+use crate::user::box_allowance::BoxAllowance;
 use crate::user::configuration::{Configuration, ConfigurationError};
 use crate::user::state_files::StateFileError;
 use crate::user::variables::{Variables, VariablesError};
@@ -79,6 +82,21 @@ impl RefusedEgress {
     }
 }
 
+/// What the boxes of a file's commands would be without although the user has not allowed it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct RefusedBox {
+    what: String,
+    /// What would have to be allowed.
+    pub allowances: Vec<BoxAllowance>,
+}
+
+impl RefusedBox {
+    fn of(question: &BoxQuestion) -> Self {
+        Self { what: question.to_string(), allowances: question.refused().cloned().collect() }
+    }
+}
+
 /// Why a tree file did not start. Nothing runs then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -89,6 +107,9 @@ pub enum HostStartError {
     /// The user has not allowed what it would send.
     #[error(transparent)]
     NotAllowed(#[from] RefusedEgress),
+    /// The user has not allowed what its boxes are without.
+    #[error(transparent)]
+    BoxNotAllowed(#[from] RefusedBox),
     /// The home is a stranger's. To trust it, [`accept`](HomeQuestion::accept) the question and start again.
     #[error("{0}")]
     ForeignHome(Box<HomeQuestion>),
@@ -119,6 +140,9 @@ pub enum HostResumeError {
     /// The user has not allowed what it would send.
     #[error(transparent)]
     NotAllowed(#[from] RefusedEgress),
+    /// The user has not allowed what its boxes are without.
+    #[error(transparent)]
+    BoxNotAllowed(#[from] RefusedBox),
     /// It is not as this user left it. To trust it, [`accept`](HomeQuestion::accept) the question and resume again.
     #[error("{0}")]
     ForeignHome(Box<HomeQuestion>),
@@ -240,20 +264,28 @@ impl Host {
     ) -> Result<(Definition, Drivers, TreeSources), HostStartError> {
         let (folder, origin, own) = (self.folder.clone(), self.origin, self.own.clone());
         let (file, hosts, given) = (request.file.to_owned(), request.hosts.to_vec(), request.given.clone());
+        let boxes = request.boxes.to_vec();
         let (scripts, setting, trace) = (request.scripts, request.setting, request.trace);
         off_workers(async move || {
-            let request = StartRequest { file: &file, given, scripts, hosts: &hosts, trace, setting };
+            let request =
+                StartRequest { file: &file, given, scripts, hosts: &hosts, boxes: &boxes, trace, setting };
             let now = Time(SystemClock::new().now_ms());
-            let prepared = PreparedTree::read(&folder, &request, &own, now)?;
-            let PreparedTree { source, definition, egress, allowed, sources, .. } = prepared;
-            if let Some(question) = EgressQuestion::about(&source.text, &egress, &allowed)? {
+            let mut prepared = PreparedTree::read(&folder, &request, &own, now)?;
+            let text = &prepared.source.text;
+            if let Some(question) = EgressQuestion::about(text, &prepared.egress, &prepared.allowed)? {
                 return Err(RefusedEgress::new(&question).into());
             }
+            if let Some(question) = BoxQuestion::about(text, &prepared.box_needs, &prepared.allowed_boxes)? {
+                return Err(RefusedBox::of(&question).into());
+            }
             if origin == HostOrigin::Listed
-                && let Some(question) = foreign_home::for_new_tree(&folder, &egress::sent(&egress)).await?
+                && let Some(question) = foreign_home::for_new_tree(&folder, &prepared.does()).await?
             {
                 return Err(HostStartError::ForeignHome(Box::new(question)));
             }
+            prepared.permit_boxes();
+            prepare_commands(prepared.source.commands.as_ref(), &folder, prepared.permissions().clone());
+            let PreparedTree { source, definition, allowed, sources, .. } = prepared;
             tree_marks::starting(&folder, id, &sources.fingerprint, &allowed);
             Ok((definition, source.drivers, sources))
         })
@@ -344,25 +376,34 @@ pub(crate) async fn kept_drivers(
     let kept = tree_copies::read(folder, journal, head.tree).await?;
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;
-    if let Some(called) = &kept.called {
-        let models: Vec<ModelName> =
-            called.models.iter().filter(|model| !own.has_model(model)).cloned().collect();
-        let egress = Egress::all(&called.file, &models, InputValues::Known);
-        let sent = egress::sent(&egress);
+    let needs = BoxNeeds::of_stored(journal, head.tree).await.map_err(TrustError::from)?;
+    if kept.called.is_some() || !needs.is_empty() {
+        let egress = kept.called.as_ref().map(|called| {
+            let models: Vec<ModelName> =
+                called.models.iter().filter(|model| !own.has_model(model)).cloned().collect();
+            Egress::all(&called.file, &models, InputValues::Known)
+        });
+        let egress = egress.unwrap_or_default();
+        let does: Vec<String> = egress::sent(&egress).into_iter().chain(needs.lines()).collect();
         let old = OldTree { home: folder, journal, head, source: kept.source.clone() };
-        let mark = match (origin, sent.is_empty()) {
+        let mark = match (origin, does.is_empty()) {
             (HostOrigin::Own, _) | (HostOrigin::Listed, true) => foreign_home::mark_of(&old).await?,
-            (HostOrigin::Listed, false) => match foreign_home::for_old_tree(&old, &sent).await? {
+            (HostOrigin::Listed, false) => match foreign_home::for_old_tree(&old, &does).await? {
                 OldTreeTrust::AsLeft(mark) => mark,
                 OldTreeTrust::Ask(question) => return Err(HostResumeError::ForeignHome(question)),
             },
         };
         let mut allowed = AllowedHosts::new(hosts, &configuration, &user);
         allowed.add_remembered(mark.as_ref());
-        if let Some(question) = EgressQuestion::about(&called.text, &egress, &allowed)? {
+        if let Some(question) = EgressQuestion::about(&kept.text, &egress, &allowed)? {
             return Err(RefusedEgress::new(&question).into());
         }
+        let boxes = AllowedBoxes::new(&[], &configuration);
+        if let Some(question) = BoxQuestion::about(&kept.text, &needs, &boxes)? {
+            return Err(RefusedBox::of(&question).into());
+        }
     }
+    prepare_commands(kept.commands.as_ref(), folder, needs.permissions(&user));
     Ok(own.over(kept.drivers_beside(&user, own)?))
 }
 

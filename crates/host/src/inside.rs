@@ -1,11 +1,12 @@
-//! Whether a process runs inside a run of `spinney exec`. Such a process may look at the trees of the run's home and start
+//! Whether a process runs inside a run of `spinney exec`, or was started by an agent of a tree, with a box or without. Such a process may look at the trees of the run's home and start
 //! new ones, and changes none: neither over the socket of a process that has them open, nor by opening them itself.
 //!
-//! A process is inside if one of its ancestors is the guard of a run in the home, which the guard's command line says, or
+//! A process is inside if one of its ancestors is the guard of a run or of a command in the home, which the guard's command line says, or
 //! the process of the run, which holds the lock of its own home. What a program leaves behind becomes a child of its guard.
 //! A program can remove the lock, but not the guard from its ancestors: only in a namespace of processes of its own does it
 //! not see them, and there a lock that is gone counts as held.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read as _};
@@ -17,6 +18,7 @@ use std::str::FromStr;
 use nix::errno::Errno;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerPidfd;
+use spinney_drivers::sandbox::HELPER_NAME;
 use spinney_store::layout::LOCK;
 use tokio::net::UnixStream;
 
@@ -51,7 +53,7 @@ impl fmt::Display for ChangeDenied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inside => f.write_str(
-                "this process runs inside a run of `exec`, which cannot change the trees of its home: use another terminal",
+                "this process runs inside a run of `exec` or of an agent, which cannot change the trees of its home: use another terminal",
             ),
             Self::Unknown(error) => write!(
                 f,
@@ -315,12 +317,21 @@ fn parent_and_start(stat: &str) -> Option<(u32, u64)> {
     Some((field(PARENT)?.parse().ok()?, field(START)?.parse().ok()?))
 }
 
-/// The home in the command line of a guard.
+/// The home in the command line of a guard: of a program, or of a command of an agent.
 fn guarded(line: &[u8]) -> Option<HomeInode> {
     let mut words = line.split(|byte| *byte == 0);
     let mut next = || words.next().and_then(|word| std::str::from_utf8(word).ok());
-    let is_guard = next() == Some(OURSELVES) && next() == Some(GUARD) && next() == Some(HOME_OPTION);
-    if is_guard { next()?.parse().ok() } else { None }
+    let is_guard = match next() {
+        Some(OURSELVES) => next() == Some(GUARD),
+        Some(HELPER_NAME) => true,
+        Some(_) | None => false,
+    };
+    if is_guard && next() == Some(HOME_OPTION) { next()?.parse().ok() } else { None }
+}
+
+/// The words on the command line of the guard of a command that an agent of this home runs.
+pub fn command_mark(home: &Path) -> io::Result<Vec<OsString>> {
+    Ok(vec![HOME_OPTION.into(), HomeInode::read(home)?.to_string().into()])
 }
 
 /// A line of `/proc/locks`.
@@ -369,6 +380,8 @@ mod tests {
             guarded(&line)
         };
         assert_eq!(marked(&[OURSELVES, GUARD, HOME_OPTION, "66306:12", "--", "sh"]), Some(home));
+        assert_eq!(marked(&[HELPER_NAME, HOME_OPTION, "66306:12"]), Some(home));
+        assert_eq!(marked(&[HELPER_NAME, "66306:12"]), None);
         assert_eq!(marked(&["bash", GUARD, HOME_OPTION, "66306:12"]), None);
         assert_eq!(marked(&[OURSELVES, "exec", HOME_OPTION, "66306:12"]), None);
         assert_eq!(marked(&[OURSELVES, GUARD, "--", HOME_OPTION, "66306:12"]), None);

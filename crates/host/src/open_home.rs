@@ -24,6 +24,7 @@ use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::PreparedTree;
 use crate::text_file::FileFault;
+use crate::tree_file::source::prepare_commands;
 use crate::trust::tree_marks;
 use crate::user::allowed_host::AllowedHost;
 use crate::user::configuration::Configuration;
@@ -112,7 +113,7 @@ impl OpenHome {
         &self.folder
     }
 
-    /// Starts a tree of this process that was read from a file, whose user agreed to what it sends.
+    /// Starts a tree of this process that was read from a file, whose user agreed to what it sends and runs.
     ///
     /// # Errors
     /// As [`Home::start_with`]. Nothing is remembered of it then.
@@ -122,6 +123,7 @@ impl OpenHome {
         prepared: PreparedTree,
         trace: Option<TraceParent>,
     ) -> Result<Tree, StartError> {
+        prepare_commands(prepared.source.commands.as_ref(), &self.folder, prepared.permissions().clone());
         let PreparedTree { source, definition, allowed, sources, .. } = prepared;
         let _approved = self.drivers.approve(tree, source.in_home(&self.folder).drivers);
         tree_marks::starting(&self.folder, tree, &sources.fingerprint, &allowed);

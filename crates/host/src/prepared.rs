@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use spinney::tree_file::{FileProblem, InputError, ModelSource, Reach, Severity};
+use spinney_drivers::commands::BoxPermissions;
 use spinney_drivers::prices::PriceTableError;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{IdError, Time, TraceParent};
@@ -18,8 +19,10 @@ use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
 use crate::tree_file::source::{self, Scripts, SourceError, Text, TreeSource};
 use crate::tree_file::{low_prices, providers};
 use crate::trust::allowed_hosts::AllowedHosts;
-use crate::trust::egress::{Egress, InputValues};
+use crate::trust::boxes::{AllowedBoxes, BoxNeeds};
+use crate::trust::egress::{self, Egress, InputValues};
 use crate::user::allowed_host::AllowedHost;
+use crate::user::box_allowance::BoxAllowance;
 use crate::user::variables::{Variables, VariablesError};
 
 /// What to start, and what a face says about it.
@@ -32,6 +35,8 @@ pub struct StartRequest<'a> {
     pub scripts: Scripts,
     /// Hosts that the user allows for this tree.
     pub hosts: &'a [AllowedHost],
+    /// What the user allows the boxes of this tree's commands to be without.
+    pub boxes: &'a [BoxAllowance],
     /// The trace that its caller belongs to.
     pub trace: Option<TraceParent>,
     /// How the user changes a setting, in the words of the face.
@@ -49,6 +54,7 @@ impl<'a> StartRequest<'a> {
             given: GivenValues::default(),
             scripts: Scripts::Below { allow: "allow other folders" },
             hosts: &[],
+            boxes: &[],
             trace: None,
             setting: in_configuration,
         }
@@ -104,8 +110,14 @@ pub struct PreparedTree {
     pub egress: Vec<Egress>,
     /// Where it may send it.
     pub allowed: AllowedHosts,
+    /// What the boxes of its commands are without.
+    pub box_needs: BoxNeeds,
+    /// What of that the user allows.
+    pub allowed_boxes: AllowedBoxes,
     /// What its tree is resumed from.
     pub sources: TreeSources,
+    user: Variables,
+    permissions: BoxPermissions,
 }
 
 impl PreparedTree {
@@ -139,7 +151,38 @@ impl PreparedTree {
         let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
         check_secrets(&source, given, &user)?;
         let sources = TreeSources::new(&source)?;
-        Ok(Self { source, definition, defaults, egress, allowed, sources })
+        let box_needs = BoxNeeds::of(&definition);
+        let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration);
+        let permissions = BoxPermissions::default();
+        Ok(Self {
+            source,
+            definition,
+            defaults,
+            egress,
+            allowed,
+            box_needs,
+            allowed_boxes,
+            sources,
+            user,
+            permissions,
+        })
+    }
+
+    /// What would be started or sent that a stranger's home or file may not decide alone.
+    #[must_use]
+    pub fn does(&self) -> Vec<String> {
+        egress::sent(&self.egress).into_iter().chain(self.box_needs.lines()).collect()
+    }
+
+    /// Gives its commands what they need, because the user has allowed all of it. Without this, a tree that needs anything
+    /// does not start.
+    pub fn permit_boxes(&mut self) {
+        self.permissions = self.box_needs.permissions(&self.user);
+    }
+
+    /// What was given.
+    pub(crate) fn permissions(&self) -> &BoxPermissions {
+        &self.permissions
     }
 }
 

@@ -105,7 +105,7 @@ pub enum NoDriver {
         tool: ToolName,
     },
     /// A source of tools failed, or took too long.
-    #[error("`{source_name}` does not list its tools: {message}")]
+    #[error("`{source_name}` cannot be used: {message}")]
     Discovery {
         /// Its name.
         source_name: String,

@@ -2,9 +2,9 @@
 
 pub use spinney_kernel::budget::Used;
 pub use spinney_kernel::context::Origin;
-pub use spinney_kernel::definition::{Network, OnLost, OutputLimits, ToolSpec};
+pub use spinney_kernel::definition::{BoxSpec, BoxWalls, Network, OnLost, OutputLimits, ToolSpec};
 pub use spinney_kernel::port::model::AttemptError;
-pub use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
+pub use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
 pub use spinney_kernel::port::{
     AgentFolder, FolderAccess, FolderFiller, FolderRight, OfferedTool, Pending, Rights, ToolDiscovery,
     ToolSource,

@@ -63,7 +63,7 @@ const TABLES: [Table; 6] = [
         rows: &[
             &["off_worker", "prices", "processes", "tokens", "wire", "workspace"],
             &["files", "http", "sandbox", "scripted"],
-            &["providers"],
+            &["commands", "providers"],
         ],
     },
     Table {

@@ -18,7 +18,7 @@ pub(crate) enum ConfigCommand {
     Get(ConfigGet),
     /// Give a setting a value
     Set(ConfigValues),
-    /// Add to a list: allow_hosts HOST…, env_files FILE…, allow_field PROGRAM NAME…
+    /// Add to a list: allow_hosts HOST…, env_files FILE…, allow_box WHAT…, allow_field PROGRAM NAME…
     Add(ConfigValues),
     /// Remove from a list
     Remove(ConfigValues),

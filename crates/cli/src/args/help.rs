@@ -171,7 +171,7 @@ Examples:
   spinney models anthropic haiku
   spinney models claude-3 --all";
 pub(super) const CONFIG: &str = "\
-Settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, prices.MODEL, \
+Settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, allow_box, prices.MODEL, \
 notify, env_files. Comments in the file stay as they are.
 
 Examples:

@@ -6,6 +6,7 @@ use clap::{Args as Group, ValueEnum};
 use spinney_host::tree_file::overrides::GivenValues;
 use spinney_host::tree_file::source::Scripts;
 use spinney_host::user::allowed_host::AllowedHost;
+use spinney_host::user::box_allowance::BoxAllowance;
 use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
 
 use super::TreeArg;
@@ -47,6 +48,8 @@ pub(crate) struct Given {
     pub(crate) allow_outside: bool,
     #[command(flatten)]
     pub(crate) allowed: HostOptions,
+    #[command(flatten)]
+    pub(crate) boxes: BoxOptions,
 }
 
 impl Given {
@@ -71,6 +74,14 @@ pub(crate) struct HostOptions {
     /// Allow the file to send its variables to this host; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<AllowedHost>,
+}
+
+/// What commands of agents may do beyond a whole box.
+#[derive(Debug, Group)]
+pub(crate) struct BoxOptions {
+    /// Allow the file a weaker box for its commands: signals, none, or env:NAME; may be repeated
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) allow_box: Vec<BoxAllowance>,
 }
 
 /// Whether the user trusts the home.
@@ -154,6 +165,8 @@ pub(crate) struct Resume {
     pub(crate) unpause: bool,
     #[command(flatten)]
     pub(crate) allowed: HostOptions,
+    #[command(flatten)]
+    pub(crate) boxes: BoxOptions,
     #[command(flatten)]
     pub(crate) trusted: TrustOptions,
     /// Write each event as a line of JSON, and the result last

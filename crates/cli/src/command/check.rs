@@ -21,6 +21,7 @@ use crate::terminal::{Terminal, out};
 const WORDS: CheckWords = CheckWords {
     no_goal: "`goal` is missing, so `run` needs --goal",
     allow_host: |host| format!("run it with --allow-host {host}"),
+    allow_box: |what| format!("run it with --allow-box {what}"),
     input: of_input,
 };
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney_host::doctor::{
-    DoctorReport, DoctorWords, HomeFinding, ModelFinding, ModelTrials, TrialKind, provider_keys,
+    BoxFinding, DoctorReport, DoctorWords, HomeFinding, ModelFinding, ModelTrials, TrialKind, provider_keys,
 };
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::egress::Egress;
@@ -40,7 +40,8 @@ pub(super) async fn doctor(home: &Path, args: &args::Doctor) -> Result<Exit> {
         Some(path) => (Vec::new(), Some(tried(path, home, args, &configuration, user).await?)),
         None => (provider_keys(&user), None),
     };
-    let report = DoctorReport::new(HomeFinding::look(home, WORDS).await, providers, models);
+    let (home_found, box_found) = (HomeFinding::look(home, WORDS).await, BoxFinding::look().await);
+    let report = DoctorReport::new(home_found, box_found, providers, models);
     if args.json {
         out::json(&serde_json::to_string(&report)?)?;
     } else {

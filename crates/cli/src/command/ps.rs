@@ -4,7 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use spinney::clock::{Clock, SystemClock};
+use spinney_host::home;
 use spinney_host::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
+use spinney_view::TreeBeginning;
+use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{ago, short_id};
 
 use crate::args;
@@ -18,6 +21,8 @@ use crate::terminal::{Terminal, out};
 
 /// Most interrupted trees whose resume command is printed, newest first.
 const RESUMES_MAX: usize = 8;
+/// Most unfinished trees whose boxes are looked at, newest first.
+const BOXES_MAX: usize = 64;
 
 pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Result<Exit> {
     let Listing { trees: listed, unknown, unreadable } = TreeList::new(home).look().await?;
@@ -32,6 +37,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
             }
         });
     }
+    note_weak_boxes_of(&listed).await;
     if args.json {
         for listed in &listed {
             out::json(&listed.json().to_string())?;
@@ -76,4 +82,17 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
         out::note(&format!("{} more were interrupted", interrupted.len() - RESUMES_MAX));
     }
     Ok(Exit::Completed)
+}
+
+/// Says which unfinished trees run commands in a weaker box, or in none. A journal that cannot be read is reported elsewhere.
+async fn note_weak_boxes_of(listed: &[ListedTree]) {
+    for ListedTree { head, home, .. } in
+        listed.iter().filter(|listed| !listed.head.state.is_over()).take(BOXES_MAX)
+    {
+        let Ok(journal) = home::open_unchanged(home) else { continue };
+        let Ok(beginning) = TreeBeginning::read(&journal, head.tree).await else { continue };
+        for weak in beginning.definition.as_deref().map(WeakBox::all).unwrap_or_default() {
+            out::note(&format!("WEAK BOX: {weak} (tree {})", short_id(head.tree)));
+        }
+    }
 }

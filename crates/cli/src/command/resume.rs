@@ -11,11 +11,13 @@ use spinney_host::control::steering::does_run;
 use spinney_host::following::unpause_all;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find, name};
-use spinney_host::home::tree_copies::CalledFile;
+use spinney_host::home::tree_copies::Kept;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
 use spinney_host::transfer::seal_of;
+use spinney_host::tree_file::source::prepare_commands;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
+use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds};
 use spinney_host::trust::egress::{self, Egress, InputValues};
 use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
 use spinney_host::user::configuration::Configuration;
@@ -23,10 +25,12 @@ use spinney_host::user::variables::Variables;
 use spinney_journal::Journal;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{SealKind, Seq, TreeId};
+use spinney_view::TreeBeginning;
+use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{counted, one_line, short_id};
 
 use super::resume_elsewhere::{Elsewhere, Followed};
-use super::run::{head, listen};
+use super::run::{head, listen, note_boxes};
 use crate::args;
 use crate::args::HomeTrust;
 use crate::display::Display;
@@ -36,7 +40,7 @@ use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::hint::{ContinuedBy, about, command};
 use crate::interrupt::Interrupts;
-use crate::permission::{agree_to_egress, trust_home};
+use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::{Outcome, failed_unseen};
 use crate::terminal::{Terminal, out};
 
@@ -119,10 +123,13 @@ async fn take_up(
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;
     let kept = tree_copies::read(path, &journal, known.tree).await?;
-    if let Some(called) = &kept.called {
+    let needs = BoxNeeds::of_stored(&journal, known.tree).await?;
+    if kept.called.is_some() || !needs.is_empty() {
         let allowed = AllowedHosts::new(&args.allowed.allow_host, &configuration, &user);
         let tree = OldTree { home: path, journal: &journal, head: &known, source: kept.source.clone() };
-        agree(&tree, called, allowed, args.trusted.trust()).await?;
+        agree(&tree, &kept, &needs, allowed, args.trusted.trust()).await?;
+        let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration);
+        agree_to_boxes(&kept.text, &needs, &boxes)?;
     }
     drop(journal);
     let Some(journal) = home::open_writable_if_free(path).await? else {
@@ -134,6 +141,8 @@ async fn take_up(
     let past = journal.head(known.tree).await?.map_or(Seq(0), |head| head.seq);
     let name = name(journal.as_ref(), known.tree).await?;
     let scripted = kept.scripted.clone();
+    note_weak_boxes(journal.as_ref(), known.tree).await?;
+    prepare_commands(kept.commands.as_ref(), path, needs.permissions(&user));
     let drivers = kept.drivers(&user)?;
     let open = Arc::new(OpenHome::new(path, Arc::clone(&journal)));
     // Before anything is called: from then on an interrupt stops in good order.
@@ -164,24 +173,34 @@ async fn take_up(
     Ok(Resumed::Runs(Box::new(follow)))
 }
 
-/// Asks before a tree sends keys again.
+/// Says which commands of a stored tree run in a weaker box, or in none.
+pub(super) async fn note_weak_boxes(journal: &dyn Journal, tree: TreeId) -> Result<()> {
+    let beginning = TreeBeginning::read(journal, tree).await?;
+    note_boxes(&beginning.definition.as_deref().map(WeakBox::all).unwrap_or_default());
+    Ok(())
+}
+
+/// Asks before a tree sends keys again, or runs commands in weaker boxes.
 async fn agree(
     tree: &OldTree<'_>,
-    called: &CalledFile,
+    kept: &Kept,
+    needs: &BoxNeeds,
     mut allowed: AllowedHosts,
     trust: HomeTrust,
 ) -> Result<()> {
-    let egress = Egress::all(&called.file, &called.models, InputValues::Known);
-    let sends = egress::sent(&egress);
-    let mark = match sends.is_empty() {
+    let egress = kept.called.as_ref();
+    let egress = egress.map(|called| Egress::all(&called.file, &called.models, InputValues::Known));
+    let egress = egress.unwrap_or_default();
+    let does: Vec<String> = egress::sent(&egress).into_iter().chain(needs.lines()).collect();
+    let mark = match does.is_empty() {
         true => foreign_home::mark_of(tree).await?,
-        false => match foreign_home::for_old_tree(tree, &sends).await? {
+        false => match foreign_home::for_old_tree(tree, &does).await? {
             OldTreeTrust::AsLeft(mark) => mark,
             OldTreeTrust::Ask(question) => trust_home(*question, trust)?,
         },
     };
     allowed.add_remembered(mark.as_ref());
-    agree_to_egress(&called.text, &egress, &allowed)
+    agree_to_egress(&kept.text, &egress, &allowed)
 }
 
 /// Lets the process that has the journal open run the tree.

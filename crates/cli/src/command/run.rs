@@ -16,7 +16,7 @@ use crate::events::screen::Style;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::interrupt::Interrupts;
-use crate::permission::{agree_to_egress, trust_home};
+use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::failed_unseen;
 use crate::terminal::{Terminal, out};
 use crate::{args, explain};
@@ -28,9 +28,10 @@ use spinney_host::notify::Notifier;
 use spinney_host::prepared::{PreparedTree, StartRequest};
 use spinney_host::project::UsersSetting;
 use spinney_host::tree_file::providers::Scripted;
-use spinney_host::trust::{egress, foreign_home};
+use spinney_host::trust::foreign_home;
 use spinney_host::{OpenHome, OwnDrivers};
 use spinney_server::control::Listening;
+use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{one_line, short_id};
 
 /// Runs a tree file to its end.
@@ -50,16 +51,19 @@ pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Termina
 async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> Result<Follow> {
     let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
     let now = Time(SystemClock::new().now_ms());
-    let prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
+    let mut prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
     agree_to_egress(&prepared.source.text, &prepared.egress, &prepared.allowed)?;
-    if let Some(question) = foreign_home::for_new_tree(path, &egress::sent(&prepared.egress)).await? {
+    agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;
+    if let Some(question) = foreign_home::for_new_tree(path, &prepared.does()).await? {
         trust_home(question, args.trusted.trust())?;
     }
+    prepared.permit_boxes();
     let id = Rng::fresh().tree_id(now.0);
     let JournalToStart { folder: path, journal } = side_journals::open_to_start(path, id).await?;
     let listening = listen(&path)?;
     let open = Arc::new(OpenHome::new(&path, Arc::new(journal)));
     let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
+    note_boxes(&WeakBox::all(&prepared.definition));
     let command = prepared.defaults.configuration.notify().cloned();
     // Before anything is called: from then on an interrupt stops in good order.
     let interrupts = Interrupts::listen(Arc::clone(open.home()), &path, id)?;
@@ -98,6 +102,7 @@ pub(super) fn start_request<'a>(file: &'a Path, given: &'a args::Given) -> Start
         given: given.values(),
         scripts: given.scripts(),
         hosts: &given.allowed.allow_host,
+        boxes: &given.boxes.allow_box,
         setting: run_setting,
         ..StartRequest::new(file)
     }
@@ -121,6 +126,11 @@ pub(super) fn head(style: Style, display: Display, what: &str, scripted: &Script
         (Style::Lines | Style::Log, Some(note)) => out::line(&format!("{what}\n{note}\n"))?,
     }
     Ok(())
+}
+
+/// Says which commands run in a weaker box, or in none.
+pub(super) fn note_boxes(weak: &[WeakBox]) {
+    weak.iter().for_each(|weak| out::note(&format!("WEAK BOX: {weak}")));
 }
 
 /// Opens the socket by which other processes steer this one.

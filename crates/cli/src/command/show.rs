@@ -13,6 +13,7 @@ use spinney_view::context_message::{MessageAsk, MessageSender, MessageView};
 use spinney_view::recall::{ClampedChild, KnownMessage, MessagePlace, RecallError, RecalledAgent, recall};
 use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
+use super::resume::note_weak_boxes;
 use super::show_calls::ShowCalls;
 use crate::error_text::in_words_of;
 use crate::exit::Exit;
@@ -46,6 +47,7 @@ pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> 
         }
         return Ok(Exit::Completed);
     }
+    note_weak_boxes(&journal, tree).await?;
     let RecalledAgent { state, seq, .. } = &recalled;
     let say = |ink: Ink, text: &str| out::text(ink, text, 2, terminal);
     say(Ink::Strong, &format!("{agent} of tree {}: {state}, as of event {}", short_id(tree), seq.0))?;

@@ -9,6 +9,7 @@ use spinney_host::home::ids::NamedTree;
 use spinney_kernel::primitives::Time;
 use spinney_view::live::LiveTree;
 
+use super::resume::note_weak_boxes;
 use crate::args;
 use crate::exit::Exit;
 use crate::live::{dot_lines, tree_lines};
@@ -17,6 +18,7 @@ use crate::terminal::{Terminal, out};
 pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal) -> Result<Exit> {
     let named = NamedTree::in_home(home, args.tree.text()).await?;
     let tree = LiveTree::read(&named.journal, named.tree).await?;
+    note_weak_boxes(&named.journal, named.tree).await?;
     if args.json {
         for line in tree.agents_json() {
             out::json(&line.to_string())?;

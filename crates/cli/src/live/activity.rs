@@ -75,6 +75,7 @@ fn streamed(kind: DeltaKind, text: &str, room: usize) -> Row {
     let (ink, before) = match kind {
         DeltaKind::Text => (Ink::Plain, "“"),
         DeltaKind::Reasoning => (Ink::Dim, "thinks: "),
+        DeltaKind::Output => (Ink::Dim, "prints: "),
     };
     let shown = inert(&text).into_owned();
     Row::inked(ink, &format!("{before}{}", tail(&shown, room.saturating_sub(before.chars().count()))))

@@ -167,6 +167,10 @@ impl Outcome {
                 blocks.push((label, few(names)));
             }
         }
+        if !self.result.weak_boxes.is_empty() {
+            let lines: Vec<String> = self.result.weak_boxes.iter().map(ToString::to_string).collect();
+            blocks.push(("box", lines.join("\n")));
+        }
         if let Some(error) = &self.result.error {
             blocks.push(("why", error.why()));
             blocks.extend(self.remedy().map(|remedy| ("remedy", remedy)));

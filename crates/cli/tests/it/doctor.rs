@@ -38,11 +38,36 @@ fn doctor(stage: &TestFolder, args: &[&str]) -> Ended {
 
 /// Its output without what differs between runs.
 fn shown(ended: &Ended, stage: &TestFolder, servers: &[&Upstream]) -> String {
-    let mut text = steady(&ended.out).replace(&stage.folder().display().to_string(), "…");
+    let mut text = without_box(&steady(&ended.out)).replace(&stage.folder().display().to_string(), "…");
     for server in servers {
         text = text.replace(server.url.trim_end_matches("/v1"), "http://127.0.0.1:PORT");
     }
     text
+}
+
+/// What this machine enforces is not the same everywhere.
+fn without_box(text: &str) -> String {
+    let is_box = |line: &&str| line.split_whitespace().nth(1) == Some("box");
+    text.lines().filter(|line| !is_box(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// What commands of agents have on this machine: the same for people and for programs.
+#[test]
+fn the_box_of_this_machine_is_described() {
+    let stage = TestFolder::new();
+    let ended = doctor(&stage, &[]);
+    let line = ended.out.lines().find(|line| line.split_whitespace().nth(1) == Some("box")).unwrap();
+    let found = doctor(&stage, &["--json"]).result()["box"].clone();
+    let (word, tier) = match found["tier"].as_u64() {
+        Some(tier) => {
+            ("ok", format!("commands run in a box of tier {tier}: Landlock {}", found["landlock_abi"]))
+        }
+        None => ("REFUSED", "commands are refused: ".to_owned()),
+    };
+    assert!(line.starts_with(word) && line.contains(&tier), "{line} {found}");
+    assert_eq!(found["ok"].as_bool().unwrap(), word == "ok");
+    let refuses = !found["refused"].as_array().unwrap().is_empty();
+    assert_eq!(refuses, found["tier"] != json!(2), "{found}");
 }
 
 #[test]
@@ -275,8 +300,9 @@ fn no_more_than_eight_models_are_tried_at_once() {
     upstream.release();
     let ended = playing.end();
     assert_eq!((ended.code, upstream.asked().len()), (Some(0), 12), "{}", ended.out);
+    let out = without_box(&ended.out);
     let listed: Vec<&str> =
-        ended.out.lines().filter_map(|line| line.strip_prefix("ok ")?.split_whitespace().next()).collect();
+        out.lines().filter_map(|line| line.strip_prefix("ok ")?.split_whitespace().next()).collect();
     assert_eq!(listed[1..], names, "in the order of the file");
 }
 

@@ -17,7 +17,7 @@ use spinney_kernel::primitives::{Durability, OutputPath, ToolName, WrittenFile};
 use super::advice::Refused;
 use super::{delete, edit, list, read, search, write};
 use crate::off_worker::off_worker;
-use crate::workspace::{Workspace, WorkspaceFault, Workspaces};
+use crate::workspace::{AgentLocks, Workspace, WorkspaceFault, Workspaces};
 
 /// The file tools' driver, for the agents of every tree: each call brings the folder of its agent. Clones are the same
 /// driver.
@@ -25,33 +25,14 @@ use crate::workspace::{Workspace, WorkspaceFault, Workspaces};
 pub struct Files {
     /// One call at a time for an agent, in the order they came: a limit that was checked still holds when the file is
     /// there.
-    agents: Arc<Mutex<BTreeMap<PathBuf, Weak<AgentLock>>>>,
+    agents: Arc<AgentLocks>,
 }
-
-/// So many locks are kept before those without a call are dropped.
-const LOCKS_KEPT: usize = 64;
-
-type AgentLock = tokio::sync::Mutex<()>;
 
 impl Files {
     /// One of its tools.
     #[must_use]
     pub fn tool(&self, tool: FileTool) -> Arc<dyn Tool> {
         Arc::new(Opened { tool, files: self.clone() })
-    }
-
-    fn lock(&self, folder: &AgentFolder) -> Arc<AgentLock> {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = folder.path();
-        if let Some(lock) = agents.get(&path).and_then(Weak::upgrade) {
-            return lock;
-        }
-        if agents.len() >= LOCKS_KEPT {
-            agents.retain(|_, lock| lock.strong_count() > 0);
-        }
-        let lock = Arc::default();
-        agents.insert(path, Arc::downgrade(&lock));
-        lock
     }
 }
 
@@ -219,7 +200,7 @@ impl Tool for Opened {
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let tool = self.tool;
-        let lock = attempt.workspace.as_ref().map(|folder| self.files.lock(folder));
+        let lock = attempt.workspace.as_ref().map(|folder| self.files.agents.get(folder));
         Box::pin(async move {
             let held = match lock {
                 Some(lock) => Some(lock.lock_owned().await),

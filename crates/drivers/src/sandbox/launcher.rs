@@ -36,6 +36,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct BoxLauncher {
     helper: PathBuf,
+    /// What each guard has on its command line.
+    mark: Vec<OsString>,
     machine: MachineSupport,
     filter: Vec<sock_filter>,
     filter_with_modes: Vec<sock_filter>,
@@ -50,6 +52,7 @@ impl BoxLauncher {
         let modes = if geteuid().is_root() { ModeChanges::Refused } else { ModeChanges::OfOpenFiles };
         let mut launcher = Self {
             helper,
+            mark: Vec::new(),
             machine: MachineSupport::without_namespaces(unknown),
             filter: filter(Surroundings::Machine(modes)),
             filter_with_modes: filter(Surroundings::Machine(ModeChanges::Allowed)),
@@ -59,6 +62,13 @@ impl BoxLauncher {
             launcher.machine.namespaces = launcher.probe_namespaces().await?;
         }
         Ok(launcher)
+    }
+
+    /// Puts words on the command line of every guard, so that others know it.
+    #[must_use]
+    pub fn with_mark(mut self, mark: Vec<OsString>) -> Self {
+        self.mark = mark;
+        self
     }
 
     #[must_use]
@@ -172,7 +182,7 @@ impl BoxLauncher {
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
         sendmsg(&control, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
         let mut helper = Command::new(&self.helper);
-        helper.arg0(HELPER_NAME).env_clear().current_dir("/");
+        helper.arg0(HELPER_NAME).args(&self.mark).env_clear().current_dir("/");
         helper.stdin(Stdio::from(guards)).stdout(stdout_to).stderr(stderr_to);
         BoxedRun::new(helper.spawn()?, control, stdout.into(), stderr.into(), tier, command)
     }

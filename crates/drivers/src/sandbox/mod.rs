@@ -28,7 +28,7 @@ mod usage;
 mod watch;
 
 pub use self::confinement::{BoxLimits, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
-pub use self::entry::guard_a_box;
+pub use self::entry::{HELPER_NAME, can_guard_boxes, guard_a_box};
 pub use self::kept_output::{KeptOutput, OutputStream};
 pub use self::launcher::BoxLauncher;
 pub use self::machine::{

@@ -9,7 +9,7 @@ use super::folder;
 use super::name::{step_file, step_number};
 use super::step::Step;
 
-const HISTORY: &str = "history";
+pub(super) const HISTORY: &str = "history";
 
 /// Opens the history in an agent's folder and makes it if it is not there.
 pub(super) fn open(agent: &Dir) -> io::Result<Dir> {

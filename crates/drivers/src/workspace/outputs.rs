@@ -11,7 +11,7 @@ use spinney_kernel::primitives::OutputPath;
 use super::atomic::{self, Sync};
 use super::folder;
 
-const OUTPUTS: &str = "outputs";
+pub(super) const OUTPUTS: &str = "outputs";
 /// The name of a file that an agent writes and that is not whole yet. It is beside `outputs/`.
 const UNFINISHED: &str = ".unfinished-file";
 /// Deepest folder below `outputs/` that is counted.
@@ -26,6 +26,10 @@ pub(crate) enum Over {
     Bytes,
     /// How deep folders may nest.
     Depth,
+    /// Files that one call changed.
+    CallFiles,
+    /// Their bytes.
+    CallBytes,
 }
 
 impl fmt::Display for Over {
@@ -34,6 +38,8 @@ impl fmt::Display for Over {
             Self::Files => "max_output_files",
             Self::Bytes => "max_output_size_bytes",
             Self::Depth => "depth of folders",
+            Self::CallFiles => "files changed in one call",
+            Self::CallBytes => "bytes changed in one call",
         })
     }
 }
@@ -191,7 +197,7 @@ fn split(path: &OutputPath) -> (Vec<&str>, &str) {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Used {
+pub(super) struct Used {
     files: u64,
     bytes: u64,
 }
@@ -199,7 +205,7 @@ struct Used {
 impl Used {
     /// Counts a folder recursively. A link counts with its own size; its target does not count. Stops as soon as
     /// there is too much.
-    fn count(&mut self, folder: &Dir, limits: OutputLimits, depth: u32) -> Result<(), Stopped> {
+    pub(super) fn count(&mut self, folder: &Dir, limits: OutputLimits, depth: u32) -> Result<(), Stopped> {
         if depth > DEPTH_MAX {
             let (limit, used) = (u64::from(DEPTH_MAX), u64::from(depth));
             return Err(Stopped::Limit { over: Over::Depth, limit, used, asked: 0 });

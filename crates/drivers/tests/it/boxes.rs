@@ -19,24 +19,24 @@ use spinney_drivers::sandbox::{
 };
 use tempfile::TempDir;
 
-const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts");
+pub(crate) const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts");
 /// An ordinary user, for tests that run as root.
 const NOBODY: u32 = 65_534;
 /// Every so many rows of the table are tried here: at least 20. The soak tries all.
 const SAMPLE_STEP: &str = "11";
 
 /// A folder that boxes do not have by themselves, as they have `/tmp`.
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::Builder::new().prefix("spinney-box-").tempdir_in("/var/tmp").unwrap()
 }
 
-async fn launcher() -> BoxLauncher {
+pub(crate) async fn launcher() -> BoxLauncher {
     BoxLauncher::new(ATTEMPTS.into()).await.unwrap()
 }
 
 /// The tiers that this machine has.
 #[expect(clippy::print_stdout, reason = "says what was not tried")]
-fn tiers(launcher: &BoxLauncher) -> Vec<BoxTierChoice> {
+pub(crate) fn tiers(launcher: &BoxLauncher) -> Vec<BoxTierChoice> {
     let machine = launcher.machine();
     let has_landlock = matches!(machine.landlock, LandlockSupport::Abi(abi) if abi >= 6);
     let tiers = [
@@ -147,7 +147,7 @@ async fn until_ready(run: &mut spinney_drivers::sandbox::BoxedRun) -> Vec<OwnedF
 }
 
 /// A process and everything below it.
-fn family(ancestor: i32) -> Vec<i32> {
+pub(crate) fn family(ancestor: i32) -> Vec<i32> {
     let mut found = vec![ancestor];
     let mut at = 0;
     while let Some(pid) = found.get(at) {

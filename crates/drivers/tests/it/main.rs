@@ -6,6 +6,8 @@ mod agent_files;
 mod bad_script;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 mod boxes;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod commands;
 mod corpus;
 mod escapes;
 mod expressions;

@@ -24,6 +24,8 @@ use crate::prepared::{PrepareError, StartRequest};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::source::{self, Examined, Keys, TreeSource};
 use crate::tree_file::{low_prices, problems};
+use crate::trust::boxes::{AllowedBoxes, BoxNeeds};
+use crate::user::box_allowance::BoxAllowance;
 use crate::user::state_files::StateFileError;
 use crate::user::variables::Variables;
 
@@ -50,6 +52,8 @@ pub struct CheckWords {
     pub no_goal: &'static str,
     /// How to allow a host, at the end of a sentence.
     pub allow_host: fn(&HostName) -> String,
+    /// How to allow what a box is without, at the end of a sentence.
+    pub allow_box: fn(&BoxAllowance) -> String,
     /// What is wrong with an input.
     pub input: fn(&InputError) -> String,
 }
@@ -101,6 +105,17 @@ impl CheckedFile {
             }
             let egress = EgressCheck::new(source, request, &defaults.configuration, &user)?;
             problems.extend(egress.problems(&source.file, words.allow_host));
+            let needs = BoxNeeds::of(&Reach::new(&definition).pruned(definition.clone()));
+            let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration);
+            for (need, role, line) in needs.open(&source.text, &allowed)? {
+                let error = source.file.bad_agent(
+                    role,
+                    "box",
+                    format!("would {line}, and you have not allowed that"),
+                );
+                let help = format!("if you trust this file, {}", (words.allow_box)(need));
+                problems.push(FileProblem::warning(error.with_help(help)));
+            }
             let goal = source.shown_goal(&definition, given);
             outline = Some(TreeOutline::new(&source.file, &definition, goal, egress.outline(), now));
         }

@@ -1,4 +1,4 @@
-//! Text as models stream it, for a process that looks at a tree which another one runs. No journal has it. It is bounded and
+//! Text as models and tools stream it, for a process that looks at a tree which another one runs. No journal has it. It is bounded and
 //! lossy on both sides: a reader that is too slow misses some, and nobody waits for it.
 
 use std::collections::VecDeque;
@@ -28,11 +28,11 @@ const WAITING_MAX: usize = 1_024;
 /// How long a process may take to say that text follows. Without that, there is none.
 const SUBSCRIBE_MS_MAX: u64 = 1_000;
 
-/// A piece of what a model streams, or the end of it.
+/// A piece of what a model or tool streams, or the end of it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamedText {
-    /// The model call.
+    /// The call.
     pub call: CallId,
     /// Which attempt of it.
     pub attempt: u32,
@@ -48,6 +48,7 @@ pub struct StreamedText {
 enum TextKind {
     Text,
     Reasoning,
+    Output,
 }
 
 impl StreamedText {
@@ -61,17 +62,19 @@ impl StreamedText {
             kind: match delta.kind {
                 DeltaKind::Text => TextKind::Text,
                 DeltaKind::Reasoning => TextKind::Reasoning,
+                DeltaKind::Output => TextKind::Output,
             },
             text: delta.text[from..].to_owned(),
             after: delta.after,
         }
     }
 
-    /// Whether it is an answer or reasoning.
+    /// Whether it is an answer, reasoning or the output of a tool.
     pub const fn kind(&self) -> DeltaKind {
         match self.kind {
             TextKind::Text => DeltaKind::Text,
             TextKind::Reasoning => DeltaKind::Reasoning,
+            TextKind::Output => DeltaKind::Output,
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What works here: the home, the keys of providers, and the models of a tree file, each tried with a small call. The
+//! What works here: the home, the box of commands, the keys of providers, and the models of a tree file, each tried with a small call. The
 //! findings serialise for programs and have lines for people.
 
 mod home;
 mod report;
+mod sandbox;
 mod trial;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use spinney_kernel::definition::ModelProvider;
 use spinney_store::OpenHomeError;
 
 pub use self::report::{DoctorReport, HomeFinding, KeyFinding, ModelFinding, ProviderFinding};
+pub use self::sandbox::BoxFinding;
 pub use self::trial::{ModelTrials, TrialKind};
 use crate::tree_file::providers;
 use crate::user::variables::Variables;

@@ -8,6 +8,8 @@ use spinney_kernel::port::model::{Allowance, Announced};
 use spinney_kernel::primitives::{Millis, ModelName, grouped};
 use spinney_view::wording::{counted, one_line};
 
+use super::sandbox::BoxFinding;
+
 /// Longest name of a model that the names of others are aligned with.
 const NAME_CHARS_MAX: usize = 24;
 /// Longest text of an error or a remedy.
@@ -21,6 +23,8 @@ pub struct DoctorReport {
     pub ok: bool,
     version: &'static str,
     home: HomeFinding,
+    #[serde(rename = "box")]
+    sandbox: BoxFinding,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     providers: Vec<ProviderFinding>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,15 +126,16 @@ struct LimitFinding {
 }
 
 impl DoctorReport {
-    /// About a home, and the providers or the models of a file.
+    /// About a home, the box of commands, and the providers or the models of a file. Without a box, everything else works.
     #[must_use]
     pub fn new(
         home: HomeFinding,
+        sandbox: BoxFinding,
         providers: Vec<ProviderFinding>,
         models: Option<Vec<ModelFinding>>,
     ) -> Self {
         let failed = models.iter().flatten().any(|model| model.status == ModelStatus::Failed);
-        Self { ok: home.ok && !failed, version: env!("CARGO_PKG_VERSION"), home, providers, models }
+        Self { ok: home.ok && !failed, version: env!("CARGO_PKG_VERSION"), home, sandbox, providers, models }
     }
 }
 
@@ -217,6 +222,15 @@ impl fmt::Display for DoctorReport {
         let word = if self.home.ok { "ok" } else { "FAILED" };
         let home = format!("{}: {}", self.home.path, self.home.message);
         write!(f, "{}", Row { word, name: "home", width }.line(&one_line(&home, TEXT_CHARS_MAX)))?;
+        let word = if self.sandbox.ok { "ok" } else { "REFUSED" };
+        let row = Row { word, name: "box", width };
+        write!(f, "\n{}", row.line(&self.sandbox.line()))?;
+        for refused in &self.sandbox.refused {
+            write!(f, "\n{}", row.detail("refused", refused))?;
+        }
+        for remedy in &self.sandbox.remedies {
+            write!(f, "\n{}", row.detail("remedy", remedy))?;
+        }
         for provider in &self.providers {
             let (word, text) = provider.words();
             write!(f, "\n{}", Row { word, name: provider.provider, width }.line(&text))?;

@@ -114,6 +114,10 @@ impl Explanation {
             }
             texts.into_iter().for_each(|text| self.add_some(name, Some(text)));
         }
+        for (_, words) in Setting::AllowBox.values(configuration) {
+            let text = shown(&Setting::AllowBox, &words);
+            self.add_some("allow_box", Some(Sourced::new(text, OptionSource::Configuration)));
+        }
         let path = configuration::path().filter(|path| path.exists()).map(|path| path.display().to_string());
         let source = match folders::has_configuration_variable() {
             true => OptionSource::Environment(folders::CONFIGURATION_VARIABLE.to_owned()),

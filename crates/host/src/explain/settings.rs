@@ -63,9 +63,14 @@ fn rows(defaults: &Defaults, usual_on_low: &str) -> Vec<ExplainedSetting> {
         defaults.on_low().map(|policy| Sourced::new(policy.value.as_str().to_owned(), policy.source));
     let on_low = on_low.unwrap_or(Sourced::new(usual_on_low.to_owned(), OptionSource::Default));
     add(Setting::OnLow.name(), Some(on_low));
-    for setting in
-        [Setting::AllowHosts, Setting::AllowField, Setting::Prices, Setting::Notify, Setting::EnvFiles]
-    {
+    for setting in [
+        Setting::AllowHosts,
+        Setting::AllowField,
+        Setting::AllowBox,
+        Setting::Prices,
+        Setting::Notify,
+        Setting::EnvFiles,
+    ] {
         let values = setting.values(configuration);
         if values.is_empty() {
             add(setting.name(), None);

@@ -123,6 +123,9 @@ impl ExplainedTree<'_> {
         for host in self.request.hosts {
             all.add("allow_hosts", host.to_string(), OptionSource::CommandLine);
         }
+        for what in self.request.boxes {
+            all.add("allow_box", what.to_string(), OptionSource::CommandLine);
+        }
         all.add_user(self.defaults);
         all
     }

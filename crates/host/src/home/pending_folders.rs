@@ -12,6 +12,7 @@ use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::{TREES, WORKSPACES};
 
+use super::remove_folder::remove_folder;
 use crate::private_files;
 use crate::text_file::{FileAction, FileFault};
 
@@ -78,7 +79,7 @@ pub async fn settle(home: &Path, journal: &dyn Journal) -> Result<(), UnsettledF
 /// Removes a file, or a folder with its content. Does not follow links.
 fn remove(path: &Path) -> Result<(), FileFault> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(found) if found.is_dir() => remove_folder(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::{FileError, TreeFile};
+use spinney_drivers::commands::Commands;
 use spinney_drivers::http::HttpSetupError;
 use spinney_journal::{Journal, JournalFault, source_bytes, started_sources};
 use spinney_kernel::primitives::{BlobHash, IdError, ModelName, SourceFile, SourceName, TreeId};
@@ -184,8 +185,12 @@ pub struct ResumeSource {
     pub scripted: Scripted,
     /// The tree file, if its providers are called.
     pub called: Option<CalledFile>,
+    /// The text of the tree file.
+    pub text: Text,
     /// The hash of all that was read.
     pub source: Option<BlobHash>,
+    /// What runs the commands of its agents.
+    pub commands: Option<Commands>,
     /// Those that answer from scripts.
     drivers: Drivers,
 }
@@ -287,18 +292,17 @@ fn kept(home: &Path, files: SourceTexts) -> Result<ResumeSource, ChangedCopy> {
     };
     let parts = list.models.iter().map(part).collect::<Result<Parts, ChangedCopy>>()?;
     // Its journal has what its agents may call.
-    let drivers = source::with_files(source::drivers(&scripts, &parts)?, home, |_| true);
+    let (drivers, commands) = source::with_tools(source::drivers(&scripts, &parts)?, home, |_| true);
     // Trees of scripts alone are not read again: a newer version may read tree files in a stricter way.
+    let text = Text { name: list.tree_file.clone(), text: text(&tree_file(&list.tree_file))?.clone() };
     let called = match list.called.is_empty() {
         true => None,
         false => {
-            let text = text(&tree_file(&list.tree_file))?.clone();
-            let file = TreeFile::parse_with(&list.tree_file, &text, &Catalog::default())?;
-            let text = Text { name: list.tree_file.clone(), text };
-            Some(CalledFile { file, text, models: list.called.clone() })
+            let file = TreeFile::parse_with(&list.tree_file, &text.text, &Catalog::default())?;
+            Some(CalledFile { file, text: text.clone(), models: list.called.clone() })
         }
     };
-    Ok(ResumeSource { scripted: list.scripted(), called, source: Some(source), drivers })
+    Ok(ResumeSource { scripted: list.scripted(), called, text, source: Some(source), drivers, commands })
 }
 
 impl List {

@@ -18,6 +18,7 @@ use self::template::bad_template;
 use crate::private_files::Links;
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
 use crate::user::allowed_host::AllowedHost;
+use crate::user::box_allowance::BoxAllowance;
 use crate::user::configuration::{AllowedField, DefaultBudget, written_price};
 use crate::user::low_policy::LowPolicy;
 use crate::user::settings::SettingChange;
@@ -100,6 +101,7 @@ struct ProjectKeys {
     // These are the user's to say.
     allow_hosts: Option<Vec<AllowedHost>>,
     allow_field: Option<Vec<AllowedField>>,
+    allow_box: Option<Vec<BoxAllowance>>,
     prices: Option<BTreeMap<String, PriceKeys>>,
     notify: Option<Vec<String>>,
     env_files: Option<Vec<String>>,
@@ -167,6 +169,8 @@ fn refused(file: &KeyFile<ProjectKeys>, folder: &Path) -> Vec<RefusedKey> {
     };
     let hosts = keys.allow_hosts.as_ref().map(|hosts| hosts.iter().map(ToString::to_string).collect());
     refuse("allow_hosts", hosts.map(|hosts| setting(SettingChange::Add, "allow_hosts", hosts)));
+    let boxes = keys.allow_box.as_ref().map(|all| all.iter().map(ToString::to_string).collect());
+    refuse("allow_box", boxes.map(|boxes| setting(SettingChange::Add, "allow_box", boxes)));
     let field = |field: &AllowedField| UsersSetting {
         change: SettingChange::Add,
         name: "allow_field".to_owned(),

@@ -195,6 +195,13 @@ pub fn is_usual_key(variable: &str) -> bool {
     ModelProvider::ALL.into_iter().any(|by| usual_key_env(by) == Some(variable))
 }
 
+/// Whether a value is the key of a provider, under whatever name.
+pub fn is_key_value(value: &str, user: &Variables) -> bool {
+    let keys = ModelProvider::ALL.into_iter().filter_map(usual_key_env);
+    keys.filter_map(|variable| user.get(variable))
+        .any(|key| !key.trim().is_empty() && key.trim() == value.trim())
+}
+
 /// The environment variable of a model's key, if it needs one.
 pub fn key_env(source: &ProviderSource) -> Option<&str> {
     source.key_env.as_deref().or_else(|| usual_key_env(source.provider))

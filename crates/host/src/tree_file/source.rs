@@ -12,8 +12,10 @@ use spinney::Drivers;
 use spinney::tree_file::{
     FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Reach, Severity, TreeFile, nearest,
 };
+use spinney_drivers::commands::{BoxPermissions, Commands};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_drivers::http::HttpSetupError;
+use spinney_drivers::sandbox::can_guard_boxes;
 use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, Role};
@@ -22,6 +24,7 @@ use spinney_kernel::primitives::{BlobHash, ByName, ModelName, RoleName, ToolName
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
+use crate::inside::{OURSELVES, command_mark};
 use crate::own_drivers::OwnDrivers;
 use crate::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
@@ -111,6 +114,8 @@ pub struct TreeSource {
     pub called: Vec<ModelName>,
     /// The models and tools that play them.
     pub drivers: Drivers,
+    /// What runs the commands of its agents, if they may.
+    pub commands: Option<Commands>,
 }
 
 impl TreeSource {
@@ -325,12 +330,13 @@ impl Examined {
                 self.problems.push(FileProblem::error(error));
             }
         }
+        self.keys_in_boxes(&file);
         if scripts.iter().any(|(_, _, script)| script.is_none()) || self.is_wrong() {
             return Ok(());
         }
         let scripts: Vec<Text> = scripts.into_iter().map(|(_, text, _)| text).collect();
         let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
-        let drivers = with_files(drivers(&scripts, &parts)?, home, is_named);
+        let (drivers, commands) = with_tools(drivers(&scripts, &parts)?, home, is_named);
         let (drivers, errors) = providers::with_models(drivers, &file, &called, user)?;
         let drivers = own.over(drivers);
         self.can_start = errors.is_empty();
@@ -344,9 +350,28 @@ impl Examined {
             errors.into_iter().map(|error| FileProblem { severity: severity(&error), what: error.into() });
         self.problems.extend(problems);
         if !self.is_wrong() {
-            self.source = Some(TreeSource { file, text, scripts, parts, called, drivers });
+            self.source = Some(TreeSource { file, text, scripts, parts, called, drivers, commands });
         }
         Ok(())
+    }
+
+    /// Refuses keys of providers in the boxes of commands.
+    fn keys_in_boxes(&mut self, file: &TreeFile) {
+        let of_model = |model: &ModelSource| match model {
+            ModelSource::Provider(source) => providers::variables(source).map(str::to_owned).collect(),
+            ModelSource::Scripted { .. } => Vec::new(),
+        };
+        let keys: Vec<String> = file.models.values().flat_map(of_model).collect();
+        for (role, settings) in &file.definition.roles {
+            let names = settings.sandbox().env;
+            let key = names.iter().find(|name| providers::is_usual_key(name) || keys.contains(name));
+            if let Some(key) = key {
+                let message = format!("the box of `{role}` would give the key in {key} to commands");
+                let error = file.bad_agent(role, "box", message);
+                self.problems
+                    .push(FileProblem::error(error.with_help("a command never gets a provider's key")));
+            }
+        }
     }
 
     /// Warns of roles and tools that scripts name and nobody defines, and of roles that a script does not answer.
@@ -469,21 +494,46 @@ impl TreeSource {
     }
 }
 
-/// Adds the requested file tools that no script provides.
-pub fn with_files(drivers: Drivers, home: &Path, is_wanted: impl Fn(&ToolName) -> bool) -> Drivers {
+/// Adds the requested tools of ours that no script provides. Commands have to be prepared before the tree starts.
+pub fn with_tools(
+    drivers: Drivers,
+    home: &Path,
+    is_wanted: impl Fn(&ToolName) -> bool,
+) -> (Drivers, Option<Commands>) {
     let files = Files::default();
     let drivers = drivers.with_workspaces(Workspaces::root(home)).with_folder_filler(Arc::new(files.clone()));
-    FileTool::ALL.into_iter().fold(drivers, |drivers, tool| {
+    let is_missing = |drivers: &Drivers, name: &ToolName| {
+        is_wanted(name) && !drivers.tool_names().any(|played| played == name)
+    };
+    let drivers = FileTool::ALL.into_iter().fold(drivers, |drivers, tool| {
         let name = tool.name();
-        let is_played = drivers.tool_names().any(|played| *played == name);
-        if is_played || !is_wanted(&name) { drivers } else { drivers.with_tool(name, files.tool(tool)) }
-    })
+        if is_missing(&drivers, &name) { drivers.with_tool(name, files.tool(tool)) } else { drivers }
+    });
+    let name = Commands::tool_name();
+    if !is_missing(&drivers, &name) {
+        return (drivers, None);
+    }
+    let commands = Commands::new(OURSELVES.into());
+    let drivers = drivers.with_tool(name, commands.tool()).with_tool_source(Arc::new(commands.clone()));
+    (drivers, Some(commands))
+}
+
+/// Lets the agents of a tree in this home run commands, as far as the user allows it.
+pub fn prepare_commands(commands: Option<&Commands>, home: &Path, permissions: BoxPermissions) {
+    // A program that is started again without knowing why would do what it does.
+    if !can_guard_boxes() {
+        return;
+    }
+    // Without a mark nothing would know what the processes belong to, so that none is started.
+    if let Some((commands, Ok(mark))) = commands.map(|commands| (commands, command_mark(home))) {
+        commands.prepare(permissions, mark);
+    }
 }
 
 /// Tools that exist in every tree.
 fn everywhere() -> impl Iterator<Item = ToolName> {
     let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.as_str().parse().ok());
-    builtin.chain(FileTool::ALL.into_iter().map(FileTool::name))
+    builtin.chain(FileTool::ALL.into_iter().map(FileTool::name)).chain([Commands::tool_name()])
 }
 
 /// The name of a file without its folder.

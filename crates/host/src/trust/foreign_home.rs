@@ -11,6 +11,7 @@ use spinney_kernel::primitives::{BlobHash, TreeId};
 use spinney_view::wording::{counted, short_id};
 
 use super::TrustError;
+use super::boxes::BoxNeeds;
 use super::egress::{self, Egress, InputValues};
 use super::known_homes::{self, HomeOrigin, KnownHome};
 use super::tree_marks::{self, TreeMark};
@@ -240,8 +241,11 @@ async fn other(place: &Path, journal: &dyn Journal, head: Head) -> Result<Option
         (options.starts(&options.program()?), options.source)
     } else {
         let kept = tree_copies::read(place, journal, head.tree).await?;
-        let Some(called) = &kept.called else { return Ok(None) };
-        (egress::sent(&Egress::all(&called.file, &called.models, InputValues::Known)), kept.source)
+        let egress = kept.called.as_ref();
+        let egress = egress.map(|called| Egress::all(&called.file, &called.models, InputValues::Known));
+        let boxes = BoxNeeds::of_stored(journal, head.tree).await?.lines();
+        let sent = egress::sent(&egress.unwrap_or_default());
+        (sent.into_iter().chain(boxes).collect(), kept.source)
     };
     if does.is_empty() {
         return Ok(None);

@@ -3,6 +3,7 @@
 
 mod accepted_loss;
 pub mod allowed_hosts;
+pub mod boxes;
 pub mod egress;
 pub mod file_answers;
 pub mod foreign_home;

@@ -14,6 +14,7 @@ use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{Count, PriceKeys, TimeSpan, Usd};
 
 use super::allowed_host::AllowedHost;
+use super::box_allowance::BoxAllowance;
 use super::folders;
 use super::low_policy::LowPolicy;
 use super::trusted_file::{self, UntrustedFile};
@@ -33,6 +34,7 @@ pub struct Configuration {
     pub(super) on_low: Option<LowPolicy>,
     pub(super) allow_hosts: Vec<AllowedHost>,
     pub(super) allow_field: Vec<AllowedField>,
+    pub(super) allow_box: Vec<BoxAllowance>,
     pub(super) prices: BTreeMap<PricedName, PriceKeys>,
     pub(super) notify: Option<NotifyCommand>,
     pub(super) env_files: Vec<EnvFilePath>,
@@ -274,6 +276,11 @@ impl Configuration {
     /// The hosts that may be sent the user's keys, beside those of the providers.
     pub fn allow_hosts(&self) -> &[AllowedHost] {
         &self.allow_hosts
+    }
+
+    /// What tree files may take from the boxes of their commands.
+    pub fn allow_box(&self) -> &[BoxAllowance] {
+        &self.allow_box
     }
 
     /// The names that a program may send although their cost has no bound.

@@ -2,6 +2,7 @@
 //! both and of what we remember for them.
 
 pub mod allowed_host;
+pub mod box_allowance;
 pub mod configuration;
 pub mod draft;
 pub mod env_file;

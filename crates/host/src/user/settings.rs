@@ -12,6 +12,7 @@ use spinney_drivers::wire::RequestName;
 use spinney_kernel::definition::{Count, PriceKeys, TimeSpan, Usd};
 
 use super::allowed_host::AllowedHost;
+use super::box_allowance::BoxAllowance;
 use super::configuration::{
     AllowedField, BYTES_MAX, Ceiling, Configuration, ConfigurationError, EnvFilePath, NotifyCommand,
     read_price, written_price, written_usd,
@@ -138,6 +139,8 @@ pub enum Setting {
     AllowHosts,
     /// What a program may send although its cost has no bound.
     AllowField,
+    /// What tree files may take from the boxes of their commands.
+    AllowBox,
     /// Prices of models.
     Prices,
     /// Of a model, or of several whose names begin alike.
@@ -149,7 +152,7 @@ pub enum Setting {
 }
 
 /// The names that people can write. A price is named by its model.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "budget.cost_usd",
     "budget.tokens",
     "budget.steps",
@@ -157,6 +160,7 @@ pub const NAMES: [&str; 10] = [
     "on_low",
     "allow_hosts",
     "allow_field",
+    "allow_box",
     "prices.MODEL",
     "notify",
     "env_files",
@@ -180,6 +184,7 @@ impl FromStr for Setting {
             "on_low" => Self::OnLow,
             "allow_hosts" => Self::AllowHosts,
             "allow_field" => Self::AllowField,
+            "allow_box" => Self::AllowBox,
             "prices" => Self::Prices,
             "notify" => Self::Notify,
             "env_files" => Self::EnvFiles,
@@ -200,6 +205,7 @@ impl Setting {
             Self::OnLow => "on_low".to_owned(),
             Self::AllowHosts => "allow_hosts".to_owned(),
             Self::AllowField => "allow_field".to_owned(),
+            Self::AllowBox => "allow_box".to_owned(),
             Self::Prices => "prices".to_owned(),
             Self::Price(model) => format!("prices.{model}"),
             Self::Notify => "notify".to_owned(),
@@ -223,6 +229,7 @@ impl Setting {
                 let written = |field: &AllowedField| vec![field.program.clone(), field.name.to_string()];
                 each(of.allow_field.iter().map(written).collect())
             }
+            Self::AllowBox => each(of.allow_box().iter().map(|what| vec![what.to_string()]).collect()),
             Self::Prices => {
                 of.prices.keys().flat_map(|model| Self::Price(model.clone()).values(of)).collect()
             }
@@ -236,7 +243,7 @@ impl Setting {
     pub fn json(&self, of: &Configuration) -> Value {
         let values = self.values(of);
         match self {
-            Self::AllowHosts | Self::EnvFiles => {
+            Self::AllowHosts | Self::AllowBox | Self::EnvFiles => {
                 json!(values.iter().flat_map(|(_, value)| value).collect::<Vec<_>>())
             }
             Self::AllowField => {
@@ -317,7 +324,9 @@ impl Setting {
                     configuration.prices.insert(model.clone(), keys);
                     Ok(())
                 }
-                Self::AllowHosts | Self::AllowField | Self::EnvFiles => Err(SettingError::IsAList),
+                Self::AllowHosts | Self::AllowField | Self::AllowBox | Self::EnvFiles => {
+                    Err(SettingError::IsAList)
+                }
                 Self::Budget => {
                     Err(SettingError::HasOthers { what: "one of its settings", example: "budget.cost_usd" })
                 }
@@ -344,6 +353,14 @@ impl Setting {
                     if !configuration.env_files.contains(&file) {
                         text.add_item("env_files", &toml_text::text(&file.to_string()))?;
                         configuration.env_files.push(file);
+                    }
+                    Ok(())
+                }),
+                Self::AllowBox => values.iter().try_for_each(|value| {
+                    let what: BoxAllowance = value.parse().map_err(bad)?;
+                    if !configuration.allow_box.contains(&what) {
+                        text.add_item("allow_box", &toml_text::text(&what.to_string()))?;
+                        configuration.allow_box.push(what);
                     }
                     Ok(())
                 }),
@@ -377,6 +394,10 @@ impl Setting {
                         Err(_) => whole_path(value)?.parse().map_err(bad)?,
                     };
                     take("env_files", text, &mut configuration.env_files, &file, value)
+                }),
+                Self::AllowBox => values.iter().try_for_each(|value| {
+                    let what: BoxAllowance = value.parse().map_err(bad)?;
+                    take("allow_box", text, &mut configuration.allow_box, &what, value)
                 }),
                 Self::AllowField => fields(values)?.into_iter().try_for_each(|field| {
                     let shown = format!("{} {}", field.program, field.name);
@@ -413,6 +434,10 @@ impl Setting {
                 Self::AllowHosts => {
                     configuration.allow_hosts.clear();
                     Ok(text.remove(&["allow_hosts"])?)
+                }
+                Self::AllowBox => {
+                    configuration.allow_box.clear();
+                    Ok(text.remove(&["allow_box"])?)
                 }
                 Self::AllowField => {
                     configuration.allow_field.clear();

@@ -9,7 +9,7 @@ use spinney_drivers::prices::PriceTable;
 use spinney_host::OwnDrivers;
 use spinney_host::check::{CheckWords, CheckedFile};
 use spinney_host::defaults::{OptionSource, Sourced};
-use spinney_host::doctor::{DoctorReport, DoctorWords, HomeFinding, ModelTrials, TrialKind};
+use spinney_host::doctor::{BoxFinding, DoctorReport, DoctorWords, HomeFinding, ModelTrials, TrialKind};
 use spinney_host::explain::Explanation;
 use spinney_host::prepared::StartRequest;
 use spinney_host::price_list;
@@ -27,6 +27,7 @@ const CHECK_WORDS: CheckWords = CheckWords {
     no_goal: "a request needs a goal",
     allow_host: |host| format!("add {host} to `hosts`"),
     input: ToString::to_string,
+    allow_box: |what| format!("allow {what}"),
 };
 
 const DOCTOR_WORDS: DoctorWords = DoctorWords {
@@ -102,7 +103,12 @@ async fn the_models_of_a_file_are_tried() {
     let trials = ModelTrials::read(&file, &home, scripts, user, DOCTOR_WORDS).unwrap();
     assert!(trials.egress().is_empty(), "a script sends nothing");
     let models = trials.run(&[], TrialKind::Call, 1_000).await.unwrap();
-    let report = DoctorReport::new(HomeFinding::look(&home, DOCTOR_WORDS).await, Vec::new(), Some(models));
+    let report = DoctorReport::new(
+        HomeFinding::look(&home, DOCTOR_WORDS).await,
+        BoxFinding::look().await,
+        Vec::new(),
+        Some(models),
+    );
     assert!(report.ok);
     let shown = report.to_string().replace(&folder.path().display().to_string(), "");
     assert_snapshot!(shown, @r"

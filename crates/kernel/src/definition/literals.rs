@@ -48,6 +48,11 @@ pub struct Percent(u8);
 #[serde(try_from = "Value")]
 pub struct Count(u64);
 
+/// A number of bytes: `512MiB`, `2GB`, or a whole number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct ByteSize(u64);
+
 /// A budget by its keys. Absent keys come from the role, then from the parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "the keys of a budget")]
@@ -120,6 +125,13 @@ pub enum WrittenError {
         text: String,
         percent_max: u8,
     },
+    #[error(
+        "`{text}` is not a size: write a whole number and its unit, such as 512MiB or 2GB; a number alone is bytes"
+    )]
+    NotSize {
+        /// The input, cut to a readable length.
+        text: String,
+    },
     #[error("`{text}` is not a count: write a whole number from 0 to {AMOUNT_MAX}, without quotes")]
     NotCount {
         /// The input, cut to a readable length.
@@ -131,6 +143,47 @@ impl Usd {
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
+    }
+}
+
+impl ByteSize {
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for ByteSize {
+    type Err = WrittenError;
+    fn from_str(text: &str) -> Result<Self, WrittenError> {
+        let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit_at);
+        let unit: u64 = match unit.trim_start() {
+            "B" => 1,
+            "kB" | "KB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "TB" => 1_000_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            "TiB" => 1 << 40,
+            _ => 0,
+        };
+        let number: Option<u64> = number.parse().ok().filter(|_| unit > 0);
+        let bytes = number.and_then(|number| number.checked_mul(unit)).filter(|bytes| *bytes <= AMOUNT_MAX);
+        bytes.map(Self).ok_or_else(|| WrittenError::NotSize { text: cut(text) })
+    }
+}
+
+impl TryFrom<Value> for ByteSize {
+    type Error = WrittenError;
+    fn try_from(value: Value) -> Result<Self, WrittenError> {
+        match (&value, value.as_u64().filter(|bytes| *bytes <= AMOUNT_MAX)) {
+            (Value::String(text), _) => text.parse(),
+            (_, Some(bytes)) => Ok(Self(bytes)),
+            (_, None) => Err(WrittenError::NotSize { text: shown(&value) }),
+        }
     }
 }
 

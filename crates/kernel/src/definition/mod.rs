@@ -1,6 +1,7 @@
 //! The definition of a tree: its roles, models and ceilings. It arrives with the request that starts the tree, and is
 //! validated as a whole before anything runs.
 
+mod box_spec;
 mod budget;
 mod builtin;
 mod cache_time;
@@ -31,6 +32,7 @@ use crate::primitives::{
     AgentId, ByName, Durability, ModelName, RoleName, ThreadId, TokenCount, ToolName, ValueName, limit,
 };
 
+pub use box_spec::{BoxSpec, BoxWalls, RUN_COMMAND, WeakerBoxBelow};
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
 pub use cache_time::{CacheTime, NotCacheTime};
@@ -42,7 +44,9 @@ pub use graph::{
     Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode,
     StepInput, Undo, VoteRule,
 };
-pub use literals::{BudgetKeys, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError};
+pub use literals::{
+    BudgetKeys, ByteSize, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError,
+};
 pub use model_provider::ModelProvider;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use rate_limit::RateLimit;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
 use crate::definition::{
-    Allow, Caps, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share, WindowSpec, bounded,
+    Allow, BoxSpec, Caps, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share, WindowSpec, bounded,
 };
 use crate::primitives::{Body, ByName, ModelName, TokenCount, ToolName, limit};
 
@@ -61,6 +61,12 @@ impl Role {
         self
     }
 
+    /// What surrounds the commands of its agents.
+    #[must_use]
+    pub fn sandbox(&self) -> BoxSpec {
+        self.turns.as_ref().map_or_else(BoxSpec::default, |turns| turns.sandbox.clone())
+    }
+
     /// How much its agents may write into their folders.
     #[must_use]
     pub fn outputs(&self) -> OutputLimits {
@@ -90,6 +96,8 @@ pub struct Turns {
     pub approvals: ByName<ToolName, Approval>,
     #[serde(skip_serializing_if = "OutputLimits::is_default")]
     pub outputs: OutputLimits,
+    #[serde(rename = "box", skip_serializing_if = "BoxSpec::is_default")]
+    pub sandbox: BoxSpec,
     /// How long its agents may work, counted while one of their models or tools runs. Without it, sub-agents have a
     /// default and the root has no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +125,7 @@ impl Default for Turns {
             facts_tokens: None,
             approvals: ByName::default(),
             outputs: OutputLimits::default(),
+            sandbox: BoxSpec::default(),
             active_ms: None,
             children_max: None,
             window: None,
@@ -151,6 +160,7 @@ impl Turns {
             return Err(Refusal::BadTimeout { ms, ms_max: limit::TIMEOUT_MS_MAX });
         }
         bounded("approvals", self.approvals.len())?;
+        self.sandbox.check()?;
         self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
         self.window.as_ref().map_or(Ok(()), WindowSpec::check)
     }

@@ -106,6 +106,8 @@ pub enum DeltaKind {
     Text,
     /// What the model thinks before it answers. People may see it; no agent does.
     Reasoning,
+    /// What a tool prints while it runs.
+    Output,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,15 +1,16 @@
 //! The tool port: a driver describes a tool and calls it once. The kernel decides what may be called, and whether to
 //! retry.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::budget::Used;
 use crate::context::Origin;
 use crate::definition;
-use crate::definition::OutputLimits;
+use crate::definition::{BoxSpec, OutputLimits};
 use crate::port::model::AttemptError;
 use crate::port::{AgentFolder, Pending, Rights};
-use crate::primitives::{CallId, Durability, Enclosure, OutputPath, ToolName, WrittenFile};
+use crate::primitives::{CallId, CommandExit, Durability, Enclosure, OutputPath, ToolName, WrittenFile};
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;
@@ -38,6 +39,45 @@ pub struct ToolAttempt {
     pub rights: Rights,
     /// The agent's folder, if its tree has workspaces.
     pub workspace: Option<AgentFolder>,
+    /// What surrounds the commands of the agent.
+    pub sandbox: BoxSpec,
+    /// Watchers of the call.
+    pub watchers: OutputWatchers,
+}
+
+/// Receives what a tool prints while it runs, for watchers. The result has all of it.
+#[derive(Clone, Default)]
+pub struct OutputWatchers(Option<Arc<Show>>);
+
+type Show = dyn Fn(&str) + Send + Sync;
+
+impl OutputWatchers {
+    /// Those that this function shows a piece to.
+    pub fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(show)))
+    }
+
+    /// Shows them a piece.
+    pub fn show(&self, text: &str) {
+        if let Some(show) = &self.0 {
+            show(text);
+        }
+    }
+}
+
+impl PartialEq for OutputWatchers {
+    /// Always equal: what is watched does not depend on it.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OutputWatchers {}
+
+impl fmt::Debug for OutputWatchers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OutputWatchers")
+    }
 }
 
 impl ToolAttempt {
@@ -56,6 +96,8 @@ impl ToolAttempt {
             durability: Durability::default(),
             rights: Rights::none(),
             workspace: None,
+            sandbox: BoxSpec::default(),
+            watchers: OutputWatchers::default(),
         }
     }
 }
@@ -73,6 +115,8 @@ pub struct ToolAnswer {
     pub files: Vec<WrittenFile>,
     /// The files below `outputs/` that it removed. The tree's journal keeps that as well.
     pub removed: Vec<OutputPath>,
+    /// How the command ended, if the tool ran one.
+    pub exit: Option<CommandExit>,
     pub used: Used,
 }
 
@@ -80,8 +124,15 @@ impl ToolAnswer {
     /// A result that cost nothing beside its call.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        let (text, is_error, used) = (text.into(), false, Used::NOTHING);
-        Self { text, is_error, parts: Vec::new(), files: Vec::new(), removed: Vec::new(), used }
+        Self {
+            text: text.into(),
+            is_error: false,
+            parts: Vec::new(),
+            files: Vec::new(),
+            removed: Vec::new(),
+            exit: None,
+            used: Used::NOTHING,
+        }
     }
 
     /// An error that the model reads.
@@ -105,6 +156,14 @@ impl ToolAnswer {
     #[must_use]
     pub fn with_removed(mut self, removed: Vec<OutputPath>) -> Self {
         self.removed = removed;
+        self
+    }
+
+    /// Sets how the command ended. It is an error unless that was a success.
+    #[must_use]
+    pub fn with_exit(mut self, exit: CommandExit) -> Self {
+        self.is_error |= !exit.is_success();
+        self.exit = Some(exit);
         self
     }
 

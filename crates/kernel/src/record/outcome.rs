@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Mismatch, Refusal};
-use crate::primitives::{AgentId, Body, Fault, FaultKind, OutputPath, Seq, StoredFile};
+use crate::primitives::{AgentId, Body, CommandExit, Fault, FaultKind, OutputPath, Seq, StoredFile};
 use crate::record::{ExitKind, ToolAsk};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub enum Outcome {
         /// The files of its agent that a tool removed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<OutputPath>,
+        /// How the command of a tool ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<CommandExit>,
     },
     Failed {
         fault: Fault,

@@ -1,4 +1,4 @@
-//! Deltas: text as models stream it. They are dropped if a watcher is too slow, and never waited for.
+//! Deltas: text as models and tools stream it. They are dropped if a watcher is too slow, and never waited for.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 /// Deltas that wait for the slowest watcher.
 const DELTAS_MAX: usize = 4_096;
 
-/// A piece of what a model streams.
+/// A piece of what a model or tool streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     /// The agent: its tree, and ids from the root down.
@@ -21,7 +21,7 @@ pub struct Delta {
     pub call: CallId,
     /// The attempt; a later attempt voids the text of an earlier one.
     pub attempt: u32,
-    /// Whether it belongs to the answer or to what the model thinks.
+    /// Whether it is an answer, what the model thinks, or what a tool prints.
     pub kind: DeltaKind,
     /// Its byte offset in the text of its kind.
     pub offset: usize,

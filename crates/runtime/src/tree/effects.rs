@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
-use spinney_kernel::context::{Contexts, SharedText};
+use spinney_kernel::context::{Contexts, Origin, SharedText};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
@@ -138,7 +138,8 @@ impl Effects {
     }
 
     pub(super) fn call_tool(&mut self, start: ToolStart) {
-        let ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked } = start;
+        let ToolStart { ticket, mut attempt, timeout_ms, shown_bytes, hooked } = start;
+        attempt.watchers = watchers(ticket, Arc::clone(&attempt.origin), Arc::clone(&self.hub));
         let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
@@ -294,11 +295,27 @@ async fn call_model(
     }
 }
 
-/// What an attempt has streamed so far. Reasoning is passed on and not kept.
+/// Shows what a tool prints to the watchers of deltas.
+fn watchers(ticket: Ticket, origin: Arc<Origin>, hub: Arc<Hub>) -> tool::OutputWatchers {
+    let (Ticket { call, attempt }, kind) = (ticket, DeltaKind::Output);
+    let streamed = Mutex::new(Streamed::default());
+    tool::OutputWatchers::new(move |text| {
+        let mut streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(offset) = streamed.add(kind, text) else { return };
+        // Under the lock, so that they arrive in order.
+        hub.say(|after| {
+            let (origin, text) = (Arc::clone(&origin), text.to_owned());
+            Delta { origin, call, attempt, kind, offset, text, after }
+        });
+    })
+}
+
+/// What an attempt has streamed so far. Reasoning and what tools print are passed on and not kept.
 #[derive(Default)]
 struct Streamed {
     text: String,
     reasoning_bytes: usize,
+    output_bytes: usize,
 }
 
 impl Streamed {
@@ -307,6 +324,7 @@ impl Streamed {
         let offset = match kind {
             DeltaKind::Text => self.text.len(),
             DeltaKind::Reasoning => self.reasoning_bytes,
+            DeltaKind::Output => self.output_bytes,
         };
         if text.is_empty() || offset + text.len() > limit::BLOB_BYTES_MAX {
             return None;
@@ -314,6 +332,7 @@ impl Streamed {
         match kind {
             DeltaKind::Text => self.text.push_str(text),
             DeltaKind::Reasoning => self.reasoning_bytes += text.len(),
+            DeltaKind::Output => self.output_bytes += text.len(),
         }
         Some(offset)
     }
@@ -482,13 +501,13 @@ fn tool_report(
     answer: tool::ToolAnswer,
     shown_bytes: Option<u32>,
 ) -> EffectResult {
-    let tool::ToolAnswer { text, is_error, parts, files, removed, used, .. } = answer;
+    let tool::ToolAnswer { text, is_error, parts, files, removed, exit, used, .. } = answer;
     let count = |part: &mut Part, bytes: &[u8]| drivers.count_part(part, bytes);
     let Payload { body, mut blobs } =
         returned_with(text, parts, shown_bytes, |text| drivers.tokens(text), count);
     let Ticket { call, attempt } = ticket;
     let named = files.iter().map(WrittenFile::stored).collect();
     blobs.extend(files.into_iter().map(|file| file.bytes));
-    let done = Done { is_error, files: named, removed, ..Done::new(call, attempt, used, body) };
+    let done = Done { is_error, files: named, removed, exit, ..Done::new(call, attempt, used, body) };
     EffectResult::Report(Report::Done(done), blobs)
 }

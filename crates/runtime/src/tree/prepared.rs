@@ -134,6 +134,7 @@ impl Preparing<'_> {
                 let mut attempt = tool::ToolAttempt::new(origin, call, key, tool, args);
                 attempt.attempt = ticket.attempt;
                 attempt.outputs = role.map(Role::outputs).unwrap_or_default();
+                attempt.sandbox = role.map(Role::sandbox).unwrap_or_default();
                 attempt.durability = definition.durability;
                 attempt.rights = self.rights(&agent);
                 attempt.workspace = self.workspace(&attempt.origin);

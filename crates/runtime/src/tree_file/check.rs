@@ -22,6 +22,7 @@ impl TreeFile {
         let unused = self.unused_models(definition, &reach);
         let rest = [self.unpriced_later(definition, &reach), self.unreachable(definition, &reach), unused];
         problems.extend(rest.into_iter().flatten().map(FileProblem::warning));
+        problems.extend(self.weaker_boxes(definition));
         problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
         problems
     }

@@ -116,6 +116,7 @@ impl Reader<'_> {
             self.noted(self.names_an_agent(name));
             roles.insert(name.clone(), self.role(name, agent, limits.depth_max));
         }
+        self.check_box();
         let budget = self.noted(self.root_budget(&keys.budget));
         let tags = self.tags();
         let inputs = self.inputs(&keys.inputs);
@@ -328,6 +329,7 @@ impl Reader<'_> {
                 output_cap: cap,
                 approvals: keys.approvals.clone(),
                 outputs: self.outputs(&agent, limits),
+                sandbox: self.sandbox(keys.sandbox.as_ref()),
                 active_ms: limits.timeout.map(TimeSpan::ms),
                 children_max: children.map(narrow),
                 window: keys.window.as_ref().map(|window| self.window(&at("window"), window)),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, CacheTime, Compact, Count, Preset, PriceKeys, Share, SpanOrOff, Tags, TimeSpan,
-    Unpriced,
+    Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, Preset, PriceKeys, Share, SpanOrOff, Tags,
+    TimeSpan, Unpriced,
 };
 use spinney_kernel::primitives::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
 
@@ -26,6 +26,8 @@ pub(super) struct TreeKeys {
     pub(super) agents: ByName<RoleName, AgentKeys>,
     pub(super) entry: Option<RoleName>,
     pub(super) pipeline: Option<PipelineKeys>,
+    #[serde(rename = "box")]
+    pub(super) sandbox: Option<WrittenBox>,
     #[serde(default)]
     pub(super) durability: Durability,
     #[serde(default)]
@@ -162,6 +164,56 @@ impl<'de> Visitor<'de> for PriceVisitor {
     }
 }
 
+/// The keys of a box, or `none`.
+pub(super) enum WrittenBox {
+    Keys(BoxKeys),
+    None,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "the keys of a box")]
+pub(super) struct BoxKeys {
+    pub(super) processes: Option<Count>,
+    pub(super) memory: Option<ByteSize>,
+    pub(super) disk: Option<ByteSize>,
+    pub(super) env: Option<Vec<String>>,
+    pub(super) allow: Option<Vec<BoxAllow>>,
+}
+
+/// What a box may do without.
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case", expecting = "`signals`")]
+pub(super) enum BoxAllow {
+    Signals,
+}
+
+impl<'de> Deserialize<'de> for WrittenBox {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(BoxVisitor)
+    }
+}
+
+struct BoxVisitor;
+
+impl<'de> Visitor<'de> for BoxVisitor {
+    type Value = WrittenBox;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the keys of a box, or `none`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<WrittenBox, E> {
+        match text {
+            "none" => Ok(WrittenBox::None),
+            _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenBox, A::Error> {
+        BoxKeys::deserialize(MapAccessDeserializer::new(map)).map(WrittenBox::Keys)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of an agent")]
 pub(super) struct AgentKeys {
@@ -186,6 +238,8 @@ pub(super) struct AgentKeys {
     pub(super) share: Option<Share>,
     pub(super) output_schema: Option<Value>,
     pub(super) window: Option<WindowKeys>,
+    #[serde(rename = "box")]
+    pub(super) sandbox: Option<WrittenBox>,
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@
 //! text ─► node (yaml, json, toml) ─► keys (serde) ─► definition, every name checked
 //! ```
 
+mod boxes;
 mod check;
 mod definition;
 mod error;

@@ -166,6 +166,7 @@ async fn thoughts_are_streamed_apart_from_the_answer() {
                 &mut thought
             }
             DeltaKind::Text => &mut said,
+            DeltaKind::Output => panic!("no tool runs"),
         };
         assert_eq!(delta.offset, text.len());
         text.push_str(&delta.text);

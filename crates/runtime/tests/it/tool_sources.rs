@@ -195,10 +195,10 @@ async fn a_slow_source_holds_up_only_its_own_tree() {
 async fn a_source_that_fails_refuses_the_start_in_words() {
     let message = "no program `tools-server`".to_owned();
     let fault = Fault { message, ..Fault::new(FaultKind::Invalid) };
-    insta::assert_snapshot!(refused(&Scene::new(Answer::Fails(fault))).await, @"`server` does not list its tools: no program `tools-server`");
+    insta::assert_snapshot!(refused(&Scene::new(Answer::Fails(fault))).await, @"`server` cannot be used: no program `tools-server`");
     let silent = Fault::new(FaultKind::Auth);
-    insta::assert_snapshot!(refused(&Scene::new(Answer::Fails(silent))).await, @"`server` does not list its tools: auth");
-    insta::assert_snapshot!(refused(&Scene::new(Answer::Never)).await, @"`server` does not list its tools: it did not answer within 30 seconds");
+    insta::assert_snapshot!(refused(&Scene::new(Answer::Fails(silent))).await, @"`server` cannot be used: auth");
+    insta::assert_snapshot!(refused(&Scene::new(Answer::Never)).await, @"`server` cannot be used: it did not answer within 30 seconds");
     insta::assert_snapshot!(refused(&Scene::new(Answer::Nothing)).await, @"role `lead` may call tool `look_one`, and no such tool is registered: register it, or take it from the role");
 }
 

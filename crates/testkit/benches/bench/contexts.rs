@@ -114,6 +114,7 @@ impl Talk {
             stop: StopReason::End,
             files: Vec::new(),
             removed: Vec::new(),
+            exit: None,
         };
         self.input(InputKind::Report(Report::Done(done)));
         self.messages += 1;

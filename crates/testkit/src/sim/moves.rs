@@ -266,6 +266,7 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
             stop: dice.pick(&STOPS).filter(|_| dice.once_in(4)).unwrap_or_default(),
             files: files(dice),
             removed: removed(dice),
+            exit: None,
         }),
         12..18 => {
             Report::Failed(Failed { call: id, attempt, fault: fault(dice), used: used(dice, &call.work) })

@@ -110,6 +110,7 @@ fn run(graph: Graph, mut order: u64) -> Scenario {
             stop,
             files: Vec::new(),
             removed: Vec::new(),
+            exit: None,
         }));
     }
     play

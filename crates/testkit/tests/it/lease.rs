@@ -150,7 +150,7 @@ fn l23_the_last_thing_an_exhausted_child_said_is_its_partial_result() {
     let body = Body::text("ok");
     let last = |event: &Event| {
         matches!(event, Event::CallEnded { call, outcome, .. }
-            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone(), asks: Vec::new(), is_error: false, mismatch: None, stop: StopReason::End, files: Vec::new(), removed: Vec::new() })
+            if call.0 == 2 && *outcome == Outcome::Done { body: body.clone(), asks: Vec::new(), is_error: false, mismatch: None, stop: StopReason::End, files: Vec::new(), removed: Vec::new(), exit: None })
     };
     assert!(said.is_some_and(last), "{said:?}");
 }

@@ -506,7 +506,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
             short(&mismatch.describe()),
             short(&body.text)
         )),
-        Outcome::Done { body, asks, is_error, mismatch: None, stop, files: _, removed: _ } => {
+        Outcome::Done { body, asks, is_error, mismatch: None, stop, files: _, removed: _, exit: _ } => {
             match (names.calls.find(call).map(|open| &open.aim), body.text.trim().is_empty()) {
                 (Some(Aim::Tool(_)), _) if *is_error => {
                     main_line(format!("gets an error from {name}: {}", returned(body)))

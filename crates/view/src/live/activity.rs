@@ -50,9 +50,9 @@ pub enum CallDoing<'a> {
         /// The account that has no room, if that is why.
         account: Option<&'a AgentId>,
     },
-    /// A model answers.
+    /// A model answers, or a tool prints.
     Streams {
-        /// Text or thoughts.
+        /// Text, thoughts or output.
         kind: DeltaKind,
         /// The end of it.
         text: &'a str,
@@ -208,6 +208,11 @@ impl LiveTree {
                 Some(_) | None => CallDoing::AsksModel(&model.model),
             },
             (Work::Tool(tool), _) => {
+                if let Some(stream) = note.and_then(|note| note.stream.as_ref())
+                    && !stream.text.trim().is_empty()
+                {
+                    return CallDoing::Streams { kind: stream.kind, text: &stream.text };
+                }
                 let asked = tool.ask.and_then(|ask| self.names.ask(id, ask));
                 let args = asked.map_or(tool.args.as_str(), |ask| ask.args.as_str());
                 CallDoing::CallsTool { tool: &tool.tool, args }

@@ -7,6 +7,7 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::primitives::{AgentId, ModelName, TreeId};
 
 use super::{ResultError, TreeResult};
+use crate::boxes::WeakBox;
 use crate::questions::QuestionView;
 use crate::spent::Spent;
 
@@ -45,6 +46,9 @@ pub struct ResultJson<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(with = "Vec<String>")]
     scripted: &'r [ModelName],
+    /// Roles whose commands ran in a weaker box (open_to_signals) or in none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    weak_boxes: &'r [WeakBox],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorJson<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -100,6 +104,7 @@ impl TreeResult {
             elapsed_ms: self.elapsed_ms,
             event_hash: &self.event_hash,
             scripted: &self.scripted,
+            weak_boxes: &self.weak_boxes,
             error: self.error.as_ref().map(|error| error.json(remedy)),
             questions: self.questions.iter().map(QuestionView::from).collect(),
         }

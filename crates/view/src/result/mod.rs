@@ -13,6 +13,8 @@ use spinney_kernel::world::TreeState;
 pub use self::error::ResultError;
 pub use self::json::{ErrorJson, ResultJson};
 pub use self::steps::{RunState, StepResults};
+use crate::boxes::WeakBox;
+use crate::first_batch::TreeBeginning;
 use crate::spent::Spent;
 
 /// A tree that a ceiling stopped has failed as well: its error says how.
@@ -43,6 +45,8 @@ pub struct TreeResult {
     pub questions: Vec<OpenQuestion>,
     /// The models that answered from a script.
     pub scripted: Vec<ModelName>,
+    /// The roles whose commands ran in a weaker box, or in none.
+    pub weak_boxes: Vec<WeakBox>,
 }
 
 impl TreeResult {
@@ -61,6 +65,7 @@ impl TreeResult {
             error: None,
             questions: Vec::new(),
             scripted: Vec::new(),
+            weak_boxes: Vec::new(),
         }
     }
 
@@ -91,6 +96,11 @@ impl TreeResult {
             faults.push(ResultFault::Steps(fault));
             StepResults::default()
         });
+        let beginning = TreeBeginning::read(journal, tree).await.unwrap_or_else(|fault| {
+            faults.push(ResultFault::Boxes(fault));
+            TreeBeginning::default()
+        });
+        let weak_boxes = beginning.definition.as_deref().map(WeakBox::all).unwrap_or_default();
         let spent = snapshot.agents.first().map(Spent::from_view).unwrap_or_default();
         let result = Self {
             state,
@@ -100,6 +110,7 @@ impl TreeResult {
             event_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
             error: ResultError::from_snapshot(snapshot),
             questions: snapshot.questions.clone(),
+            weak_boxes,
             ..Self::none(Some(tree))
         };
         (result, faults)
@@ -115,6 +126,9 @@ pub enum ResultFault {
     /// What the steps came to is missing.
     #[error("the result does not list what the steps came to")]
     Steps(#[source] JournalFault),
+    /// Which boxes were weaker is missing.
+    #[error("the result does not say which commands ran in a weaker box")]
+    Boxes(#[source] JournalFault),
 }
 
 /// The whole text, from its blob if the event has only a preview.

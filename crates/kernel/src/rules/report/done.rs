@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failed, running};
 use crate::budget::Used;
 use crate::definition::{Mismatch, Role};
-use crate::primitives::{Body, CallId, Fault, FaultKind, OutputPath, StoredFile, limit};
+use crate::primitives::{Body, CallId, CommandExit, Fault, FaultKind, OutputPath, StoredFile, limit};
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
@@ -38,6 +38,9 @@ pub struct Done {
     /// The files of its agent that a tool removed, and wrote none of in the same call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<OutputPath>,
+    /// How the command of a tool ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<CommandExit>,
 }
 
 impl Done {
@@ -46,7 +49,7 @@ impl Done {
     pub fn new(call: CallId, attempt: u32, used: Used, body: Body) -> Self {
         let (asks, is_error, mismatch, stop) = (Vec::new(), false, None, StopReason::End);
         let (files, removed) = (Vec::new(), Vec::new());
-        Self { call, attempt, used, body, asks, is_error, mismatch, stop, files, removed }
+        Self { call, attempt, used, body, asks, is_error, mismatch, stop, files, removed, exit: None }
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
@@ -90,7 +93,8 @@ impl Done {
         let (files, removed) =
             if is_model { (Vec::new(), Vec::new()) } else { (self.files.clone(), self.removed.clone()) };
         let (is_error, copy) = (self.is_error, mismatch.clone());
-        let outcome = Outcome::Done { body, asks, is_error, mismatch: copy, stop, files, removed };
+        let exit = self.exit.filter(|_| !is_model);
+        let outcome = Outcome::Done { body, asks, is_error, mismatch: copy, stop, files, removed, exit };
         call::end_running(draft, self.call, outcome, spent, self.used);
         if is_turn {
             let mismatch = mismatch.as_deref();

@@ -14,6 +14,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "AgentKeys" => AGENT,
         "AgentLimitKeys" => AGENT_LIMITS,
         "WindowKeys" => WINDOW,
+        "BoxKeys" => BOX,
         "BudgetKeys" => BUDGET,
         "Repeats" => REPEATS,
         _ => return None,
@@ -44,6 +45,7 @@ const TREE: Keys = &[
     ("budget", "The ceilings of the whole tree."),
     ("limits", "The limits of the whole tree."),
     ("durability", "What the journal survives: full (a power loss), normal (the death of the process), off."),
+    ("box", "What surrounds the commands of all agents; an agent may have its own."),
     ("unpriced", "Whether a model without a price is refused under a cost ceiling, or counts as free."),
     ("thread", "The conversation that the tree belongs to; default: its own."),
     ("tags", "Your own labels. They appear on every event; agents never see them."),
@@ -147,6 +149,7 @@ const AGENT: Keys = &[
     ("share", "What its agents know at their start beside their goal."),
     ("output_schema", "The JSON Schema of its answers, as a map or as JSON in a text."),
     ("window", "How much of its context one model call sees."),
+    ("box", "What surrounds its commands, or none. What weakens a box needs the user's permission."),
 ];
 
 const AGENT_LIMITS: Keys = &[
@@ -165,6 +168,20 @@ const WINDOW: Keys = &[
     ("images", "The maximum number of images in one packet; default 5."),
     ("compact", "What replaces messages that are left out: lines, count or summary."),
     ("clamp_note", "Whether it is told when a child's window is smaller than its own."),
+];
+
+const BOX: Keys = &[
+    ("processes", "The most processes of one command; default 256."),
+    ("memory", "The most memory of one command; default 2GiB."),
+    ("disk", "By how much one command may grow its folders; default 1GiB."),
+    (
+        "env",
+        "Variables of the user's environment that commands get, by name; each needs the user's permission.",
+    ),
+    (
+        "allow",
+        "signals: commands may signal other processes of the user, where the machine cannot prevent it.",
+    ),
 ];
 
 const BUDGET: Keys = &[

@@ -25,6 +25,13 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
             json!(10),
         ),
         (true, "Count") => (json!({ "type": "integer", "minimum": 0 }), json!(1)),
+        (true, "ByteSize") => (
+            json!({ "type": ["integer", "string"], "minimum": 1, "pattern": "^[0-9]+ ?([kKMGT]?B|[KMGT]iB)$" }),
+            json!("1GiB"),
+        ),
+        (true, "WrittenBox") => {
+            (json!({ "anyOf": [{ "const": "none" }, { "$ref": "#/$defs/BoxKeys" }] }), json!("none"))
+        }
         (true, "WrittenPrice") => {
             (json!({ "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/PriceKeys" }] }), json!("openai/a"))
         }

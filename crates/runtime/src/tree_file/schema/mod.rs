@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use spinney_kernel::definition::PriceKeys;
 
-use super::keys::TreeKeys;
+use super::keys::{BoxKeys, TreeKeys};
 use descriptions::description;
 use trace::{Fields, Shape, Traced, Untraced, Word, trace};
 
@@ -26,6 +26,9 @@ fn made() -> Result<Value, Untraced> {
     let (_, mut traced) = trace::<TreeKeys>()?;
     let (_, price) = trace::<PriceKeys>()?;
     traced.structs.extend(price.structs);
+    let (_, boxes) = trace::<BoxKeys>()?;
+    traced.structs.extend(boxes.structs);
+    traced.enums.extend(boxes.enums);
     let tree = traced.structs.remove("TreeKeys").unwrap_or_default();
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));

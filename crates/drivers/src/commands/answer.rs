@@ -1,0 +1,121 @@
+//! How a command ended and what it printed, as its model reads it.
+
+use std::fmt::Write as _;
+use std::io;
+
+use spinney_kernel::definition::BoxSpec;
+use spinney_kernel::port::tool::ToolAnswer;
+use spinney_kernel::primitives::{CommandExit, CommandLimit};
+
+use super::confinement::limits;
+use crate::sandbox::{BoxLimit, BoxLimits, BoxStep, BoxTier, BoxedEnd, BoxedExit, KeptOutput};
+use crate::workspace::{LeftOutputs, Stopped};
+
+/// Most paths of one answer that were not kept.
+const UNKEPT_SHOWN_MAX: usize = 5;
+
+/// The answer of a command that has ended, with the files that it left.
+pub(super) fn answer(end: &BoxedEnd, spec: &BoxSpec, left: Result<LeftOutputs, Stopped>) -> ToolAnswer {
+    let (mut exit, mut text) = first_line(end, limits(spec));
+    if end.tier == BoxTier::Unboxed {
+        text += " (without a box)";
+    }
+    let mut files = Vec::new();
+    match left {
+        Ok(left) => {
+            files = left.files;
+            if !files.is_empty() {
+                let names: Vec<String> = files.iter().map(|file| format!("outputs/{}", file.path)).collect();
+                let _ = write!(text, "\nkept: {}", names.join(", "));
+            }
+            if !left.unkept.is_empty() {
+                let shown: Vec<String> =
+                    left.unkept.iter().take(UNKEPT_SHOWN_MAX).map(|path| shown(path)).collect();
+                let more = left.unkept.len() - shown.len();
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let _ = write!(
+                    text,
+                    "\nnot kept, because only plain files with plain names are: {}{more}",
+                    shown.join(", ")
+                );
+            }
+        }
+        Err(stopped) => {
+            let why = match stopped {
+                Stopped::Limit { over, limit, used, .. } => {
+                    format!("{over} is passed: limit {limit}, there {used}")
+                }
+                Stopped::Io(error) => format!("it cannot be read: {}", error.kind()),
+            };
+            let _ = write!(text, "\nnothing in outputs/ was kept: {why}: remove what is not needed");
+            exit = CommandExit::PastLimit(CommandLimit::Outputs);
+        }
+    }
+    for (name, stream) in [("stdout", &end.stdout), ("stderr", &end.stderr)] {
+        if stream.total_bytes() > 0 {
+            let _ = write!(text, "\n[{name}]\n{}", printed(stream).trim_end_matches('\n'));
+        }
+    }
+    if end.stdout.total_bytes() + end.stderr.total_bytes() == 0 {
+        text += "\nit printed nothing";
+    }
+    ToolAnswer::text(text).with_files(files).with_exit(exit)
+}
+
+/// A command that never ran.
+pub(super) fn not_started(why: &str) -> ToolAnswer {
+    ToolAnswer::failed(format!("not started: {why}")).with_exit(CommandExit::NotStarted)
+}
+
+fn first_line(end: &BoxedEnd, limits: BoxLimits) -> (CommandExit, String) {
+    let exit = match end.exit {
+        BoxedExit::Exited(code) => CommandExit::Code(code),
+        BoxedExit::Signalled(signal) => CommandExit::Signal(signal),
+        BoxedExit::TimedOut => {
+            let text = "timed out, and everything that it started was ended: give it a longer `timeout`, or do less at once";
+            return (CommandExit::TimedOut, text.to_owned());
+        }
+        BoxedExit::PastLimit(limit) => {
+            let (limit, most) = match limit {
+                BoxLimit::Processes => (CommandLimit::Processes, limits.processes.to_string()),
+                BoxLimit::Memory => (CommandLimit::Memory, format!("{} bytes", limits.memory_bytes)),
+                BoxLimit::Disk => (CommandLimit::Disk, format!("{} bytes", limits.disk_bytes)),
+            };
+            let text = format!("ended past its limit of {}, {most}: use less", limit.as_str());
+            return (CommandExit::PastLimit(limit), text);
+        }
+        BoxedExit::NotStarted { step, errno } => {
+            return (CommandExit::NotStarted, format!("not started: {}", unstarted(step, errno)));
+        }
+        // It is ended only by dropping it, and a command is always given.
+        BoxedExit::GuardLost | BoxedExit::Cancelled | BoxedExit::Ready => CommandExit::GuardLost,
+    };
+    (exit, exit.to_string())
+}
+
+fn unstarted(step: BoxStep, errno: i32) -> String {
+    let why = io::Error::from_raw_os_error(errno);
+    match step {
+        BoxStep::Exec if why.kind() == io::ErrorKind::NotFound => {
+            "there is no such program: `ls /usr/bin` shows which there are".to_owned()
+        }
+        BoxStep::Exec => format!("the program cannot be run ({why})"),
+        BoxStep::Folder => format!("`cwd` cannot be used ({why}): leave it out to begin in your own folder"),
+        BoxStep::Grant { .. } => format!("a folder that was granted cannot be opened ({why})"),
+        step => format!("its box could not be made ({step:?}, {why})"),
+    }
+}
+
+/// A whole output, or its beginning and its end.
+fn printed(stream: &KeptOutput) -> String {
+    let (head, tail) = (String::from_utf8_lossy(stream.head()), stream.tail());
+    let tail = String::from_utf8_lossy(&tail);
+    match stream.omitted_bytes() {
+        0 => [head, tail].concat(),
+        omitted => format!("{head}\n[{omitted} bytes are left out here]\n{tail}"),
+    }
+}
+
+fn shown(path: &str) -> String {
+    path.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect()
+}

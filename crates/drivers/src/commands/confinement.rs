@@ -1,0 +1,58 @@
+//! From what an agent has to what its commands may touch. This is the one place that says it: the agent's own folders, and
+//! the folders of its rights.
+
+use std::path::PathBuf;
+
+use spinney_kernel::definition::{BoxSpec, BoxWalls};
+use spinney_kernel::port::{FolderAccess, Rights};
+
+use super::permissions::BoxPermissions;
+use crate::sandbox::{BoxLimits, BoxTierChoice, BoxWeakness, Confinement};
+use crate::workspace::CommandFolders;
+
+/// The box of an agent's commands. What the user has not allowed is an error.
+pub(super) fn confinement(
+    folders: CommandFolders,
+    rights: &Rights,
+    spec: &BoxSpec,
+    permissions: &BoxPermissions,
+    tier: BoxTierChoice,
+) -> Result<Confinement, String> {
+    if let Some(lacking) = permissions.lacks(spec) {
+        return Err(format!("{lacking} needs the user's permission"));
+    }
+    let granted = |access| {
+        let folders = rights.folders.iter().filter(move |folder| folder.access == access);
+        folders.map(|folder| folder.path.clone()).collect::<Vec<PathBuf>>()
+    };
+    let mut confinement = Confinement::new(folders.scratch);
+    confinement.write.push(folders.outputs);
+    confinement.write.extend(granted(FolderAccess::Write));
+    confinement.read = folders.ours;
+    confinement.read.extend(granted(FolderAccess::Read));
+    confinement.limits = limits(spec);
+    confinement.tier = tier;
+    confinement.weaknesses = weaknesses(spec.walls);
+    let values = permissions.environment.iter().filter(|(name, _)| spec.env.contains(*name));
+    confinement.environment =
+        values.filter_map(|(name, value)| Some((name.into(), value.clone()?))).collect();
+    Ok(confinement)
+}
+
+/// The limits of a file, or the defaults.
+pub(super) fn limits(spec: &BoxSpec) -> BoxLimits {
+    let default = BoxLimits::default();
+    BoxLimits {
+        processes: spec.processes.unwrap_or(default.processes),
+        memory_bytes: spec.memory_bytes.unwrap_or(default.memory_bytes),
+        disk_bytes: spec.disk_bytes.unwrap_or(default.disk_bytes),
+    }
+}
+
+pub(super) fn weaknesses(walls: BoxWalls) -> Vec<BoxWeakness> {
+    match walls {
+        BoxWalls::Whole => Vec::new(),
+        BoxWalls::OpenToSignals => vec![BoxWeakness::Signals],
+        BoxWalls::None => vec![BoxWeakness::Unboxed],
+    }
+}

@@ -1,0 +1,14 @@
+//! `run_command`: an agent runs a program in a box (`sandbox/`), in its own folder and in those that it was granted. What
+//! a tree may do with it is checked before it starts; what a command left in `outputs/` is taken when it has ended.
+
+mod answer;
+mod args;
+mod confinement;
+mod gate;
+mod permissions;
+mod remedy;
+mod tool;
+
+pub use self::permissions::BoxPermissions;
+pub use self::remedy::{namespace_remedy, refusal_remedy};
+pub use self::tool::Commands;

@@ -1,0 +1,246 @@
+//! The driver of `run_command`.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use spinney_kernel::definition::{OnLost, OutputLimits, RUN_COMMAND, ToolSpec};
+use spinney_kernel::port::model::AttemptError;
+use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
+use spinney_kernel::port::{AgentFolder, Pending};
+use spinney_kernel::primitives::ToolName;
+use tokio::sync::OnceCell;
+
+use super::answer::{answer, not_started};
+use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX};
+use super::confinement::confinement;
+use super::gate::said;
+use super::permissions::BoxPermissions;
+use crate::off_worker::off_worker;
+use crate::sandbox::{
+    BoxLauncher, BoxRefusal, BoxTierChoice, BoxedCommand, BoxedEnd, Confinement, OutputStream,
+};
+use crate::workspace::{
+    AgentLocks, CommandFolders, OutputMarks, Stopped, Workspace, WorkspaceFault, Workspaces,
+};
+
+/// How much longer than its command a call may take: a box is made, and ended in good order.
+const SLACK_MS: u64 = 60_000;
+/// Outputs up to this size are shown whole.
+const SHOWN_BYTES: u32 = 8_192;
+
+/// The driver of `run_command`, for the agents of one tree. As a source of tools it decides whether the tree may start.
+/// Clones are the same driver.
+#[derive(Clone, Debug)]
+pub struct Commands {
+    shared: Arc<SharedCommands>,
+}
+
+/// What a tree may do with commands in this process.
+#[derive(Clone, Debug)]
+pub(super) struct PreparedCommands {
+    pub(super) permissions: BoxPermissions,
+    mark: Vec<OsString>,
+}
+
+#[derive(Debug)]
+struct SharedCommands {
+    helper: PathBuf,
+    tier: BoxTierChoice,
+    launcher: OnceCell<BoxLauncher>,
+    prepared: Mutex<Option<PreparedCommands>>,
+    /// One command at a time for an agent: what it left in `outputs/` is then its own.
+    agents: AgentLocks,
+    /// Folders of agents with outputs that no call has taken: it was given up, or there was too much. All of them are taken
+    /// by the next one that can.
+    untaken: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Commands {
+    /// `helper` is as for [`BoxLauncher::new`].
+    #[must_use]
+    pub fn new(helper: PathBuf) -> Self {
+        Self::with_tier(helper, BoxTierChoice::Best)
+    }
+
+    /// The same with boxes of one tier.
+    #[must_use]
+    pub fn with_tier(helper: PathBuf, tier: BoxTierChoice) -> Self {
+        let (launcher, prepared) = (OnceCell::new(), Mutex::default());
+        let (agents, untaken) = (AgentLocks::default(), Mutex::default());
+        Self { shared: Arc::new(SharedCommands { helper, tier, launcher, prepared, agents, untaken }) }
+    }
+
+    /// Sets what the user allows, and what each guard has on its command line, so that others know what it guards. Nothing
+    /// runs before that.
+    pub fn prepare(&self, permissions: BoxPermissions, mark: Vec<OsString>) {
+        let prepared = Some(PreparedCommands { permissions, mark });
+        *self.shared.prepared.lock().unwrap_or_else(PoisonError::into_inner) = prepared;
+    }
+
+    /// The name of the tool.
+    #[must_use]
+    pub fn tool_name() -> ToolName {
+        match RUN_COMMAND.parse() {
+            Ok(name) => name,
+            Err(_) => unreachable!("it is a name"),
+        }
+    }
+
+    /// The tool.
+    #[must_use]
+    pub fn tool(&self) -> Arc<dyn Tool> {
+        Arc::new(RunCommand(self.clone()))
+    }
+
+    pub(super) fn prepared(&self) -> Result<PreparedCommands, String> {
+        let prepared = self.shared.prepared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        prepared.ok_or_else(|| "this process is not prepared for commands: the `main` of its program has to call `guard_a_box` first, and its home has to be readable".to_owned())
+    }
+
+    pub(super) fn tier_choice(&self) -> BoxTierChoice {
+        self.shared.tier
+    }
+
+    fn untaken(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.shared.untaken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tries once what this machine enforces.
+    pub(super) async fn launcher(&self, prepared: &PreparedCommands) -> Result<&BoxLauncher, BoxRefusal> {
+        let shared = &self.shared;
+        let start =
+            async || Ok(BoxLauncher::new(shared.helper.clone()).await?.with_mark(prepared.mark.clone()));
+        shared.launcher.get_or_try_init(start).await
+    }
+
+    async fn run(&self, attempt: ToolAttempt) -> ToolAnswer {
+        self.try_run(attempt).await.unwrap_or_else(|why| not_started(&why))
+    }
+
+    async fn try_run(&self, attempt: ToolAttempt) -> Result<ToolAnswer, String> {
+        let folder = attempt.workspace.as_ref();
+        let folder = folder.ok_or("there is no folder to work in: do without commands")?.clone();
+        let args: Args = serde_json::from_str(&attempt.args)
+            .map_err(|error| format!("`{RUN_COMMAND}` cannot be called like this: {error}"))?;
+        let prepared = self.prepared()?;
+        let launcher = self.launcher(&prepared).await.map_err(|refusal| said(&refusal))?;
+        let held = self.shared.agents.get(&folder).lock_owned().await;
+        let path = folder.path();
+        let mut ready = Ready::new(folder, attempt.outputs).await?;
+        let command = args.command(&ready.folders.scratch)?;
+        let spec = &attempt.sandbox;
+        let folders = ready.folders.clone();
+        let confinement =
+            confinement(folders, &attempt.rights, spec, &prepared.permissions, self.tier_choice())?;
+        if !self.untaken().insert(path.clone()) {
+            ready.before = OutputMarks::default();
+        }
+        let end = end(launcher, &confinement, &command, &attempt.watchers).await?;
+        let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
+        Ok(off_worker(move || {
+            let left = ready.workspace.left_outputs(&ready.before, outputs);
+            if left.is_ok() {
+                commands.untaken().remove(&path);
+            }
+            // A call that was given up still has it until its files are read.
+            drop(held);
+            answer(&end, &spec, left)
+        })
+        .await)
+    }
+}
+
+/// An agent's folder, ready for a command.
+struct Ready {
+    workspace: Workspace,
+    folders: CommandFolders,
+    before: OutputMarks,
+}
+
+impl Ready {
+    async fn new(folder: AgentFolder, outputs: OutputLimits) -> Result<Self, String> {
+        off_worker(move || {
+            let unusable = |error: std::io::Error| format!("your folder cannot be used: {}", error.kind());
+            let opened = || -> Result<Workspace, WorkspaceFault> {
+                Workspaces::below(folder.root(), folder.origin().tree)?.agent(folder.origin().agent())
+            };
+            let workspace = opened().map_err(|fault| unusable(fault.source))?;
+            let folders = workspace.command_folders(&folder.path()).map_err(unusable)?;
+            let before = match workspace.output_marks(outputs) {
+                Ok(marks) => marks,
+                Err(Stopped::Limit { .. }) => OutputMarks::default(),
+                Err(Stopped::Io(error)) => return Err(unusable(error)),
+            };
+            Ok(Self { workspace, folders, before })
+        })
+        .await
+    }
+}
+
+/// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started.
+async fn end(
+    launcher: &BoxLauncher,
+    confinement: &Confinement,
+    command: &BoxedCommand,
+    watchers: &OutputWatchers,
+) -> Result<BoxedEnd, String> {
+    let mut running = launcher.start(confinement, command).map_err(|refusal| said(&refusal))?;
+    let mut cut = [Vec::new(), Vec::new()];
+    let mut show = |stream: OutputStream, bytes: &[u8]| {
+        let cut = match stream {
+            OutputStream::Stdout => &mut cut[0],
+            OutputStream::Stderr => &mut cut[1],
+        };
+        watchers.show(&whole_characters(cut, bytes));
+    };
+    running.finish(&mut show).await.map_err(|error| format!("its guard cannot be followed ({error})"))
+}
+
+/// The text of these bytes after those that were cut before, without a character that is cut at the end.
+fn whole_characters(cut: &mut Vec<u8>, bytes: &[u8]) -> String {
+    cut.extend_from_slice(bytes);
+    let end = match std::str::from_utf8(cut) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Ok(_) | Err(_) => cut.len(),
+    };
+    let rest = cut.split_off(end);
+    String::from_utf8_lossy(&std::mem::replace(cut, rest)).into_owned()
+}
+
+struct RunCommand(Commands);
+
+impl Tool for RunCommand {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            description: DESCRIPTION.to_owned(),
+            schema: SCHEMA.to_owned(),
+            // What it did before it was lost is unknown, so that it is not done again.
+            lost: OnLost::Presumed,
+            timeout_ms: Some(u64::try_from(TIMEOUT_MAX.as_millis()).unwrap_or(u64::MAX) + SLACK_MS),
+            shown_bytes: Some(SHOWN_BYTES),
+            ..ToolSpec::default()
+        }
+    }
+
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
+        let commands = self.0.clone();
+        Box::pin(async move { Ok(commands.run(attempt).await) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_that_comes_in_two_pieces_is_shown_once_and_whole() {
+        let mut cut = Vec::new();
+        let shown: Vec<String> = ["a\u{e9}".as_bytes(), &[0xe2, 0x82], &[0xac, b'b'], &[0xff, b'c'], &[0xc3]]
+            .into_iter()
+            .map(|bytes| whole_characters(&mut cut, bytes))
+            .collect();
+        assert_eq!(shown, ["a\u{e9}", "", "\u{20ac}b", "\u{fffd}c", ""]);
+    }
+}

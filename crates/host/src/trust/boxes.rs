@@ -1,0 +1,184 @@
+//! What the commands of a tree need beyond a whole box, and whether the user allows it. A file may ask for less of a box and
+//! for variables of the user; it decides neither: the user allows them for one start, in their configuration, or in answer
+//! to a question about that text of the file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use spinney_drivers::commands::BoxPermissions;
+use spinney_journal::{Journal, JournalFault};
+use spinney_kernel::definition::{BoxWalls, Definition};
+use spinney_kernel::primitives::{RoleName, Seq, TreeId};
+use spinney_kernel::record::Event;
+
+use super::file_answers::FileAnswers;
+use crate::error_text::with_causes;
+use crate::tree_file::providers;
+use crate::tree_file::source::Text;
+use crate::user::box_allowance::BoxAllowance;
+use crate::user::configuration::Configuration;
+use crate::user::state_files::StateFileError;
+use crate::user::variables::Variables;
+
+/// What the boxes of a tree are without, with the roles that ask for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BoxNeeds(BTreeMap<BoxAllowance, Vec<RoleName>>);
+
+impl BoxNeeds {
+    /// Those of a definition, by the roles that run commands.
+    #[must_use]
+    pub fn of(definition: &Definition) -> Self {
+        let mut needs: BTreeMap<BoxAllowance, Vec<RoleName>> = BTreeMap::new();
+        for (role, settings) in definition.roles_with_commands() {
+            let spec = settings.sandbox();
+            let walls = (spec.walls != BoxWalls::Whole).then_some(BoxAllowance::Walls(spec.walls));
+            for need in walls.into_iter().chain(spec.env.into_iter().map(BoxAllowance::Env)) {
+                needs.entry(need).or_default().push(role.clone());
+            }
+        }
+        Self(needs)
+    }
+
+    /// Those of a stored tree.
+    pub async fn of_stored(journal: &dyn Journal, tree: TreeId) -> Result<Self, JournalFault> {
+        let first = journal.read(tree, Seq(0), 1).await?;
+        let first = first.into_iter().next().and_then(|entry| entry.batch.events.into_iter().next());
+        Ok(match first {
+            Some(Event::TreeStarted { definition, .. }) => Self::of(&definition),
+            Some(_) | None => Self::default(),
+        })
+    }
+
+    /// Whether every box is whole and has no variable of the user.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each of them, with a role that asks for it and a line for people, unless the user has allowed it.
+    pub fn open<'a>(
+        &'a self,
+        text: &Text,
+        allowed: &AllowedBoxes,
+    ) -> Result<Vec<(&'a BoxAllowance, &'a RoleName, String)>, StateFileError> {
+        let answers = FileAnswers::read(&text.hash())?;
+        let open = self.0.iter().filter(|(need, _)| !allowed.allow(need) && !answers.allow_box(need));
+        Ok(open.filter_map(|(need, roles)| Some((need, roles.first()?, line(need, roles)))).collect())
+    }
+
+    /// What happens, for people, one line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.0.iter().map(|(need, roles)| line(need, roles)).collect()
+    }
+
+    /// Exactly what is needed, with the values of variables. To be asked for only after the user has allowed it.
+    #[must_use]
+    pub fn permissions(&self, user: &Variables) -> BoxPermissions {
+        let mut permissions = BoxPermissions::default();
+        for need in self.0.keys() {
+            match need {
+                BoxAllowance::Walls(walls) => permissions.walls = permissions.walls.max(*walls),
+                // A key of a provider is never given, whatever was allowed.
+                BoxAllowance::Env(name) if providers::is_usual_key(name) => {}
+                BoxAllowance::Env(name) => {
+                    let value = user.get(name).filter(|value| {
+                        let is_key = providers::is_key_value(value, user);
+                        if is_key {
+                            tracing::warn!("commands do not get {name}: it has a provider's key");
+                        }
+                        !is_key
+                    });
+                    permissions.environment.insert(name.clone(), value.map(Into::into));
+                }
+            }
+        }
+        permissions
+    }
+}
+
+fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
+    let roles: Vec<String> = roles.iter().map(|role| format!("`{role}`")).collect();
+    let roles = roles.join(", ");
+    match need {
+        BoxAllowance::Walls(BoxWalls::None) => {
+            format!("run commands of {roles} without a box: they may do everything that you may")
+        }
+        BoxAllowance::Walls(_) => {
+            format!(
+                "let commands of {roles} signal your other processes, where this machine cannot prevent it"
+            )
+        }
+        BoxAllowance::Env(name) => format!("give {name} to commands of {roles}"),
+    }
+}
+
+/// What the user allows for one start, and in their configuration.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedBoxes(Vec<BoxAllowance>);
+
+impl AllowedBoxes {
+    /// With what is named now.
+    #[must_use]
+    pub fn new(named: &[BoxAllowance], configuration: &Configuration) -> Self {
+        Self(named.iter().chain(configuration.allow_box()).cloned().collect())
+    }
+
+    fn allow(&self, need: &BoxAllowance) -> bool {
+        self.0.iter().any(|allowed| covers(allowed, need))
+    }
+}
+
+/// A box without walls has no walls to be weakened.
+pub(super) fn covers(allowed: &BoxAllowance, need: &BoxAllowance) -> bool {
+    match (allowed, need) {
+        (BoxAllowance::Walls(allowed), BoxAllowance::Walls(need)) => need <= allowed,
+        (allowed, need) => allowed == need,
+    }
+}
+
+/// What a file asks for and the user has not allowed.
+pub struct BoxQuestion {
+    /// The file's name, which may come from a stranger's home.
+    file: String,
+    answers: FileAnswers,
+    asked: BoxNeeds,
+}
+
+impl BoxQuestion {
+    /// None if everything is allowed.
+    pub fn about(
+        text: &Text,
+        needs: &BoxNeeds,
+        allowed: &AllowedBoxes,
+    ) -> Result<Option<Self>, StateFileError> {
+        if needs.is_empty() {
+            return Ok(None);
+        }
+        let answers = FileAnswers::read(&text.hash())?;
+        let is_open = |need: &BoxAllowance| !allowed.allow(need) && !answers.allow_box(need);
+        let asked = needs.0.iter().filter(|(need, _)| is_open(need));
+        let asked = BoxNeeds(asked.map(|(need, roles)| (need.clone(), roles.clone())).collect());
+        Ok((!asked.is_empty()).then(|| Self { file: text.name.clone(), answers, asked }))
+    }
+
+    /// What stays refused unless the user allows it.
+    pub fn refused(&self) -> impl Iterator<Item = &BoxAllowance> {
+        self.asked.0.keys()
+    }
+
+    /// Remembers a yes. One that cannot be remembered holds for this time.
+    pub fn accept(mut self) {
+        if let Err(error) = self.answers.add_box(self.asked.0.keys(), &self.file) {
+            tracing::warn!("your answer is not remembered: {}", with_causes(&error));
+        }
+    }
+}
+
+impl fmt::Display for BoxQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} would", self.file.escape_debug())?;
+        self.asked.lines().iter().try_for_each(|line| writeln!(f, "  - {line}"))?;
+        f.write_str("and you have not allowed that.")
+    }
+}

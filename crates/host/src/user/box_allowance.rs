@@ -1,0 +1,85 @@
+//! What the user allows a tree file to take from the box of its commands: `signals`, `none`, or a variable, `env:NAME`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de};
+use spinney_kernel::definition::BoxWalls;
+use spinney_kernel::primitives::limit::NAME_BYTES_MAX;
+
+/// Something that a file alone cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BoxAllowance {
+    /// A weaker box, or none.
+    Walls(BoxWalls),
+    /// A variable of the user's environment.
+    Env(String),
+}
+
+/// A text that names nothing of that kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotABoxAllowance(String);
+
+impl fmt::Display for NotABoxAllowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: String = self.0.chars().take(60).collect();
+        write!(f, "`{text}` is nothing that a box can be without: write `signals`, `none` or `env:NAME`")
+    }
+}
+
+impl std::error::Error for NotABoxAllowance {}
+
+impl FromStr for BoxAllowance {
+    type Err = NotABoxAllowance;
+
+    fn from_str(text: &str) -> Result<Self, NotABoxAllowance> {
+        match text {
+            "signals" => Ok(Self::Walls(BoxWalls::OpenToSignals)),
+            "none" => Ok(Self::Walls(BoxWalls::None)),
+            other => match other.strip_prefix("env:").filter(|name| is_variable(name)) {
+                Some(name) => Ok(Self::Env(name.to_owned())),
+                None => Err(NotABoxAllowance(text.to_owned())),
+            },
+        }
+    }
+}
+
+/// Whether a text can be the name of a variable.
+fn is_variable(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name.chars().all(is_letter)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+impl fmt::Display for BoxAllowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Walls(BoxWalls::None) => f.write_str("none"),
+            Self::Walls(BoxWalls::OpenToSignals | BoxWalls::Whole) => f.write_str("signals"),
+            Self::Env(name) => write!(f, "env:{name}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for BoxAllowance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allowance_is_written_as_it_is_read() {
+        for text in ["signals", "none", "env:CI", "env:_A1"] {
+            assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "all", "env:", "env:A=B", "env:1A", "env:A B", "CI"] {
+            let error = wrong.parse::<BoxAllowance>().unwrap_err().to_string();
+            assert!(error.contains("write `signals`, `none` or `env:NAME`"), "{error}");
+        }
+    }
+}
