@@ -92,7 +92,7 @@ pub struct RefusedBox {
 }
 
 impl RefusedBox {
-    fn of(question: &BoxQuestion) -> Self {
+    fn new(question: &BoxQuestion) -> Self {
         Self { what: question.to_string(), allowances: question.refused().cloned().collect() }
     }
 }
@@ -276,7 +276,7 @@ impl Host {
                 return Err(RefusedEgress::new(&question).into());
             }
             if let Some(question) = BoxQuestion::about(text, &prepared.box_needs, &prepared.allowed_boxes)? {
-                return Err(RefusedBox::of(&question).into());
+                return Err(RefusedBox::new(&question).into());
             }
             if origin == HostOrigin::Listed
                 && let Some(question) = foreign_home::for_new_tree(&folder, &prepared.does()).await?
@@ -400,7 +400,7 @@ pub(crate) async fn kept_drivers(
         }
         let boxes = AllowedBoxes::new(&[], &configuration);
         if let Some(question) = BoxQuestion::about(&kept.text, &needs, &boxes)? {
-            return Err(RefusedBox::of(&question).into());
+            return Err(RefusedBox::new(&question).into());
         }
     }
     prepare_commands(kept.commands.as_ref(), folder, needs.permissions(&user));

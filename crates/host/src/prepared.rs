@@ -151,7 +151,7 @@ impl PreparedTree {
         let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
         check_secrets(&source, given, &user)?;
         let sources = TreeSources::new(&source)?;
-        let box_needs = BoxNeeds::of(&definition);
+        let box_needs = BoxNeeds::from_definition(&definition);
         let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration);
         let permissions = BoxPermissions::default();
         Ok(Self {

@@ -95,7 +95,7 @@ impl Drop for CancelledOnDrop {
                 && let Some(root) = snapshot.agents.first()
             {
                 // It may have ended meanwhile.
-                let _ = tree.cancel(root.id.clone(), "the client went away").await;
+                let _ = tree.cancel(root.agent.clone(), "the client went away").await;
             }
         });
     }

@@ -11,7 +11,7 @@ use spinney_host::control::steering::does_run;
 use spinney_host::following::unpause_all;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find, name};
-use spinney_host::home::tree_copies::Kept;
+use spinney_host::home::tree_copies::ResumeSource;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
 use spinney_host::transfer::seal_of;
@@ -183,7 +183,7 @@ pub(super) async fn note_weak_boxes(journal: &dyn Journal, tree: TreeId) -> Resu
 /// Asks before a tree sends keys again, or runs commands in weaker boxes.
 async fn agree(
     tree: &OldTree<'_>,
-    kept: &Kept,
+    kept: &ResumeSource,
     needs: &BoxNeeds,
     mut allowed: AllowedHosts,
     trust: HomeTrust,

@@ -1,10 +1,8 @@
 //! The file tools, as one tool driver.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;

@@ -16,7 +16,7 @@ pub(crate) type AgentLock = tokio::sync::Mutex<()>;
 pub(crate) struct AgentLocks(Mutex<BTreeMap<PathBuf, Weak<AgentLock>>>);
 
 impl AgentLocks {
-    pub(crate) fn of(&self, folder: &AgentFolder) -> Arc<AgentLock> {
+    pub(crate) fn get(&self, folder: &AgentFolder) -> Arc<AgentLock> {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let path = folder.path();
         if let Some(lock) = agents.get(&path).and_then(Weak::upgrade) {

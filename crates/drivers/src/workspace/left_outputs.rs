@@ -24,7 +24,7 @@ struct FileMark {
 }
 
 impl FileMark {
-    fn of(found: &Metadata) -> Self {
+    fn from_metadata(found: &Metadata) -> Self {
         Self { inode: found.ino(), bytes: found.len(), changed: (found.ctime(), found.ctime_nsec()) }
     }
 }
@@ -62,7 +62,7 @@ fn marks(agent: &Dir, limits: OutputLimits) -> Result<OutputMarks, Stopped> {
         counted => counted?,
     }
     walk(&outputs, "", &mut |path, _, _, found| {
-        marks.0.insert(path, FileMark::of(found));
+        marks.0.insert(path, FileMark::from_metadata(found));
         Ok(())
     })?;
     Ok(marks)
@@ -74,7 +74,7 @@ fn left(agent: &Dir, before: &OutputMarks, limits: OutputLimits) -> Result<LeftO
     Used::default().count(&outputs, limits, 0)?;
     let (mut left, mut bytes) = (LeftOutputs::default(), 0);
     walk(&outputs, "", &mut |path, above, name, found| {
-        if before.0.get(&path) == Some(&FileMark::of(found)) {
+        if before.0.get(&path) == Some(&FileMark::from_metadata(found)) {
             return Ok(());
         }
         let output: Option<OutputPath> = path.parse().ok();

@@ -105,7 +105,7 @@ impl CheckedFile {
             }
             let egress = EgressCheck::new(source, request, &defaults.configuration, &user)?;
             problems.extend(egress.problems(&source.file, words.allow_host));
-            let needs = BoxNeeds::of(&Reach::new(&definition).pruned(definition.clone()));
+            let needs = BoxNeeds::from_definition(&Reach::new(&definition).pruned(definition.clone()));
             let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration);
             for (need, role, line) in needs.open(&source.text, &allowed)? {
                 let error = source.file.bad_agent(

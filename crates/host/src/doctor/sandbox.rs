@@ -35,7 +35,7 @@ impl BoxFinding {
             return Self::failed("the `main` of this program does not call `guard_a_box`");
         }
         match BoxLauncher::new(OURSELVES.into()).await {
-            Ok(launcher) => Self::of(&launcher),
+            Ok(launcher) => Self::new(&launcher),
             Err(error) => Self::failed(&error.to_string()),
         }
     }
@@ -52,7 +52,7 @@ impl BoxFinding {
         }
     }
 
-    fn of(launcher: &BoxLauncher) -> Self {
+    fn new(launcher: &BoxLauncher) -> Self {
         let machine = launcher.machine();
         let tier = launcher.tier(&Confinement::new("/".into()));
         let mut finding = Self {

@@ -27,7 +27,7 @@ pub struct BoxNeeds(BTreeMap<BoxAllowance, Vec<RoleName>>);
 impl BoxNeeds {
     /// Those of a definition, by the roles that run commands.
     #[must_use]
-    pub fn of(definition: &Definition) -> Self {
+    pub fn from_definition(definition: &Definition) -> Self {
         let mut needs: BTreeMap<BoxAllowance, Vec<RoleName>> = BTreeMap::new();
         for (role, settings) in definition.roles_with_commands() {
             let spec = settings.sandbox();
@@ -44,7 +44,7 @@ impl BoxNeeds {
         let first = journal.read(tree, Seq(0), 1).await?;
         let first = first.into_iter().next().and_then(|entry| entry.batch.events.into_iter().next());
         Ok(match first {
-            Some(Event::TreeStarted { definition, .. }) => Self::of(&definition),
+            Some(Event::TreeStarted { definition, .. }) => Self::from_definition(&definition),
             Some(_) | None => Self::default(),
         })
     }
