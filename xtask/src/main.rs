@@ -1,6 +1,6 @@
 //! `cargo xtask tidy [--root DIR]` prints what is untidy and exits 1 if anything is, 2 if it could not look.
 //! `cargo xtask dependencies` does the same for the crates that we use, by `deny.toml`.
-//! `cargo xtask prices` writes the price table of the binary anew from the committed source.
+//! `cargo xtask prices` regenerates the price table of the binary from the committed source.
 //! `cargo xtask picture FILE` turns the screen of a terminal on its standard input into an SVG.
 
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ struct Piece {
 /// The SVG of a terminal's screen. Empty lines at its end are left out.
 ///
 /// # Errors
-/// An escape sequence that is no colour.
+/// An escape sequence that is not a colour.
 pub fn svg(screen: &str) -> anyhow::Result<String> {
     let mut look = Look::default();
     let mut lines = Vec::new();
@@ -56,7 +56,7 @@ pub fn svg(screen: &str) -> anyhow::Result<String> {
     Ok(svg)
 }
 
-/// The pieces of a line. A look goes on into the next line.
+/// The pieces of a line. A style continues into the next line.
 fn pieces(line: &str, look: &mut Look) -> anyhow::Result<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let (mut column, mut rest) = (0, line);

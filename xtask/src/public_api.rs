@@ -62,7 +62,7 @@ struct Module<'a> {
 #[derive(Clone, Copy)]
 enum ApiItem<'a> {
     Item(Module<'a>, &'a syn::Item),
-    /// A module of ours.
+    /// One of our modules.
     Module(Module<'a>),
     /// Made by a macro, or from a crate that is not ours.
     Other,

@@ -1,5 +1,5 @@
 //! `rig-0-44 TURNS`: the agent of rig 0.44 asks for a trivial tool in each of so many turns, then answers. The model is
-//! a wire of its own that says what ours says in the same bench, at once, and sends nothing anywhere; no hook, no
+//! its own wire that says what ours says in the same bench, at once, and sends nothing anywhere; no hook, no
 //! recorder and no subscriber of traces is attached.
 
 use std::convert::Infallible;

@@ -63,7 +63,7 @@ impl Shown {
         self.screen.show(traced)
     }
 
-    /// Waits until it is time to draw: for ever without a live view.
+    /// Waits until it is time to draw: forever without a live view.
     pub(crate) async fn tick(&mut self) {
         match &mut self.live {
             Some(live) => live.tick().await,

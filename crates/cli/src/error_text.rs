@@ -80,7 +80,7 @@ pub(crate) fn of_prepared_run(error: PrepareRunError) -> anyhow::Error {
         PrepareRunError::Options(error) => error.into(),
         PrepareRunError::Arguments(error) => error.into(),
         PrepareRunError::Variable(error) => error.into(),
-        PrepareRunError::Secret(error) => anyhow!("{error}, such as with --secret NAME"),
+        PrepareRunError::Secret(error) => anyhow!("{error}, for example with --secret NAME"),
         PrepareRunError::Key(error) => error.into(),
     }
 }
@@ -157,9 +157,9 @@ pub(crate) fn of_input(error: &InputError) -> String {
     format!("input `{name}` has no value: use --set {name}=…{}{what}", variable.unwrap_or_default())
 }
 
-/// What an error says, if an option or a command of ours helps with it.
+/// What an error says, if one of our options or commands helps with it.
 fn helped(link: &(dyn Error + 'static)) -> Option<String> {
-    // Libraries wrap errors of theirs in sums, which say the same.
+    // Libraries wrap their errors in enums that say the same.
     if let Some(error) = link.downcast_ref() {
         return of_home(error);
     }

@@ -21,7 +21,7 @@ pub(crate) const YOUR_ANSWER: &str = "your answer";
 /// Placeholder for a tree file.
 pub(crate) const YOUR_FILE: &str = "your tree.yaml";
 
-/// A command of ours, with `--home` unless it finds this home without. Commands find trees in side journals from the
+/// One of our commands, with `--home` unless it finds this home without. Commands find trees in side journals from the
 /// home above them.
 pub(crate) fn command(home: &Path, words: &[&str]) -> String {
     command_in(side_journals::above(home), words)
@@ -37,7 +37,7 @@ pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
 /// A command about the user's configuration, which is the same in every home.
 pub(crate) fn config(words: &[&str]) -> String {
     let is_option = |word: &&str| word.starts_with('-');
-    // After a verb and a key come values, which are no options.
+    // After a verb and a key come values, which are not options.
     let (before, values) = words.split_at(words.len().min(2));
     let dashes: &[&str] = if values.iter().any(is_option) { &["--"] } else { &[] };
     written(None, &[&["config"], before, dashes, values].concat())

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first one shuts the home down gracefully, the second one ends the process immediately. If nobody
+//! Ctrl-C and SIGTERM: the first one shuts the home down gracefully, the second one ends the process immediately. If no process
 //! reads the output any more, that counts as the first one.
 //!
 //! Signals have their own thread and runtime for the life of the process: however busy or blocked the workers are,
@@ -135,7 +135,7 @@ impl First {
                 "stopping: running calls finish, nothing new starts. Press Ctrl-C again to stop at once."
             }
             Self::ReaderGone => {
-                "stopping, because nobody reads the output any more: running calls finish, nothing new starts. Press Ctrl-C to stop at once."
+                "stopping, because the reader of the output went away: running calls finish, nothing new starts. Press Ctrl-C to stop at once."
             }
         }
     }

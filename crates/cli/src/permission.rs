@@ -14,7 +14,7 @@ use crate::hint;
 use crate::terminal::out;
 use crate::terminal::question::{self, Reply};
 
-/// Shows what a home would do, and asks. Returns what is remembered of its tree.
+/// Shows what a home would do, and asks. Returns what is recorded of its tree.
 pub(crate) fn trust_home(question: HomeQuestion, trust: HomeTrust) -> Result<Option<TreeMark>> {
     if trust == HomeTrust::Given {
         out::note(&format!("{question}\nYou trust it with --trust-home."));
@@ -23,7 +23,7 @@ pub(crate) fn trust_home(question: HomeQuestion, trust: HomeTrust) -> Result<Opt
     let home = question.home();
     if question.is_too_long() {
         bail!(
-            "{question}\nThat is too long to be shown: look at it in {}, and add --trust-home if you trust it",
+            "{question}\nIt is too long to show: look at it in {}, then add --trust-home if you trust it",
             home.display()
         );
     }

@@ -180,7 +180,7 @@ pub(crate) fn bomb(kind: &str) -> ExitCode {
         "fork" => loop {
             let _ = fork();
         },
-        // Every process in its own session, so that no group has them.
+        // Every process in its own session, so no group has them.
         "fork-sessions" => loop {
             if matches!(fork(), Ok(None)) {
                 let _ = call(libc::SYS_setsid, [0; 6]);
@@ -229,7 +229,7 @@ pub(crate) fn bomb(kind: &str) -> ExitCode {
     }
 }
 
-/// Writes files of 4 MiB for ever.
+/// Writes files of 4 MiB forever.
 fn fill(name: impl Fn(u64) -> String, written: impl Fn(&Path)) -> ! {
     let block = vec![1_u8; 1 << 20];
     let mut open = Vec::new();

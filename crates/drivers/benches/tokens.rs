@@ -89,7 +89,7 @@ fn noise(count: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Median microseconds of several things, measured in turns, so that noise hits all alike.
+/// Median microseconds of several things, measured in turns, so noise hits all alike.
 fn in_turns<const N: usize>(runs: [&dyn Fn() -> u64; N]) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Runs `work` on a thread that may be busy for long. Whoever drops the future no longer waits for it.
+/// Runs `work` on a thread that may be busy for long. Dropping the future stops the wait.
 ///
 /// Without a runtime, or with one that has a single thread, it runs here: there is no other worker to keep free, and
 /// answers of several agents keep their order.

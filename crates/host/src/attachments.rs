@@ -12,7 +12,7 @@ use crate::private_files::{self, Links};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot send {}{}", file.display(), if matches!(.why, UnfitFile::Name(_)) { ": rename it" } else { "" })]
 pub struct Unsendable {
-    /// Which file.
+    /// The file.
     pub file: PathBuf,
     /// What is wrong with it.
     #[source]

@@ -43,11 +43,11 @@ pub enum CheckpointNameError {
     Several {
         /// The word.
         text: String,
-        /// How many.
+        /// The number of them.
         count: usize,
     },
     /// Several journals have one of this name.
-    #[error("{} journals of this home have a checkpoint `{text}`: name the one that you mean", found.len())]
+    #[error("{} journals in this home have a checkpoint `{text}`: name the one you mean", found.len())]
     InSeveral {
         /// The name.
         text: String,

@@ -97,7 +97,7 @@ impl RefusedBox {
     }
 }
 
-/// Why a tree file did not start. Nothing runs then.
+/// Why a tree file did not start. Then nothing runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostStartError {
@@ -146,7 +146,7 @@ pub enum HostResumeError {
     /// It is not as this user left it. To trust it, [`accept`](HomeQuestion::accept) the question and resume again.
     #[error("{0}")]
     ForeignHome(Box<HomeQuestion>),
-    /// What is remembered of it cannot be read.
+    /// What is recorded of it cannot be read.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The home did not resume it.
@@ -177,7 +177,10 @@ impl Host {
         let origin = match known_homes::make(folder) {
             HomeOrigin::New { unlisted } => {
                 if let Some(error) = unlisted {
-                    tracing::warn!("this home is not remembered on this machine: {}", with_causes(&error));
+                    tracing::warn!(
+                        "this home could not be added to your list of homes: {}",
+                        with_causes(&error)
+                    );
                 }
                 HostOrigin::Own
             }
@@ -188,7 +191,7 @@ impl Host {
     }
 
     /// Runs trees on a journal of the program, such as one in memory, which it vouches for. Files of trees, such as their
-    /// workspaces, lie in the folder.
+    /// workspaces, are in the folder.
     #[must_use]
     pub fn on(folder: &Path, journal: Arc<dyn Journal>) -> Self {
         let drivers = Arc::new(ApprovedDrivers::default());
@@ -256,7 +259,7 @@ impl Host {
         Ok(self.hosted(started?, Seq(0)).await)
     }
 
-    /// Reads and checks a file, and remembers what the tree is started from.
+    /// Reads and checks a file, and records what the tree is started from.
     async fn check(
         &self,
         id: TreeId,
@@ -331,7 +334,7 @@ impl Host {
         &self.home
     }
 
-    /// Stops all trees in good order. They can be resumed.
+    /// Stops all trees cleanly. They can be resumed.
     pub async fn close(self) {
         self.home.shutdown(Shutdown::Stop).await;
         let trees: Vec<TreeId> = self.trees().iter().copied().collect();
@@ -407,7 +410,7 @@ pub(crate) async fn kept_drivers(
     Ok(own.over(kept.drivers_beside(&user, own)?))
 }
 
-/// What the user's state folder remembers of a tree.
+/// What the user's state folder records of a tree.
 #[derive(Clone)]
 struct TreeMarks {
     folder: PathBuf,

@@ -53,7 +53,7 @@ impl fmt::Display for ChangeDenied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inside => f.write_str(
-                "this process runs inside a run of `exec` or of an agent, which cannot change the trees of its home: use another terminal",
+                "this process runs inside a run of `exec` or of an agent, and cannot change the trees in its home: use another terminal",
             ),
             Self::Unknown(error) => write!(
                 f,
@@ -198,7 +198,7 @@ impl PeerProcess {
         Ok(Self { pid, started, handle })
     }
 
-    /// Whether its number is still its own, so that what was read with it is about this process.
+    /// Whether its number is still its own, so what was read with it is about this process.
     fn is_there(&self) -> io::Result<bool> {
         self.handle.as_ref().map_or(Ok(true), |handle| Ok(pid_of(handle)? == Some(self.pid)))
     }
@@ -461,7 +461,7 @@ mod tests {
         }
     }
 
-    /// G23: a process that has ended may have left its end of the socket to any other, and its number too.
+    /// G23: a process that has ended may have left its end of the socket to any other, and also its number.
     #[tokio::test]
     async fn g23_a_peer_that_has_ended_is_refused() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a listing read in a side journal, in a file beside it, so that the next one need not open the journal. It counts only
+//! What a listing read in a side journal, in a file beside it, so the next one need not open the journal. It counts only
 //! while the files of the journal are as they were; without it, and if anything in it is wrong, the journal is read.
 
 use std::fs;

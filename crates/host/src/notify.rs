@@ -59,7 +59,7 @@ pub struct Notifier {
     watching: Option<JoinHandle<()>>,
 }
 
-/// What the command is told about a tree.
+/// What the command learns about a tree.
 struct Subject {
     tree: TreeId,
     name: String,
@@ -81,7 +81,7 @@ impl Notifier {
         let mut events = tree.watch(Watch::after(past));
         let watching = tokio::spawn(async move {
             let mut commands = JoinSet::new();
-            // Whoever follows the tree reports a journal that cannot be read.
+            // The tree's follower reports a journal that cannot be read.
             while let Some(Ok(event)) = events.next_event().await {
                 let Some(about) = occasion(&event) else { continue };
                 while commands.try_join_next().is_some() {}
@@ -152,7 +152,7 @@ impl Subject {
             .env("SPINNEY_NAME", self.name.replace('\0', ""))
             .env("SPINNEY_STATE", state.as_str())
             .env("SPINNEY_HOME", &self.home)
-            // In a project, a program may take what lies around for its own.
+            // In a project, a program may take what is around for its own.
             .current_dir(
                 folders::configuration().filter(|folder| folder.is_dir()).unwrap_or(PathBuf::from("/")),
             )

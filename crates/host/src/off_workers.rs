@@ -1,4 +1,4 @@
-//! Work that mixes files with reads of a journal runs on a thread of its own: a slow disk holds up no worker, and a store that
+//! Work that mixes files with reads of a journal runs on a separate thread: a slow disk holds up no worker, and a store that
 //! needs the runtime still gets it.
 
 use tokio::runtime::Handle;

@@ -39,7 +39,7 @@ pub enum OpenResumeError {
     #[error(transparent)]
     Host(#[from] HostResumeError),
     /// It was started for a program.
-    #[error("this tree was started for a program, which is continued with it")]
+    #[error("this tree belongs to a program and continues only with it")]
     OfProgram,
     /// Too many are.
     #[error("this process already runs {GUESTS_MAX} trees for others")]
@@ -67,7 +67,7 @@ pub enum BranchTreeError {
     /// What the tree was started from cannot be kept.
     #[error(transparent)]
     Copy(#[from] UncopiedFiles),
-    /// Where it lies cannot be recorded.
+    /// Where it is cannot be recorded.
     #[error(transparent)]
     File(#[from] FileFault),
     /// The journal failed.
@@ -107,7 +107,7 @@ impl OpenHome {
         &self.home
     }
 
-    /// Where it lies.
+    /// Where it is.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -116,7 +116,7 @@ impl OpenHome {
     /// Starts a tree of this process that was read from a file, whose user agreed to what it sends and runs.
     ///
     /// # Errors
-    /// As [`Home::start_with`]. Nothing is remembered of it then.
+    /// As [`Home::start_with`]. Then nothing is recorded of it.
     pub async fn start_own(
         &self,
         tree: TreeId,
@@ -192,7 +192,7 @@ impl OpenHome {
             return;
         }
         self.home.stop(tree).await;
-        // Whoever closes the home ends those that are still there.
+        // Closing the home ends those that are still there.
         let guest = self.guests().remove(&tree);
         if let Some(guest) = guest {
             guest.end().await;
@@ -202,7 +202,7 @@ impl OpenHome {
     /// Makes a branch in the same journal. It does not run until it is resumed.
     ///
     /// # Errors
-    /// If it is refused, or the disk failed. There is no branch then.
+    /// If it is refused, or the disk failed. Then there is no branch.
     pub async fn branch(&self, off: BranchOff) -> Result<TreeId, BranchTreeError> {
         let (from, tree) = (off.from, self.home.draw_id());
         let (folder, journal) = (self.folder.clone(), Arc::clone(self.home.journal()));
@@ -242,7 +242,7 @@ impl OpenHome {
         }
     }
 
-    /// Stops all trees in good order.
+    /// Stops all trees cleanly.
     pub async fn close(&self) {
         self.home.shutdown(Shutdown::Stop).await;
         let guests = std::mem::take(&mut *self.guests());

@@ -31,7 +31,7 @@ pub struct StartRequest<'a> {
     pub file: &'a Path,
     /// Values in place of the file's.
     pub given: GivenValues,
-    /// Where its scripts may lie.
+    /// Where its scripts may be.
     pub scripts: Scripts,
     /// Hosts that the user allows for this tree.
     pub hosts: &'a [AllowedHost],

@@ -46,7 +46,7 @@ pub enum ListedPrice<'t> {
     },
     /// It has none.
     Unknown {
-        /// Why.
+        /// The reason.
         unpriced: &'t str,
     },
 }
@@ -95,7 +95,7 @@ fn since(table: &PriceTable, model: &TableModel, now: Time) -> String {
 
 /// The day in UTC: `2026-10-30`.
 fn day(at: Time) -> String {
-    // Counted from March, so that a leap day is the last day of the year.
+    // Counted from March, so a leap day is the last day of the year.
     let days = at.0 / DAY_MS + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -37,7 +37,7 @@ pub async fn remove(home: &Path, tree: TreeId, shared: Shared) -> Result<Vec<Orp
     let journal = open_writable_to_remove(home).await?;
     let is_last = journal.heads(&[]).await?.iter().all(|head| head.tree == tree);
     if side_journals::side_tree(home).is_some() && is_last {
-        // First: what is remembered of a tree that is not there would vouch for another one in its place.
+        // First: what is recorded of a tree that is not there would vouch for another one in its place.
         tree_marks::forget(home, tree);
         side_journals::remove(home, journal)?;
         return Ok(Vec::new());

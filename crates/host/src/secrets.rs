@@ -25,9 +25,9 @@ pub struct SecretScan {
 
 /// A secret where a journal would keep it. It never shows the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place} has {what}, and the journal would keep it: {}", place.remedy())]
+#[error("{place} contains {what}, which the journal would keep: {}", place.remedy())]
 pub struct FoundSecret {
-    /// Where.
+    /// The place.
     pub place: SecretPlace,
     /// What it is.
     pub what: SecretKind,
@@ -63,11 +63,9 @@ pub enum SecretPlace {
 impl SecretPlace {
     const fn remedy(&self) -> &'static str {
         match self {
-            Self::Line { .. } => {
-                "take it out, and name a variable that has it, with `key_env` or in `headers`"
-            }
-            Self::Goal | Self::Input(_) => "take it out: models read it there as well",
-            Self::Argument(_) => "pass it by the environment",
+            Self::Line { .. } => "remove it, and name a variable that has it, with `key_env` or in `headers`",
+            Self::Goal | Self::Input(_) => "remove it: models would read it as well",
+            Self::Argument(_) => "pass it in the environment",
         }
     }
 }
@@ -165,12 +163,12 @@ mod tests {
     #[test]
     fn a_secret_is_found_with_its_line_and_never_shown() {
         for (text, found) in [
-            ("a: 1\nb: sk-ant-api03-AbCdEfGhIjKlMnOp12\n", "t.yaml:2 has what looks like a key"),
-            ("'AIzaSyA1234567890abcdefghi'", "t.yaml:1 has what looks like a key"),
-            ("x\n\nheaders: { a: hunter2-hunter2 }", "t.yaml:3 has the value of TOKEN"),
-            ("aHVudGVyMi1odW50ZXIy", "t.yaml:1 has the value of TOKEN"),
-            ("{\"a\":\"hunter2\\u002dhunter2\"}", "t.yaml:1 has the value of TOKEN"),
-            ("sk-1234567890abcdef\nhunter2-hunter2", "t.yaml:1 has what looks like a key"),
+            ("a: 1\nb: sk-ant-api03-AbCdEfGhIjKlMnOp12\n", "t.yaml:2 contains what looks like a key"),
+            ("'AIzaSyA1234567890abcdefghi'", "t.yaml:1 contains what looks like a key"),
+            ("x\n\nheaders: { a: hunter2-hunter2 }", "t.yaml:3 contains the value of TOKEN"),
+            ("aHVudGVyMi1odW50ZXIy", "t.yaml:1 contains the value of TOKEN"),
+            ("{\"a\":\"hunter2\\u002dhunter2\"}", "t.yaml:1 contains the value of TOKEN"),
+            ("sk-1234567890abcdef\nhunter2-hunter2", "t.yaml:1 contains what looks like a key"),
         ] {
             let error = scan().check_file("t.yaml", text).unwrap_err().to_string();
             assert!(error.starts_with(found), "{error}");

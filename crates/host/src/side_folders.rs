@@ -1,9 +1,9 @@
 //! The folders of side journals below a home, by their names alone. A run that finds the home's own journal in use gets a
-//! journal of one tree, and so does every program; branches of that tree lie in it as well.
+//! journal of one tree, and so does every program; branches of that tree are in it as well.
 //!
 //! ```text
 //! <home>/runs/<tree>            a home with the journal of this tree
-//! <home>/runs/<branch>          a file: the branch lies in the folder that it names
+//! <home>/runs/<branch>          a file: the branch is in the folder that it names
 //! <home>/runs/.removing-<tree>  such a home that is being removed
 //! <home>/runs/.importing-<tree> such a home whose tree is being imported
 //! <home>/runs/.imports          the lock of the process that imports
@@ -23,16 +23,16 @@ use crate::private_files::{self, Links};
 /// Longer than any id.
 const NAME_BYTES_MAX: u64 = 64;
 
-/// A tree with the side journal that it lies in, as far as names tell: it may not have begun, or may be removed.
+/// A tree with the side journal that it is in, as far as names tell: it may not have begun, or may be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideTree {
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
     /// The folder of its side journal.
     pub folder: PathBuf,
 }
 
-/// Where the side journal of a new tree lies.
+/// Where the side journal of a new tree is.
 pub fn new_folder(home: &Path, tree: TreeId) -> PathBuf {
     home.join(RUNS).join(tree.to_string())
 }
@@ -75,13 +75,13 @@ pub fn trees(home: &Path) -> Vec<SideTree> {
     found(home).into_iter().filter_map(resolved).map(side).collect()
 }
 
-/// The branches that lie in a side journal, by their files beside it.
+/// The branches that are in a side journal, by their files beside it.
 pub fn branches(folder: &Path) -> Vec<SideTree> {
     let all = trees(above(folder)).into_iter();
     all.filter(|side| side.folder == folder && Some(side.tree) != side_tree(folder)).collect()
 }
 
-/// The file that says where a branch lies.
+/// The file that says where a branch is.
 pub(crate) fn branch_file(folder: &Path, branch: TreeId) -> Option<PathBuf> {
     side_tree(folder)?;
     Some(folder.parent()?.join(branch.to_string()))
@@ -122,7 +122,7 @@ fn found(home: &Path) -> BTreeMap<TreeId, SideFolder> {
     all
 }
 
-/// A branch by the folder that it lies in.
+/// A branch by the folder that it is in.
 fn resolved((tree, found): (TreeId, SideFolder)) -> Option<(TreeId, SideFolder)> {
     if found.kind == Kind::Folder {
         return Some((tree, found));

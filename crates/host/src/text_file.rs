@@ -81,7 +81,7 @@ pub struct FileFault {
     pub action: FileAction,
     /// With which one.
     pub path: PathBuf,
-    /// Why it failed.
+    /// The cause.
     #[source]
     pub why: UnreadText,
 }

@@ -1,4 +1,4 @@
-//! Verifies a tree from its journal, and compares its end with what this machine remembers: nothing inside a journal can show
+//! Verifies a tree from its journal, and compares its end with what this machine recorded: nothing inside a journal can show
 //! that its last events were removed.
 
 use std::path::Path;
@@ -19,7 +19,7 @@ pub enum UnverifiedTree {
     /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalFault),
-    /// What is remembered of it cannot be read.
+    /// What is recorded of it cannot be read.
     #[error(transparent)]
     State(#[from] StateFileError),
     /// It is always longer than what was read.
@@ -46,9 +46,9 @@ pub async fn verify_stored(
 /// What is known outside a journal about its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedEnd {
-    /// Nothing is remembered of it here.
+    /// Nothing is recorded of it here.
     Unrecorded,
-    /// So many events are remembered, and it has them; it may have more.
+    /// So many events are recorded, and it has them; it may have more.
     Matches {
         /// Events in the journal.
         found: u64,
@@ -65,7 +65,7 @@ pub enum RecordedEnd {
 }
 
 impl RecordedEnd {
-    /// Compares a stored tree with what this machine remembers of it.
+    /// Compares a stored tree with what this machine recorded of it.
     pub async fn compare(home: &Path, journal: &dyn Journal, tree: TreeId) -> Result<Self, UnverifiedTree> {
         // One that was only started says nothing about its end.
         let mark = tree_marks::find(home, tree)?.filter(|mark| mark.events() > 0);

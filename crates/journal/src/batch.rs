@@ -101,7 +101,7 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Removes texts from the input that an event contains too, so that they are stored once.
+    /// Removes texts from the input that an event contains too, so they are stored once.
     pub fn fold(&mut self) {
         if let Some((done, body, asks, files)) = done_twice(self) {
             if done.body == *body {

@@ -251,7 +251,7 @@ impl SerializeMap for Items<'_, '_> {
         if self.writer.out.room.get(begin) == Some(&b'"') {
             return Ok(());
         }
-        Err(Unwritable::custom("a key that is no text"))
+        Err(Unwritable::custom("a key that is not text"))
     }
 
     fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Written {
@@ -324,11 +324,11 @@ impl<'w, 'o> Serializer for &'w mut Writer<'o> {
     }
 
     fn serialize_f32(self, _: f32) -> Written {
-        Err(Unwritable::custom("a number that is no integer"))
+        Err(Unwritable::custom("a number that is not an integer"))
     }
 
     fn serialize_f64(self, _: f64) -> Written {
-        Err(Unwritable::custom("a number that is no integer"))
+        Err(Unwritable::custom("a number that is not an integer"))
     }
 
     fn serialize_char(self, value: char) -> Written {
@@ -342,7 +342,7 @@ impl<'w, 'o> Serializer for &'w mut Writer<'o> {
     }
 
     fn serialize_bytes(self, _: &[u8]) -> Written {
-        Err(Unwritable::custom("bytes that are no text"))
+        Err(Unwritable::custom("bytes that are not text"))
     }
 
     fn serialize_none(self) -> Written {

@@ -1,4 +1,4 @@
-//! Reads a whole journal page by page, so that at most one page is in memory.
+//! Reads a whole journal page by page, so at most one page is in memory.
 
 use spinney_kernel::primitives::{Seq, TreeId, limit};
 

@@ -1,7 +1,7 @@
 //! The journal port: batches become durable here.
 //!
 //! An append names its predecessor and the claim of its writer. If another writer wrote the next event, or claimed the
-//! tree, this one must stop; these two checks make many writers safe. Reading needs no claim. Each batch has a hash over everything before it, so that accidental changes,
+//! tree, this one must stop; these two checks make many writers safe. Reading needs no claim. Each batch has a hash over everything before it, so accidental changes,
 //! losses and reordering are detected. The hashes contain no secret: anyone who can write the journal can recompute
 //! them. Only a hash that was kept elsewhere detects that.
 
@@ -25,7 +25,7 @@ pub trait Journal: Send + Sync {
     /// If the tree does not exist, another process that is alive owns it, or the store cannot be written.
     fn claim(&self, tree: TreeId) -> Reading<Claim>;
 
-    /// Gives a tree back, so that any process can claim it. The claim must not be used any more; an outdated one changes
+    /// Gives a tree back, so any process can claim it. The claim must not be used any more; an outdated one changes
     /// nothing.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ pub trait Journal: Send + Sync {
     /// If the store cannot be read.
     fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>>;
 
-    /// Reserves a key for a tree before the event that takes it is decided: the key is free in the catalog, and nobody else
+    /// Reserves a key for a tree before the event that takes it is decided: the key is free in the catalog, and no other tree
     /// has reserved it. From then on it belongs to the tree: an append of the tree turns it into a row, and one of another
     /// tree is refused. A reservation that no append took ends with [`free`](Self::free), with the tree's next claim, and
     /// with the tree. A key that is reserved for the tree already is taken as well.
@@ -112,7 +112,7 @@ pub trait Journal: Send + Sync {
     /// before anything that the same process asks for later; waiting only brings the answer.
     ///
     /// # Errors
-    /// If the store cannot be written. The key is free after the tree's next claim then.
+    /// If the store cannot be written. Then the key is free after the tree's next claim.
     fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()>;
 
     /// Replaces all rows of a tree in the catalog, if its last event is still `at`. Only [`rebuild`](crate::rebuild)
@@ -302,7 +302,7 @@ impl fmt::Debug for ChainHash {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalFault {
-    /// Somebody else wrote in the meantime.
+    /// Another writer appended in the meantime.
     #[error("tree {tree} is at event {found}, not {expected}: another writer has it, stop this process")]
     Stale {
         tree: TreeId,
@@ -374,7 +374,7 @@ pub enum JournalFault {
 }
 
 impl JournalFault {
-    /// Whether the same request may succeed later without anybody's help.
+    /// Whether the same request may succeed later without intervention.
     #[must_use]
     pub const fn can_be_retried(&self) -> bool {
         match self {

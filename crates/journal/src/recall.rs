@@ -43,7 +43,7 @@ pub async fn mended(
 /// An event returns to a checkpoint that never existed.
 #[must_use]
 pub fn damaged(tree: TreeId, seq: Seq) -> JournalFault {
-    let reason = format!("event {} goes back to a checkpoint that is not as it says", seq.0);
+    let reason = format!("event {} refers to a checkpoint that does not match it", seq.0);
     JournalFault::Damaged { tree, after: seq.0.saturating_sub(1), reason }
 }
 

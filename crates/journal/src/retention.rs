@@ -34,7 +34,7 @@ pub fn expired(listed: &[ListedCheckpoint], now: Time) -> Vec<&ListedCheckpoint>
 /// affect the others. Nothing else may clean or rebuild meanwhile; trees may be written.
 ///
 /// # Errors
-/// If the heads or the catalog cannot be read. Nothing was removed then.
+/// If the heads or the catalog cannot be read. Then nothing was removed.
 pub async fn clean(journal: &dyn Journal, now: Time) -> Result<Cleaned, JournalFault> {
     let mut cleaned = pass(journal, now).await?;
     for _ in 1..limit::CLEAN_TRIES_MAX {

@@ -40,7 +40,7 @@ async fn forecast(call: ToolRequest<Weather>) -> Result<Forecast, String> {
     }
 }
 
-/// Stands for a provider. It asks for something that nobody knows, reads why that is wrong, and asks again.
+/// Stands in for a provider. It asks for something unknown, reads why that is wrong, and asks again.
 struct Forecaster;
 
 impl Model for Forecaster {
@@ -66,7 +66,7 @@ fn last(attempt: &ModelAttempt) -> String {
         .unwrap_or_default()
 }
 
-/// Says what leaves the process and what it cost, and lets no tool be called for nobody.
+/// Says what leaves the process and what it cost, and refuses tool calls without a customer.
 struct Watch;
 
 impl TreeHooks for Watch {

@@ -1,7 +1,7 @@
 //! The circuit breaker: a state machine over the time that it is given. It knows no calls, budgets or clocks.
 //!
 //! Consecutive failures open it; while it is open nothing passes; afterwards one probe may try. Every caller that is
-//! let through returns its pass in every case, so that a probe that never ran cannot keep its slot.
+//! let through returns its pass in every case, so a probe that never ran cannot keep its slot.
 
 /// Consecutive failures that open the breaker.
 pub(crate) const FAILURES_MAX: u32 = 5;

@@ -1,6 +1,6 @@
 //! Time: the only place of the library that reads a clock. Everything else is given a [`Clock`].
 //!
-//! The instants are tokio's: when a test pauses tokio's time, this clock stops too.
+//! The instants are tokio's: when a test pauses tokio's time, this clock stops as well.
 
 use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ pub trait Clock: Send + Sync {
     fn now_ms(&self) -> u64;
 }
 
-/// The machine's clock. It reads the wall clock once and counts from there, so that setting the wall clock moves no
+/// The machine's clock. It reads the wall clock once and counts from there, so setting the wall clock moves no
 /// deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {

@@ -24,7 +24,7 @@ pub trait DriverSource: Send + Sync {
     /// The drivers of a tree that is about to start or to be resumed.
     ///
     /// # Errors
-    /// Which driver is missing. The tree does not run then.
+    /// Which driver is missing. Then the tree does not run.
     fn drivers<'a>(
         &'a self,
         tree: TreeId,
@@ -96,7 +96,7 @@ pub enum NoDriver {
     },
     /// A tool that a role may call.
     #[error(
-        "role `{role}` may call tool `{tool}`, and no such tool is registered: register it, or take it from the role"
+        "role `{role}` may call tool `{tool}`, but no such tool is registered: register it, or remove it from the role"
     )]
     Tool {
         /// The role that names it.
@@ -109,12 +109,12 @@ pub enum NoDriver {
     Discovery {
         /// Its name.
         source_name: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// A source offers a tool whose name is taken: built in, registered, or offered by another source.
     #[error(
-        "`{source_name}` offers tool `{tool}`, and there is one of that name already: rename one of them"
+        "`{source_name}` offers tool `{tool}`, but there is already one with that name: rename one of them"
     )]
     ToolTwice {
         /// The name of the source.

@@ -26,7 +26,7 @@ impl FunctionModel {
     }
 
     /// Names the service that answers. Models of one service share a circuit breaker: after five failures in a row,
-    /// nobody calls it for a minute, and then one call finds out whether it works again.
+    /// it is not called for a minute, and then one call finds out whether it works again.
     #[must_use]
     pub fn with_service(mut self, service: &str) -> Self {
         self.service = Some(service.into());

@@ -43,7 +43,7 @@ pub struct Home {
     draws: Mutex<Rng>,
     trees: Mutex<BTreeMap<TreeId, Running>>,
     stop: CancellationToken,
-    /// Before that: nobody waits any longer for drivers of trees that would not run.
+    /// Before that: stop waiting for drivers of trees that would not run.
     closing: CancellationToken,
     /// Locks for trees that are being resumed, changed or removed here.
     turns: Mutex<BTreeMap<TreeId, Arc<tokio::sync::Mutex<()>>>>,
@@ -139,15 +139,15 @@ pub enum ResumeError {
         "tree {tree} has ended ({state}): there is nothing to resume; start a new one, or replay this one"
     )]
     Ended {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// How it ended.
         state: ExitKind,
     },
     /// It already runs in this home.
-    #[error("tree {tree} is running in this home already")]
+    #[error("tree {tree} is already running in this home")]
     Running {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
     /// It was moved, or is a copy.
@@ -160,9 +160,9 @@ pub enum ResumeError {
     #[error(transparent)]
     Journal(JournalFault),
     /// The folder of an agent could not be filled with the files that it wrote.
-    #[error("the files of tree {tree} cannot be put into their folders: {reason}")]
+    #[error("the files of tree {tree} cannot be written to their folders: {reason}")]
     Files {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// Which file, and why.
         reason: String,
@@ -179,7 +179,7 @@ pub enum RemoveError {
     /// It runs in this home.
     #[error("tree {tree} is running: cancel it first")]
     Running {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
     /// Branches use it, or the journal failed.
@@ -190,7 +190,7 @@ pub enum RemoveError {
 /// A branch whose origin was removed by force. It now owns what it shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
-    /// Which branch.
+    /// The branch.
     pub tree: TreeId,
     /// Whether its root got a message about it; an ended root reads nothing.
     pub notified: bool,
@@ -282,7 +282,7 @@ impl Home {
     /// Starts a tree. It is durable when this returns, so its id stays valid after a crash.
     ///
     /// # Errors
-    /// What is wrong with the definition, which driver is missing, or the journal's fault. Nothing runs then.
+    /// What is wrong with the definition, which driver is missing, or the journal's fault. Then nothing runs.
     pub async fn start(&self, definition: Definition) -> Result<Tree, StartError> {
         self.start_with(definition, StartOptions::default()).await
     }
@@ -399,7 +399,7 @@ impl Home {
     /// request releases continues when the tree is resumed. Due timers are decided first.
     ///
     /// # Errors
-    /// The refusal, or the journal's fault. Nothing of the request was written then.
+    /// The refusal, or the journal's fault. Then nothing of the request was written.
     pub async fn apply<V: Verb>(&self, tree: TreeId, verb: V) -> Result<V::Reply, ApplyError> {
         self.apply_with(tree, verb, Vec::new()).await
     }
@@ -437,7 +437,7 @@ impl Home {
     /// came before, and is suspended until it is resumed.
     ///
     /// # Errors
-    /// The refusal, or the journal's fault. There is no branch then.
+    /// The refusal, or the journal's fault. Then there is no branch.
     pub async fn branch(&self, tree: TreeId, off: BranchOff) -> Result<(), BranchError> {
         let _starting = self.starting.read().await;
         // Prevents the shared batches from being removed meanwhile.
@@ -448,7 +448,7 @@ impl Home {
     /// Removes a tree. If it has branches, the refusal names them; by force, their roots get a message.
     ///
     /// # Errors
-    /// If it runs, branches use it, or the journal failed. Nothing is removed then.
+    /// If it runs, branches use it, or the journal failed. Then nothing is removed.
     pub async fn remove(&self, tree: TreeId, shared: Shared) -> Result<Vec<Orphan>, RemoveError> {
         let starting = self.starting.read().await;
         let turn = self.turn(tree).await;
@@ -465,7 +465,7 @@ impl Home {
         let mut orphans = Vec::new();
         for (head, at) in branches {
             let text = format!(
-                "tree {tree}, of which this one is a branch since event {}, was removed; what both shared is kept here",
+                "tree {tree}, from which this tree branched at event {}, was removed; the part they share is kept here",
                 at.0
             );
             let notified = !head.state.is_over() && self.tell_root(head.tree, text).await;
@@ -531,7 +531,7 @@ impl Home {
         Ok(resumed)
     }
 
-    /// Stops one tree in good order: running calls may finish, nothing new starts, and it can be resumed. When it returns,
+    /// Stops one tree cleanly: running calls may finish, nothing new starts, and it can be resumed. When it returns,
     /// the tree does not run here.
     pub async fn stop(&self, tree: TreeId) {
         let running = self.trees().get(&tree).cloned();

@@ -1,6 +1,6 @@
 //! Hooks around the calls of trees, for programs that embed Spinney and want to observe or stop calls. A home gets
 //! them when it is opened. They run where a call leaves the process, so neither a replay nor the recovery of ended
-//! calls runs one. The plain budget has hooks of its own ([`budget::Hooks`](crate::budget::Hooks)).
+//! calls runs one. The plain budget has its own hooks ([`budget::Hooks`](crate::budget::Hooks)).
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub struct Calling {
     pub attempt: u32,
     /// The model or tool.
     pub target: Target,
-    /// Idempotency key: the same for every start of the same attempt; its driver gets it too.
+    /// Idempotency key: the same for every start of the same attempt; its driver also gets it.
     pub key: String,
     /// The amounts held for it at the agent and every ancestor.
     pub held: Amounts,

@@ -5,7 +5,7 @@
 //! # Only the budget
 //!
 //! A [`Budget`] needs no journal and no async runtime. Before a call starts, its worst case is held at its account and
-//! at every account above; when it ends, the hold is settled at what it really cost. [`budget`] tells the rest.
+//! at every account above; when it ends, the hold is settled at what it really cost. See [`budget`] for the rest.
 //!
 //! ```
 //! use spinney::prelude::*;
@@ -57,7 +57,7 @@
 //!
 //! # A tree in code
 //!
-//! The same without a file, with a tool that is a closure. Tools whose arguments have a type of their own describe
+//! The same without a file, with a tool that is a closure. Tools whose arguments have their own type describe
 //! themselves to the model: see [`FunctionTool`].
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Everything for a model of your own: its trait, what comes with each attempt, and what an attempt ends in.
+//! Everything for your own model: its trait, what comes with each attempt, and what an attempt ends in.
 
 pub use spinney_kernel::budget::{Ceilings, Usage, Used};
 pub use spinney_kernel::context::{Facts, Message, Origin, Packet, Shown, System, ToolDescription};

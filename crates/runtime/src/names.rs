@@ -46,7 +46,7 @@ impl ReservedName {
 impl Drop for ReservedName {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // It is queued, and nobody waits for it. If it fails, the next owner of the tree frees the name.
+            // It is queued, and nothing waits for it. If it fails, the next owner of the tree frees the name.
             drop(self.journal.free(self.claim, CatalogKind::Checkpoint, name.as_str()));
         }
     }

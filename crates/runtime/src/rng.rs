@@ -5,7 +5,7 @@ use std::io;
 
 use spinney_kernel::primitives::TreeId;
 
-/// Bytes that nobody can guess, from the operating system: for keys.
+/// Unguessable bytes from the operating system, for keys.
 ///
 /// # Errors
 /// If the system gives none.
@@ -43,7 +43,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// An id for a new tree: the time first, so that ids sort by age, then 80 random bits.
+    /// An id for a new tree: the time first, so ids sort by age, then 80 random bits.
     pub fn tree_id(&mut self, now_ms: u64) -> TreeId {
         let mut bytes = [0; 16];
         bytes[..6].copy_from_slice(&now_ms.to_be_bytes()[2..]);

@@ -74,7 +74,7 @@ mod shuttled {
         }
     }
 
-    /// Shuttle does not model time: a nap never ends by itself.
+    /// Shuttle does not model time: a nap never ends on its own.
     pub(crate) fn park_on<F: Future>(future: F, _nap: impl Fn() -> Option<Duration>) -> F::Output {
         shuttle::future::block_on(future)
     }

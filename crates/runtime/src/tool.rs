@@ -1,4 +1,4 @@
-//! Everything for a tool of your own: its trait, what comes with each attempt, what an attempt ends in, and sources of tools.
+//! Everything for your own tool: its trait, what comes with each attempt, what an attempt ends in, and sources of tools.
 
 pub use spinney_kernel::budget::Used;
 pub use spinney_kernel::context::Origin;

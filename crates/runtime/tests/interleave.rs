@@ -1,6 +1,6 @@
 //! Every interleaving of two or three threads on one budget, by shuttle's depth-first scheduler: a test that explores
 //! runs until no schedule is left, and fails if it is cut off. Two tests have too many schedules for that and try some.
-//! A thread that waits for ever is a deadlock for shuttle, and fails.
+//! A thread that waits forever is a deadlock for shuttle, and fails.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::pin::pin;

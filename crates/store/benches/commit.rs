@@ -60,7 +60,7 @@ impl Times {
     }
 }
 
-/// Measures several things in turns, so that noise affects all alike.
+/// Measures several things in turns, so noise affects all alike.
 fn in_turns<const N: usize>(mut runs: [&mut dyn FnMut() -> Vec<f64>; N]) -> [Times; N] {
     let mut times = [const { Times(Vec::new()) }; N];
     for _ in 0..ROUNDS {

@@ -71,7 +71,7 @@ impl Waiting {
         }
     }
 
-    /// The trees that somebody waits for, each with the earliest event that a caller knows.
+    /// The trees that a caller waits for, each with the earliest event that a caller knows.
     pub(crate) fn trees(&self) -> Vec<(TreeId, Seq)> {
         let mut state = self.state();
         state.prune();
@@ -79,7 +79,7 @@ impl Waiting {
         state.waiters.iter().filter_map(|(tree, waiters)| Some((*tree, earliest(waiters)?))).collect()
     }
 
-    /// The journal is closed: nobody waits any longer.
+    /// The journal is closed: no caller waits any longer.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;

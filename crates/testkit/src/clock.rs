@@ -5,7 +5,7 @@ use spinney::clock::{Clock, SystemClock};
 /// When it starts, in milliseconds since the Unix epoch.
 const START_MS: u64 = 1_700_000_000_000;
 
-/// A clock that always starts at the same moment, so that output does not depend on the date.
+/// A clock that always starts at the same moment, so output does not depend on the date.
 #[derive(Clone, Copy, Debug)]
 pub struct SteadyClock {
     clock: SystemClock,

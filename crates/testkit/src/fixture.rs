@@ -3,11 +3,11 @@
 //! One path per line; a repeated name is the same agent. A name is followed by its terms, separated by spaces: `$0.60`,
 //! `tokens=100`, `steps=3`, `tool_calls=2`, `retries=1`, `timeout=5s`, `wall=5s` (a wall-clock timeout), `active=5s`
 //! (active time), `lend`, `reserve=20%` (default: none; `reserve=default` is the default of tree files), `wrap` (it
-//! gets a last call before it ends for want of room), `repeats=3,6` (it is told after three equal tool calls in a row
-//! and ends after six; default: nobody counts), `out=2000` (the output cap of its turns, default 100), `shrink`,
-//! `downgrade=cheap`, `attached`, `turns=20` (it takes turns by itself), `summed=1600` (its window has this many
+//! gets a last call before it ends for want of room), `repeats=3,6` (it is warned after three identical tool calls in a row
+//! and ends after six; default: not counted), `out=2000` (the output cap of its turns, default 100), `shrink`,
+//! `downgrade=cheap`, `attached`, `turns=20` (it takes turns on its own), `summed=1600` (its window has this many
 //! tokens, and its model summarizes what leaves it), `tools=snapshot,read` (it may call only these), `later` (the role
-//! exists, but no agent is spawned). Each agent has a role of its own name. The model `m` costs $0.001 per output token
+//! exists, but no agent is spawned). Each agent has its own role name. The model `m` costs $0.001 per output token
 //! and nothing for input, so `$0.20` is a call of 200 tokens; `cheap` costs a tenth of that, `free` has no price, and
 //! `m` falls back to `cheap`.
 
@@ -37,7 +37,7 @@ pub struct FixtureAgent {
     pub collect: Collect,
     /// When it is spawned.
     pub birth: Birth,
-    /// How many turns it may take by itself, if any.
+    /// How many turns it may take on its own, if any.
     pub turns: Option<u32>,
     /// Its active time, if not the default.
     pub active_ms: Option<u64>,

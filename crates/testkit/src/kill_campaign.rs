@@ -46,7 +46,7 @@ impl KillTally {
     }
 }
 
-/// Runs one tree undisturbed and once more with its processes killed until it has ended, and compares the two. `program` is
+/// Runs one tree undisturbed and again with its processes killed until it has ended, and compares the two. `program` is
 /// the built `campaign`, `folder` an empty folder, and `draws` say when to kill.
 ///
 /// # Errors

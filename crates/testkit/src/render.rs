@@ -234,7 +234,7 @@ fn published(from: &Actor, text: &str, envelope: &Envelope) -> String {
     format!("message from {from} about {topic}: {text}")
 }
 
-/// What a call came to.
+/// The outcome of a call.
 fn settled(spent: &Amounts, overrun: &Amounts, presumed: &Amounts) -> String {
     let part = |name: &str, part: &Amounts| match part.is_zero() {
         true => String::new(),

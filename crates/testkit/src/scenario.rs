@@ -1,4 +1,4 @@
-//! A play: a tree from a fixture, driven line by line. Every decision is kept, so that it can be replayed.
+//! A play: a tree from a fixture, driven line by line. Every decision is kept, so it can be replayed.
 
 use std::sync::Arc;
 
@@ -172,7 +172,7 @@ impl Scenario {
         }
     }
 
-    /// Advances the clock; no timer fires by itself.
+    /// Advances the clock; no timer fires on its own.
     pub fn pass(&mut self, ms: u64) {
         self.now = self.now.after_ms(ms);
     }

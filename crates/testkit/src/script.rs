@@ -10,7 +10,7 @@
 //! send a hello · wait a for b c [any] · wait a message · ask a Which? [default=x] [timeout=5s] · answer #3 yes
 //! finish a done · fail a broken · cancel a · pause a · unpause a · redirect a elsewhere [stop]
 //! open m · close m · rate m 5s   breaker and rate limit of a model
-//! suspend [was-pause] · continue  nobody runs the tree; somebody does again
+//! suspend [was-pause] · continue  no process runs the tree; one does again
 //! pass 5s                        time goes by and timers that are due fire
 //! ```
 

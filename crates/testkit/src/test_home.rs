@@ -25,7 +25,7 @@ pub struct TestHome {
     journal: Arc<dyn Journal>,
     model: Arc<Recorder<ScriptedModel>>,
     drivers: Drivers,
-    /// One for all homes, so that time passes between them.
+    /// One for all homes, so time passes between them.
     clock: Arc<SystemClock>,
     seed: u64,
 }

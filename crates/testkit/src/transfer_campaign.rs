@@ -62,7 +62,7 @@ impl TransferTally {
     }
 }
 
-/// Runs one tree undisturbed, and once more while it moves between two homes and processes are killed, and compares the two.
+/// Runs one tree undisturbed, and again while it moves between two homes and processes are killed, and compares the two.
 /// `program` is the built command line, `folder` an empty folder, and `draws` say when to kill.
 ///
 /// # Errors

@@ -87,7 +87,7 @@ impl ShownApproval {
             ));
         }
         if lines.len() > SCREEN_LINES && entries.iter().any(|entry| rank(&entry.key) < FIRST.len()) {
-            lines.push(format!("of {} in all, what matters most once more:", size(&ask.args)));
+            lines.push(format!("of {} in all, the most important again:", size(&ask.args)));
             let first = entries.iter().filter(|entry| rank(&entry.key) < FIRST.len());
             lines.extend(first.take(REPEATED).map(|entry| entry.line(ApprovalExtent::Brief, &mut 0)));
         }
@@ -184,7 +184,7 @@ fn decoded(json: &str) -> String {
                 text.push(char::from(byte));
                 6
             }
-            // Skip a backslash and what it escapes, so that no escape is read from its middle.
+            // Skip a backslash and what it escapes, so no escape is read from its middle.
             None => {
                 let end = escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end);
                 text.push_str(&escape[..end]);

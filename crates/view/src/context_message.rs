@@ -49,11 +49,11 @@ pub struct MessageView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum MessageSender {
-    /// A person, an agent or somebody else.
+    /// A person, an agent or another actor.
     Actor(Actor),
     /// The agent whose context is shared.
     Agent {
-        /// Which.
+        /// The agent.
         agent: AgentId,
     },
     /// The tool whose result it is.

@@ -10,7 +10,7 @@ pub fn can_come(definition: &Definition, id: &AgentId) -> bool {
         || definition.roles.values().any(lets_choose_ids)
 }
 
-/// Whether somebody may spawn agents with ids of their choice for this role: its model by a tool, or the program that
+/// Whether agents can be spawned with ids of their choice for this role: its model by a tool, or the program that
 /// drives its agents.
 fn lets_choose_ids(role: &Role) -> bool {
     let tools = [Builtin::SpawnAgent, Builtin::RunPipeline];

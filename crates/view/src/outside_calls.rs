@@ -1,4 +1,4 @@
-//! The calls of an agent of a program outside: what it sent and was answered, byte for byte.
+//! The calls of an agent of an outside program: what it sent and was answered, byte for byte.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub struct ProgramCall {
 
 /// The end of a call.
 pub struct ProgramCallEnd {
-    /// When.
+    /// The time.
     pub at: Time,
     /// How.
     pub outcome: Outcome,
@@ -127,7 +127,7 @@ pub const fn end_word(outcome: &Outcome) -> &'static str {
 pub struct ProgramCallView<'c> {
     /// Its number in the tree.
     pub call: CallId,
-    /// Whose.
+    /// The agent.
     pub agent: &'c AgentId,
     /// What is known of it.
     pub made: &'c ProgramCall,

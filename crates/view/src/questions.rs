@@ -58,7 +58,7 @@ pub struct QuestionView<'a> {
 /// A tool call that waits for a yes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ApprovedCall<'a> {
-    /// Which tool.
+    /// The tool.
     pub tool: &'a str,
     /// Its arguments, exactly as the model wrote them.
     pub args: &'a str,

@@ -47,7 +47,7 @@ pub struct RecalledAgent {
 
 /// A child whose window is smaller than its parent's.
 pub struct ClampedChild {
-    /// Which child.
+    /// The child.
     pub child: AgentId,
     /// The tokens of its window.
     pub size: u64,
@@ -112,11 +112,9 @@ pub enum RecallError {
         known: Vec<AgentId>,
     },
     /// It stands for something else, such as a pipeline or a program.
-    #[error(
-        "agent `{agent}` takes no turns by itself, so it has no context and no window: name one that does"
-    )]
+    #[error("agent `{agent}` takes no turns, so it has no context and no window: name one that does")]
     NoTurns {
-        /// Which agent.
+        /// The agent.
         agent: AgentId,
     },
     /// The journal cannot be read.
@@ -299,11 +297,11 @@ impl<'a> Fold<'a> {
         };
         let because = window.size().map(|size| {
             match SizeSource::new(definition, &charter.role, &charter.model, &charter.on_low, size) {
-                SizeSource::Role => format!("what role `{}` says", charter.role),
+                SizeSource::Role => format!("set by role `{}`", charter.role),
                 SizeSource::Model(model) => {
-                    format!("{} % of what model `{model}` takes", limit::WINDOW_PERCENT)
+                    format!("{} % of the context of model `{model}`", limit::WINDOW_PERCENT)
                 }
-                SizeSource::Spawner => "what its spawner says".to_owned(),
+                SizeSource::Spawner => "set by its spawner".to_owned(),
             }
         });
         Ok(RecalledAgent {

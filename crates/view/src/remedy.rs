@@ -68,7 +68,7 @@ impl Remedy {
         Self::RunAgain(match code {
             FailureCode::Timeout => return Self::MoreTime,
             FailureCode::OutputMismatch => {
-                "say in the prompt or the goal what is wanted, or ask for less in `output_schema`"
+                "describe the expected answer in the prompt or the goal, or ask for less in `output_schema`"
             }
             FailureCode::BadOutputSchema => "write a valid `output_schema`",
             FailureCode::OutputTruncated => {
@@ -79,7 +79,7 @@ impl Remedy {
             }
             FailureCode::MaxSteps => "raise `limits.max_steps` of the agent",
             FailureCode::ModelLost => {
-                "the process that ran the tree died during one model call more often than `attempts_lost_max` of its model allows (8 by default): find out what kills it, or raise that"
+                "the process that ran the tree died during one model call more often than `attempts_lost_max` of its model allows (8 by default): find out what kills it, or raise the limit"
             }
             FailureCode::Model(FaultKind::Auth) => "give the model a valid key",
             FailureCode::Model(FaultKind::OutOfCredit) => {
@@ -123,10 +123,10 @@ impl Remedy {
     }
 }
 
-/// A larger ceiling, so that a call fits which did not.
+/// A larger ceiling, so a call fits which did not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SuggestedRaise {
-    /// Whose ceiling.
+    /// The agent whose ceiling it is.
     pub account: AgentId,
     /// Of what.
     pub resource: Resource,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use spinney_kernel::context::{SharedValue, SharedValues};
 use spinney_kernel::primitives::{Actor, ValueName};
 
-/// Who wrote a value. `person` is no agent's id, and has always been the word here.
+/// Who wrote a value. `person` is not an agent's id, and has always been the word here.
 #[must_use]
 pub fn author(by: &Actor) -> String {
     if *by == Actor::PERSON { "person".to_owned() } else { by.to_string() }

@@ -61,7 +61,7 @@ pub enum TopicError {
     /// No event has it, and none of a tree's own can.
     #[error("no event of this tree has the topic `{topic}`: {meant}")]
     Unknown {
-        /// Which.
+        /// The topic.
         topic: Topic,
         /// Suggestions.
         meant: String,
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages of the simulator have topics of their own, which no tree's event begins with.
+    /// Messages of the simulator have their own topics, which no tree's event begins with.
     #[test]
     fn the_list_of_topics_has_every_topic_of_a_trees_own_events() {
         for seed in 0..200 {

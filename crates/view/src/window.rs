@@ -53,7 +53,7 @@ pub struct WindowView {
 /// What a category of messages takes of a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CategoryUse {
-    /// Which.
+    /// The category.
     pub category: Category,
     /// Tokens that it may take; `None` in a window without a bound.
     pub share: Option<u64>,

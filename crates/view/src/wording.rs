@@ -1,4 +1,4 @@
-//! Texts and numbers as people read them. They may hold anything that models write: whoever prints them filters them.
+//! Texts and numbers as people read them. They may hold anything that models write: the printer must filter them.
 
 use spinney_kernel::budget::Amounts;
 pub use spinney_kernel::primitives::is_hostile;

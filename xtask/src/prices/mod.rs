@@ -23,7 +23,7 @@ use source::{Constraint, Dated, Model, Provider};
 
 const FOLDER: &str = "crates/drivers/prices";
 
-/// Providers whose prices in the source are no bound, and why.
+/// Providers whose prices in the source are not a bound, and why.
 const NO_BOUND: [(&str, &str); 4] = [
     ("azure", "the source has the prices of global deployments only, and regional ones cost more"),
     ("databricks", "the source has the prices of some regions only, and others cost more"),
@@ -31,7 +31,7 @@ const NO_BOUND: [(&str, &str); 4] = [
     ("zhipuai", "the source has the cheapest tier only, converted from another currency"),
 ];
 
-/// Where the table lies, below the root of the workspace.
+/// Where the table is, below the root of the workspace.
 pub const TABLE: &str = "crates/drivers/prices/table.jsonl";
 
 /// What `source.toml` says.
@@ -107,7 +107,7 @@ fn model_line(model: &Model, is_unpriced: bool) -> anyhow::Result<Map<String, Va
     Ok(line)
 }
 
-/// A price as the kernel reads it, or why nobody can say what a call costs at most.
+/// A price as the kernel reads it, or why the maximum cost of a call is unknown.
 fn price(dated: &[Dated]) -> anyhow::Result<Result<Map<String, Value>, String>> {
     let Some((first, later)) = dated.split_first() else { bail!("no prices at all") };
     ensure!(first.constraint.is_none(), "the first price is not the one that holds without a condition");

@@ -57,7 +57,7 @@ struct TierText {
 }
 
 impl Card {
-    /// The rates, or why nobody can say what a call costs at most.
+    /// The rates, or why the maximum cost of a call is unknown.
     pub(super) fn from_prices(prices: &Prices) -> anyhow::Result<Result<Self, String>> {
         let read = |key: &str| prices.get(key).map(|text| Tiered::read(text)).transpose();
         if prices.is_empty() {

@@ -71,7 +71,7 @@ impl Model {
         Ok(vec![Dated { constraint: None, prices }])
     }
 
-    /// Refuses prices that hold for requests of a kind that nobody thought about.
+    /// Refuses prices that hold for requests of an unexpected kind.
     pub(super) fn check_variants(&self) -> anyhow::Result<()> {
         let keys = self.price_variants.iter().flat_map(|variant| variant.when.keys());
         match keys.into_iter().find(|key| !REQUEST_KEYS.contains(&key.as_str())) {

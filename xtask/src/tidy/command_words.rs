@@ -1,4 +1,4 @@
-//! No text of a library names a flag or a command of ours: another face of the same library has neither. Remedies are
+//! No text of a library names one of our flags or commands: another face of the same library has neither. Remedies are
 //! data, and the command line words them.
 //!
 //! What counts is read from the command line's own sources: the options of its arguments, and its commands after the name

@@ -15,7 +15,7 @@ pub struct Exception {
     pub reason: &'static str,
 }
 
-/// This list may only shrink. Its length stands in its type, so that no review misses it growing.
+/// This list may only shrink. Its length is in its type, so no review misses it growing.
 pub const EXCEPTIONS: [Exception; 0] = [];
 
 /// Takes the excepted findings away, and adds one for every exception that no finding needs.

@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::workspace::Workspace;
 
-/// Written in two parts, so that this file does not break its own rule.
+/// Written in two parts, so this file does not break its own rule.
 const FOLDERS: [&str; 3] = [concat!("/", "home/"), concat!("/", "root/"), concat!("/", "work/")];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {

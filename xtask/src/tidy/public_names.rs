@@ -1,4 +1,4 @@
-//! A public type name exists once in the workspace: whoever reads it in one crate knows it in all of them.
+//! A public type name exists once in the workspace: a reader who knows it in one crate knows it in all.
 
 use std::collections::BTreeMap;
 

@@ -41,7 +41,7 @@ fn short_names(source: &Source) -> Vec<Finding> {
 fn second_binary(source: &Source) -> Option<Finding> {
     let parts: Vec<&str> = source.parts_in_package().collect();
     let is_second = match parts.as_slice() {
-        // The interleavings need a feature of their own, which changes every lock in the binary.
+        // The interleavings need their own feature, which changes every lock in the binary.
         ["tests", file] => *file != "interleave.rs",
         ["tests", folder, "main.rs"] => *folder != "it",
         _ => false,

@@ -2,7 +2,7 @@
 
 /// One imported name.
 pub struct Import {
-    /// Where the name stands.
+    /// Where the name is.
     pub line: usize,
     /// The full path, without any renaming. A glob ends in `*`.
     pub path: String,

@@ -8,9 +8,9 @@ use super::{TextFile, Unreadable, line_at};
 
 /// The part of a package's manifest that concerns other packages.
 pub struct Manifest {
-    /// Where it lies.
+    /// Where it is.
     pub path: String,
-    /// The folder that it lies in: `crates/kernel`.
+    /// The folder that it is in: `crates/kernel`.
     pub folder: String,
     /// The package's name: `spinney-kernel`.
     pub package: String,
@@ -22,7 +22,7 @@ pub struct Manifest {
 pub struct Dependency {
     /// The package's real name, even where the line renames it.
     pub package: String,
-    /// Which section the line stands in.
+    /// Which section the line is in.
     pub kind: DependencyKind,
     /// Where in the manifest.
     pub line: usize,

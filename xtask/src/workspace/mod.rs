@@ -31,7 +31,7 @@ pub struct Workspace {
 
 /// One file as it lies on disk.
 pub struct TextFile {
-    /// Where it lies.
+    /// Where it is.
     pub path: String,
     /// What it says.
     pub text: String,
@@ -39,7 +39,7 @@ pub struct TextFile {
 
 /// A file that its parser refused.
 pub struct Unreadable {
-    /// Where it lies.
+    /// Where it is.
     pub path: String,
     /// The line at which the parser gave up.
     pub line: usize,

@@ -15,11 +15,11 @@ pub struct Scan {
     pub mentions: Vec<Mention>,
     /// Every string literal, by its value.
     pub strings: Vec<Spot>,
-    /// Every line of every comment, doc comments too.
+    /// Every line of every comment, including doc comments.
     pub comments: Vec<Spot>,
 }
 
-/// Text and where it stands.
+/// Text and where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The line in the file.
@@ -42,7 +42,7 @@ pub struct Mention {
 
 impl Mention {
     /// Whether the path holds the parts of `pattern` in a row; or, for a pattern such as `std::env::*`,
-    /// starts with them and goes on.
+    /// starts with them and continues.
     pub fn is(&self, pattern: &str) -> bool {
         match pattern.strip_suffix('*') {
             Some(module) => self.path.starts_with(module),
@@ -170,7 +170,7 @@ impl Scanner<'_> {
         if let syn::Lit::Str(string) = &value {
             self.scan.strings.push(Spot { line, text: string.value() });
         }
-        // `pair.0.1` has a token `0.1` that is no number.
+        // `pair.0.1` has a token `0.1` that is not a number.
         if let Some(float) = float_type(&value).filter(|_| !is_member) {
             self.scan.mentions.push(Mention { line, path: float.to_owned() });
         }

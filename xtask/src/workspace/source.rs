@@ -11,7 +11,7 @@ use super::{Scan, TextFile, Unreadable};
 
 /// A Rust file, parsed.
 pub struct Source {
-    /// Where it lies.
+    /// Where it is.
     pub path: String,
     /// What it says.
     pub text: String,
@@ -47,7 +47,7 @@ impl Source {
         self.is_test_file() || self.test_modules.iter().any(|lines| lines.contains(&line))
     }
 
-    /// Whether the whole file is test code: it lies under `tests/`, or its name says so.
+    /// Whether the whole file is test code: it is under `tests/`, or its name says so.
     pub fn is_test_file(&self) -> bool {
         let name = self.file_name();
         self.lies_under("tests") || name == "tests.rs" || name.ends_with("_tests.rs")

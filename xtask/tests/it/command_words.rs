@@ -23,7 +23,7 @@ fn a_flag_or_a_command_in_a_library_is_found() {
     assert_eq!(found("command-words", &[ARGUMENTS, ("crates/cli/src/hint.rs", text)]), NOTHING);
 }
 
-/// What is no option of ours, what other programs have, comments, tests and the words of a protocol.
+/// What is not our option, what other programs have, comments, tests and the words of a protocol.
 #[test]
 fn other_words_are_fine() {
     let text = "//! What `spinney run` does.\nfn f() {\n    say(\"spinney: --goal, --model x, --allow-hosts, a budget, spinney-run\");\n}\n#[cfg(test)]\nmod tests {\n    const ASKED: &str = \"--allow-host\";\n}\n";

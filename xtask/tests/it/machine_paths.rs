@@ -1,4 +1,4 @@
-//! Rule `machine-paths`: no folder of one person's machine. Paths are in two parts: this file is checked too.
+//! Rule `machine-paths`: no folder of one person's machine. Paths are in two parts: this file is also checked.
 
 use super::{NOTHING, found};
 

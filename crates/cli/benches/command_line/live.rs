@@ -18,7 +18,7 @@ use crate::measure::{row, verdict};
 use crate::{SPINNEY, tree};
 
 const AGENTS: usize = 1_000;
-/// Agents begin one group after the other, so that events are spread over time.
+/// Agents begin one group after the other, so events are spread over time.
 const GROUPS: usize = 30;
 /// A turn and a tool call take six events and so many milliseconds each.
 const HALF_TURN_MS: usize = 3_000;
@@ -77,7 +77,7 @@ fn measured(is_live: bool) -> Result<Second, String> {
         None
     };
     let mut child = command.spawn().map_err(|error| error.to_string())?;
-    // It has the other end of the terminal, too.
+    // It also has the other end of the terminal.
     drop(command);
     let reader = terminal.map(|terminal| thread::spawn(move || drained(terminal)));
     thread::sleep(WARM_UP);

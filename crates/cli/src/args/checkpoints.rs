@@ -13,7 +13,7 @@ use super::values::{agent, agent_id, checkpoint, count};
 pub(crate) enum Checkpoint {
     /// Name an agent's context as it is now
     Make(CheckpointMake),
-    /// List every checkpoint of the home
+    /// List every checkpoint in the home
     Ls(CheckpointLs),
     /// Create a tree from a checkpoint, with its own budget
     Branch(CheckpointBranch),
@@ -28,10 +28,10 @@ pub(crate) enum Checkpoint {
 pub(crate) struct CheckpointMake {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Which agent
+    /// The agent, by id or path
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentPath,
-    /// Its name, unique in the home (default: generated)
+    /// A name for it, unique in the home (default: generated)
     #[arg(long, value_parser = checkpoint)]
     pub(crate) name: Option<CheckpointName>,
 }
@@ -39,24 +39,24 @@ pub(crate) struct CheckpointMake {
 #[derive(Debug, Group)]
 #[command(group = ArgGroup::new("budget").required(true).multiple(true))]
 pub(crate) struct CheckpointBranch {
-    /// Which checkpoint, by any unique prefix of its name
+    /// The checkpoint's name, or any unique prefix of it
     pub(crate) name: String,
-    /// The most the branch may cost
+    /// Cost ceiling of the branch
     #[arg(long, group = "budget", value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
-    /// The most tokens it may use
+    /// Token ceiling of the branch
     #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
     pub(crate) budget_tokens: Option<u64>,
-    /// The most model turns it may take
+    /// Most model turns the branch may take
     #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
     pub(crate) budget_steps: Option<u64>,
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct CheckpointRollback {
-    /// Which checkpoint, by any unique prefix of its name
+    /// The checkpoint's name, or any unique prefix of it
     pub(crate) name: String,
-    /// Restore it into this other agent of the same tree
+    /// Restore it into another agent of the same tree
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub(crate) into: Option<AgentPath>,
 }

@@ -14,9 +14,9 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the value of a setting, as `set` and `add` take it
+    /// Print the value of a setting, in the form that `set` and `add` accept
     Get(ConfigGet),
-    /// Give a setting a value
+    /// Set the value of a setting
     Set(ConfigValues),
     /// Add to a list: allow_hosts HOST…, env_files FILE…, allow_box WHAT…, allow_field PROGRAM NAME…
     Add(ConfigValues),
@@ -24,13 +24,13 @@ pub(crate) enum ConfigCommand {
     Remove(ConfigValues),
     /// Remove a setting
     Unset(ConfigKey),
-    /// Print the path of the file
+    /// Print the path of the configuration file
     Path,
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct ConfigGet {
-    /// The name of the setting, such as budget.cost_usd
+    /// The setting, such as budget.cost_usd
     pub(crate) key: String,
     /// Write JSON
     #[arg(long)]
@@ -39,15 +39,15 @@ pub(crate) struct ConfigGet {
 
 #[derive(Debug, Group)]
 pub(crate) struct ConfigKey {
-    /// The name of the setting, such as budget.cost_usd
+    /// The setting, such as budget.cost_usd
     pub(crate) key: String,
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct ConfigValues {
-    /// The name of the setting, such as budget.cost_usd
+    /// The setting, such as budget.cost_usd
     pub(crate) key: String,
-    /// Its value; `--` before it if it begins with a dash
+    /// The value; write `--` before one that begins with a dash
     #[arg(required = true, value_name = "VALUE")]
     pub(crate) values: Vec<String>,
 }

@@ -1,34 +1,34 @@
-//! What `--help` shows below the options: examples, and what they have in common. A test runs every example. A paragraph is
-//! one line here: it is wrapped where the terminal ends.
+//! What `--help` shows below the options, with examples. A test runs every example. A paragraph is one line here: the
+//! parser wraps it to the terminal's width.
 
 pub(super) const TOP: &str = "\
 Trees:
-  ID is a tree's id, any unique prefix of it, or `last`: the tree that started last in this home. Without an ID, every \
-command is about `last`. An agent is named by its id or its path, such as lead/helper.
+  ID is a tree's id, any unique prefix of it, or `last`: the tree that started last in this home. Without an ID, commands \
+use `last`. Name an agent by its id or its path, such as lead/helper.
 
 Exit codes:
-  0    completed, or done
+  0    completed, or the command succeeded
   1    failed
-  2    wrong usage or file, or refused
+  2    invalid usage or file, or refused
   3    halted by a ceiling
   4    cancelled
-  5    waits for a person
+  5    waiting for a person
   6    another process has the home open
-  7    unknown whether it was done
+  7    unknown whether the request was carried out
   130  interrupted
-  141  nobody reads the output
+  141  the reader of the output went away
 
 Examples:
-  spinney init                  write a first tree file, which needs no account
-  spinney run tree.yaml         run it, and watch
+  spinney init                  write a first tree file; no account needed
+  spinney run tree.yaml         run it and watch
   spinney costs                 who spent what
-  spinney help run              all about one command";
+  spinney help run              details of one command";
 
 pub(super) const RUN: &str = "\
-On a terminal you see the tree live; --plain prints a line for each event instead, as it does without a terminal. Ctrl-C \
-stops in good order, and the tree can be resumed; twice stops at once.
+On a terminal you see the tree live; with --plain, or without a terminal, it prints a line for each event. Ctrl-C stops \
+cleanly and the tree can be resumed; pressing it twice stops at once.
 
-Exit codes: 0 completed, 1 failed, 2 wrong file or usage, 3 halted by a ceiling, 4 cancelled, 5 waits for a person, \
+Exit codes: 0 completed, 1 failed, 2 invalid file or usage, 3 halted by a ceiling, 4 cancelled, 5 waiting for a person, \
 6 home busy, 130 interrupted.
 
 Examples:
@@ -36,7 +36,7 @@ Examples:
   spinney run tree.yaml --goal 'Greet the moon.' --budget-usd 0.50
   spinney run tree.yaml --json";
 pub(super) const EXEC: &str = "\
-Your keys stay in your environment; the program gets a key of its own for the gateway. Claude Code and Codex:
+Your keys stay in your environment; the program gets a separate key for the gateway. Claude Code and Codex:
   spinney exec --budget-usd 5 -- claude -p 'your task'
   spinney exec --budget-usd 5 -- codex exec 'your task'
 
@@ -54,7 +54,8 @@ Examples:
   spinney init hello.yaml
   spinney init agents.yaml --provider anthropic";
 pub(super) const RESUME: &str = "\
-After a kill, Ctrl-C, an answer or a raise. For a tree that has ended, it prints the result again and exits as it ended.
+Use it after a kill, Ctrl-C, an answer or a raise. For a tree that has ended, it prints the result again and exits with \
+the same code.
 
 Examples:
   spinney resume
@@ -64,15 +65,15 @@ Examples:
   spinney ps
   spinney ps --json";
 pub(super) const TOP_COMMAND: &str = "\
-Keys: ↑ and ↓ choose a tree, enter follows it as `attach` does, c cancels it after asking, q quits. The trees keep running. \
+Keys: ↑ and ↓ select a tree, Enter follows it like `attach`, c cancels it after asking, q quits. The trees keep running. \
 Without a terminal it lists the trees once.
 
 Examples:
   spinney top --once
   spinney top --json";
 pub(super) const ATTACH: &str = "\
-Ctrl-C leaves; the tree goes on. It exits as the tree ends. Text that models stream is only shown by the process that \
-runs the tree.
+Ctrl-C detaches and the tree continues. The exit code is the tree's. Text that models stream is only shown by the process \
+that runs the tree.
 
 Examples:
   spinney attach last --plain";
@@ -82,9 +83,9 @@ Examples:
   spinney tree last --dot
   spinney tree --json";
 pub(super) const COSTS: &str = "\
-Every table sums up to what the tree spent, to the nano-dollar. `presumed` is the part \
-that no provider reported: calls that were lost, cut or cancelled are booked at their full hold, and the true bill is at \
-most that. `held` is what was set aside for the calls before they ran; `saved` is what cached prompts saved against the price of plain input.
+Every table adds up to what the tree spent, to the nano-dollar. `presumed` is the part no provider reported: calls that \
+were lost, cut off or cancelled are booked at their full hold, and the true bill is at most that. `held` is what was set \
+aside for the calls before they ran; `saved` is what cached prompts saved compared with the price of plain input.
 
 Examples:
   spinney costs
@@ -125,8 +126,8 @@ pub(super) const ANSWER_USAGE: &str = "spinney answer [OPTIONS] [ID] [QUESTION] 
 pub(super) const ANSWER: &str = "\
 Arguments:
   [ID]        A tree's id, any unique prefix of it, or `last` (default: last)
-  [QUESTION]  The question's number; may be left out if only one is open
-  [TEXT]      The answer; `yes` approves a tool. Without one, every open question is asked here, one after the other
+  [QUESTION]  The question's number; optional if only one is open
+  [TEXT]      The answer; `yes` approves a tool. Without it, every open question is asked here, one by one
 
 Examples:
   spinney answer blue
@@ -136,7 +137,7 @@ pub(super) const SEND_USAGE: &str = "spinney send [OPTIONS] [ID] <AGENT> <TEXT>"
 pub(super) const SEND: &str = "\
 Arguments:
   [ID]     A tree's id, any unique prefix of it, or `last` (default: last)
-  <AGENT>  Which agent
+  <AGENT>  The agent, by id or path
   <TEXT>   The message
 
 Examples:
@@ -172,7 +173,7 @@ Examples:
   spinney models claude-3 --all";
 pub(super) const CONFIG: &str = "\
 Settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, allow_box, prices.MODEL, \
-notify, env_files. Comments in the file stay as they are.
+notify, env_files. Comments in the file are kept.
 
 Examples:
   spinney config
@@ -188,7 +189,7 @@ pub(super) const RM: &str = "\
 Examples:
   spinney rm last --force";
 pub(super) const EXPORT: &str = "\
-The file holds prompts, answers and the files that agents wrote: keep it as private as the home. It holds no keys.
+The file holds prompts, answers and the files that agents wrote: keep it as private as the home. It contains no keys.
 
 Examples:
   spinney export -o run.trees
@@ -196,8 +197,8 @@ Examples:
   spinney export last --copy -o copy.trees
   spinney export --all --copy -o home.trees";
 pub(super) const IMPORT: &str = "\
-Every tree is checked as `replay --verify` does before it is here. Before an imported tree sends your keys anywhere, \
-`resume` asks.
+Every tree is checked like `replay --verify` before it is imported. `resume` asks before an imported tree sends your keys \
+anywhere.
 
 Examples:
   spinney --home other import copy.trees";
@@ -207,7 +208,7 @@ Examples:
   spinney replay last --verify";
 pub(super) const COMPLETIONS: &str = "\
 The script asks spinney what to complete, so load it whenever your shell starts: in ~/.bashrc,
-`source <(spinney completions bash)`; in zsh likewise; in fish, `spinney completions fish | source`.
+`source <(spinney completions bash)`; the same in zsh; in fish, `spinney completions fish | source`.
 
 Examples:
   spinney completions bash > spinney.bash

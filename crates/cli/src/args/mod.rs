@@ -40,14 +40,14 @@ use spinney_host::defaults::OptionSource;
 use spinney_host::home::ids::LAST;
 use spinney_host::home::inside;
 
-/// The options of every command, below its own.
+/// The heading of the options that every command has.
 const GLOBAL: &str = "Global options";
 
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]
 #[command(name = "spinney", version, propagate_version = true, max_term_width = 100, after_help = help::TOP)]
 pub(crate) struct Args {
-    /// The home folder, where trees are stored (default: the nearest .spinney in this folder or above that is yours,
+    /// The home folder, where trees are stored (default: the nearest .spinney that you own, in this folder or above,
     /// or else ./.spinney)
     #[arg(
         long,
@@ -59,7 +59,7 @@ pub(crate) struct Args {
         help_heading = GLOBAL
     )]
     pub(crate) home: Option<PathBuf>,
-    /// Colours in output for people; NO_COLOR turns them off, too
+    /// When to use colours; NO_COLOR also turns them off
     #[arg(
         long,
         global = true,
@@ -69,7 +69,7 @@ pub(crate) struct Args {
         help_heading = GLOBAL
     )]
     pub(crate) color: ColorChoice,
-    /// Continue although confirmed commits are missing from the journal; keeps a copy of what was found
+    /// Continue even if confirmed commits are missing from the journal; keeps a copy of what was found
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) accept_loss: bool,
     #[command(subcommand)]
@@ -92,7 +92,7 @@ impl Args {
     }
 }
 
-/// Which tree a command is about. Every command takes it the same way.
+/// The tree that a command works on. Every command takes it the same way.
 #[derive(Clone, Debug, Default, Group)]
 pub(crate) struct TreeArg {
     /// A tree's id, any unique prefix of it, or `last` for the tree that started last (default: last)
@@ -117,23 +117,23 @@ impl TreeArg {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a tree file to its end
+    /// Run a tree file until it ends
     #[command(after_help = help::RUN)]
     Run(Run),
-    /// Run someone else's agent program under a budget: Claude Code, Codex, or any that calls Anthropic's or
-    /// OpenAI's API.
+    /// Run another agent program under a budget: Claude Code, Codex, or anything that calls Anthropic's or OpenAI's
+    /// API.
     ///
-    /// Its model calls go through a gateway on this machine, which holds the most that each can cost before it is sent.
+    /// Its model calls go through a gateway on this machine, which holds the most each call can cost before sending it.
     /// At a ceiling everything waits until `spinney budget` raises it.
     #[command(after_help = help::EXEC)]
     Exec(Box<Exec>),
     /// The process between `exec` and its program.
     #[command(name = inside::GUARD, hide = true)]
     ExecGuard(ExecGuard),
-    /// Check a tree file: everything that is wrong with it, what it looks like, and the most it can spend
+    /// Check a tree file: every error, what the tree looks like, and the most it can spend
     #[command(after_help = help::CHECK)]
     Check(Check),
-    /// Write a small tree file with its script, to start from; runs without an account
+    /// Write a small tree file and its script to start from; runs without an account
     #[command(after_help = help::INIT)]
     Init(Init),
     /// Resume a tree where it stopped
@@ -142,10 +142,10 @@ pub(crate) enum Command {
     /// List every tree
     #[command(after_help = help::PS)]
     Ps(Ps),
-    /// Show all trees that run, live; or list them once
+    /// Show all running trees, live, or list them once
     #[command(after_help = help::TOP_COMMAND)]
     Top(Top),
-    /// Follow a tree that another process runs, live, until it ends
+    /// Follow a tree that another process is running, live, until it ends
     #[command(after_help = help::ATTACH)]
     Attach(Attach),
     /// Show the agents of a tree: who spawned whom, what each is doing and what it spent
@@ -154,7 +154,7 @@ pub(crate) enum Command {
     /// Show who spent what, by agent, role, model, step, branch or attempt
     #[command(after_help = help::COSTS)]
     Costs(Costs),
-    /// List the files that agents wrote, with paths to open; or print one
+    /// List the files that agents wrote, with paths to open, or print one
     #[command(after_help = help::FILES)]
     Files(Files),
     /// Show what happened in a tree
@@ -163,13 +163,13 @@ pub(crate) enum Command {
     /// Show everything an agent has read and said, including what its window leaves out
     #[command(after_help = help::SHOW)]
     Show(Show),
-    /// Show how large an agent's window is, and what is in it
+    /// Show the size of an agent's window and what is in it
     #[command(after_help = help::WINDOW)]
     Window(WhoseContext),
-    /// Show open questions, with everything that a yes would allow
+    /// Show open questions, with everything a yes would allow
     #[command(after_help = help::QUESTIONS)]
     Questions(Questions),
-    /// Show the values that the agents of a tree share, or one of them
+    /// Show the values that a tree's agents share, or one of them
     #[command(after_help = help::SHARED)]
     Shared(Shared),
     /// Cancel a tree, or one agent and everything below it
@@ -202,40 +202,40 @@ pub(crate) enum Command {
     /// List models with their context sizes and prices
     #[command(after_help = help::MODELS)]
     Models(Models),
-    /// Show or change your configuration: default budgets, where keys may go, prices, what is started or read for a run
+    /// Show or change your configuration: default budgets, where keys may go, prices, notifications, files of variables
     #[command(after_help = help::CONFIG)]
     Config(Config),
-    /// Show what works here: the home, the keys of providers, and the models of a tree file.
+    /// Check what works here: the home, provider keys, and the models of a tree file.
     ///
-    /// With a file, each of its models is called once, with a tiny prompt and the least output that the provider
-    /// allows. That costs a fraction of a cent per model, outside any budget; --no-calls makes no call.
+    /// With a file, each of its models is called once, with a tiny prompt and the smallest output that the provider
+    /// allows. That costs a fraction of a cent per model, outside any budget; --no-calls makes no calls.
     #[command(after_help = help::DOCTOR)]
     Doctor(Doctor),
     /// Remove a tree, its workspaces and its checkpoints
     #[command(after_help = help::RM)]
     Rm(Rm),
-    /// Write a tree to one file, to continue it on another machine or to copy it.
+    /// Write a tree to a file, to continue it on another machine or to copy it.
     ///
-    /// An unfinished tree moves: from then on it continues only where the file is imported, so that no budget is spent
-    /// twice. One that has ended is copied.
+    /// An unfinished tree moves: it then continues only where the file is imported, so no budget is spent twice. One
+    /// that has ended is copied.
     #[command(after_help = help::EXPORT)]
     Export(Export),
-    /// Import the trees of a file that `spinney export` wrote; prints their ids
+    /// Import the trees from a file that `spinney export` wrote, and print their ids
     #[command(after_help = help::IMPORT)]
     Import(Import),
-    /// Print what happened in a tree from its journal, or verify it; calls no model and no tool
+    /// Print what happened in a tree from its journal, or verify it; calls no models or tools
     #[command(after_help = help::REPLAY)]
     Replay(Replay),
-    /// Print a script that completes commands, ids, agents and files in your shell
+    /// Print a shell script that completes commands, ids, agents and files
     #[command(after_help = help::COMPLETIONS)]
     Completions(Completions),
-    /// Print the manual page of a command, or write those of all commands
+    /// Print the manual page of a command, or write the pages of all commands
     #[command(after_help = help::MAN)]
     Man(Man),
 }
 
 impl Command {
-    /// The tree that it is about, as the user named it.
+    /// The tree that it works on, as the user named it.
     pub(crate) fn tree(&self) -> Option<&str> {
         match self {
             Self::Resume(Resume { tree, .. })
@@ -286,7 +286,7 @@ impl Command {
         }
     }
 
-    /// Whether it reads, prints and ends: it needs one thread.
+    /// Whether it only reads and prints, so one thread is enough.
     pub(crate) const fn is_short(&self) -> bool {
         matches!(
             self,
@@ -318,7 +318,7 @@ impl Command {
     }
 }
 
-/// Adds what the parser cannot know: a program of `exec` that is written without `--` is an unknown argument to it.
+/// Adds what the parser cannot know: to it, a program of `exec` without `--` is an unknown argument.
 pub(crate) fn suggest(error: &mut clap::Error) {
     let is_of_exec = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string().contains(" exec "),

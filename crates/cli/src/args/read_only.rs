@@ -25,7 +25,7 @@ pub(crate) struct Top {
 pub(crate) struct Attach {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Print lines as things happen, also on a terminal, instead of the live view
+    /// Print a line for each event instead of the live view, even on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct TreeView {
 pub(crate) struct Costs {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// One table instead of agents and models
+    /// Show this table instead of agents and models
     #[arg(long, value_enum)]
     pub(crate) by: Option<CostsTable>,
     /// Write one JSON object with every table
@@ -54,18 +54,18 @@ pub(crate) struct Costs {
     pub(crate) json: bool,
 }
 
-/// What spending is summed up by.
+/// What spending is grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CostsTable {
     Agent,
     Role,
-    /// Models, tools, and what was charged from outside
+    /// Models, tools, and outside charges
     Model,
     /// Steps of pipelines
     Step,
-    /// What the tree spent itself, and what the tree that it branched off had spent before
+    /// What the tree itself spent, and what the tree it branched from had spent before
     Branch,
-    /// First attempts of calls, second ones and so on
+    /// First attempts of calls, second attempts and so on
     Attempt,
 }
 
@@ -105,7 +105,7 @@ pub(crate) enum FilesCommand {
 pub(crate) struct FilesCat {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Which file, as `files` lists it: AGENT/outputs/NAME, or any unique end of that
+    /// The file, as `files` lists it: AGENT/outputs/NAME, or any unique end of that
     pub(crate) file: String,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Group)]
 pub(crate) struct Man {
-    /// Which command (default: the program itself)
+    /// The command (default: the program itself)
     pub(crate) command: Vec<String>,
     /// Write the pages of all commands into this folder instead
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
@@ -142,12 +142,12 @@ pub(crate) struct Ps {
 
 #[derive(Debug, Group)]
 pub(crate) struct Models {
-    /// Only models whose `provider/model` has all of these words
+    /// List only models whose `provider/model` contains all of these words
     pub(crate) filter: Vec<String>,
     /// Also list models without a price, deprecated ones, and those that a newer version replaced
     #[arg(long)]
     pub(crate) all: bool,
-    /// Write each model as a line of JSON, whether it is current or not
+    /// Write each model as a line of JSON, current or not
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -162,7 +162,7 @@ pub(crate) struct Events {
     /// Show only this agent's events
     #[arg(long, value_parser = agent)]
     pub(crate) agent: Option<AgentPath>,
-    /// Show only events about this topic, or below it: `agent` covers `agent.spawn`
+    /// Show only events of this topic or below it: `agent` includes `agent.spawn`
     #[arg(long, value_parser = topic)]
     pub(crate) topic: Option<Topic>,
     /// Follow the tree until it ends
@@ -186,20 +186,20 @@ pub(crate) struct Questions {
 pub(crate) struct Shared {
     #[command(flatten)]
     tree: TreeArg,
-    /// Which value; its JSON alone is printed. A single word is a value of the last tree, unless it names a tree
+    /// The value to print, as JSON. A single word is a value of the last tree, unless it names a tree
     key: Option<String>,
     /// Write each value as a line of JSON, with its version, author and time
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the value: JSON, or a text if it is not JSON
+    /// Set the value: JSON, or text if it is not valid JSON
     #[arg(long, value_name = "VALUE", conflicts_with = "json")]
     pub(crate) set: Option<String>,
-    /// With --set: the version that it must have now (0: it must not exist)
+    /// With --set: the version it must have now (0: it must not exist)
     #[arg(long, value_name = "N", requires = "set", value_parser = count)]
     pub(crate) expect_version: Option<u64>,
 }
 
-/// What the words of `shared` are.
+/// What the arguments of `shared` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SharedWords<'a> {
     /// All values of the last tree.
@@ -219,7 +219,7 @@ impl Shared {
         }
     }
 
-    /// The tree whose home is looked for. A single word is understood later.
+    /// The tree whose home is searched for. A single word is resolved later.
     pub(super) fn tree(&self) -> &str {
         match self.words() {
             SharedWords::None | SharedWords::One(_) => LAST,
@@ -232,7 +232,7 @@ impl Shared {
 pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) whom: WhoseContext,
-    /// Show long texts whole
+    /// Show long texts in full
     #[arg(long)]
     pub(crate) full: bool,
     /// Show each call of a program that `exec` runs, with its bytes, instead of the conversation
@@ -245,7 +245,7 @@ pub(crate) struct Show {
 pub(crate) struct WhoseContext {
     #[command(flatten)]
     tree: TreeArg,
-    /// Which agent
+    /// The agent, by id or path
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentPath,
     /// Write JSON
@@ -263,13 +263,13 @@ impl WhoseContext {
 pub(crate) struct Replay {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Check the hash chain and decide every stored input again
+    /// Check the hash chain and repeat every decision from the stored inputs
     #[arg(long)]
     pub(crate) verify: bool,
     /// The hash that the journal must end with; implies --verify
     #[arg(long, value_name = "HASH")]
     pub(crate) expect: Option<String>,
-    /// Write each event as a line of JSON, and the result last; only the result with --verify or --expect
+    /// Write each event as a line of JSON, then the result; with --verify or --expect, only the result
     #[arg(long)]
     pub(crate) json: bool,
 }

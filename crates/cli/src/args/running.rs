@@ -20,13 +20,13 @@ pub(crate) struct Run {
     pub(crate) given: Given,
     #[command(flatten)]
     pub(crate) trusted: TrustOptions,
-    /// Write each event as a line of JSON, and the result last
+    /// Write each event as a line of JSON, then the result
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print lines as things happen, also on a terminal, instead of the live view
+    /// Print a line for each event instead of the live view, even on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) plain: bool,
-    /// Start nothing, and show every option, its value and where that comes from
+    /// Start nothing; show every option, its value and its source
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -34,10 +34,10 @@ pub(crate) struct Run {
 /// What the command line adds to a tree file.
 #[derive(Debug, Group)]
 pub(crate) struct Given {
-    /// The root's goal, instead of the one in the file
+    /// The root agent's goal, instead of the one in the file
     #[arg(long)]
     pub(crate) goal: Option<String>,
-    /// The value of an input of the file; may be repeated
+    /// Set an input of the file; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = input)]
     pub(crate) set: Vec<(String, String)>,
     /// The tree's cost ceiling, instead of the one in the file
@@ -63,7 +63,7 @@ impl Given {
     }
 }
 
-/// Where the scripts of a tree file may lie.
+/// Where the scripts of a tree file may be.
 pub(crate) const fn scripts(allow_outside: bool) -> Scripts {
     if allow_outside { Scripts::Anywhere } else { Scripts::Below { allow: "use --allow-outside" } }
 }
@@ -87,7 +87,7 @@ pub(crate) struct BoxOptions {
 /// Whether the user trusts the home.
 #[derive(Debug, Group)]
 pub(crate) struct TrustOptions {
-    /// Trust the home although it was not made by you on this machine
+    /// Trust the home even though you did not create it on this machine
     #[arg(long)]
     trust_home: bool,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Check {
     /// Write one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show every option of a run, its value and where that comes from, instead
+    /// Show every option of a run, its value and its source instead
     #[arg(long, requires = "file")]
     pub(crate) explain: bool,
     /// Print the JSON Schema of tree files instead
@@ -120,19 +120,19 @@ pub(crate) struct Check {
 pub(crate) struct Init {
     /// The tree file to write, or a folder for it (default: tree.yaml)
     pub(crate) path: Option<PathBuf>,
-    /// What to write: one of `--list` (default: hello)
+    /// The template, one of `--list` (default: hello)
     #[arg(long, value_name = "NAME")]
     pub(crate) template: Option<String>,
-    /// List the templates: Spinney's own, and those of the project
+    /// List the templates: the built-in ones and the project's
     #[arg(long, conflicts_with_all = ["path", "template", "provider", "schema"])]
     pub(crate) list: bool,
-    /// Call a model of this provider; without its key, the script answers
+    /// Use this provider's model; without its key, the script answers
     #[arg(long, value_enum)]
     pub(crate) provider: Option<InitProvider>,
-    /// Write the JSON Schema of tree files beside it and refer to it, for hints in editors
+    /// Also write the JSON Schema of tree files and refer to it, for editor support
     #[arg(long)]
     pub(crate) schema: bool,
-    /// Print each template of the list as a JSON object in a line
+    /// With --list, write each template as a line of JSON
     #[arg(long, requires = "list")]
     pub(crate) json: bool,
 }
@@ -160,7 +160,7 @@ impl InitProvider {
 pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// End every pause in it first
+    /// End every pause in the tree first
     #[arg(long)]
     pub(crate) unpause: bool,
     #[command(flatten)]
@@ -169,19 +169,19 @@ pub(crate) struct Resume {
     pub(crate) boxes: BoxOptions,
     #[command(flatten)]
     pub(crate) trusted: TrustOptions,
-    /// Write each event as a line of JSON, and the result last
+    /// Write each event as a line of JSON, then the result
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print lines as things happen, also on a terminal, instead of the live view
+    /// Print a line for each event instead of the live view, even on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) plain: bool,
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct Doctor {
-    /// A tree file whose models to try (default: list the keys of all providers)
+    /// A tree file whose models to try (default: list all providers' keys)
     pub(crate) file: Option<PathBuf>,
-    /// Only check keys, and whether each server answers
+    /// Only check keys and whether each server answers
     #[arg(long, requires = "file")]
     pub(crate) no_calls: bool,
     /// How long to wait for each model
@@ -200,7 +200,7 @@ pub(crate) struct Doctor {
 /// What the command line says about a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HomeTrust {
-    /// A person is asked.
+    /// Ask a person.
     Ask,
     /// By `--trust-home`.
     Given,

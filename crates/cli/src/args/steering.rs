@@ -16,10 +16,10 @@ use super::{TreeArg, help};
 pub(crate) struct Cancel {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Which agent (default: the root)
+    /// The agent, by id or path (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentPath>,
-    /// Why; recorded in the journal
+    /// The reason, recorded in the journal
     #[arg(long, default_value = Self::REASON)]
     pub(crate) reason: String,
 }
@@ -39,12 +39,12 @@ pub(crate) struct Answer {
     third: Option<String>,
 }
 
-/// What the words of `answer` are.
+/// What the arguments of `answer` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerWords<'a> {
-    /// Every open question of the last tree is asked.
+    /// Ask every open question of the last tree.
     None,
-    /// The answer to the only open question, or a tree whose questions are asked.
+    /// The answer to the only open question, or a tree whose questions to ask.
     One(&'a str),
     /// A question or a tree, and the answer.
     Two(&'a str, &'a str),
@@ -67,7 +67,7 @@ impl Answer {
         }
     }
 
-    /// The tree whose home is looked for. Fewer words are understood later.
+    /// The tree whose home is searched for. Fewer words are resolved later.
     pub(super) fn tree(&self) -> &str {
         if let AnswerWords::All { tree, .. } = self.words() { tree } else { LAST }
     }
@@ -78,7 +78,7 @@ pub(crate) fn question_number(word: &str) -> Result<CallId> {
     question(word).map(CallId).map_err(|error| anyhow!("`{word}`: {error}"))
 }
 
-/// Two words, with a tree before them or not: the parser itself can leave out only the second to last argument.
+/// Two words, optionally with a tree before them: the parser itself can only make the second to last argument optional.
 fn after_a_tree<'a>(first: &'a str, second: &'a str, third: Option<&'a str>) -> (&'a str, &'a str, &'a str) {
     match third {
         Some(third) => (first, second, third),
@@ -106,7 +106,7 @@ pub(crate) struct Send {
 impl Send {
     pub(crate) const USAGE: &str = help::SEND_USAGE;
 
-    /// The only two words. If the first one names a tree, something is missing.
+    /// The words, if there are only two. If the first names a tree, one is missing.
     pub(crate) fn words_without_tree(&self) -> Option<[&str; 2]> {
         self.third.is_none().then_some([&self.first, &self.second])
     }
@@ -144,10 +144,10 @@ impl Purpose {
 pub(crate) struct Refresh {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Which agent
+    /// The agent, by id or path
     #[arg(value_parser = agent)]
     pub(crate) agent: AgentPath,
-    /// Replace what it received before instead of adding to it
+    /// Replace what it was given before instead of adding to it
     #[arg(long)]
     pub(crate) replace: bool,
 }
@@ -188,7 +188,7 @@ impl Knowledge {
 pub(crate) struct Whom {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Which agent (default: the root)
+    /// The agent, by id or path (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentPath>,
 }
@@ -198,7 +198,7 @@ pub(crate) struct Whom {
 pub(crate) struct Budget {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Whose ceilings (default: the root's)
+    /// The agent whose ceilings to raise (default: the root)
     #[arg(value_parser = agent)]
     pub(crate) agent: Option<AgentPath>,
     /// Dollars to add
@@ -216,7 +216,7 @@ pub(crate) struct Budget {
     /// Retries to add
     #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) add_retries: Option<u64>,
-    /// Time to add before the timeout, such as 90s or 5m
+    /// Time to add to the timeout, such as 90s or 5m
     #[arg(long, group = "add", value_name = "TIME")]
     pub(crate) add_time: Option<TimeSpan>,
 }
@@ -225,7 +225,7 @@ pub(crate) struct Budget {
 pub(crate) struct Rm {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Remove it even if it has not ended or branches use it; branches keep the shared part and are notified
+    /// Remove it even if it has not ended or has branches; branches keep the shared part and are notified
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -10,16 +10,16 @@ use super::TreeArg;
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// The file to write, which must not exist
+    /// The file to write; it must not exist
     #[arg(short, long, value_name = "FILE", required_unless_present = "take_back")]
     pub(crate) output: Option<PathBuf>,
-    /// Every tree of the home instead of one
+    /// Export every tree in the home
     #[arg(long, conflicts_with = "id")]
     pub(crate) all: bool,
-    /// Leave unfinished trees here; what is imported can only be read and branched
+    /// Copy unfinished trees instead of moving them; the copies can only be read and branched
     #[arg(long)]
     pub(crate) copy: bool,
-    /// Continue a tree here that was moved to a file, after asking
+    /// Continue a moved tree here again, after asking
     #[arg(long, conflicts_with_all = ["output", "all", "copy"])]
     pub(crate) take_back: bool,
     /// Take it back without asking

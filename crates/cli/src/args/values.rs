@@ -11,12 +11,12 @@ use crate::hint::HOME_VARIABLE;
 /// The parser's own error about an empty value does not name the variable.
 pub(super) fn home(text: OsString) -> Result<PathBuf, String> {
     if text.is_empty() {
-        return Err(format!("it is empty: name a folder, or unset {HOME_VARIABLE}"));
+        return Err(format!("the value is empty: name a folder, or unset {HOME_VARIABLE}"));
     }
     Ok(text.into())
 }
 
-/// Accepts the form that events show.
+/// Also accepts `#7`, as events show it.
 pub(super) fn question(text: &str) -> Result<u64, String> {
     let number = text.strip_prefix('#').unwrap_or(text);
     number.parse().map_err(|_| "expected the number of a question, such as 7".to_owned())
@@ -28,7 +28,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn input(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write its name and its value, such as topic=owls")?;
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as topic=owls")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal)
     left(place, &journal, view.shown, terminal).await
 }
 
-/// Prints how it ended, or that nobody runs it any more.
+/// Prints how it ended, or that no process runs it any more.
 async fn left(
     place: TreeInHome<'_>,
     journal: &dyn Journal,

@@ -22,7 +22,7 @@ pub(super) fn config(args: &args::Config, terminal: Terminal) -> Result<Exit> {
     let changes = !matches!(args.command, None | Some(ConfigCommand::Get(_) | ConfigCommand::Path));
     if changes && is_inside_any() {
         bail!(
-            "this process runs inside a run of `exec`, which cannot change your configuration: use another terminal"
+            "this process runs inside a run of `exec` and cannot change your configuration: use another terminal"
         );
     }
     match &args.command {

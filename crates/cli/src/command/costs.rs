@@ -21,7 +21,7 @@ pub(super) async fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -
     let costs = Costs::read(&journal, tree).await?;
     if costs.total.booked() != costs.ledger() {
         bail!(
-            "the bookings of tree {tree} sum up to {}, but its ledger has {}: please report it",
+            "the bookings of tree {tree} add up to {}, but its ledger has {}: please report it",
             costs.total.booked(),
             costs.ledger()
         );

@@ -1,5 +1,5 @@
-//! `spinney exec`: runs somebody else's agent program under a budget. Its model calls go through a gateway on this
-//! machine, and each becomes a call of a tree in a home of its own.
+//! `spinney exec`: runs another agent program under a budget. Its model calls go through a gateway on this
+//! machine, and each becomes a call of a tree in its own home.
 
 use std::ffi::OsStr;
 use std::future::pending;
@@ -278,7 +278,7 @@ fn hidden_keys(options: &RunOptions) -> Vec<String> {
     }
     let names = keys.join(", ");
     out::note(&format!(
-        "spinney: the program sees keys of other providers: {names}. Calls with them are outside this budget; --hide-keys removes them"
+        "spinney: the program can see other providers' keys: {names}. Calls made with them are outside this budget; --hide-keys removes them"
     ));
     Vec::new()
 }
@@ -339,7 +339,7 @@ async fn play(
     end
 }
 
-/// Waits until a moment, or for ever.
+/// Waits until a moment, or forever.
 async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
@@ -357,7 +357,7 @@ async fn follow(
     let mut last: Option<LastInterrupt> = None;
     loop {
         tokio::select! {
-            // A signal of the terminal may have ended the program, too: the signal says why.
+            // A signal of the terminal may also have ended the program: the signal says why.
             biased;
             signal = signals.next() => {
                 let is_second = last.is_some_and(|last| last.age(instant()) < TWICE);
@@ -368,7 +368,7 @@ async fn follow(
                         return Ok(RunEnd::Interrupted);
                     }
                     (StopSignal::Terminated, false) => return Ok(RunEnd::Interrupted),
-                    // It ends, or handles it and goes on.
+                    // It ends, or handles it and continues.
                     (StopSignal::Interrupted, false) => program.interrupt(),
                 }
             }

@@ -114,14 +114,14 @@ pub(super) fn note_needs(needs: &[TreeNeed]) {
         return;
     }
     let lines: String = needs.iter().map(|need| format!("\n  {need}")).collect();
-    out::note(&format!("to continue, it needs what a file cannot hold:{lines}"));
+    out::note(&format!("to continue, it needs things that a file cannot hold:{lines}"));
 }
 
 /// Continues a tree here that moved to a file.
 async fn back(home: &Path, args: &args::Export) -> Result<Exit> {
     let NamedTree { home, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
     let place = TreeInHome { home: &home, tree };
-    let what = format!("if tree {} was imported anywhere, it runs and spends twice", short_id(tree));
+    let what = format!("if tree {} was imported anywhere, it would run and spend twice", short_id(tree));
     if !args.yes {
         match question::ask(&format!("{what}. Take it back?")) {
             Reply::Yes => {}

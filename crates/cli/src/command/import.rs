@@ -46,9 +46,9 @@ async fn note(home: &Path, imported: &ImportedTree) {
         }
         (TreeState::Copied, Some(checkpoint)) => {
             let branch = command(home, &["checkpoint", "branch", checkpoint.as_str(), "--budget-usd", "1"]);
-            format!("{came}; it is a copy, to be read or branched: {branch}")
+            format!("{came}; it is a copy that can be read or branched: {branch}")
         }
-        (TreeState::Copied, None) => format!("{came}; it is a copy, to be read or branched"),
+        (TreeState::Copied, None) => format!("{came}; it is a copy that can be read or branched"),
         (TreeState::Moved, _) => {
             format!(
                 "{came}, and was moved away: take it back with: {}",

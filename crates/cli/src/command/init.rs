@@ -97,7 +97,7 @@ fn init_project(home: &Path, args: &args::Init, terminal: Terminal, text: &str) 
     let next = [
         (command(&["exec", "--", "claude"]), "Claude Code under this budget"),
         (command(&["exec", "--", "codex"]), "Codex"),
-        (command(&["exec", "--explain", "--", "claude"]), "which budgets hold, and why"),
+        (command(&["exec", "--explain", "--", "claude"]), "which budgets apply, and why"),
     ];
     say_next(&next, terminal)?;
     Ok(Exit::Completed)
@@ -129,10 +129,10 @@ fn init_copy(
 fn only_a_folder(args: &args::Init) -> Result<&Path> {
     let path = args.path.as_deref().unwrap_or(Path::new(""));
     if matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml" | "json" | "toml")) {
-        bail!("the files of this template have names of their own: name a folder, not {}", path.display());
+        bail!("the files of this template have fixed names: name a folder, not {}", path.display());
     }
     if args.provider.is_some() || args.schema {
-        bail!("--provider and --schema are for the tree files of Spinney's own templates");
+        bail!("--provider and --schema only work with built-in templates");
     }
     Ok(path)
 }
@@ -143,7 +143,7 @@ fn write(files: &NewFiles) -> Result<()> {
     Ok(out::line(&format!("wrote {}", names.join(", ")))?)
 }
 
-/// Commands to go on with, and what they are for.
+/// Commands to continue with, and what they are for.
 fn say_next(next: &[(String, &str)], terminal: Terminal) -> Result<()> {
     let width = next.iter().map(|(command, _)| width_of(command)).max().unwrap_or_default();
     let longest = next.iter().map(|(_, what)| width + what.len() + 4).max().unwrap_or_default();

@@ -45,7 +45,7 @@ use crate::terminal::{Terminal, out};
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let source = args.home_source();
     let given = args.home.unwrap_or_else(home::nearest);
-    // Its tree may lie in a side journal.
+    // Its tree may be in a side journal.
     let home = match args.command.tree() {
         Some(tree) => side_journals::find(&given, tree).await?,
         None => given.clone(),

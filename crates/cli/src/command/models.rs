@@ -49,7 +49,7 @@ pub(super) fn models(args: &args::Models, terminal: Terminal) -> Result<Exit> {
     }
     shown.write(terminal)?;
     out::note(&format!(
-        "prices in dollars per million tokens, from {}; ↑: dearer for long inputs or at other times; {UNKNOWN}: unknown, \
+        "prices in dollars per million tokens, from {}; ↑: more for long inputs or at other times; {UNKNOWN}: unknown, \
          see --json",
         table.source
     ));

@@ -128,7 +128,7 @@ async fn write(verified: &Verified, journal: &dyn Journal, how: &str, outside: O
 
 fn said(Verified { events, rules, decided, .. }: &Verified, how: &str) -> String {
     let way = if *decided {
-        format!("every input was decided again under rules {rules}, with the same result")
+        format!("every decision was repeated under rules {rules}, with the same result")
     } else {
         format!(
             "decided under rules {rules}, which this version does not have: the hash chain was checked and the events applied"

@@ -145,7 +145,7 @@ async fn take_up(
     prepare_commands(kept.commands.as_ref(), path, needs.permissions(&user));
     let drivers = kept.drivers(&user)?;
     let open = Arc::new(OpenHome::new(path, Arc::clone(&journal)));
-    // Before anything is called: from then on an interrupt stops in good order.
+    // Before anything is called: from then on an interrupt stops cleanly.
     let interrupts = match left {
         Some(interrupts) => interrupts.stopping(Arc::clone(open.home())),
         None => Interrupts::listen(Arc::clone(open.home()), path, known.tree)?,
@@ -165,7 +165,7 @@ async fn take_up(
     }
     let what =
         format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short_id(known.tree), past.0);
-    // The tree runs: if nobody reads this, what follows it finds out and stops the tree in good order.
+    // The tree runs: if the output has no reader, the follower notices and stops the tree cleanly.
     let _ = head(style, display, &what, &scripted);
     let notifier = Notifier::watch(configuration.notify(), &tree, past, &name, path);
     let path = path.to_owned();

@@ -65,7 +65,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
     note_boxes(&WeakBox::all(&prepared.definition));
     let command = prepared.defaults.configuration.notify().cloned();
-    // Before anything is called: from then on an interrupt stops in good order.
+    // Before anything is called: from then on an interrupt stops cleanly.
     let interrupts = Interrupts::listen(Arc::clone(open.home()), &path, id)?;
     let tree = open.start_own(id, prepared, request.trace).await.map_err(|error| {
         let error = match error {
@@ -75,7 +75,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
         };
         error.context(args.file.display().to_string())
     })?;
-    // The tree runs: if nobody reads this, what follows it finds out and stops the tree in good order.
+    // The tree runs: if the output has no reader, the follower notices and stops the tree cleanly.
     let _ =
         head(style, display, &format!("{} · tree {}", one_line(&name, 60), short_id(tree.id())), &scripted);
     let notifier = Notifier::watch(command.as_ref(), &tree, Seq(0), &name, &path);

@@ -60,7 +60,7 @@ async fn show(journal: &dyn Journal, tree: TreeId, key: Option<&str>, is_json: b
     }
 }
 
-/// The JSON of one value, alone on standard output unless `--json` asks for its header too.
+/// The JSON of one value, alone on standard output unless `--json` also asks for its header.
 async fn one(
     journal: &dyn Journal,
     tree: TreeId,

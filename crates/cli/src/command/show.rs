@@ -104,7 +104,7 @@ pub(super) fn unrecalled(error: RecallError) -> anyhow::Error {
     }
 }
 
-/// A message with its texts. One that cannot be read is missing, and the person hears of it.
+/// A message with its texts. One that cannot be read is missing, and a note says so.
 async fn read(known: &KnownMessage, number: u64, journal: &dyn Journal) -> MessageView {
     let (message, faults) = MessageView::read(known, number, journal).await;
     faults.iter().for_each(|fault| out::complain(&in_words_of(fault)));
@@ -156,7 +156,7 @@ fn head(message: &MessageView) -> String {
     format!("#{}  {}", message.number, words.join(" · "))
 }
 
-/// The lines of its text, what comes along with it, and the tools that it asks for. A text is broken anew to fit a width.
+/// The lines of its text, what comes along with it, and the tools that it asks for. A text is rewrapped to fit a width.
 pub(super) fn body(
     message: &MessageView,
     along: Vec<String>,

@@ -1,4 +1,4 @@
-//! An agent of a program outside, for `spinney show`: its conversation, or its calls byte for byte.
+//! An agent of an outside program, for `spinney show`: its conversation, or its calls byte for byte.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl ShowCalls<'_> {
         if !self.is_json {
             let count = counted(calls.len() as u64, "call");
             let (agent, tree) = (self.agent, short_id(self.tree));
-            out::line(&format!("{agent} of tree {tree}: {count} of a program outside"))?;
+            out::line(&format!("{agent} of tree {tree}: {count} of an outside program"))?;
         }
         for (call, made) in &calls {
             let (sent, answer) = (&made.sent(self.journal).await?, &self.answer(made).await);
@@ -73,7 +73,7 @@ impl ShowCalls<'_> {
             return found.messages().try_for_each(|message| Ok(out::json(&line(&message))?));
         }
         let say = |ink: Ink, text: &str| out::text(ink, text, 2, self.terminal);
-        say(Ink::Strong, &format!("{agent}: {count} of a program outside"))?;
+        say(Ink::Strong, &format!("{agent}: {count} of an outside program"))?;
         let said = counted(found.messages().count() as u64, "message");
         say(Ink::Plain, &format!("{said}, as of call {} ({})", found.call.0, found.made.model))?;
         for message in found.messages() {

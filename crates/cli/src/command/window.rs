@@ -57,7 +57,7 @@ pub(super) async fn window(home: &Path, args: &args::WhoseContext, terminal: Ter
     let agent = &agents::at(&journal, tree, args.agent.clone()).await??;
     if side_journals::is_of_exec(home).await {
         let show = hint::about(home, "show", tree, &[agent.as_str()]);
-        bail!("`{agent}` is part of a program outside, which has its own windows; its calls: {show}");
+        bail!("`{agent}` is part of an outside program, which has its own windows; its calls: {show}");
     }
     let recalled = recalled(home, &journal, tree, agent).await?;
     let window = WindowView::new(tree, agent, &recalled);
@@ -106,7 +106,7 @@ fn about(window: &WindowView, terminal: Terminal) -> Result<(), Unwritten> {
             line(&format!("  used      {used}, {} %", window.percent.unwrap_or_default()))?;
         }
         (Some(_) | None, ..) => {
-            line("  size      no bound: role, model and spawner say nothing, so a packet holds everything")?;
+            line("  size      no bound: role, model and spawner set none, so each call sends everything")?;
             line(&format!("  used      {used}"))?;
         }
     }
@@ -123,7 +123,10 @@ fn about(window: &WindowView, terminal: Terminal) -> Result<(), Unwritten> {
     match window.in_short {
         0 => {}
         tokens => {
-            line(&format!("  in short  {} of context tell what was left out", counted(tokens, "token")))?;
+            line(&format!(
+                "  in short  {} of context summarise what was left out",
+                counted(tokens, "token")
+            ))?;
             if let Some(summary) = &window.summary {
                 line(&format!("  summary   {}", one_line(summary, LINE_CHARS_MAX)))?;
             }

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::terminal::out;
 use crate::{args, hint};
 
-/// Reports a run that has ended; none if it can go on.
+/// Reports a run that has ended; none if it can continue.
 pub(crate) async fn report_ended(path: &Path, args: &args::Exec) -> Result<Option<Exit>> {
     let journal = home::open_read_only(path)?;
     let head = ids::find(path, &journal, LAST).await?;

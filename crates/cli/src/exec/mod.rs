@@ -1,5 +1,5 @@
 //! What `spinney exec` needs around its gateway: the program and its environment, a home for each run, and what a person
-//! is told.
+//! is shown.
 
 pub(crate) mod allowed_fields;
 pub(crate) mod ended_run;

@@ -1,4 +1,4 @@
-//! What `spinney exec` tells a person while a program runs.
+//! What `spinney exec` prints for a person while a program runs.
 
 use std::path::PathBuf;
 use std::str::FromStr as _;
@@ -50,7 +50,7 @@ pub(crate) fn notices(
             let lacks = std::iter::once((&account, &short)).chain(also);
             let command = raise_command(TreeInHome { home: &home, tree }, lacks);
             let waits = format!(
-                "spinney: everything waits: a call of `{agent}` needs more than the {} (for at most {halt_wait:#}).",
+                "spinney: everything waits: a call of `{agent}` needs more than the {} (waiting at most {halt_wait:#}).",
                 short.describe(&account)
             );
             let cap = large_cap.map(too_large);
@@ -67,7 +67,7 @@ pub(crate) fn notices(
         Notice::Capped { agent, asked, granted } => {
             let (asked, granted) = (counted(asked, "token"), grouped(granted));
             out::note(&format!(
-                "spinney: `{agent}` asked for {asked} of output and gets {granted}, so that the call fits and leaves room for others; later calls are capped the same way"
+                "spinney: `{agent}` asked for {asked} of output and gets {granted}, which fits and leaves room for other calls; later calls are capped the same way"
             ));
         }
         Notice::CountedTooLow { model, counted, used } => out::note(&format!(
@@ -100,6 +100,6 @@ pub(crate) fn notices(
 fn too_large(cap: u64) -> String {
     let cap = counted(cap, "token");
     format!(
-        "spinney: the program asked for {cap} of output; without --on-low halt the call would get a smaller cap that fits."
+        "spinney: the call asks for up to {cap} of output. Without --on-low halt, that is lowered to what fits."
     )
 }

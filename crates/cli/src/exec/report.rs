@@ -1,4 +1,4 @@
-//! What a run of `spinney exec` came to, for people and for programs, and how to look at it.
+//! The outcome of a run of `spinney exec`, for people and for programs, and how to look at it.
 
 use std::cmp::Reverse;
 use std::path::Path;

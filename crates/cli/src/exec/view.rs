@@ -48,7 +48,7 @@ impl RunView {
                     _ = &mut is_stopped => break,
                     next = async { events.as_mut()?.next().await }, if events.is_some() => match next {
                         Some(Ok(seen)) => live.see(&seen),
-                        // The tree has ended, or its journal failed: whoever follows the run reports that.
+                        // The tree has ended, or its journal failed: the follower of the run reports that.
                         Some(Err(_)) | None => events = None,
                     },
                     // A terminal that is gone ends the run by its own signal.

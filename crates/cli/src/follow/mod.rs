@@ -155,7 +155,7 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
                     shown.see(&seen)?;
                 }
             },
-            // Whoever types an answer must see what they type.
+            // A person must see what they type.
             () = shown.tick(), if !asking.is_on_line() => shown.draw()?,
             typed = asking.next() => match typed {
                 Typed::Part => {

@@ -32,7 +32,7 @@ impl<'t> TailView<'t> {
         let shown = Shown::new(place.tree, place.home, style, past, display);
         let (tail, texts) = (Tail::new(journal, place.tree), StreamedTexts::default());
         let mut view = Self { place, tail, texts, is_live: display.is_live, shown, seen: Seq(0) };
-        // Before the first event is read, so that no text is missed that belongs to what is shown.
+        // Before the first event is read, so no text is missed that belongs to what is shown.
         view.subscribe().await;
         view
     }

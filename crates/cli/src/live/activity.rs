@@ -38,7 +38,7 @@ pub(super) fn doing(tree: &LiveTree, ix: AgentIx, now: Time, width: usize) -> Ro
         Some(AgentDoing::Failed(failure)) => Row::inked(Ink::Bad, failure),
         Some(AgentDoing::Said(text) | AgentDoing::Begins(text)) => Row::inked(Ink::Dim, text),
         Some(AgentDoing::Completed) => Row::inked(Ink::Dim, "completed"),
-        Some(AgentDoing::Ending) => Row::inked(Ink::Dim, "ends: what it started is being stopped"),
+        Some(AgentDoing::Ending) => Row::inked(Ink::Dim, "ending: what it started is being stopped"),
         Some(AgentDoing::Paused) => Row::inked(Ink::Warn, "paused"),
         Some(AgentDoing::Calls(call)) => called(&call, width),
     };

@@ -14,7 +14,7 @@ const BAR_WIDTH: usize = 8;
 
 /// The head and every agent, in lines of at most this width; whole without one.
 pub(crate) fn tree_lines(tree: &LiveTree, width: Option<usize>, now: Time) -> Vec<Row> {
-    // A tree that nobody watches is shown as it was left.
+    // A tree without a process is shown as it was left.
     let now = if tree.world().state().is_over() { tree.last } else { now };
     let mut lines = vec![head(tree, now), budget(tree, width.unwrap_or(WIDTH_UNBOUND))];
     lines.extend(presumed(tree));

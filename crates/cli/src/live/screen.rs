@@ -22,7 +22,7 @@ const FRAME: Duration = Duration::from_millis(100);
 /// Without a change, only clocks move.
 const STILL_MS: u64 = 1_000;
 
-/// How wide a view on this terminal is. Clearing the rest of a line would clear the last column, too.
+/// How wide a view on this terminal is. Clearing the rest of a line would also clear the last column.
 pub(crate) fn view_width(terminal: Terminal) -> usize {
     terminal.stream.size().0.saturating_sub(1)
 }

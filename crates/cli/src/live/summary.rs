@@ -62,7 +62,7 @@ pub(super) fn summary(
         let text = out::inert(text.trim_end());
         let fitted = match room {
             None => text.lines().map(str::to_owned).collect(),
-            // Somebody else broke its lines.
+            // Its lines were broken by its author.
             Some(room) if label == result::label(outcome.exit()) => reflowed(&text, room),
             Some(room) => wrapped(&text, room),
         };

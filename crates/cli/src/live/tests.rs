@@ -198,7 +198,7 @@ fn o17_streamed_text_is_shown_at_its_agent_before_that_agent_ends() {
     };
     assert!(line(&stage, "torch").unwrap().contains("easy to find help."), "{}", stage.shown(120, 20));
     assert!(!stage.shown(120, 20).lines().any(|line| line.contains("jax") && line.contains("easy to find")));
-    // What it thinks is told apart from what it says.
+    // Reasoning is distinguished from the answer.
     stage.delta("torch", DeltaKind::Reasoning, "Is that so?");
     assert!(line(&stage, "torch").unwrap().contains("thinks: Is that so?"));
     // When the call ends, so does the text.

@@ -107,7 +107,7 @@ fn typed_line(typed: &str, width: usize) -> Row {
     Row::inked(Ink::Strong, "> ").with(Ink::Plain, &typed).with(Ink::Strong, "▏")
 }
 
-/// Why the tree is halted, and the command that lets it go on.
+/// Why the tree is halted, and the command that lets it continue.
 fn halt(commands: &Commands, width: usize) -> Vec<Row> {
     let Some((halt, raise)) = &commands.raise else { return Vec::new() };
     let why = Row::inked(Ink::Bad, &format!("■ everything waits: {}", halt.short.describe(&halt.account)));

@@ -1,5 +1,5 @@
 //! Asks a person at the terminal: one question at a time, the oldest first. With a live view the answer is typed in its last
-//! line while other agents go on; with lines, it is read when everything else rests.
+//! line while other agents continue; with lines, it is read when everything else rests.
 
 use std::future::pending;
 use std::io::{self, IsTerminal as _};
@@ -91,7 +91,7 @@ impl Asking {
         }
     }
 
-    /// Asks the oldest question, when nothing else goes on.
+    /// Asks the oldest question, when nothing else is running.
     pub(crate) fn ask_at_rest(&mut self, questions: &[OpenQuestion], shown: &mut Shown) -> Result<()> {
         match questions.first() {
             Some(first) if self.person == Person::Lines => self.turn_to(first, shown),
@@ -99,7 +99,7 @@ impl Asking {
         }
     }
 
-    /// Asks the oldest question that the live view knows, whatever else goes on.
+    /// Asks the oldest question that the live view knows, whatever else is running.
     pub(crate) async fn ask_in_view(&mut self, tree: &Tree, shown: &mut Shown) -> Result<()> {
         if self.person != Person::View {
             self.show_typed(shown);
@@ -109,7 +109,7 @@ impl Asking {
         if let Some(oldest) = oldest
             && self.current.as_ref().is_none_or(|asked| asked.question != oldest)
         {
-            // A tree that is no longer run is reported by whoever follows it. A question that was closed meanwhile
+            // A tree that is no longer run is reported by its follower. A question that was closed meanwhile
             // leaves the view with its event.
             let snapshot = tree.snapshot().await.ok();
             let question = snapshot
@@ -190,7 +190,7 @@ impl Asking {
         }
     }
 
-    /// What the person does next. Pending for ever if nothing is asked.
+    /// What the person does next. Pending forever if nothing is asked.
     pub(crate) async fn next(&mut self) -> Typed {
         match self.current.as_mut().map(|asked| &mut asked.input) {
             Some(Input::Line { line, .. }) => {
@@ -206,7 +206,7 @@ impl Asking {
         }
     }
 
-    /// Nobody answers here any more. Returns whether the rest of the tree goes on without.
+    /// No more answers will be given here. Returns whether the rest of the tree continues without.
     pub(crate) fn end(&mut self) -> bool {
         let was_in_view = self.person == Person::View;
         if was_in_view {

@@ -137,7 +137,7 @@ impl Outcome {
         let room = terminal::width_of_output().map(|width| width.saturating_sub(LABEL_WIDTH));
         let blocks = self.blocks(Vec::new(), looks.as_slice());
         blocks.iter().try_for_each(|(label, text)| match room {
-            // Somebody else broke its lines.
+            // Its lines were broken by its author.
             Some(room) if *label == self::label(self.exit) => {
                 block(label, &reflowed(&out::inert(text), room).join("\n"))
             }

@@ -21,23 +21,23 @@ pub(super) fn words(remedy: &Remedy, home: &Path, tree: Option<TreeId>) -> Strin
             let budget = hint::raise(TreeInHome { home, tree }, root.as_ref(), raises);
             let resume = about(home, "resume", tree, &[]);
             let less = match can_shrink {
-                true => "let calls write less (`on_low: shrink` in the file), or ",
+                true => "lower output caps to what fits (`on_low: shrink` in the file), or ",
                 false => "",
             };
-            format!("{less}raise it by at least this: {budget} && {resume}")
+            format!("{less}raise the ceiling by at least this: {budget} && {resume}")
         }
         Remedy::LargerBudget => "give the tree a larger budget and run it again".to_owned(),
         Remedy::MoreTime => {
-            "give it more time with `budget.timeout` or `limits.timeout` and run it again; while a tree runs, the command `budget` adds time with `--add-time`".to_owned()
+            "give it more time with `budget.timeout` or `limits.timeout` and run it again; while a tree runs, `budget --add-time` adds time".to_owned()
         }
         Remedy::RunAgain(first) => format!("{first}, and run it again"),
         Remedy::TryLater => "try again later, or give the model a `fallback`".to_owned(),
         Remedy::TryServer => {
             let doctor = command(home, &["doctor", YOUR_FILE]);
-            format!("try again later, or give the model a `fallback`; does its server answer? {doctor}")
+            format!("try again later, or give the model a `fallback`; check whether its server answers: {doctor}")
         }
         Remedy::CheckModel => format!(
-            "check the model's `base_url`, `model` and `params`, and run it again; what led to it: {}",
+            "check the model's `base_url`, `model` and `params`, and run it again; see what led to it: {}",
             events()
         ),
         Remedy::SeeEvents => format!("see what led to it: {}", events()),

@@ -1,4 +1,4 @@
-//! A line that a person types while other output goes on. What is typed is part of the live view, so that drawing does not
+//! A line that a person types while other output continues. What is typed is part of the live view, so drawing does not
 //! destroy it.
 
 use std::io;
@@ -73,7 +73,7 @@ enum Escape {
 }
 
 impl TypedLine {
-    /// Takes the bytes of keys. What follows a finished line in them is dropped: nobody can have read what is asked next.
+    /// Takes the bytes of keys. What follows a finished line in them is dropped: the next question has not been read yet.
     fn press(&mut self, bytes: &[u8]) -> Option<Pressed> {
         let before = self.text.len();
         let mut is_changed = false;

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(decoded(b"\x1b[1;5A"), [Key::Up]);
     }
 
-    /// G16 (keys): other sequences, cut ones and bytes that are no text do nothing.
+    /// G16 (keys): other sequences, cut ones and bytes that are not text do nothing.
     #[test]
     fn g16_other_bytes_are_no_keys() {
         for bytes in [&b"\x1b"[..], b"\x1b[", b"\x1b[3~", b"\x1b[200~", b"\x00", b"\xff", b"\x7f", b"\x1bO"] {

@@ -1,4 +1,4 @@
-//! Dollars in columns: every amount of a column has the same decimals, so that they can be compared at a glance.
+//! Dollars in columns: every amount of a column has the same decimals, so they can be compared at a glance.
 
 use spinney_kernel::budget::usd;
 

@@ -113,7 +113,7 @@ pub(crate) fn rows(rows: impl IntoIterator<Item = Row>, terminal: Terminal) -> R
 pub(crate) fn text(ink: Ink, text: &str, indent: usize, terminal: Terminal) -> Result<(), Unwritten> {
     let text = inert(text);
     let Some(width) = terminal.width else { return row(&Row::inked(ink, &text), terminal) };
-    // The first line is wrapped like the others, so that one width fits all; its own beginning is put back.
+    // The first line is wrapped like the others, so one width fits all; its own beginning is put back.
     let split = text.floor_char_boundary(indent);
     let (head, rest) = if split == indent { text.split_at(split) } else { ("", text.as_ref()) };
     for (at, line) in wrapped(rest, width.saturating_sub(indent).max(1)).iter().enumerate() {
@@ -178,7 +178,7 @@ pub(crate) fn below_a_program() {
     }
 }
 
-/// Writes an error to standard error. Further lines are indented, so that a name with a line break cannot imitate
+/// Writes an error to standard error. Further lines are indented, so a name with a line break cannot imitate
 /// another message.
 pub(crate) fn complain(text: &str) {
     let mut lines = text.split('\n');

@@ -19,7 +19,7 @@ pub(crate) enum Ink {
     /// An agent, a model or another name.
     Name,
     Good,
-    /// Somebody should look at it.
+    /// Needs attention.
     Warn,
     Bad,
 }
@@ -262,7 +262,7 @@ fn label(line: &str, width: usize) -> usize {
     label.filter(fits).or(Some(indent).filter(fits)).unwrap_or(0)
 }
 
-/// The words of a text. A command goes on to its closing backtick, or to the end.
+/// The words of a text. A command extends to its closing backtick, or to the end.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text.trim_matches(' ');

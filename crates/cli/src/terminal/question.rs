@@ -10,7 +10,7 @@ use super::out;
 pub(crate) enum Reply {
     Yes,
     No,
-    /// Nobody is at a terminal to be asked.
+    /// There is no terminal to ask at.
     Nobody,
 }
 

@@ -1,4 +1,4 @@
-//! Whether somebody still reads our output. A write to a closed pipe fails, but a tree may have nothing to write for long
+//! Whether our output still has a reader. A write to a closed pipe fails, but a tree may have nothing to write for long
 //! while it spends.
 
 use std::future::pending;

@@ -101,7 +101,7 @@ fn is_prose(text: &str) -> bool {
 fn continues(kind: Kind, hanging: usize, next: &str) -> bool {
     let text = next.trim_start_matches(' ');
     let indent = next.len() - text.len();
-    // The text of an item stands below its beginning; deeper, it is something else.
+    // The text of an item is aligned with its beginning; deeper, it is something else.
     indent == hanging && fence_of(text).is_none() && marker(text).is_none() && {
         let is_table = text.matches('|').count() > 1;
         is_prose(text) && !is_table && (kind == Kind::Item || indent < 4)
@@ -127,7 +127,7 @@ fn paragraph(lines: &[&str], hanging: usize, width: usize, reflowed: &mut Vec<St
             }
             None => joined.push(text.trim_end().to_owned()),
         }
-        // Where the next word would have fit, somebody wanted the break; two spaces at the end say so.
+        // Where the next word would have fit, the break was intended; two spaces at the end say so.
         let next = texts.get(at + 1).and_then(|next| next.split_whitespace().next()).unwrap_or_default();
         let has_room = width_of(text.trim_end()) + 1 + width_of(next) <= widest;
         is_joined = !has_room && !text.ends_with("  ");

@@ -89,7 +89,7 @@ pub(crate) fn above<T>(print: impl FnOnce() -> T) -> T {
     let rows = rows_of(lines, now) + *pushed_out;
     // What is printed is above the lines now, and stays.
     *pushed_out = 0;
-    // If the terminal is gone, whoever draws next reports it.
+    // If the terminal is gone, the next draw reports it.
     let _ = stream.write(frame(Old::Cleared { rows, height }, &[]).as_bytes());
     let printed = print();
     let _ = stream.write(frame(Old::Overwritten(0), lines).as_bytes());
@@ -108,7 +108,7 @@ fn rows_of(lines: &[Drawn], columns: usize) -> usize {
 /// What is there before a frame.
 #[derive(Clone, Copy)]
 enum Old {
-    /// So many rows. New lines are written over them, so that nothing flickers.
+    /// So many rows. New lines are written over them, so nothing flickers.
     Overwritten(usize),
     /// So many rows, as far as they are on a screen of this height. Each is cleared on its own: some terminals remember which
     /// rows they have wrapped until then, and would join the new ones; and some keep what is cleared from the first row of

@@ -68,7 +68,7 @@ fn a_run_of_exec_is_a_persons_and_its_calls_are_the_gateways() {
     assert_eq!(actors(&events, "agent_ended"), ["gateway"]);
 }
 
-/// A tree that nobody runs is changed through another path than one that runs.
+/// A tree without a process is changed through another path than one that runs.
 #[test]
 fn whoever_steers_from_the_command_line_is_a_person() {
     let stage = TestFolder::new();

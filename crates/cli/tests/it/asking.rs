@@ -1,4 +1,4 @@
-//! Questions at the terminal, while other agents go on.
+//! Questions at the terminal, while other agents continue.
 
 use crate::pty::Pty;
 use crate::scripts::ASKS;
@@ -82,7 +82,7 @@ fn questions_are_answered_while_others_run() {
     assert!(out.contains("Which colour?\n> blue\n") && out.contains("Which size?\n> large\n"), "{out}");
 }
 
-/// What was begun for a question that somebody else answered is no answer to the next one.
+/// An answer begun for a question that was answered elsewhere is not used for the next one.
 #[test]
 fn a_line_for_a_question_that_closed_is_not_used_for_the_next_one() {
     let stage = TestFolder::new();
@@ -103,7 +103,7 @@ fn a_line_for_a_question_that_closed_is_not_used_for_the_next_one() {
     cancelled(&stage, terminal);
 }
 
-/// Ctrl-D leaves the questions open and the rest goes on. Ctrl-C once stops in good order, twice at once; the terminal is as
+/// Ctrl-D leaves the questions open and the rest continues. Ctrl-C once stops cleanly, twice at once; the terminal is as
 /// it was (the end of every command on a terminal checks that).
 #[test]
 fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {

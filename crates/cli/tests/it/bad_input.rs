@@ -34,7 +34,7 @@ fn bad_tree_files_are_refused_with_their_place() {
       typo.yaml:2:1: unknown key `buget`: did you mean `budget`?
     ");
     let tree = stage.file("tree.txt", "name: x\n");
-    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.txt:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(refused(&stage, &["run", &tree]), @"spinney: [folder]/tree.txt:1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
     assert!(!stage.home().exists(), "nothing was started, so there is no home");
 }
 
@@ -96,7 +96,7 @@ fn trees_that_are_not_there_are_named() {
     insta::assert_snapshot!(refused(&stage, &["replay", "last", "--expect", "12"]), @"spinney: `12` is not a hash: expected the 64 hex digits of an `event_hash`");
 }
 
-/// Amounts of dollars that nobody can mean.
+/// Absurd amounts of dollars.
 const NO_DOLLARS: [&str; 8] = ["NaN", ".nan", "inf", "-.inf", "-1", "1e99", "2000000", "0.0000000001"];
 
 /// A model that reports impossible usage.
@@ -221,7 +221,7 @@ fn values_of_the_command_line_say_what_to_write() {
     let stage = TestFolder::new();
     let none = stage.play_in(&["ps"], &[("SPINNEY_HOME", "")]).end();
     insta::assert_snapshot!(none.err, @"
-    error: invalid value '' for '--home <DIR>': it is empty: name a folder, or unset SPINNEY_HOME
+    error: invalid value '' for '--home <DIR>': the value is empty: name a folder, or unset SPINNEY_HOME
 
     For more information, try '--help'.
     ");

@@ -1,4 +1,4 @@
-//! The book in `docs/`: each page is played in a folder of its own. Blocks with a file name are written, the commands of
+//! The book in `docs/`: each page is played in a separate folder. Blocks with a file name are written, the commands of
 //! `console` blocks are run in a shell, and their output must be what the page shows. A line `…` stands for any lines.
 //!
 //! `SPINNEY_BOOK=write cargo nextest run -p spinney-cli -E 'test(book)'` writes new output into the pages.
@@ -147,7 +147,7 @@ const AROUND: [(&str, &str); 5] = [
     ("entry", "entry: lead"),
 ];
 
-/// A tree file that a page shows without a name is read, too: as it is, or in a file around it. The scripts of
+/// A tree file that a page shows without a name is also read: as it is, or in a file around it. The scripts of
 /// `scripted-model.md` are played by the drivers' tests.
 #[test]
 fn every_tree_file_of_the_book_is_read() {

@@ -51,7 +51,7 @@ fn a_run_whose_journal_was_changed_stops() {
             || stage.spinney(&["events", "last", "--json"]).out.contains("\"cost_nanos\":100000000");
         while !is_booked() {}
         change(&journal(&stage));
-        // Opened for both, so that it does not wait for a program that has ended already.
+        // Opened for both, so it does not wait for a program that has ended already.
         let mut go = OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
         go.write_all(b"go\n").unwrap();
         let ended = running.end();

@@ -1,4 +1,4 @@
-//! Providers that misbehave, against the binary: every call ends by itself, is named, and is settled at what it can have cost.
+//! Providers that misbehave, against the binary: every call ends on its own, is named, and is settled at what it can have cost.
 
 use std::fs;
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ const PRICE: &str = "price: { input_per_mtok_usd: 1, output_per_mtok_usd: 10 }";
 enum Settled {
     /// The provider did not take it.
     Nothing,
-    /// Nobody knows what it cost.
+    /// Its cost is unknown.
     Hold,
 }
 

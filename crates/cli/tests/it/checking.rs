@@ -90,7 +90,7 @@ rules:
   - { when: { agent: lead }, say: done }
 ";
 
-/// G18 (what shows only at run time otherwise): roles that can never start, names in scripts that nobody has, keys
+/// G18 (what shows only at run time otherwise): roles that can never start, unknown names in scripts, keys
 /// that are not set. None of it stops a run.
 #[test]
 fn g18_what_a_run_would_find_out_late_is_shown_before() {
@@ -116,7 +116,7 @@ fn a_good_file_is_shown_with_the_most_it_can_spend() {
     assert_eq!(line["agents"][0]["spawns"], json!(["reader", "researcher"]));
 }
 
-/// Every example passes, so that people start from files without warnings.
+/// Every example passes, so people start from files without warnings.
 #[test]
 fn every_example_passes_the_check() {
     let stage = TestFolder::new();
@@ -382,7 +382,7 @@ fn the_turns_of_a_role_are_bound_by_every_ceiling_on_steps() {
     assert!(shown.out.contains("at most 20 turns, 5 unless its spawner gives it a budget"), "{}", shown.out);
 }
 
-/// Issue 34: a key or a price that is missing for a model that nobody can use stopped `run`, and only there. Now both
+/// Issue 34: a key or a price that is missing for a model that no agent can use stopped `run`, and only there. Now both
 /// commands warn of the model, and need nothing for it.
 #[test]
 fn a_model_that_nobody_can_use_needs_neither_a_key_nor_a_price() {
@@ -436,8 +436,8 @@ entry: lead
     assert_eq!((checked.code, ran.code), (Some(0), Some(2)));
     insta::assert_snapshot!(said(&stage, &ran), @"
     spinney: tree.yaml cannot run here: 2 keys are missing
-      tree.yaml:6:20: model `big` needs a key, and ANTHROPIC_API_KEY is not set: type `export ANTHROPIC_API_KEY=…` with the key of your account, or give the model a `script` that answers without one
-      tree.yaml:7:20: model `odd` needs a key, and OPENAI_API_KEY is not set: type `export OPENAI_API_KEY=…` with the key of your account, or give the model a `script` that answers without one
+      tree.yaml:6:20: model `big` needs a key, but ANTHROPIC_API_KEY is not set: type `export ANTHROPIC_API_KEY=…` with your key, or give the model a `script` that answers without one
+      tree.yaml:7:20: model `odd` needs a key, but OPENAI_API_KEY is not set: type `export OPENAI_API_KEY=…` with your key, or give the model a `script` that answers without one
     ");
     let tree =
         file("  own: { provider: openai_compatible, model: mine, base_url: 'http://127.0.0.1:9/v1' }\n");
@@ -446,11 +446,11 @@ entry: lead
     let ran = stage.play_in(&["run", &tree], &keys).end();
     assert_eq!((checked.code, ran.code), (Some(2), Some(2)));
     insta::assert_snapshot!(said(&stage, &checked), @"
-    tree.yaml:8:8: error: model `own` has no known price and cost has a ceiling
+    tree.yaml:8:8: error: model `own` has no known price, but cost has a ceiling
       8 |   own: { provider: openai_compatible, model: mine, base_url: 'http://127.0.0.1:9/v1' }
         |        ^ write `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`
 
     tree.yaml: 1 error
     ");
-    insta::assert_snapshot!(said(&stage, &ran), @"spinney: tree.yaml:8:8: model `own` has no known price and cost has a ceiling: write `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(said(&stage, &ran), @"spinney: tree.yaml:8:8: model `own` has no known price, but cost has a ceiling: write `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
 }

@@ -363,11 +363,11 @@ fn l32_how_many_and_how_large_outputs_may_be() {
       answer: written
     lead limits: { max_output_files: 1 }: exit 0
       told: wrote 3 bytes to outputs/a.txt
-      told: max_output_files would be passed: limit 1, there 1, asked N: write less, or write over what is not needed
+      told: max_output_files would be exceeded: limit 1, used 1, asked N: write less, or overwrite what is no longer needed
       answer: written
     lead limits: { max_output_size_bytes: 10 }: exit 0
       told: wrote 3 bytes to outputs/a.txt
-      told: max_output_size_bytes would be passed: limit 10, there 3, asked N: write less, or write over what is not needed
+      told: max_output_size_bytes would be exceeded: limit 10, used 3, asked N: write less, or overwrite what is no longer needed
       answer: written
     ");
 }

@@ -337,7 +337,7 @@ fn what_cannot_be_set_is_an_error_and_changes_nothing() {
     let many: Vec<String> = (0..17).map(|file| format!("/{file}.env")).collect();
     let args: Vec<&str> =
         ["config", "add", "env_files"].into_iter().chain(many.iter().map(String::as_str)).collect();
-    assert!(refused(&stage, &args).ends_with("18 files are more than 16"));
+    assert!(refused(&stage, &args).ends_with("18 files are more than the limit of 16"));
     assert_eq!(fs::read_to_string(path(&stage)).unwrap(), WHOLE);
 }
 
@@ -389,9 +389,9 @@ fn a_file_that_cannot_be_trusted_or_read_stops_every_command_that_needs_it() {
     no TOML: spinney: [folder]/user/config/spinney/config.toml:1:11: unclosed array, expected `]`
     too large: spinney: cannot read [folder]/user/config/spinney/config.toml: it has more than 1048576 bytes
     no text: spinney: cannot read [folder]/user/config/spinney/config.toml: it is not UTF-8 at byte 10
-    others may write it: spinney: cannot read [folder]/user/config/spinney/config.toml: other users can write it (mode 620): check its content, then run `chmod 600 '[folder]/user/config/spinney/config.toml'`
-    others may write it: spinney: cannot read [folder]/user/config/spinney/config.toml: other users can write it (mode 606): check its content, then run `chmod 600 '[folder]/user/config/spinney/config.toml'`
-    others may write it: spinney: cannot read [folder]/user/config/spinney/config.toml: other users can write it (mode 666): check its content, then run `chmod 600 '[folder]/user/config/spinney/config.toml'`
+    others may write it: spinney: cannot read [folder]/user/config/spinney/config.toml: other users can write to it (mode 620): check its content, then run `chmod 600 '[folder]/user/config/spinney/config.toml'`
+    others may write it: spinney: cannot read [folder]/user/config/spinney/config.toml: other users can write to it (mode 606): check its content, then run `chmod 600 '[folder]/user/config/spinney/config.toml'`
+    others may write it: spinney: cannot read [folder]/user/config/spinney/config.toml: other users can write to it (mode 666): check its content, then run `chmod 600 '[folder]/user/config/spinney/config.toml'`
     a folder: spinney: cannot read [folder]/user/config/spinney/config.toml: it is a folder: name a file in it
     a pipe: spinney: cannot read [folder]/user/config/spinney/config.toml: it is not a regular file
     a link to itself: spinney: cannot read [folder]/user/config/spinney/config.toml: Too many symbolic links (os error 40)
@@ -399,7 +399,7 @@ fn a_file_that_cannot_be_trusted_or_read_stops_every_command_that_needs_it() {
     if is_root(&stage) {
         configure(&stage, "");
         chown(path(&stage), Some(12_345), None).unwrap();
-        insta::assert_snapshot!(broken("of another user"), @"of another user: spinney: cannot read [folder]/user/config/spinney/config.toml: it belongs to another user (uid 12345): remove it, or take it over with `chown`");
+        insta::assert_snapshot!(broken("of another user"), @"of another user: spinney: cannot read [folder]/user/config/spinney/config.toml: it belongs to another user (uid 12345): remove it, or change its owner with `chown`");
     } else {
         configure(&stage, "");
         fs::set_permissions(path(&stage), fs::Permissions::from_mode(0o000)).unwrap();

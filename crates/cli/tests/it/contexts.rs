@@ -123,11 +123,11 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     assert_eq!(stage.spinney(&["run", &cut(&stage, CUT)]).code, Some(0));
     insta::assert_snapshot!(stage.said(&["window", "lead"]), @"
     lead of tree [id]: completed, as of event 31
-      size      512 tokens: what role `lead` says
+      size      512 tokens: set by role `lead`
       preset    tools
       used      458 tokens of 7 messages, 89 %
       left out  4 messages of 306 tokens; last cut by event 22
-      in short  64 tokens of context tell what was left out
+      in short  64 tokens of context summarise what was left out
 
       ██████████▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░········
 
@@ -137,7 +137,7 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     ▒  dialog      86    204  2 messages of 74 tokens
     ░  output     232    102  2 messages of 232 tokens
     ");
-    insta::assert_snapshot!(stage.said(&["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"what role `lead` says","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
+    insta::assert_snapshot!(stage.said(&["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"set by role `lead`","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_window_without_a_bound_says_so() {
     assert_eq!(stage.spinney(&["run", &stage.tree("", "rules: [ { say: done } ]")]).code, Some(0));
     insta::assert_snapshot!(stage.said(&["window", "lead"]), @"
     lead of tree [id]: completed, as of event 5
-      size      no bound: role, model and spawner say nothing, so a packet holds everything
+      size      no bound: role, model and spawner set none, so each call sends everything
       used      56 tokens of 2 messages
       left out  nothing
 
@@ -165,7 +165,7 @@ fn a_window_that_follows_from_its_model_says_so() {
     let text = std::fs::read_to_string(&tree).unwrap().replace("provider:", "context: 1000, provider:");
     assert_eq!(stage.spinney(&["run", &stage.file("tree.yaml", &text)]).code, Some(0));
     let window = stage.said(&["window", "lead"]);
-    insta::assert_snapshot!(window.lines().nth(1).unwrap(), @"  size      850 tokens: 85 % of what model `fast` takes");
+    insta::assert_snapshot!(window.lines().nth(1).unwrap(), @"  size      850 tokens: 85 % of the context of model `fast`");
 }
 
 /// P1: in a window of 100,000 tokens each category has exactly its share of the preset, and together they do not exceed
@@ -361,11 +361,11 @@ fn a_tree_that_was_killed_shows_what_it_knew() {
     assert_eq!(seen(&stage), before);
     insta::assert_snapshot!(before.0, @"
     lead of tree [id]: running, as of event 31
-      size      512 tokens: what role `lead` says
+      size      512 tokens: set by role `lead`
       preset    tools
       used      523 tokens of 7 messages (1 not read yet), 102 %
       left out  4 messages of 306 tokens; last cut by event 22
-      in short  64 tokens of context tell what was left out
+      in short  64 tokens of context summarise what was left out
 
       ██████████▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
 

@@ -1,4 +1,4 @@
-//! The files of variables that the user's configuration names: their keys reach providers and nobody else.
+//! The files of variables that the user's configuration names: their keys reach only providers.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -155,7 +155,7 @@ fn a_file_that_cannot_be_trusted_or_read_stops_a_run_and_no_value_is_shown() {
     insta::assert_snapshot!(all, @r"
     wrong: spinney: cannot read [folder]/keys.env: line 2: TEST_FILE_KEY: put the value in single quotes
     too large: spinney: cannot read [folder]/keys.env: it has more than 65536 bytes
-    others may write it: spinney: cannot read [folder]/keys.env: other users can write it (mode 660): check its content, then run `chmod 600 '[folder]/keys.env'`
+    others may write it: spinney: cannot read [folder]/keys.env: other users can write to it (mode 660): check its content, then run `chmod 600 '[folder]/keys.env'`
     missing: spinney: [folder]/keys.env does not exist, but `env_files` of your configuration names it: create it, or run `spinney config remove env_files [folder]/keys.env`
     a folder: spinney: cannot read [folder]/keys.env: it is a folder: name a file in it
     ");
@@ -184,7 +184,7 @@ fn a_file_of_a_project_is_not_read_by_itself() {
     assert!(ended.err.contains("TEST_FILE_KEY is not set"), "{}", ended.err);
 }
 
-/// A program under a budget does not get at these keys by starting another run: that would have a budget of its own.
+/// A program under a budget does not get at these keys by starting another run: that would have its own budget.
 #[test]
 fn a_run_inside_a_run_reads_no_files() {
     let (stage, upstream) = (TestFolder::stranger(), Upstream::new(vec![used(900)]));

@@ -71,7 +71,7 @@ pub(crate) fn exec_in(
     stage.play_in(&args, &environment)
 }
 
-/// A time that no other process sleeps for: a test is a process of its own.
+/// A time that no other process sleeps for: a test is a separate process.
 pub(crate) fn nap_seconds() -> String {
     format!("86400.{}", std::process::id())
 }
@@ -242,7 +242,7 @@ fn a_run_whose_time_is_over_ends_its_program() {
     assert!(!lives(&nap()));
 }
 
-/// What the program leaves behind when it ends is ended, too; its exit code is ours.
+/// What the program leaves behind when it ends is also ended; its exit code is ours.
 #[test]
 fn the_exit_code_is_the_programs_own_and_nothing_of_it_is_left() {
     let stage = TestFolder::new();
@@ -283,7 +283,7 @@ fn a_run_is_resumed_as_it_was_started() {
     let args = ["exec", "--", "bash", "-c", "echo ready", USER_KEY];
     let refused = stage.play_in(&args, &environment).end();
     assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
-    let said = "argument 3 of the program has the value of ANTHROPIC_API_KEY";
+    let said = "argument 3 of the program contains the value of ANTHROPIC_API_KEY";
     assert!(refused.err.contains(said) && !stage.home().join("exec").exists(), "{}", refused.err);
 }
 
@@ -297,7 +297,7 @@ fn the_report_has_what_the_gateway_refused() {
     let no_price = [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];
     let ended = stage.play_in(&["exec", "--", "bash", &program], &no_price).end();
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let expected = "spinney: the gateway refused 2 requests, the last: the price of model m at your own base URL is unknown: run with --prices-of anthropic";
+    let expected = "spinney: the gateway refused 2 requests, the last: the price of model m at your base URL is unknown: run with --prices-of anthropic";
     assert!(ended.err.contains(expected), "{}", ended.err);
     let ended = stage.play_in(&["exec", "--json", "--", "bash", &program], &no_price).end();
     assert_eq!(last_line(&ended)["refused"]["count"], json!(2), "{}", ended.out);
@@ -344,7 +344,7 @@ fn an_interrupted_run_can_be_resumed() {
     assert!(!lives(&nap()));
 }
 
-/// A closed terminal and Ctrl-\ end what the program started, too, and keep the run.
+/// A closed terminal and Ctrl-\ also end what the program started, and keep the run.
 #[test]
 fn a_closed_terminal_or_a_quit_leaves_no_process() {
     for is_closed in [true, false] {
@@ -365,7 +365,7 @@ fn a_closed_terminal_or_a_quit_leaves_no_process() {
     }
 }
 
-/// A run that does not care for its terminal (`nohup`) goes on without it, and so does its program.
+/// A run that ignores its terminal (`nohup`) continues without it, and so does its program.
 #[test]
 fn a_run_that_ignores_a_closed_terminal_goes_on() {
     let stage = TestFolder::new();
@@ -405,7 +405,7 @@ fn named(stage: &TestFolder, name: &str) -> String {
 }
 
 /// Settings win over the environment in Claude Code: those of the run are put over the user's, in a private file, because
-/// everybody may read arguments.
+/// every user can read arguments.
 #[test]
 fn the_settings_of_claude_code_lead_to_the_gateway() {
     let stage = TestFolder::new();

@@ -63,7 +63,7 @@ fn a_run_whose_disk_is_full_ends_with_the_true_sum_and_can_be_resumed() {
     assert_eq!(last_line(&again)["spent"]["cost_nanos"], json!((asked + 1) * 10_000_000));
 }
 
-/// A process may be killed before its run has begun. What it leaves is no run, and hides none.
+/// A process may be killed before its run has begun. What it leaves is not a run, and hides none.
 #[test]
 fn a_run_whose_process_was_killed_before_it_began_is_passed_over() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));

@@ -204,7 +204,7 @@ fn the_report_counts_calls_that_were_cut_off_or_failed() {
     assert!(err.contains("spent $0.01 · 2 calls, 1 failed · "), "{err}");
 }
 
-/// Issue 34: the report begins on a line of its own, also without the view.
+/// Issue 34: the report begins on a separate line, also without the view.
 #[test]
 fn the_report_begins_below_a_line_without_an_end() {
     let stage = TestFolder::new();

@@ -167,7 +167,7 @@ fn a_port_of_the_gateway_is_taken_before_the_run_starts_and_kept() {
     assert_eq!(first.out.trim(), format!("http://{at}"), "{}", first.err);
     let again = stage.play_in(&["exec", "--resume", "last"], &NO_SERVER).end();
     assert_eq!(again.out.trim(), format!("http://{at}"), "{}", again.err);
-    // Nobody without the key of the run is served there.
+    // Requests without the key of the run are not served there.
     let upstream = Upstream::new(vec![Reply::error("500", "", "not asked")]);
     let script = stage.file("stranger.sh", &format!("{CALLS}\nANTHROPIC_API_KEY=sk-other call 10 one"));
     let environment = [("ANTHROPIC_API_KEY", "sk-1"), ("ANTHROPIC_BASE_URL", upstream.url.as_str())];

@@ -105,7 +105,7 @@ fn g11_a_program_that_exits_with_0_after_its_last_call_was_refused_at_the_ceilin
     assert!(again.err.contains("completed") && again.err.contains("spent $1.80 of $3.00"), "{}", again.err);
 }
 
-/// A program that goes on with a call that fits has coped with it: its own exit code counts, and the result names the call.
+/// A program that continues with a call that fits has coped with it: its own exit code counts, and the result names the call.
 #[test]
 fn g11_a_program_that_makes_another_call_after_a_refused_one_is_completed() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(900), used(10)]));
@@ -159,7 +159,7 @@ fn a_request_with_another_key_than_the_runs_says_so() {
     assert_eq!(notes.len(), 2, "{}", ended.err);
     assert!(notes[0].contains(".env") && notes[0].contains("stored login"), "{}", notes[0]);
     assert!(!ended.out.contains("sk-from-a-file") && !ended.err.contains("sk-from-a-file"));
-    assert!(!ended.err.contains("no request came to the gateway"), "{}", ended.err);
+    assert!(!ended.err.contains("no request reached the gateway"), "{}", ended.err);
     assert_eq!(upstream.asked().len(), 0);
     // Without any key the words are others.
     let ended = exec(&stage, &upstream, &["--budget-usd", "1"], "ANTHROPIC_API_KEY= call 10 one").end();

@@ -1,4 +1,4 @@
-//! The commands that `spinney exec` prints at a ceiling suffice: pasted as they are, the call that needed more goes on.
+//! The commands that `spinney exec` prints at a ceiling suffice: pasted as they are, the call that needed more continues.
 
 use serde_json::json;
 
@@ -73,7 +73,7 @@ fn g17_a_call_that_waits_behind_a_running_one_continues_after_the_printed_comman
     assert!(ended.out.contains("finished") && ended.out.contains("used 3500"), "{}", ended.out);
 }
 
-/// A sub-agent at its own ceiling, below a run that is at its ceiling, too.
+/// A sub-agent at its own ceiling, below a run that is also at its ceiling.
 #[test]
 fn g17_a_sub_agent_whose_run_is_at_its_ceiling_too_continues_after_the_printed_command() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1_900), used(900)]));

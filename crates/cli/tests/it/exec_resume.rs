@@ -158,7 +158,7 @@ fn a_run_that_has_ended_prints_its_result() {
         assert_eq!((&result["type"], &result["exit_code"]), (&json!("result"), &json!(code)));
         assert_eq!(result["spent"]["cost_nanos"], json!(900_000_000), "{result}");
         assert_eq!(upstream.asked().len(), 1);
-        // Whoever wants more of it than that is told that there is none.
+        // Asking for more than that is refused.
         for more in [&["--budget-usd", "2"][..], &["--", "true"]] {
             let refused = stage.spinney(&[&["exec", "--resume", "last"], more].concat());
             assert_eq!(refused.code, Some(2), "{}", refused.err);
@@ -167,7 +167,7 @@ fn a_run_that_has_ended_prints_its_result() {
     }
 }
 
-/// A run is in a home of its own, and so are the commits that it lost.
+/// A run is in its own home, and so are the commits that it lost.
 #[test]
 fn g13_a_loss_is_accepted_where_the_run_is() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(100), used(100)]));
@@ -192,7 +192,7 @@ fn g13_a_loss_is_accepted_where_the_run_is() {
     };
     let refused = resume(&[]);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(refused.err.contains("were confirmed and are missing"), "{}", refused.err);
+    assert!(refused.err.contains("were confirmed but are missing"), "{}", refused.err);
     let accepted = resume(&["--accept-loss"]);
     assert_eq!(accepted.code, Some(0), "{}", accepted.err);
     assert!(accepted.err.contains("gave up commits"), "{}", accepted.err);

@@ -1,4 +1,4 @@
-//! `spinney show` for an agent of a program outside: its conversation, as the kept requests and responses have it.
+//! `spinney show` for an agent of an outside program: its conversation, as the kept requests and responses have it.
 
 use std::slice::from_ref;
 
@@ -112,7 +112,7 @@ fn a_conversation_in_anthropics_format_is_shown() {
     let stage = sent("/v1/messages", from_ref(&request), vec![whole(&answer)]);
     assert_eq!(messages(&stage), expected());
     insta::assert_snapshot!(stage.said(&["show", "last", "main"]), @r#"
-    main of tree [id]: 1 call of a program outside
+    main of tree [id]: 1 call of an outside program
     5 messages, as of call 1 (anthropic/m)
 
     #1  system

@@ -110,7 +110,7 @@ fn a_login_by_subscription_gets_an_answer_before_the_program_starts() {
     let stage = TestFolder::new();
     let login = |path: &Path| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // Whoever opens it waits for ever.
+        // Opening it blocks forever.
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     };
     let folder = |name: &str| stage.folder().join(name);
@@ -195,7 +195,7 @@ fn a_price_may_be_for_all_models_whose_names_begin_alike() {
 #[test]
 fn a_program_that_sends_no_request_gets_a_hint_however_it_ends() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
-    const HINT: &str = "no request came to the gateway";
+    const HINT: &str = "no request reached the gateway";
     for (script, is_told) in
         [("exit 0", true), ("exit 3", true), ("call 10 one\nexit 3", false), ("kill -INT $$", false)]
     {
@@ -238,12 +238,12 @@ fn keys_of_other_providers_are_listed_at_the_start_and_can_be_hidden() {
             .end()
     };
     let seen = run(&[]);
-    let note = seen.err.lines().find(|line| line.contains("keys of other providers")).unwrap_or_default();
+    let note = seen.err.lines().find(|line| line.contains("other providers' keys")).unwrap_or_default();
     assert!(note.contains("AZURE_OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY"), "{}", seen.err);
     assert!(note.contains("--hide-keys") && !note.contains("MY_") && !note.contains("MISTRAL"), "{note}");
     assert!(!note.contains("AIza-1"), "{note}");
     assert_eq!(seen.out.lines().count(), 5, "{}", seen.out);
     let hidden = run(&["--hide-keys"]);
-    assert!(!hidden.err.contains("keys of other providers"), "{}", hidden.err);
+    assert!(!hidden.err.contains("other providers' keys"), "{}", hidden.err);
     assert_eq!(hidden.out, "AZURE_OPENAI_ENDPOINT=https://example.test\nMY_API_KEY=mine\n");
 }

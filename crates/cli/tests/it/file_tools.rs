@@ -31,7 +31,7 @@ fn an_agent_writes_and_reads_its_own_files_also_after_a_restart() {
     assert_eq!(answered.code, Some(0), "{}", answered.err);
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
     insta::assert_snapshot!(returned(&stage), @"
-    gets an error from write_file: `../notes.md` does not go straight down: use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or …
+    gets an error from write_file: `../notes.md` contains `.` or `..`: use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or ends …
     gets from list_files: outputs/notes.md 7 bytes
     gets from read_file: Berlin.
     gets from write_file: wrote 7 bytes to outputs/notes.md

@@ -82,7 +82,7 @@ fn a_lock_that_is_another_file_is_not_emptied() {
     fs::write(&lock, "years of work\n").unwrap();
     let refused = stage.spinney(&["run", &tree]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
-    assert!(refused.err.contains("not a lock"), "{}", refused.err);
+    assert!(refused.err.contains("not a Spinney lock"), "{}", refused.err);
     assert_eq!(fs::read_to_string(&lock).unwrap(), "years of work\n");
 }
 
@@ -197,7 +197,7 @@ fn a_foreign_database_is_refused_and_left_alone() {
     for args in writing(&tree).into_iter().chain([vec!["ps"]]) {
         let refused = stage.spinney(&args);
         assert_eq!(refused.code, Some(2), "{args:?} {}", refused.err);
-        assert!(refused.err.contains("is not a journal of spinney"), "{args:?} {}", refused.err);
+        assert!(refused.err.contains("is not a Spinney journal"), "{args:?} {}", refused.err);
         assert_eq!(everything(stage.home()), before, "{args:?}");
     }
 }
@@ -242,9 +242,9 @@ fn a_home_is_private_to_its_owner_whatever_the_umask() {
         fs::set_permissions(stage.home(), fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(stage.spinney(&["checkpoint", "clean"]).code, Some(0));
         let left = open(stage.home());
-        // Inside a folder that nobody else may enter, modes do not matter.
+        // Inside a folder that no other user may enter, modes do not matter.
         let deep = |path: &Path| path.strip_prefix(stage.home()).unwrap().components().count() > 1;
-        // And everybody may know that git is to leave it alone.
+        // And it is no secret that git ignores it.
         let is_public = |path: &Path| path.ends_with(".gitignore");
         assert!(left.iter().all(|(path, _)| deep(path) || is_public(path)), "{left:?}");
         for (path, mode, _) in everything(stage.home()) {
@@ -253,7 +253,7 @@ fn a_home_is_private_to_its_owner_whatever_the_umask() {
     }
 }
 
-/// A folder in which everybody may write cannot be a home, and keeps its mode.
+/// A world-writable folder cannot be a home, and keeps its mode.
 #[test]
 fn a_folder_that_everybody_shares_is_no_home() {
     let stage = TestFolder::new();

@@ -123,7 +123,7 @@ fn g16_json_escapes_what_a_terminal_acts_on_and_keeps_its_value() {
     }
 }
 
-/// G16 (terminals): errors, wrong usage and file names are filtered too.
+/// G16 (terminals): errors, wrong usage and file names are also filtered.
 #[test]
 fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
     let stage = TestFolder::new();
@@ -154,7 +154,7 @@ fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
         check(&format!("{line:?}"), &ended);
     }
     drop(wrong_script);
-    // A line break in a name cannot imitate a line of our own.
+    // A line break in a name cannot imitate our own line.
     let broken = format!("{}/no\nspinney: all is well.yaml", stage.folder().display());
     let ended = stage.spinney(&["run", &broken]);
     assert!(ended.err.lines().skip(1).all(|line| line.starts_with(' ')), "{}", ended.err);

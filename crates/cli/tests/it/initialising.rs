@@ -22,7 +22,7 @@ fn init_writes_a_file_that_runs_at_once_and_overwrites_nothing() {
     assert_eq!(again.code, Some(2));
     assert_eq!(
         again.err,
-        "spinney: tree.script.yaml exists already, and nothing was written: choose another name\n"
+        "spinney: tree.script.yaml already exists; nothing was written: choose another name\n"
     );
     assert_eq!(fs::read_to_string(stage.folder().join("tree.yaml")).unwrap(), before);
     // A script that exists is kept, and so is the folder's other content; nothing half done stays.
@@ -66,7 +66,7 @@ fn every_template_runs_as_it_is_written() {
     insta::assert_snapshot!(stage.said(&["init", "--list"]), @r"
     hello     an agent and its helper
     research  a lead, and researchers who work at the same time
-    pipeline  an agent for each file, and one that sums up
+    pipeline  an agent for each file, and one that summarises
     panel     a writer, and three reviewers who vote until the text passes
     exec      a budget around a program such as Claude Code or Codex
 
@@ -119,7 +119,7 @@ fn the_template_for_programs_in_another_folder_says_to_go_there() {
     wrote own budget/spinney.yaml
       cd 'own budget' && spinney exec -- claude            Claude Code under this budget
       cd 'own budget' && spinney exec -- codex             Codex
-      cd 'own budget' && spinney exec --explain -- claude  which budgets hold, and why
+      cd 'own budget' && spinney exec --explain -- claude  which budgets apply, and why
     ");
     let told = stage.shell("cd 'own budget' && spinney exec --explain --json -- true").result();
     let cost =
@@ -135,7 +135,7 @@ fn the_template_for_programs_is_a_budget_for_a_project() {
     wrote spinney.yaml
       spinney exec -- claude            Claude Code under this budget
       spinney exec -- codex             Codex
-      spinney exec --explain -- claude  which budgets hold, and why
+      spinney exec --explain -- claude  which budgets apply, and why
     ");
     let told = stage.spinney(&["exec", "--explain", "--json", "--", "true"]).result();
     let cost =
@@ -146,10 +146,10 @@ fn the_template_for_programs_is_a_budget_for_a_project() {
         assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{args:?}");
     }
     let again = stage.spinney(&["init", "--template", "exec"]);
-    assert!(again.err.contains("spinney.yaml exists already, and nothing was written"), "{}", again.err);
+    assert!(again.err.contains("spinney.yaml already exists; nothing was written"), "{}", again.err);
 }
 
-/// A project names folders in its file; `init` copies one of them, and only what lies in the project.
+/// A project names folders in its file; `init` copies one of them, and only what is in the project.
 #[test]
 fn a_project_has_templates_of_its_own() {
     let stage = TestFolder::stranger();

@@ -115,7 +115,7 @@ fn a_run_that_nobody_reads_stops_in_good_order() {
         upstream.was_asked(1);
         running.turn_away();
         // The call still runs, and no event comes before its end.
-        running.until_noted("stopping, because nobody reads the output any more: running calls finish");
+        running.until_noted("stopping, because the reader of the output went away: running calls finish");
         upstream.release();
         running.until_noted("the tree is stopped. Continue with: spinney resume");
         assert_eq!(running.end().code, Some(141));
@@ -139,7 +139,7 @@ fn one_interrupt_ends_a_run_that_nobody_reads() {
     assert_eq!(running.end().code, Some(130));
 }
 
-/// Commands that only look end when nobody reads what they show, and the tree goes on.
+/// Commands that only look end when their output has no reader, and the tree continues.
 #[test]
 fn who_follows_a_tree_ends_with_its_reader() {
     let stage = TestFolder::new();
@@ -156,7 +156,7 @@ fn who_follows_a_tree_ends_with_its_reader() {
     running.kill();
 }
 
-/// A template that would grow for ever is refused when it is read.
+/// A template that would grow forever is refused when it is read.
 #[test]
 fn a_script_that_would_never_end_is_refused_before_anything_runs() {
     let stage = TestFolder::new();

@@ -100,7 +100,7 @@ fn o17_a_deep_agents_text_is_on_the_screen_while_it_streams_and_ctrl_c_twice_end
     assert_eq!(ended.code, Some(130), "{}", ended.out);
     let resume = ended.out.lines().find_map(|line| line.strip_prefix("stopped at once. Continue with: "));
     assert!(resume.is_some_and(|resume| resume.starts_with("spinney resume ")), "{}", ended.out);
-    // The other one notices that nobody runs it any more.
+    // The other one notices that no process runs it any more.
     let left = other.end();
     assert!(left.out.contains("no process runs tree"), "{}", left.out);
     assert_eq!(left.code, Some(130), "{}", left.out);
@@ -138,14 +138,14 @@ fn o17_attach_shows_text_while_another_process_streams_it() {
     assert_eq!(told.trim(), r#"{"version":2,"body":{"kind":"text_follows"}}"#);
 }
 
-/// A process of an older version refuses to send text; `attach` works all the same.
+/// A process of an older version refuses to send text; `attach` works anyway.
 #[test]
 fn attach_works_with_a_process_that_sends_no_text() {
     let stage = TestFolder::new();
     let upstream = Upstream::new(vec![Reply::held()]);
     let mut running = stage.play(&["run", "--json", &stage.tree_on(&upstream)]);
     running.until("call_started");
-    // All the places are taken, which is the same to whoever asks.
+    // All the places are taken, which looks the same to every client.
     let tree = stage.spinney(&["ps", "--json"]).json()[0]["tree"].clone();
     let ask = json!({ "version": 2, "body": { "kind": "text", "tree": tree } });
     let subscribe = || {

@@ -188,7 +188,7 @@ fn tables_and_texts_fit_their_terminal() {
     insta::assert_snapshot!("tree_60", at("tree", "60"));
     insta::assert_snapshot!("tree_80", at("tree", "80"));
     insta::assert_snapshot!("tree_200", at("tree", "200"));
-    // Of one agent, so that nothing happens at the same time.
+    // Of one agent, so nothing happens at the same time.
     let stage = TestFolder::new();
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", ASKS)]).code, Some(5));
     let events = stage.play_in(&["events"], &[("COLUMNS", "60")]).end();
@@ -347,7 +347,7 @@ fn g17_every_example_in_help_works() {
     let stage = TestFolder::new();
     let top = stage.said(&["help"]);
     let verbs = top.split_once("Commands:\n").unwrap().1.lines();
-    // A description that is wrapped goes on below itself.
+    // A description that is wrapped continues below itself.
     let listed = verbs.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     let verbs: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
     let mut examples = Vec::new();

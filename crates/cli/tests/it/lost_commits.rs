@@ -35,7 +35,7 @@ fn begun(stage: &TestFolder) -> Playing {
     run
 }
 
-/// Copies the home of a killed run, so that it can be damaged in many ways.
+/// Copies the home of a killed run, so it can be damaged in many ways.
 fn copied(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to).unwrap();
@@ -75,7 +75,7 @@ fn g13_a_damaged_write_ahead_file_is_named_and_nothing_runs_until_the_loss_is_ac
             let ended = stage.spinney(&[command, &["--home", &home]].concat());
             assert_eq!(ended.code, Some(1), "{what}, {command:?}: {ended:?}");
             assert!(
-                ended.err.contains("were confirmed and are missing"),
+                ended.err.contains("were confirmed but are missing"),
                 "{what}, {command:?}: {}",
                 ended.err
             );

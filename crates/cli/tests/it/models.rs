@@ -16,7 +16,7 @@ fn current_models_are_listed_with_their_sizes_and_prices() {
     anthropic/claude-sonnet-5-5  1000000   $2.00  $10.00   $0.10  2026-10-30
     ");
     insta::assert_snapshot!(listed.err, @"
-    prices in dollars per million tokens, from genai-prices 0.2.1; ↑: dearer for long inputs or at other times; –: unknown, see --json
+    prices in dollars per million tokens, from genai-prices 0.2.1; ↑: more for long inputs or at other times; –: unknown, see --json
     67 other models without a price, deprecated or replaced: see --all
     ");
     assert_eq!(listed.code, Some(0));
@@ -39,7 +39,7 @@ fn all_models_are_the_current_ones_followed_by_the_others() {
     openrouter/anthropic/claude-haiku-5.5:batch  1000000       –       –       –  2026-10-30
     openrouter/~anthropic/claude-haiku-latest    1000000       –       –       –  2026-10-30
     ");
-    insta::assert_snapshot!(listed.err, @"prices in dollars per million tokens, from genai-prices 0.2.1; ↑: dearer for long inputs or at other times; –: unknown, see --json");
+    insta::assert_snapshot!(listed.err, @"prices in dollars per million tokens, from genai-prices 0.2.1; ↑: more for long inputs or at other times; –: unknown, see --json");
     let (current, all) = (stage.spinney(&["models"]).out, stage.spinney(&["models", "--all"]).out);
     let (current, all) = (current.lines().count(), all.lines().count());
     assert!(current > 500 && all > 2_000, "{current} {all}");
@@ -122,10 +122,10 @@ fn v19_an_unknown_price_is_refused_with_the_remedy() {
         ended.err.replace(&stage.folder().display().to_string(), "…")
     };
     insta::assert_snapshot!(error(", price: anthropic/claude-0"), @"spinney: …/tree.yaml:5:64: the price table has no model `claude-0` of `anthropic`: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(error(", price: perplexity/sonar-pro"), @"spinney: …/tree.yaml:5:64: what `sonar-pro` costs at most is unknown: it is also billed by requests_kcount: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(error(", price: perplexity/sonar-pro"), @"spinney: …/tree.yaml:5:64: the maximum price of `sonar-pro` is unknown: it is also billed by requests_kcount: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(error(", price: nobody/m"), @"spinney: …/tree.yaml:5:64: the price table has no provider `nobody`: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(error(", price: cheap"), @"spinney: …/tree.yaml:5:64: `cheap` is no provider and model: write `provider/model` as the price table has it, or the keys of a price");
-    insta::assert_snapshot!(error(""), @"spinney: …/tree.yaml:5:9: model `fast` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`");
+    insta::assert_snapshot!(error(", price: cheap"), @"spinney: …/tree.yaml:5:64: `cheap` is not a provider and model: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(error(""), @"spinney: …/tree.yaml:5:9: model `fast` has no known price, but cost has a ceiling: give it a price, or set `unpriced: allow`");
     assert!(!stage.home().exists(), "nothing was started");
 }
 

@@ -41,7 +41,7 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
         (Some(1), &json!("failed"), &json!("output_mismatch"))
     );
     insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @r#"at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema"#);
-    insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"say in the prompt or the goal what is wanted, or ask for less in `output_schema`, and run it again");
+    insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"describe the expected answer in the prompt or the goal, or ask for less in `output_schema`, and run it again");
     assert_eq!(result["output"], json!(r#"{"n": "five"}"#));
     let printed = stage.spinney(&["events", "last"]).out;
     insta::assert_snapshot!(steady(&printed), @r#"

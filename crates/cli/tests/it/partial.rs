@@ -153,7 +153,7 @@ agents:
     insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"say in the agent's prompt what to do instead of calling the tool again, or raise `budget.repeats` (0 turns it off), and run it again");
     let plain = stage.spinney(&["run", &looped]);
     let told =
-        "lead is told that it called look 3 times in a row with the same arguments and the same result";
+        "lead is warned that it called look 3 times in a row with the same arguments and the same result";
     assert!(plain.out.contains(told), "{}", plain.out);
     assert!(plain.out.contains("so far  Look 6.\n"), "{}", plain.out);
     assert!(plain.out.contains("why     it called `look` 6 times in a row"), "{}", plain.out);
@@ -192,7 +192,7 @@ tools: { look: { say: seen } }
 }
 
 /// L33: of three children one hangs. When the time of the wait is over, the lead reads the two that completed in spawn
-/// order, that the result is partial and who is missing, and each source once with everybody who names it.
+/// order, that the result is partial and who is missing, and each source once with every agent that names it.
 #[test]
 fn l33_a_wait_brings_two_of_three_marked_as_partial_with_each_source_once() {
     let script = "

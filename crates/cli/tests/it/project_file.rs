@@ -108,7 +108,7 @@ templates: { review: docs/review, hello: a, odd name: b, up: ../up, root: /etc }
       [folder]/spinney.yaml:6:1: `prices` is not allowed in the file of a project: to use it, run `spinney config set prices.gpt-4.1 2,8 && spinney config set 'prices.odd name' 0.1,0.2,0.1,0.3` and delete it here
       [folder]/spinney.yaml:9:1: `notify` is not allowed in the file of a project: to use it, run `spinney config set notify -- sh -c 'curl evil.example'` and delete it here
       [folder]/spinney.yaml:10:1: `env_files` is not allowed in the file of a project: to use it, run `spinney config add env_files [folder]/.env '~/keys.env'` and delete it here
-      [folder]/spinney.yaml:11:35: `hello` is a template that Spinney has itself: use another name
+      [folder]/spinney.yaml:11:35: `hello` is a built-in template: use another name
       [folder]/spinney.yaml:11:45: `odd name` is not a template name: use lower-case letters, digits, `-` and `_`, at most 64 of them
       [folder]/spinney.yaml:11:58: the template `up` is not a folder of this project: write its path from here, without `..`
       [folder]/spinney.yaml:11:69: the template `root` is not a folder of this project: write its path from here, without `..`
@@ -179,7 +179,7 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
     spinney: [folder]/spinney.yaml:1:9: `on_low`: unknown word `downgrade`: known words: halt, shrink
     spinney: [folder]/spinney.yaml:1:1: unknown key `name`: known keys: budget, on_low, templates, allow_hosts, allow_field, prices, notify, env_files
     spinney: [folder]/spinney.yaml:1:9: unclosed bracket '{'
-    spinney: [folder]/spinney.yaml:2:1: key `a` is here twice: delete one of them
+    spinney: [folder]/spinney.yaml:2:1: duplicate key `a`: delete one of them
     spinney: [folder]/spinney.yaml:1:15: `allow_hosts`: `https://a.b` is not a host: leave out the scheme and the path; write a name or an address with an optional port, such as openrouter.ai or 127.0.0.1:8080
     spinney: [folder]/spinney.yaml:1:1: `allow_hosts` is not allowed in the file of a project: delete it
     spinney: cannot read [folder]/spinney.yaml: it has more than 65536 bytes
@@ -209,7 +209,7 @@ fn it_is_found_up_to_the_root_of_the_repository_and_not_above() {
     assert_eq!(steps(), "2");
     stage.file("work/repo/deep/spinney.yaml", "budget: { steps: 3 }");
     assert_eq!(steps(), "3");
-    // A tree file may have its name; it is no file of a project then.
+    // A tree file may have its name; it is not a project file then.
     let own = stage.file("work/repo/spinney.yaml", &tree);
     stage.file("work/repo/tree.script.yaml", SAYS);
     assert_eq!(stage.spinney(&["run", &own]).code, Some(0));

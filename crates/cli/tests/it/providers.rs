@@ -216,7 +216,7 @@ fn without_its_key_and_without_a_script_a_model_is_an_error_with_the_remedy() {
     let ended = stage.spinney(&["run", &file]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
     let error = ended.err.replace(&stage.folder().display().to_string(), "");
-    insta::assert_snapshot!(error, @"spinney: /tree.yaml:5:58: model `fast` needs a key, and NO_SUCH_KEY is not set: type `export NO_SUCH_KEY=…` with the key of your account, or give the model a `script` that answers without one");
+    insta::assert_snapshot!(error, @"spinney: /tree.yaml:5:58: model `fast` needs a key, but NO_SUCH_KEY is not set: type `export NO_SUCH_KEY=…` with your key, or give the model a `script` that answers without one");
     assert!(!stage.home().exists());
 }
 
@@ -231,12 +231,12 @@ fn settings_that_cannot_be_are_refused_before_anything_starts() {
     };
     let at = |url: &str| error(&format!("provider: openai_compatible, model: tiny, base_url: '{url}'"));
     insta::assert_snapshot!(at("ftp://127.0.0.1/v1"), @"spinney: /tree.yaml:5:63: the model's base_url is neither http nor https: write https://host/path");
-    insta::assert_snapshot!(at("https://bücher.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url has letters that no host name has: write it as DNS does, such as https://xn--bcher-kva.example");
+    insta::assert_snapshot!(at("https://bücher.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url has characters that are not valid in a host name: write its DNS form, such as https://xn--bcher-kva.example");
     insta::assert_snapshot!(at("http://models.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url is plain http to another machine: write https, or tunnel it to 127.0.0.1");
     insta::assert_snapshot!(at("https://me:secret@models.example/v1"), @"spinney: /tree.yaml:5:63: the model's base_url has a password in it: name an environment variable as key_env");
     insta::assert_snapshot!(at("https://models.example/v1?key=1"), @"spinney: /tree.yaml:5:63: the model's base_url has a query: write only the address, such as https://host/v1");
     insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { thinking_budget: 2000 }"), @"spinney: /tree.yaml:5:50: `thinking_budget` is not known to chat completions: leave it out, or use another model");
-    insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { service_tier: flex }"), @"spinney: /tree.yaml:5:52: `service_tier` is refused: service tiers have prices of their own");
+    insta::assert_snapshot!(error("provider: ollama, model: tiny, params: { service_tier: flex }"), @"spinney: /tree.yaml:5:52: `service_tier` is refused: service tiers have separate prices");
     insta::assert_snapshot!(error("provider: ollama, model: tiny, cache_wait: never"), @"spinney: /tree.yaml:5:54: `never` is not a time: write `off`, or a whole number and its unit, such as 200ms, 10s or 1m; a number alone is seconds");
     insta::assert_snapshot!(error("provider: ollama, model: tiny, cache_wait: 0"), @"spinney: /tree.yaml:5:54: a time of `0` is out of bounds: write at least 1ms and at most 365d");
     assert!(!stage.home().exists());
@@ -259,7 +259,7 @@ fn seen(reply: &Reply, keys: &str) -> (String, Value, Value) {
 }
 
 /// L32 (keys of models): each key of a model and of its `params` changes what the provider is asked, or what is booked;
-/// one that nobody knows is refused.
+/// an unknown one is refused.
 #[test]
 fn l32_every_key_of_a_model_makes_a_difference() {
     let says = Reply::says("Done.", &[]);
@@ -291,7 +291,7 @@ fn l32_every_key_of_a_model_makes_a_difference() {
         let sent = seen(&says, &format!("{thinker}, params: {params}")).1;
         sent["messages"][0]["content"][0]["cache_control"].clone()
     };
-    // At an address of one's own nothing is marked unless the file asks for it.
+    // At one's own address nothing is marked unless the file asks for it.
     assert_eq!((marks("{}"), marks("{ cache: off }")), (Value::Null, Value::Null));
     assert_eq!(marks("{ cache: 5m }"), json!({ "type": "ephemeral" }));
     assert_eq!(marks("{ cache: 1h }"), json!({ "type": "ephemeral", "ttl": "1h" }));

@@ -22,7 +22,7 @@ pub(crate) struct Pty {
 }
 
 impl Pty {
-    /// Starts a command on a terminal of this size. It is the leader of a session there, so that Ctrl-C reaches it.
+    /// Starts a command on a terminal of this size. It is the leader of a session there, so Ctrl-C reaches it.
     pub(crate) fn start(command: &Command, columns: u16, lines: u16) -> Self {
         Self::start_in(command, columns, lines, &[])
     }

@@ -120,7 +120,7 @@ cat said
     assert!(ended.err.contains("of $1.00"), "{}", ended.err);
 }
 
-/// G23: the process that has the tree open refuses, whoever writes to its socket.
+/// G23: the process that has the tree open refuses, whichever process writes to its socket.
 #[test]
 fn g23_a_program_that_writes_to_the_socket_itself_is_refused() {
     let stage = TestFolder::new();
@@ -152,7 +152,7 @@ raise "$PWD/.spinney/control" "{home_tree}" lead
     other.until("completed");
 }
 
-/// Not a test by itself: the program of the test above, which asks for a raise over the socket in its environment.
+/// Not a test on its own: the program of the test above, which asks for a raise over the socket in its environment.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test above says where to write and what")]
 fn writes_to_the_socket_it_is_given() {
@@ -224,7 +224,7 @@ try try-accept spinney ps --accept-loss
     }
 }
 
-/// G23: a program that hides its ancestors in a namespace of its own changes nothing either, whatever trees nobody has
+/// G23: a program that hides its ancestors in a new namespace changes nothing either, whatever trees no process has
 /// open. Where such namespaces are not permitted, its command fails before that.
 #[test]
 fn g23_a_namespace_of_its_own_does_not_help_a_program() {
@@ -268,7 +268,7 @@ spinney config > /dev/null && spinney config path > /dev/null; echo reads: $?
     assert!(!stage.spinney(&["config"]).out.contains("config.toml"));
 }
 
-/// G24: a raise that reaches a stopped tree by a way that is not ours is asked about before the tree goes on.
+/// G24: a raise that reaches a stopped tree by another path is asked about before the tree continues.
 #[test]
 fn g24_a_raise_in_a_copy_of_the_home_is_asked_about() {
     let stage = TestFolder::new();
@@ -291,7 +291,7 @@ fn g24_a_raise_in_a_copy_of_the_home_is_asked_about() {
     assert_eq!(trusted.code, Some(0), "{}", trusted.err);
 }
 
-/// A raise by the user is recorded at once, so that nothing is asked after a kill.
+/// A raise by the user is recorded at once, so nothing is asked after a kill.
 #[test]
 fn a_raise_by_the_user_is_recorded_before_a_kill() {
     let stage = TestFolder::new();

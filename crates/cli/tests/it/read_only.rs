@@ -57,7 +57,7 @@ fn looked(stage: &TestFolder, args: &[&str]) -> Ended {
     Ended::from(somebody.env_remove("SPINNEY_HOME").current_dir(stage.folder()).output().unwrap())
 }
 
-/// Makes the home read-only for everybody.
+/// Makes the home read-only for all users.
 fn close(stage: &TestFolder) {
     let mode =
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -68,7 +68,7 @@ fn close(stage: &TestFolder) {
     mode(stage.folder(), 0o755);
 }
 
-/// Makes the home writable again, so that it can be removed.
+/// Makes the home writable again, so it can be removed.
 fn open(stage: &TestFolder) {
     for path in [stage.home().to_owned(), stage.home().join("workspace")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
@@ -129,7 +129,7 @@ fn a_tree_of_another_owner_is_not_called_interrupted() {
     open(&stage);
 }
 
-/// A process that cannot write files at all sees the same as everybody.
+/// A process that cannot write files at all sees the same as any other.
 #[test]
 fn a_home_can_be_looked_at_without_any_room() {
     for script in [SAYS, HANGS] {

@@ -123,7 +123,7 @@ fn a_program_of_exec_is_sent_nothing() {
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
     for to in ["main", "agent-01234567", "nobody"] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refused(&stage.spinney(&["send", to, "Hi."])), @"spinney: a program that `exec` started does not read messages: use its own way to talk to it");
+            insta::assert_snapshot!(refused(&stage.spinney(&["send", to, "Hi."])), @"spinney: a program that `exec` started does not read messages: use its own interface");
         }
     }
 }

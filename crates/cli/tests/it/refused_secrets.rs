@@ -63,12 +63,16 @@ fn g31_secrets_are_refused_wherever_the_journal_of_a_tree_would_keep_them() {
         (
             format!("# {SHAPED}\n"),
             vec![],
-            "tree.yaml:9 has what looks like a key, and the journal would keep it",
+            "tree.yaml:9 contains what looks like a key, which the journal would keep",
         ),
-        (format!("tags: {{ a: '{TOKEN}' }}\n"), vec![], "tree.yaml:9 has the value of MY_MODEL_KEY"),
-        ("tags: { a: staple staple staple }\n".to_owned(), vec![], "tree.yaml:9 has the value of MY_TEAM"),
-        (String::new(), vec!["--goal", SHAPED], "the given goal has what looks like a key"),
-        (String::new(), vec!["--goal", TOKEN], "the given goal has the value of MY_MODEL_KEY"),
+        (format!("tags: {{ a: '{TOKEN}' }}\n"), vec![], "tree.yaml:9 contains the value of MY_MODEL_KEY"),
+        (
+            "tags: { a: staple staple staple }\n".to_owned(),
+            vec![],
+            "tree.yaml:9 contains the value of MY_TEAM",
+        ),
+        (String::new(), vec!["--goal", SHAPED], "the given goal contains what looks like a key"),
+        (String::new(), vec!["--goal", TOKEN], "the given goal contains the value of MY_MODEL_KEY"),
         (
             inputs.to_owned(),
             vec!["--set", "topic=sk-ant-api03-9f8e7d6c5b4a39281706AbCd"],
@@ -77,20 +81,20 @@ fn g31_secrets_are_refused_wherever_the_journal_of_a_tree_would_keep_them() {
         (
             inputs.to_owned(),
             vec!["--set", "topic=a correct horse battery"],
-            "input `topic` has the value of MY_MODEL_KEY",
+            "input `topic` contains the value of MY_MODEL_KEY",
         ),
-        (key_env.to_owned(), vec![], "input `topic` has the value of MY_MODEL_KEY"),
+        (key_env.to_owned(), vec![], "input `topic` contains the value of MY_MODEL_KEY"),
     ] {
         is_refused(&stage, &run(&more, &args), said);
     }
     let file = tree(&stage, "");
     for (secret, said) in
-        [(SHAPED, "tree.script.yaml:2 has what looks"), (TOKEN, "tree.script.yaml:2 has the value")]
+        [(SHAPED, "tree.script.yaml:2 contains what looks"), (TOKEN, "tree.script.yaml:2 contains the value")]
     {
         stage.file("tree.script.yaml", &format!("rules:\n  - say: {secret}\n"));
         is_refused(&stage, &stage.play_in(&["run", &file], &ENVIRONMENT).end(), said);
     }
-    // What is no secret here is not refused: the value of a variable that the file does not name, and short ones.
+    // What is not secret here is not refused: the value of a variable that the file does not name, and short ones.
     let file = tree(&stage, "tags: { a: hunter2 }\n");
     let ended = stage
         .play_in(
@@ -118,11 +122,11 @@ fn g12_a_program_gets_secrets_by_the_environment_alone() {
         (
             &[][..],
             SHAPED,
-            "argument 2 of the program has what looks like a key, and the journal would keep it: pass it by the environment, such as with --secret NAME",
+            "argument 2 of the program contains what looks like a key, which the journal would keep: pass it in the environment, for example with --secret NAME",
         ),
-        (&[], "--key=the-users-own-key", "argument 2 of the program has the value of ANTHROPIC_API_KEY"),
-        (&[], "staple staple", "argument 2 of the program has the value of GEMINI_API_KEY"),
-        (&["--secret", "MY_TOKEN"], TOKEN, "argument 2 of the program has the value of MY_TOKEN"),
+        (&[], "--key=the-users-own-key", "argument 2 of the program contains the value of ANTHROPIC_API_KEY"),
+        (&[], "staple staple", "argument 2 of the program contains the value of GEMINI_API_KEY"),
+        (&["--secret", "MY_TOKEN"], TOKEN, "argument 2 of the program contains the value of MY_TOKEN"),
         (&["--secret", "MY_OTHER_TOKEN"], "x", "MY_OTHER_TOKEN is not set"),
         (&["--secret", "ANTHROPIC_API_KEY"], "x", "the program never gets ANTHROPIC_API_KEY"),
     ] {

@@ -157,7 +157,7 @@ fn every_failure_of_a_provider_has_a_remedy() {
     model_context_too_long: set the model's `context` to what it takes, or give the agent a smaller `window.size`, and run it again
     model_content_filter: change the prompt or the goal, or give the model a `fallback`, and run it again
     model_declined: change the prompt or the goal, or give the model a `fallback`, and run it again
-    model_invalid: check the model's `base_url`, `model` and `params`, and run it again; what led to it
+    model_invalid: check the model's `base_url`, `model` and `params`, and run it again; see what led to it
     model_overloaded: try again later, or give the model a `fallback`
     ");
 }
@@ -181,7 +181,7 @@ fn a_tree_at_its_ceiling_exits_with_three_and_continues_after_a_raise() {
     halted after 0.00s
       so far  done
       why     `lead` has spent $0.001096 of its $0.0022, and its next call may need $0.020072
-      remedy  let calls write less (`on_low: shrink` in the file), or raise it by at least this: spinney budget [id] --add-usd 0.019 && spinney resume [id]
+      remedy  lower output caps to what fits (`on_low: shrink` in the file), or raise the ceiling by at least this: spinney budget [id] --add-usd 0.019 && spinney resume [id]
       spent   $0.001096 · 1,180 tokens · 2 steps · 1 tool call · 0 retries
       agents  1
       tree    [tree]

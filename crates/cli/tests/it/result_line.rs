@@ -45,7 +45,7 @@ fn a_result_can_be_had_again_however_the_tree_ended() {
 }
 
 /// Issue 15: the process dies after the tree's end is durable and before it has written the result. It cannot write it
-/// because nobody reads its output, and the pipe is full.
+/// because its output has no reader, and the pipe is full.
 #[test]
 fn a_result_that_a_killed_process_did_not_write_is_not_lost() {
     let stage = TestFolder::new();

@@ -1,4 +1,4 @@
-//! Journals that were written again, with a valid chain: as an older release would have left them, or as somebody would who
+//! Journals that were written again, with a valid chain: as an older release would have left them, or as an attacker would who
 //! knows how they are made.
 
 use std::collections::BTreeMap;

@@ -160,7 +160,7 @@ fn s27_o22_a_chain_is_audited_and_replayed_without_calling_anything() {
     let replay = stage.spinney(&["replay", "last", "--verify", "--expect", hash]);
     assert_eq!(replay.code, Some(0), "{}", replay.err);
     for part in
-        [hash, "completed", "It may be paid: number 42 is in the ledger", "every input was decided again"]
+        [hash, "completed", "It may be paid: number 42 is in the ledger", "every decision was repeated"]
     {
         assert!(replay.out.contains(part), "{part}: {}", replay.out);
     }

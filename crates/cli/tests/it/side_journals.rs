@@ -163,7 +163,7 @@ fn killed_processes_of_one_folder_lose_and_repeat_nothing() {
         let stage = TestFolder::new();
         let tree = stage.tree("look", LOOKS);
         let mut playing: Vec<Playing> = (0..3).map(|_| stage.play(&["run", &tree])).collect();
-        // Each has begun, so that none is lost.
+        // Each has begun, so none is lost.
         playing.iter_mut().for_each(|playing| drop(playing.until("tree ")));
         kill_all(playing, &mut seeded);
         let ids: Vec<String> = states(&stage).into_keys().collect();
@@ -228,7 +228,7 @@ fn a_tree_stops_with_the_resume_that_asked_for_it() {
     let id = waiting.result()["tree"].as_str().unwrap().to_owned();
     let stopped = interrupted(&stage);
     let (own, first) = hangs(&stage);
-    // It needs a person, as it does in a process of its own.
+    // It needs a person, as it does in a separate process.
     let again = stage.spinney(&["resume", &id]);
     assert_eq!(again.code, Some(5), "{}", again.err);
     assert!(again.out.contains("Which colour?"), "{}", again.out);
@@ -252,7 +252,7 @@ fn a_tree_stops_with_the_resume_that_asked_for_it() {
     own.kill();
 }
 
-/// A branch lies in the journal of its origin, whichever process has that open.
+/// A branch is in the journal of its origin, whichever process has that open.
 #[test]
 fn a_branch_is_made_and_resumed_by_the_process_with_the_journal() {
     let stage = TestFolder::new();
@@ -277,7 +277,7 @@ fn a_branch_is_made_and_resumed_by_the_process_with_the_journal() {
     assert_eq!(resumed.end().code, Some(4));
     own.kill();
     beside.kill();
-    // The folder stays while a tree lies in it.
+    // The folder stays while a tree is in it.
     let refused = stage.spinney(&["rm", &second, "--force"]);
     assert_eq!(refused.code, Some(0), "{}", refused.err);
     assert!(side(&stage, &second).exists());
@@ -286,7 +286,7 @@ fn a_branch_is_made_and_resumed_by_the_process_with_the_journal() {
     assert_eq!(fs::read_dir(stage.home().join("runs")).unwrap().count(), 0);
 }
 
-/// A home that only programs have used has side journals only; old ones lie beside new ones.
+/// A home that only programs have used has side journals only; old ones are beside new ones.
 #[test]
 fn old_runs_of_programs_are_found_beside_new_ones() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(1)]));

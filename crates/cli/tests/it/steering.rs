@@ -219,11 +219,13 @@ fn a_process_that_does_not_answer_is_not_taken_for_dead() {
     assert!(listed.err.contains(&silent) && !listed.err.contains("gone"), "{}", listed.err);
     assert_eq!(cancelled.code, Some(7), "{}", cancelled.err);
     assert!(
-        cancelled.err.contains("it is unknown whether the request was done; find out with `spinney events"),
+        cancelled
+            .err
+            .contains("it is unknown whether the request was carried out; find out with `spinney events"),
         "{}",
         cancelled.err
     );
-    // The request waited in the socket, and its process has ended: nobody knows any more who asked.
+    // The request waited in the socket, and its process has ended: the requester is no longer known.
     running.signal("CONT");
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
     assert_eq!(running.end().code, Some(4));
@@ -274,7 +276,7 @@ fn a_default_answer_is_not_shown_as_a_persons() {
     let stage = TestFolder::new();
     let script = BUSY.replace("Which colour?", "Which colour?, default: blue, timeout: 300ms");
     let mut running = stage.play(&["run", &stage.tree("ask_human, hang", &script)]);
-    running.until("has no answer from a person in time and uses the default: blue");
+    running.until("got no answer from a person in time and uses the default: blue");
     running.kill();
     let events = stage.spinney(&["events", "last", "--json"]).json();
     let end = events.iter().find(|event| event["outcome"]["end"] == json!("answered")).unwrap();

@@ -7,7 +7,7 @@ use crate::test_folder::TestFolder;
 /// Tool calls in one answer: more events than wait for a view in memory.
 const CALLS: usize = 500;
 
-/// After Ctrl-S whoever writes to the terminal waits until Ctrl-Q.
+/// After Ctrl-S, writes to the terminal wait until Ctrl-Q.
 #[test]
 fn a_tree_ends_while_its_terminal_is_stopped_and_the_view_catches_up() {
     let stage = TestFolder::new();

@@ -152,7 +152,7 @@ fn a_waiting_question_suggests_commands_that_work() {
     let stage = odd();
     let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
     let answer = ("answer [id] 2 'your answer'", 0);
-    // Nobody has answered, so it still waits.
+    // There is no answer yet, so it still waits.
     suggests(&stage, &waiting, &[answer, ("resume [id]", 5), ("events [id]", 0)]);
     suggests(&stage, &stage.spinney(&["questions"]), &[answer]);
     let unknown = stage.spinney(&["answer", "last", "7", "blue"]);

@@ -42,19 +42,19 @@ fn events_say_what_is_summed_up_and_what_tells_a_cut() {
     insta::assert_snapshot!(lines.join("\n"), @"
     asks model fast for a summary (call 15): 878 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.0002495, 902 tokens held
-    sums up: Looks before turn 8, and nothing found.  [902 tokens held, 888 used: 878 in, 10 out]
+    writes a summary: Looks before turn 8, and nothing found.  [902 tokens held, 888 used: 878 in, 10 out]
     has a full window: leaves out 6 messages of dialog and output, 537 tokens; summarised in event 48
     asks model fast for a summary (call 20): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
-    sums up: Looks before turn 10, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
+    writes a summary: Looks before turn 10, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
     has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 64
     asks model fast for a summary (call 25): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
-    sums up: Looks before turn 12, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
+    writes a summary: Looks before turn 12, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
     has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 81
     asks model fast for a summary (call 30): 819 tokens in, at most 24 out
     starts model fast for a summary, attempt 1: $0.00023475, 843 tokens held
-    sums up: Looks before turn 14, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
+    writes a summary: Looks before turn 14, and nothing found.  [843 tokens held, 829 used: 819 in, 10 out]
     has a full window: leaves out 4 messages of dialog and output, 358 tokens; summarised in event 97
     ");
 }
@@ -66,11 +66,11 @@ fn a_window_and_a_context_show_the_summary_in_them() {
     let window = stage.said(&["window", "lead"]);
     insta::assert_snapshot!(window.lines().take(7).collect::<Vec<_>>().join("\n"), @"
     lead of tree [id]: completed, as of event 101
-      size      1,200 tokens: what role `lead` says
+      size      1,200 tokens: set by role `lead`
       preset    tools
       used      932 tokens of 11 messages, 77 %
       left out  18 messages of 1,611 tokens; last cut by event 98
-      in short  120 tokens of context tell what was left out
+      in short  120 tokens of context summarise what was left out
       summary   Looks before turn 14, and nothing found.
     ");
     insta::assert_snapshot!(stage.said(&["show", "lead"]).lines().take(3).collect::<Vec<_>>().join("\n"), @"

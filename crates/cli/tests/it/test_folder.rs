@@ -31,13 +31,13 @@ pub(crate) struct Ended {
 /// A running command.
 pub(crate) struct Playing {
     child: Child,
-    /// `None` once nobody reads it any more.
+    /// `None` once it has no reader any more.
     out: Option<Lines<BufReader<ChildStdout>>>,
     err: BufReader<ChildStderr>,
     said: String,
 }
 
-/// A price, so that there is something to spend.
+/// A price, so there is something to spend.
 const PRICE: &str = "price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
 
 impl TestFolder {
@@ -89,7 +89,7 @@ impl TestFolder {
         self.tree_of("provider: scripted, script: tree.script.yaml", budget, tools)
     }
 
-    /// The same with a model that the test plays, so that it decides when a call ends. The only tool is `write_file`.
+    /// The same with a model that the test plays, so it decides when a call ends. The only tool is `write_file`.
     pub(crate) fn tree_on(&self, upstream: &Upstream) -> String {
         let model = format!("provider: openai_compatible, model: tiny, base_url: '{}'", upstream.url);
         self.tree_of(&model, "budget: { cost_usd: 1 }", "write_file")

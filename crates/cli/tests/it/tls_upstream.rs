@@ -75,7 +75,7 @@ fn acceptor(certificate: Certificate) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Whoever does not trust us goes away in the middle of this.
+/// A client that does not trust us disconnects in the middle of this.
 async fn serve(
     connection: TcpStream,
     acceptor: TlsAcceptor,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::scripts::{ASKS, HANGS, SAYS};
 use crate::test_folder::{NO_SERVER, Playing, TestFolder, steady};
 
-/// A run of `exec` whose program does not end by itself.
+/// A run of `exec` whose program does not end on its own.
 fn run(stage: &TestFolder) -> Playing {
     let program = "echo started; exec sleep 86400";
     let mut running = stage.play_in(&["exec", "--budget-usd", "1", "--", "sh", "-c", program], &NO_SERVER);
@@ -35,7 +35,7 @@ fn runs_of_exec_appear_in_top_when_they_begin_and_disappear_when_they_are_remove
 
     let second = run(&stage);
     top.until("2 trees that have not ended, 2 running; 0 ended");
-    // The home gets a journal of its own.
+    // The home gets its own journal.
     assert_eq!(stage.spinney(&["run", &stage.tree("", SAYS)]).code, Some(0));
     top.until("2 running; 1 ended");
 
@@ -154,7 +154,7 @@ fn a_yes_before_the_question_cancels_nothing() {
     assert_eq!(stage.spinney(&["ps", "--json"]).json()[0]["state"], json!("waiting"));
 }
 
-/// A runner that accepts connections and says nothing keeps nobody in `top`.
+/// A runner that accepts connections and says nothing does not block `top`.
 #[test]
 fn top_can_be_left_while_a_runner_does_not_answer() {
     for (key, code) in [("\u{3}", 130), ("q", 0)] {
@@ -173,7 +173,7 @@ fn top_can_be_left_while_a_runner_does_not_answer() {
     }
 }
 
-/// A terminal that does not control us gives no keys, and shows the trees all the same.
+/// A terminal that does not control us gives no keys, and shows the trees anyway.
 #[test]
 fn top_runs_at_a_terminal_that_does_not_control_it() {
     let stage = TestFolder::new();

@@ -249,7 +249,7 @@ fn a_tree_with_other_events_is_refused() {
     succeeds(&here, &["export", "-o", &second]);
     succeeds(&there, &["import", &first]);
     let why = refused(&there, &["import", &second]);
-    assert!(why.contains("is already here with other events"), "{why}");
+    assert!(why.contains("is already here with different events"), "{why}");
     succeeds(&there, &["rm", "--force"]);
     succeeds(&there, &["import", &second]);
     assert_eq!(state(&there), "completed");
@@ -307,7 +307,7 @@ fn a_copy_of_a_moved_tree_does_not_continue() {
     }
 }
 
-/// A copy does not take the place of a tree that moved away, so that the tree itself can come back.
+/// A copy does not take the place of a tree that moved away, so the tree itself can come back.
 #[test]
 fn a_copy_does_not_bring_a_tree_back() {
     let (here, there) = (TestFolder::new(), TestFolder::new());

@@ -67,7 +67,7 @@ fn a_request_of_another_version_is_refused_by_its_number() {
     let newer = reply(json!({ "version": 3, "body": ask, "more": true }));
     assert_eq!(
         newer["body"]["message"],
-        "this process uses request version 2 and the other one version 3: use the same release of spinney for both"
+        "this process uses request version 2 and the other one version 3: use the same release of Spinney for both"
     );
     let bare = reply(ask.clone());
     assert!(bare["body"]["message"].as_str().unwrap().contains("missing field `version`"), "{bare}");
@@ -108,7 +108,7 @@ fn pipe(stage: &TestFolder, name: &str) -> String {
     path.display().to_string()
 }
 
-/// Reading a pipe would block until somebody opens its other end.
+/// Reading a pipe would block until its other end is opened.
 #[test]
 fn pipes_and_devices_are_refused_without_waiting() {
     let stage = TestFolder::new();

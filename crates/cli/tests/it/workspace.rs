@@ -143,7 +143,7 @@ fn a_workspace_that_cannot_be_written_does_not_stop_the_tree() {
     assert_eq!(found(&workspace(&stage)), expected(stage.home()).1);
 }
 
-/// A request to a tree that is not running updates its files too.
+/// A request to a tree that is not running also updates its files.
 #[test]
 fn a_tree_that_is_cancelled_while_not_running_has_its_files() {
     let stage = TestFolder::new();

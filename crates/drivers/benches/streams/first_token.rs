@@ -1,4 +1,4 @@
-//! The time to the first streamed token: a plain client, our driver, and a whole tree with somebody who watches it.
+//! The time to the first streamed token: a plain client, our driver, and a whole tree with a watcher.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -96,7 +96,7 @@ fn home(url: &str) -> Home {
     Home::open(Arc::new(MemoryJournal::new()), drivers)
 }
 
-/// Nanoseconds from asking for a tree until somebody who watches it sees the first token.
+/// Nanoseconds from asking for a tree until a watcher sees the first token.
 async fn through_a_tree(home: &Home) -> f64 {
     let definition: Definition = definition("root $9.00 turns=2");
     let start = Instant::now();

@@ -1,5 +1,5 @@
 //! `cargo bench -p spinney-drivers --bench streams`: what a streamed answer costs on its way through us, against a plain
-//! client and the same mock in the same run. The mock is a process of its own, so that its memory and its time are not
+//! client and the same mock in the same run. The mock is a separate process, so its memory and its time are not
 //! ours. Times alone say little on a machine that does other things too, so nothing here fails on a time.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]

@@ -13,7 +13,7 @@ pub(crate) const WORD: &str = "mock";
 pub(crate) const THINKS: Duration = Duration::from_millis(20);
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// The mock in a process of its own.
+/// The mock in a separate process.
 pub(crate) struct Mock {
     child: Child,
     port: u16,

@@ -7,12 +7,12 @@ use crate::workspace::WorkspaceFault;
 
 /// What the operating system says, and what that means to a model.
 const KNOWN: [(ErrorKind, &str); 6] = [
-    (ErrorKind::NotFound, "is not there: `list_files` shows what is"),
-    (ErrorKind::NotADirectory, "leads through something that is no folder"),
+    (ErrorKind::NotFound, "does not exist: `list_files` shows what does"),
+    (ErrorKind::NotADirectory, "goes through something that is not a folder"),
     (ErrorKind::IsADirectory, "is a folder: name a file in it"),
     (ErrorKind::PermissionDenied, "may not be opened"),
-    (ErrorKind::StorageFull, "was not written, because the disk is full: tell whoever asked you"),
-    (ErrorKind::QuotaExceeded, "was not written, because the disk is full: tell whoever asked you"),
+    (ErrorKind::StorageFull, "was not written, because the disk is full: say so in your answer"),
+    (ErrorKind::QuotaExceeded, "was not written, because the disk is full: say so in your answer"),
 ];
 
 /// A file tool did not do what it was asked. The words say why and what to do instead.
@@ -33,9 +33,9 @@ impl Refused {
         Self(format!("`{path}` {words}"))
     }
 
-    /// It is there and is no plain file of this agent.
+    /// It exists and is not a regular file of this agent.
     pub(super) fn not_plain(path: &FilePath) -> Self {
-        Self(format!("`{path}` is no plain file of yours: links, devices and pipes are not opened"))
+        Self(format!("`{path}` is not a regular file: links, devices and pipes are not opened"))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Files by handles: from an agent's folder down, one folder at a time, without following links. Checks use the
-//! opened file and never its name, so that what was checked is what is used.
+//! opened file and never its name, so what was checked is what is used.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 

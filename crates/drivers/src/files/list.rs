@@ -50,5 +50,5 @@ pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused>
 }
 
 fn empty(path: &FilePath) -> String {
-    format!("nothing is in {path}/")
+    format!("{path}/ is empty")
 }

@@ -1,5 +1,5 @@
 //! File tools: an agent reads and writes in its own workspace, and nowhere else. A path is checked first and then
-//! walked by handles from the agent's own folder, so that neither a name, a link nor a race leads out of it.
+//! walked by handles from the agent's own folder, so neither a name, a link nor a race leads out of it.
 
 mod advice;
 mod delete;

@@ -60,9 +60,9 @@ impl FilePath {
             std::iter::once(first).chain(names.iter().copied()).find(|name| !is_file_name(name))
         {
             let what = if matches!(bad, "." | "..") {
-                "does not go straight down"
+                "contains `.` or `..`"
             } else {
-                "has a name that no file may have"
+                "contains a name that is not allowed"
             };
             return Err(wrong(
                 text,
@@ -73,12 +73,16 @@ impl FilePath {
         let Some(top) = Top::ALL.into_iter().find(|top| top.as_str() == first) else {
             return Err(wrong(
                 text,
-                "is in no folder of yours",
+                "is outside your folders",
                 "files are below `outputs/` (yours to write), `history/` and `offload/` (to read)",
             ));
         };
         if names.len() >= FILE_PATH_NAMES_MAX {
-            return Err(wrong(text, "nests too deep", &format!("use at most {FILE_PATH_NAMES_MAX} names")));
+            return Err(wrong(
+                text,
+                "is nested too deeply",
+                &format!("use at most {FILE_PATH_NAMES_MAX} names"),
+            ));
         }
         Ok(Self { top, names: names.into_iter().map(str::to_owned).collect() })
     }

@@ -13,7 +13,7 @@ pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type"
 /// The most bytes of one answer, and the default.
 const BYTES_MAX: u64 = 16_000;
 const BYTES: u64 = 4_000;
-/// So much is shown whole, with what says where to go on.
+/// This much is shown in full, with a line that says where to continue.
 pub(super) const SHOWN_BYTES: u32 = 16_384;
 
 #[derive(Deserialize)]
@@ -34,14 +34,14 @@ pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused>
         return Err(Refused::new(format!("`{path}` has {whole} bytes: begin before byte {whole}")));
     }
     let text = text(&part.bytes, args.offset == 0).ok_or_else(|| {
-        Refused::new(format!("`{path}` is no text: it has {} bytes that only a program can read", part.whole))
+        Refused::new(format!("`{path}` is not a text file: it has {} bytes of other data", part.whole))
     })?;
     let end = args.offset + text.end;
     if end >= part.whole {
         return Ok(text.shown.to_owned());
     }
     let (shown, whole) = (text.shown, part.whole);
-    Ok(format!("{shown}\n[bytes {} to {end} of {whole}; go on with offset {end}]", args.offset))
+    Ok(format!("{shown}\n[bytes {} to {end} of {whole}; continue with offset {end}]", args.offset))
 }
 
 /// Text, and the byte behind it.
@@ -50,13 +50,13 @@ struct Text<'a> {
     end: u64,
 }
 
-/// The bytes as text, without the parts of characters that a cut left at either end. None if they are no text.
+/// The bytes as text, without the parts of characters that a cut left at either end. None if they are not text.
 fn text(bytes: &[u8], is_start: bool) -> Option<Text<'_>> {
     let is_rest = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
     let skipped = if is_start { 0 } else { bytes.iter().take(3).take_while(|byte| is_rest(byte)).count() };
     let shown = match std::str::from_utf8(&bytes[skipped..]) {
         Ok(shown) => shown,
-        // The last character goes on behind the end.
+        // The last character continues past the end.
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(&bytes[skipped..skipped + error.valid_up_to()]).ok()?
         }

@@ -66,7 +66,7 @@ fn folder(attempt: &ToolAttempt) -> Result<&AgentFolder, Refused> {
     attempt
         .workspace
         .as_ref()
-        .ok_or_else(|| Refused::new(format!("`{}` has no folder to work in: do without files", attempt.tool)))
+        .ok_or_else(|| Refused::new(format!("`{}` has no folder: work without files", attempt.tool)))
 }
 
 /// One of the tools.
@@ -244,7 +244,7 @@ impl Drop for Stop {
 
 fn args<T: DeserializeOwned>(attempt: &ToolAttempt) -> Result<T, Refused> {
     serde_json::from_str(&attempt.args)
-        .map_err(|error| Refused::new(format!("`{}` cannot be called like this: {error}", attempt.tool)))
+        .map_err(|error| Refused::new(format!("bad arguments for `{}`: {error}", attempt.tool)))
 }
 
 #[cfg(test)]

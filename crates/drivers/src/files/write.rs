@@ -42,7 +42,7 @@ pub(super) fn put(
     written.map_err(|stopped| match stopped {
         Stopped::Io(error) => Refused::io(path, &error),
         Stopped::Limit { over, limit, used, asked } => Refused::new(format!(
-            "{over} would be passed: limit {limit}, there {used}, asked {asked}: write less, or write over what is not needed"
+            "{over} would be exceeded: limit {limit}, used {used}, asked {asked}: write less, or overwrite what is no longer needed"
         )),
     })
 }

@@ -23,7 +23,7 @@ pub struct WireCall {
     pub format: WireFormat,
     pub endpoint: Endpoint,
     pub request: WireRequest,
-    /// The key; a server of one's own may need none.
+    /// The key; one's own server may need none.
     pub key: Option<ModelKey>,
     /// Headers beyond those of the format.
     pub extra: Vec<HttpHeader>,
@@ -63,7 +63,7 @@ impl ModelKey {
         Self(key)
     }
 
-    /// Tells keys apart in memory. Short, so that it says nothing else about the key; it is never printed.
+    /// Tells keys apart in memory. Short, so it says nothing else about the key; it is never printed.
     pub(crate) fn fingerprint(&self) -> String {
         BlobHash::digest(self.0.as_bytes()).as_str().chars().take(16).collect()
     }

@@ -40,7 +40,7 @@ impl HttpBody {
     pub async fn next(&mut self) -> Result<Option<Bytes>, WireFault> {
         let chunk = match timeout(self.limits.idle, self.response.chunk()).await {
             Ok(Ok(chunk)) => chunk,
-            Ok(Err(error)) => return Err(failed(&self.faults, error, "the answer broke off")),
+            Ok(Err(error)) => return Err(failed(&self.faults, error, "the answer was cut off")),
             Err(_) => {
                 let seconds = self.limits.idle.as_secs();
                 let message = format!("the provider sent nothing for {seconds} s");

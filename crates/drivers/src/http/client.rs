@@ -10,7 +10,7 @@ use super::post::HttpPost;
 use crate::wire::bounds::ERROR_BODY_BYTES_MAX;
 use crate::wire::{ErrorResponse, FaultReader, WireFault, WireFaultKind};
 
-/// What we call ourselves. Some gateways refuse whoever does not.
+/// What we call ourselves. Some gateways refuse clients that do not.
 const USER_AGENT: &str = concat!("spinney/", env!("CARGO_PKG_VERSION"));
 
 /// Posts requests. Cheap to clone; clones share connections.
@@ -97,7 +97,7 @@ impl HttpClient {
     }
 }
 
-/// What a response says that is no success. An error whose body does not come still has its status.
+/// What an error response says. An error whose body does not arrive still has its status.
 async fn refused(mut body: HttpBody, faults: &FaultReader) -> WireFault {
     let (status, headers) = (body.status().as_u16(), body.headers().clone());
     let mut read = Vec::new();
@@ -113,7 +113,7 @@ async fn refused(mut body: HttpBody, faults: &FaultReader) -> WireFault {
     faults.response(ErrorResponse { status, headers: &wire_headers(&headers), body: &read })
 }
 
-/// A failure of the connection. Addresses are left out of it: they can hold what nobody should read.
+/// A failure of the connection. Addresses are left out of it: they can contain secrets.
 pub(super) fn failed(faults: &FaultReader, error: reqwest::Error, what: &str) -> WireFault {
     let kind = match () {
         () if error.is_connect() && is_insecure(&error) => WireFaultKind::Insecure,

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long and how large a call may get. No call waits without a bound, and none fills the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Until the connection stands, TLS included.
+    /// Until the connection is established, including TLS.
     pub connect: Duration,
     /// Until the head of the response is there. Providers send it when the model begins, which can take long.
     pub head: Duration,

@@ -10,7 +10,7 @@ use crate::wire::{Secrets, WireFault, WireFaultKind};
 
 /// What each format has in an answer or an error; some servers leave out the rest.
 const API_KEYS: [&str; 7] = ["candidates", "choices", "content", "error", "output", "usage", "usageMetadata"];
-/// Those that nothing else has. Some servers put the whole answer into an object or a list of their own.
+/// Those that nothing else has. Some servers put the whole answer into an object or their own list.
 const INNER_KEYS: [&str; 4] = ["candidates", "choices", "usage", "usageMetadata"];
 /// Longest title, text or name of a key that is shown.
 const SHOWN_CHARS_MAX: usize = 60;

@@ -1,4 +1,4 @@
-//! A packet of the kernel as a request to a provider: who speaks, what stands behind a text, and parts with their bytes.
+//! A packet of the kernel as a request to a provider: who speaks, what follows a text, and parts with their bytes.
 
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Shown, ToolDescription};
@@ -28,7 +28,7 @@ pub async fn wire_request(
     };
     for message in attempt.packet.messages.iter() {
         match message.as_ref() {
-            // It stands first in every packet.
+            // It comes first in every packet.
             Message::System(system) if request.messages.is_empty() && request.system.is_empty() => {
                 request.system = system.to_string();
                 request.system_shared_bytes = system.shared_bytes();
@@ -98,7 +98,7 @@ fn call(ask: &ToolAsk) -> WireToolCall {
     WireToolCall { id: ask.id.clone(), name: ask.tool.clone(), arguments: ask.args.clone(), is_whole: true }
 }
 
-/// The text, with the sender before it if that is an agent, and what stands behind it on a line of its own.
+/// The text, with the sender before it if that is an agent, and what follows it on a separate line.
 fn text(message: &Message) -> String {
     let mut text = match message {
         Message::Heard { from: Actor::Agent(agent), text, .. } => format!("{agent}: {text}"),

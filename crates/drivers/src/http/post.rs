@@ -52,9 +52,9 @@ impl HttpPost {
             |why: &str| WireFault::new(WireFaultKind::BadRequest, format!("the model's base_url {why}"));
         let url = Url::parse(&self.url).map_err(|_| {
             refused(if self.url.is_ascii() {
-                "is no address: write https://host/path"
+                "is not a URL: write https://host/path"
             } else {
-                "has letters that no host name has: write it as DNS does, such as https://xn--bcher-kva.example"
+                "has characters that are not valid in a host name: write its DNS form, such as https://xn--bcher-kva.example"
             })
         })?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -77,8 +77,10 @@ impl HttpPost {
             let (HttpHeader::Plain { name, value } | HttpHeader::Secret { name, value }) = header;
             let parsed = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
             let Some((key, mut value)) = parsed else {
-                let message =
-                    format!("the header `{}` has letters that no header can have", name.escape_debug());
+                let message = format!(
+                    "the header `{}` has characters that are not valid in a header",
+                    name.escape_debug()
+                );
                 return Err(WireFault::new(WireFaultKind::BadRequest, message));
             };
             value.set_sensitive(matches!(header, HttpHeader::Secret { .. }));
@@ -95,7 +97,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The server of an address: scheme, host and port. The whole text if it is no address.
+/// The server of an address: scheme, host and port. The whole text if it is not an address.
 pub(crate) fn origin(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
 }

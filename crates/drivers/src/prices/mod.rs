@@ -26,7 +26,7 @@ const NAME_BYTES_MAX: usize = 256;
 const PROVIDERS: [(&str, &str); 4] =
     [("bedrock", "aws"), ("gemini", "google"), ("together-ai", "together"), ("xai", "x-ai")];
 
-/// Parts of names of models that search the web by themselves. Searches are billed apart.
+/// Parts of names of models that search the web on their own. Searches are billed apart.
 const SEARCHES_ITSELF: [&str; 6] = ["-online", "-search", ":online", "compound", "deep-research", "sonar"];
 
 /// Prices of models by provider and name.
@@ -76,7 +76,7 @@ pub enum NoPrice {
     UnknownProvider { provider: String },
     #[error("the price table has no model `{model}` of `{provider}`")]
     UnknownModel { provider: String, model: String },
-    #[error("what `{model}` costs at most is unknown: {reason}")]
+    #[error("the maximum price of `{model}` is unknown: {reason}")]
     Unbounded { model: String, reason: String },
     #[error(transparent)]
     Rule(NameRuleError),
@@ -155,11 +155,11 @@ impl PriceTable {
         Ok(Self { source, date, providers })
     }
 
-    /// What a model costs that this provider itself serves. Whoever calls another address under the name of a provider has
+    /// What a model costs that this provider itself serves. A caller of another address under the name of a provider has
     /// other prices, and must not ask here.
     ///
     /// # Errors
-    /// Says why nobody knows.
+    /// Says why it is unknown.
     pub fn price(&self, provider: &str, model: &str) -> Result<&Price, NoPrice> {
         let found = self.find(provider, model)?;
         match (&found.price, searching(model)) {
@@ -237,7 +237,7 @@ impl TableModel {
         Some(Self { name, context, is_deprecated, rule, price })
     }
 
-    /// What it costs, or why nobody knows.
+    /// What it costs, or why that is unknown.
     pub fn price(&self) -> Result<&Price, &str> {
         self.price.as_ref().map_err(String::as_str)
     }
@@ -247,7 +247,7 @@ impl TableModel {
 fn searching(name: &str) -> Option<String> {
     let name = name.to_lowercase();
     let searches = SEARCHES_ITSELF.iter().any(|part| name.contains(part));
-    searches.then(|| "it searches the web by itself, which is billed apart".to_owned())
+    searches.then(|| "it searches the web on its own, which is billed separately".to_owned())
 }
 
 fn json<'a, T: Deserialize<'a>>(at: usize, line: &'a str) -> Result<T, PriceTableError> {

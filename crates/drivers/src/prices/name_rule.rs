@@ -23,7 +23,7 @@ pub(super) enum NameRule {
 #[serde(try_from = "String")]
 pub(super) struct Pattern(Regex);
 
-/// A pattern that takes too long to match a name: nobody can say whether it means the model.
+/// A pattern that takes too long to match a name: it is unknown whether it means the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a rule of the price table cannot be matched with this name: {reason}")]
 pub struct NameRuleError {

@@ -5,22 +5,20 @@
 #[must_use]
 pub fn refused_param(name: &str) -> Option<&'static str> {
     Some(match name {
-        "inference_geo" | "service_tier" | "serviceTier" | "speed" => {
-            "service tiers have prices of their own"
-        }
+        "inference_geo" | "service_tier" | "serviceTier" | "speed" => "service tiers have separate prices",
         "code_execution" | "container" | "file_search" | "mcp_servers" | "plugins" | "search_parameters"
         | "tools" | "web_search" | "web_search_options" => {
-            "tools that the provider runs are billed apart: give the agent tools instead"
+            "tools that the provider runs are billed separately: give the agent tools instead"
         }
         "audio" | "modalities" | "responseModalities" | "response_modalities" => {
-            "output that is not text is billed apart"
+            "output that is not text is billed separately"
         }
         "best_of" | "candidateCount" | "candidate_count" | "n" => "every further answer is billed",
         "prediction" => "predicted tokens that are not used are billed",
         "fallbacks" | "models" | "provider" | "route" | "transforms" => {
             "another model or provider may answer, at another price: write `fallback`"
         }
-        "background" | "processing" => "calls in the background are billed apart and cannot be stopped",
+        "background" | "processing" => "background calls are billed separately and cannot be stopped",
         "maxOutputTokens" | "max_completion_tokens" | "max_output_tokens" | "max_tokens" => {
             "the output cap is what was held: write `max_output` or `max_tokens_per_step`"
         }

@@ -37,7 +37,7 @@ pub(super) struct GuardOrder {
     pub(super) open_files: Option<u64>,
 }
 
-/// What a guard is told later.
+/// Later orders to a guard.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GuardRequest {

@@ -1,4 +1,4 @@
-//! The guard of one program, in a process of its own.
+//! The guard of one program, in a separate process.
 
 use std::ffi::OsString;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) const KILLED: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Runs a program with its arguments until it ends, or until the process that started this one wants its end or is gone.
-/// Nothing that the program started is left then. Everything but the command line comes through the socket that
+/// Then nothing that the program started is left. Everything but the command line comes through the socket that
 /// [`GuardedProgram`](super::GuardedProgram) gives this process as its standard input.
 pub async fn guard(program: &[OsString]) -> io::Result<()> {
     hide_from_programs()?;
@@ -48,7 +48,7 @@ pub async fn guard(program: &[OsString]) -> io::Result<()> {
     // Whatever went wrong, nothing stays.
     let killed = kill_all(program, &mut ends).await;
     if let Some(status) = followed?.or(killed?) {
-        // Nobody may be there to read it.
+        // There may be no reader.
         let _ = control.send(&GuardReport::Ended { status: status.as_raw() });
     }
     Ok(())

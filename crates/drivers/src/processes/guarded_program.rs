@@ -150,7 +150,7 @@ impl GuardedProgram {
     }
 
     async fn gone_within(&mut self, time: Duration) -> io::Result<ProgramEnd> {
-        // Somebody may have stopped it.
+        // It may have been stopped.
         if self.end.is_none()
             && let Some(guard) = self.guard_pid()
         {

@@ -79,7 +79,7 @@ impl ProviderModel {
         };
         // Prices are those of the standard tier. An account can have another one as its default.
         params.tier = base_url.is_none().then_some(ServiceTier::Standard);
-        // Others cache prompts by themselves. Whether a server elsewhere understands the marks is unknown, so there
+        // Others cache prompts on their own. Whether a server elsewhere understands the marks is unknown, so there
         // they are sent only on request.
         if by == ModelProvider::Anthropic && base_url.is_none() {
             params.cache = params.cache.or(Some(CacheTime::FiveMinutes));

@@ -17,7 +17,7 @@ pub(super) const fn format(provider: ModelProvider) -> WireFormat {
     }
 }
 
-/// Where it is, unless somebody says otherwise.
+/// Where it is, unless set otherwise.
 pub(super) const fn base_url(provider: ModelProvider) -> Option<&'static str> {
     match provider {
         ModelProvider::Ollama => Some(OLLAMA),

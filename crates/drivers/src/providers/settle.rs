@@ -1,4 +1,4 @@
-//! What an attempt came to, in the kernel's words: its answer or its fault, and what it used. Where a provider may bill
+//! The outcome of an attempt, in the kernel's words: its answer or its fault, and what it used. Where a provider may bill
 //! and does not say how much, that is unknown, and the full hold is spent.
 
 use spinney_kernel::budget::{Usage, Used};

@@ -1,4 +1,4 @@
-//! Which answers a provider is asked to shape by itself. The runtime checks every answer against its schema, so this only
+//! Which answers a provider is asked to shape on its own. The runtime checks every answer against its schema, so this only
 //! saves repairs; a schema, or a model, that a provider might refuse is not sent to it.
 
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub(super) fn structured(
 ) -> Option<StructuredOutput> {
     let schema = attempt.output_schema.as_deref()?;
     let tools = if attempt.packet.tools.is_empty() { Tools::None } else { Tools::Some };
-    // The rest of an answer that was cut is no whole value.
+    // The rest of an answer that was cut is not a whole value.
     let takes = attempt.purpose == Purpose::Turn && takes_schemas(provider, model, tools);
     let counts = Counts::from_schema(schema).filter(|_| takes)?;
     let is_strict = counts.optional == 0;
@@ -39,7 +39,7 @@ enum Tools {
 }
 
 /// Whether a model is known to take schemas, beside tools if there are any. Which server answers under a name that is not
-/// its provider's own, nobody knows.
+/// its provider's own, it is unknown.
 fn takes_schemas(provider: ModelProvider, model: &str, tools: Tools) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| name.starts_with(beginning));

@@ -1,5 +1,5 @@
 //! System calls that no safe library has for us. Everything unsafe of the sandbox is in this file; nothing in here
-//! allocates, so that all of it may stand between a fork and an exec.
+//! allocates, so all of it may stand between a fork and an exec.
 
 #![expect(unsafe_code, reason = "forks, filters and rules of the kernel have no safe interface")]
 
@@ -157,7 +157,7 @@ pub(super) fn landlock_allow(
     checked(done).map(drop)
 }
 
-/// Restricts this process for ever. Needs `no_new_privs`.
+/// Restricts this process forever. Needs `no_new_privs`.
 pub(super) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> io::Result<()> {
     let none: c_uint = 0;
     // SAFETY: takes numbers.
@@ -175,7 +175,7 @@ pub(super) fn seccomp_is_there() -> io::Result<()> {
     checked(done).map(drop)
 }
 
-/// Filters the system calls of this process for ever. Needs `no_new_privs`.
+/// Filters the system calls of this process forever. Needs `no_new_privs`.
 pub(super) fn seccomp_filter(program: &[libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };

@@ -46,7 +46,7 @@ pub(super) fn become_command(plan: &CommandPlan<'_>) -> ! {
 }
 
 fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
-    // The session is the guard's, so that the scheduler weighs both together.
+    // The session is the guard's, so the scheduler weighs both together.
     setpgid(None, None).during(BoxStep::Session)?;
     reset_signals().during(BoxStep::Session)?;
     umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);

@@ -48,7 +48,7 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
     private_folders(order.memory_bytes_max).during(BoxStep::Mounts)?;
     private_processes().during(BoxStep::Processes)?;
     let mut sorted: Vec<&BindMount> = places.iter().collect();
-    // A folder in another one comes after it, and so lies on top.
+    // A folder in another one comes after it, and so is on top.
     sorted.sort_by_key(|place| place.path.components().count());
     for place in sorted {
         place.show().during(BoxStep::Grant { index: place.index })?;
@@ -100,7 +100,7 @@ impl BindMount {
                 libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV
             }
             Access::Write => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
-            // Devices are written all the same; their modes are the machine's.
+            // Devices are written anyway; their modes are the machine's.
             Access::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
         };
         Ok(Self { index, path, shown: Shown::Mounted { is_folder, attributes } })
@@ -111,7 +111,7 @@ impl BindMount {
             Shown::Link(target) => {
                 make_folders(self.path.parent())?;
                 match symlink(target, &self.path) {
-                    // It lies in a folder that is there already.
+                    // It is in a folder that is there already.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
                     linked => linked,
                 }

@@ -1,4 +1,4 @@
-//! What the helper of a box is told, as bytes: it runs before anything that could read more than that.
+//! The orders to the helper of a box, as bytes: it runs before anything that could read more than that.
 
 use std::ffi::OsString;
 use std::io;

@@ -10,7 +10,7 @@ pub(super) const REPORT_BYTES: usize = 40;
 /// Why a box was ended before its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The command ended by itself.
+    /// The command ended on its own.
     Command,
     Timeout,
     Asked,

@@ -1,6 +1,6 @@
 //! The steps in which a box is made, in their order.
 
-/// Where making a box failed. Nothing ran then.
+/// Where making a box failed. Then nothing ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BoxStep {

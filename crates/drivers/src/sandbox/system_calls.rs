@@ -54,12 +54,12 @@ const LISTMOUNT: c_long = 458;
 const LSM_SET_SELF_ATTR: c_long = 460;
 
 const MISSING: [c_long; 7] = [
-    // Its flags lie in memory, where a filter cannot see them. The C library falls back to `clone`.
+    // Its flags are in memory, where a filter cannot see them. The C library falls back to `clone`.
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // The mode of a new file lies in memory as well.
+    // The mode of a new file is in memory as well.
     libc::SYS_openat2,
     // Memory without a path, which no limit of a folder or a process counts.
     libc::SYS_memfd_create,
@@ -171,7 +171,7 @@ const REFUSED_ON_MACHINE: [c_long; 12] = [
     libc::SYS_semop,
     libc::SYS_semtimedop,
     libc::SYS_semctl,
-    // It tells the names of files in any folder.
+    // It reveals the names of files in any folder.
     libc::SYS_inotify_add_watch,
     // The box is one group of processes, which is stopped and killed at once.
     libc::SYS_setpgid,

@@ -201,7 +201,7 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Nothing of the box is left then.
+    /// Then nothing of the box is left.
     fn kill_all(&mut self) -> io::Result<()> {
         let mut left = KILL_TICKS;
         // Before an exit is taken: the number is the group's for certain then.

@@ -25,7 +25,7 @@ pub(super) struct Call {
 
 #[derive(Debug)]
 enum Args {
-    /// As it is, so that it may be no JSON.
+    /// As it is, so it may be no JSON.
     Raw(Template),
     Json(Part),
 }

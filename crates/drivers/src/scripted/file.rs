@@ -51,7 +51,7 @@ pub(super) enum CutText {
 pub(super) struct CallText {
     /// Not checked: a script may call a tool that does not exist.
     pub(super) tool: Spanned<String>,
-    /// A text is taken as it is, so that it may be no JSON; an object if absent.
+    /// A text is taken as it is, so it may be no JSON; an object if absent.
     #[serde(default)]
     pub(super) args: Option<Value>,
     #[serde(default)]

@@ -49,7 +49,7 @@ fn replace(value: &Value, from: &str, to: &str) -> Result<String, Error> {
     Ok(text.replace(from, to))
 }
 
-/// Takes no `indent`: that many spaces for every line would need a bound of their own.
+/// Takes no `indent`: that many spaces for every line would need a separate bound.
 fn tojson(value: &Value) -> Result<Value, Error> {
     measured(value)?;
     let none = std::iter::empty::<(&str, Value)>().collect::<Kwargs>();

@@ -4,7 +4,7 @@
 //! is compiled, where there is no fuel at all. So everything that multiplies sizes is refused before the compiler sees
 //! it. What is not listed here is refused.
 //!
-//! Filters are the exception that has a bound of its own: [`super::filter`].
+//! Filters are the exception that has its own bound: [`super::filter`].
 
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOp, BinOpKind, CallArg, Expr, ForLoop, IfCond, Stmt, UnaryOpKind};
@@ -100,7 +100,7 @@ fn for_loop(looped: &ForLoop<'_>) -> Result<(), NotAllowed> {
         Expr::List(list) if list.items.iter().all(|item| matches!(item, Expr::Const(_))) => {}
         _ if builds_list(iter) => {
             // A variable that holds lists of lists doubles with each loop around it.
-            let what = "a loop goes over `range(…)`, over a value, or over a list of constants";
+            let what = "a loop iterates over `range(…)`, a value, or a list of constants";
             return Err(NotAllowed::new(iter.span(), what));
         }
         _ => expression(iter)?,
@@ -177,7 +177,7 @@ fn expression(part: &Expr<'_>) -> Result<(), NotAllowed> {
             expression(&item.subscript_expr)
         }
         Expr::List(list) => list.items.iter().try_for_each(expression),
-        Expr::Call(_) => refused("nothing can be called, but `range` as what a loop goes over".to_owned()),
+        Expr::Call(_) => refused("nothing can be called, except `range` in a loop".to_owned()),
         Expr::Tuple(_) => refused("tuples are not part of the scripts' language: write a list".to_owned()),
         Expr::Map(_) => refused("maps are not part of the scripts' language: write JSON as text".to_owned()),
     }

@@ -11,7 +11,6 @@ use super::script::Script;
 pub struct ScriptMention<'a> {
     /// What has that name.
     pub what: Mentioned,
-    /// The name.
     pub name: &'a str,
     /// The only role whose agents the rule answers, if it names one.
     pub by: Option<&'a RoleName>,

@@ -7,10 +7,10 @@ use spinney_kernel::primitives::limit;
 use super::script::{ALIASED_MAX, DEPTH_MAX, SCRIPT_BYTES_MAX};
 use super::template::quoted;
 
-/// Why a text is no script.
+/// Why a text is not a script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// Nobody wrote that by hand.
+    /// Too large to be written by hand.
     #[error("{name}: the script has {bytes} bytes, at most {SCRIPT_BYTES_MAX}")]
     TooLarge {
         /// The script's name.
@@ -80,7 +80,7 @@ fn said(error: &Error) -> String {
         return format!("the key `{field}` is missing");
     }
     if let Error::DuplicateMappingKey { key: Some(key), .. } = error {
-        return format!("the key `{key}` is there twice");
+        return format!("duplicate key `{key}`");
     }
     if let Error::InvalidScalar { ty: "u64" | "u32" | "usize", .. } = error {
         return "expected a whole number, 0 or more".to_owned();

@@ -112,7 +112,7 @@ impl Rule {
             return Ok(turn(only_said()?, End::Hangs));
         }
         let reasoning = self.think.clone();
-        // An output cap binds what is thought, too.
+        // An output cap also limits reasoning.
         let thought = tokens(&reasoning).min(attempt.output_cap);
         let asks = self.asks(attempt, templates, &context)?;
         let (text, asks, stop) = capped(said()?, asks, attempt.output_cap - thought);

@@ -1,5 +1,5 @@
 //! Counting tokens: exactly where the tokenizer of a model is known, and by a bound and an estimate where it is not. A
-//! count is made once, where a text comes in, and stands in the journal from then on; holds are sums of counts, so a sum must never
+//! count is made once, where a text comes in, and is in the journal from then on; holds are sums of counts, so a sum must never
 //! be less than what a provider counts over the whole.
 //!
 //! Nothing here asks a network: the vocabularies are in the binary, and each is unpacked once per process when it is
@@ -59,8 +59,8 @@ impl Tokenizer {
         }
     }
 
-    /// How many tokens a text has by itself. Exact up to 32 KiB, and beyond that as long as there are places to cut it
-    /// at; a stretch without one is counted by its bytes, so that a hostile text takes linear time and little memory.
+    /// How many tokens a text has on its own. Exact up to 32 KiB, and beyond that as long as there are places to cut it
+    /// at; a stretch without one is counted by its bytes, so a hostile text takes linear time and little memory.
     ///
     /// What looks like a special token, such as `<|endoftext|>`, is counted as the text that it is. That is more than
     /// the one token it would be if a provider took it for one.
@@ -78,11 +78,11 @@ impl Tokenizer {
             .sum()
     }
 
-    /// How many tokens a text has at most wherever it stands: at the beginning of a message or after a line break, and
+    /// How many tokens a text has at most wherever it is: at the beginning of a message or after a line break, and
     /// up to the end of the message or a line break. This is what a driver answers to
     /// [`tokens`](spinney_kernel::port::model::Model::tokens).
     ///
-    /// Counts of parts are no bound for the count of the whole: tokens may cross a join, and merging differently there
+    /// Counts of parts do not bound the count of the whole: tokens may cross a join, and merging differently there
     /// can make more of them as well as fewer. But both encodings split a text before they merge, so what happens at a
     /// join ends at the nearest place where they always split. What is before the first such place and after the last
     /// counts by its bytes, and only where a line break could reach into it: after a full stop, that is one.

@@ -1,10 +1,10 @@
-//! Seams: places at which both encodings always split a text, whatever stands around. A text that is cut at seams has
+//! Seams: places at which both encodings always split a text, whatever is around them. A text that is cut at seams has
 //! exactly as many tokens as its pieces together.
 //!
 //! Both encodings first split a text by a pattern, from left to right and without looking back, and merge bytes only
 //! within what is between two splits. No part of either pattern takes a letter or digit and then a symbol, or a letter
 //! next to a digit; and a piece that ends in a letter or digit shows the pattern all that it could look ahead to,
-//! which is only ever whether white space goes on. The apostrophe is no seam, because `'s` goes with the word before it.
+//! which is only whether white space continues. The apostrophe is not a seam, because `'s` goes with the word before it.
 
 /// What a character surely is. Most scripts are left out: to be unsure makes a count larger and never too small.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Seams {
     /// A text in three: what a line break before it could reach into, what no line break changes, and what one after it
     /// could reach into.
     pub(super) fn edges(text: &str) -> (&str, &str, &str) {
-        // After a line break the pattern goes on only with white space or, in one encoding, with slashes.
+        // After a line break the pattern continues only with white space or, in one encoding, with slashes.
         let is_open = |first: char| first.is_whitespace() || first == '/';
         let from = if text.starts_with(is_open) { next(text, 0).unwrap_or(text.len()) } else { 0 };
         let (head, rest) = text.split_at(from);

@@ -27,7 +27,7 @@ pub fn announced(headers: &[WireHeader<'_>]) -> Announced {
 struct Headers<'h, 'r>(&'h [WireHeader<'r>]);
 
 impl<'r> Headers<'_, 'r> {
-    /// With times such as `6m0s`. Servers that speak OpenAI's formats write them, too.
+    /// With times such as `6m0s`. Servers that speak OpenAI's formats also write them.
     fn open_ai(self, what: &str) -> Option<Allowance> {
         let value = |part: &str| self.value(&format!("x-ratelimit-{part}-{what}"));
         allowance(value("limit")?, value("remaining")?, duration_ms(value("reset")?)?)

@@ -10,7 +10,7 @@ pub struct WireAnswer {
     /// Which model answered, as the provider says.
     pub model: Option<String>,
     pub text: String,
-    /// What the model thought, as far as the provider shows it. It is no part of the answer.
+    /// What the model thought, as far as the provider shows it. It is not part of the answer.
     pub reasoning: String,
     pub calls: Vec<WireToolCall>,
     /// Why the model stopped there, if the provider said.

@@ -20,7 +20,7 @@ pub const WIRE_NAME_BYTES_MAX: usize = 512;
 pub const BLOCKS_MAX: usize = 4_096;
 /// Most bytes that an answer may want sent back unchanged.
 pub const RAW_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Largest continuation data, in bytes: what goes back unchanged, and where it stands. It is kept as one blob.
+/// Largest continuation data, in bytes: what goes back unchanged, and where it belongs. It is kept as one blob.
 pub const CONTINUATION_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most of an error's body that is read, in bytes.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;

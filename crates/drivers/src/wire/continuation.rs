@@ -1,4 +1,4 @@
-//! What a provider wants back unchanged with the next turn: signed or encrypted reasoning. It is opaque to everybody
+//! What a provider wants back unchanged with the next turn: signed or encrypted reasoning. It is opaque to everyone
 //! else, belongs to one model, and keeps its place among the texts and calls of its answer.
 //!
 //! An answer is a list of pieces. A piece that is only text or only a call is not repeated here: the list says how many
@@ -24,7 +24,7 @@ pub struct Continuation {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Piece {
-    /// The provider's own JSON, byte for byte. Without it the piece is written anew.
+    /// The provider's own JSON, byte for byte. Without it the piece is rewritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) raw: Option<Box<RawValue>>,
     /// How many bytes of the answer's text this is.
@@ -35,7 +35,7 @@ pub(super) struct Piece {
     pub(super) call: Option<String>,
 }
 
-/// Why bytes are no continuation data.
+/// Why bytes are not continuation data.
 #[derive(Debug, thiserror::Error)]
 pub enum ContinuationError {
     #[error("continuation data has {bytes} bytes and the limit is {CONTINUATION_BYTES_MAX}")]
@@ -73,7 +73,7 @@ impl Continuation {
         Ok(bytes)
     }
 
-    /// From the bytes that were kept. What the provider gave stands in it byte for byte.
+    /// From the bytes that were kept. It contains what the provider sent, byte for byte.
     ///
     /// # Errors
     /// If they are too large, or none that [`to_bytes`](Self::to_bytes) wrote.

@@ -8,7 +8,7 @@ pub struct Endpoint {
     pub url: String,
     /// The header that carries the key.
     pub key_header: &'static str,
-    /// What stands before the key in it.
+    /// What comes before the key in it.
     pub key_prefix: &'static str,
     /// A header that goes along always.
     pub version: Option<VersionHeader>,
@@ -24,7 +24,7 @@ pub struct VersionHeader {
 const ANTHROPIC_VERSION: VersionHeader = VersionHeader { name: "anthropic-version", value: "2023-06-01" };
 
 impl WireFormat {
-    /// Where the format's own provider is. What everybody else speaks has no such place.
+    /// Where the format's own provider is. The format of other servers has no such place.
     #[must_use]
     pub const fn base_url(self) -> Option<&'static str> {
         match self {

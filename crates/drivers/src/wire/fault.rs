@@ -8,7 +8,7 @@ use super::pause::{asked_pause, duration_ms};
 use super::secrets::Secrets;
 use super::sse::SseFault;
 
-/// A call that failed, as its provider tells it.
+/// A call that failed, as its provider reports it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WireFault {
@@ -38,7 +38,7 @@ pub enum WireFaultKind {
     Cut,
     /// The answer is not what the format allows.
     Malformed,
-    /// The answer goes beyond a bound of ours.
+    /// The answer exceeds one of our bounds.
     TooLarge,
     /// Wrong or missing key, or a key that may not do this.
     Auth,
@@ -106,14 +106,14 @@ impl FaultReader {
         Self { secrets }
     }
 
-    /// What a response means that is no success.
+    /// What an error response means.
     #[must_use]
     pub fn response(&self, response: ErrorResponse<'_>) -> WireFault {
         let body = &response.body[..response.body.len().min(ERROR_BODY_BYTES_MAX)];
         let said = serde_json::from_slice(body).map_or_else(|_| Said::text(body), |json| Said::json(&json));
         let kind = match response.status {
             300..=399 => WireFaultKind::BadRequest,
-            // `invalid_request_error` stands beside a wrong key, and `api_error` beside a missing model.
+            // `invalid_request_error` comes with a wrong key, and `api_error` with a missing model.
             status => said
                 .kind()
                 .filter(|kind| !matches!(kind, WireFaultKind::BadRequest | WireFaultKind::Server))
@@ -124,7 +124,7 @@ impl FaultReader {
         let status = response.status;
         let message = match (status, said.is_empty()) {
             (300..=399, _) => format!("the provider redirects to another address (status {status})"),
-            (_, true) => format!("the provider answered with status {status} and no words"),
+            (_, true) => format!("the provider answered with status {status} and no message"),
             (_, false) => format!("{said} (status {status})"),
         };
         let retry_after_ms = pause.filter(|_| kind.is_passing()).map(|pause| pause.min(PAUSE_MS_MAX));
@@ -147,7 +147,7 @@ impl FaultReader {
         });
         let message = match self.secrets.clean(&said.message) {
             empty if empty.is_empty() => {
-                "the provider ended the stream with an error and no words".to_owned()
+                "the provider ended the stream with an error and no message".to_owned()
             }
             message => message,
         };
@@ -158,7 +158,7 @@ impl FaultReader {
 }
 
 impl WireFaultKind {
-    /// Whether the same call may go better later, so that a pause means something.
+    /// Whether the same call may go better later, so a pause means something.
     const fn is_passing(self) -> bool {
         match self {
             Self::RateLimit

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum WireFormat {
     /// OpenAI's chat completions, as OpenAI speaks it.
     OpenAiChat,
-    /// Chat completions as everybody else speaks it: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter.
+    /// Chat completions as others speak it: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter.
     CompatibleChat,
     OpenAiResponses,
     AnthropicMessages,

@@ -20,7 +20,7 @@ pub(super) struct Kind {
     pub(super) kind: String,
 }
 
-/// A count. What is no count counts as missing: a strange number must not end an answer.
+/// A count. Anything else counts as missing: a strange number must not end an answer.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(Value::deserialize(deserializer)?.as_u64())
 }

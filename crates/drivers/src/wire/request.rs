@@ -12,10 +12,10 @@ use super::{WireFormat, anthropic, chat, gemini, responses};
 pub struct WireRequest {
     /// The model, by the provider's name.
     pub model: String,
-    /// What stands before all messages; may be empty.
+    /// What comes before all messages; may be empty.
     pub system: String,
-    /// How many bytes of `system` other requests begin with, too. Where a provider has to be told what to cache, that
-    /// is a piece of its own.
+    /// How many bytes of `system` other requests also begin with. Where a provider has to be told what to cache, that
+    /// is a separate piece.
     pub system_shared_bytes: usize,
     pub messages: Vec<WireMessage>,
     pub tools: Vec<WireTool>,
@@ -60,7 +60,7 @@ pub enum WirePart {
 pub struct WireTool {
     pub name: String,
     pub description: String,
-    /// A JSON Schema, as text; empty if nobody said.
+    /// A JSON Schema, as text; empty if not given.
     pub schema: String,
 }
 

@@ -14,7 +14,7 @@ use memchr::memchr_iter;
 use super::bounds::FAULT_TEXT_BYTES_MAX;
 use super::escaped::{self, Beginning, ESCAPE_BYTES_MAX, beginning};
 
-/// What stands in place of a key.
+/// What replaces a key.
 const HIDDEN: &str = "[key]";
 /// The shortest word that is taken for a key, in bytes.
 const KEY_BYTES_MIN: usize = 4;

@@ -15,7 +15,7 @@ pub struct SseEvent<'d> {
     pub data: &'d str,
 }
 
-/// Why bytes are no stream of events.
+/// Why bytes are not a stream of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseFault {
     #[error("a line of the stream has more than {LINE_BYTES_MAX} bytes")]
@@ -35,7 +35,7 @@ pub struct SseDecoder {
     data: String,
     /// Whether the event has a data line; an event without one is none.
     has_data: bool,
-    /// Whether the last line ended with CR, so that LF at the beginning of what follows belongs to it.
+    /// Whether the last line ended with CR, so LF at the beginning of what follows belongs to it.
     ended_with_cr: bool,
     /// Whether the first line has been read: a byte order mark can only stand before it.
     is_begun: bool,
@@ -63,7 +63,7 @@ impl SseDecoder {
     /// an empty line is never handed over.
     ///
     /// # Errors
-    /// If the bytes are no such stream, or if `on_event` fails. Whoever meets a fault feeds no more.
+    /// If the bytes are not such a stream, or if `on_event` fails. Do not feed more after a fault.
     pub fn feed<F: From<SseFault>>(
         &mut self,
         mut bytes: &[u8],

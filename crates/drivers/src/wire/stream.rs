@@ -40,7 +40,7 @@ pub enum ServedFrom {
 pub enum Keep {
     Everything,
     /// Usage, stop reason and model. Text, reasoning and calls are handed over as deltas and forgotten, and have no
-    /// bound: whoever passes bytes through keeps none of them.
+    /// bound: a proxy keeps none of the bytes.
     Facts,
 }
 
@@ -81,7 +81,7 @@ impl StreamReader {
     /// # Errors
     /// If the provider sent an error, or something that the format does not allow. It stays with that: more bytes give
     /// the same fault, and [`finish`](Self::finish) gives what came before it. What follows the last event
-    /// is no error, and neither is what follows the usage of an answer that has ended.
+    /// is not an error, and neither is what follows the usage of an answer that has ended.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut OnDelta<'_>) -> Result<(), WireFault> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
@@ -128,7 +128,7 @@ impl StreamReader {
         self.draft.answer.end == StreamEnd::Whole
     }
 
-    /// The answer, as far as it came. Whether it is whole stands in it.
+    /// The answer, as far as it arrived. It says whether it is complete.
     #[must_use]
     pub fn finish(self) -> WireAnswer {
         self.draft.finish(&self.read_as)

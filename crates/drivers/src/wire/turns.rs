@@ -14,7 +14,7 @@ use super::answer::WireToolCall;
 use super::continuation::Continuation;
 use super::request::{BodyError, WireParams, WirePart};
 
-/// What the user says first where a provider wants that and nobody has spoken: the task is in the system text. It is so
+/// What the user says first where a provider requires that and there is no message yet: the task is in the system text. It is so
 /// short that the hold of the system text covers it for every model whose tokens are counted by bytes.
 pub(super) const BEGINNING: &str = "Begin.";
 
@@ -60,7 +60,7 @@ impl<'m> EarlierAnswer<'m> {
     fn ordered(&self, known: &'m Continuation, format: WireFormat) -> Vec<TurnPiece<'m>> {
         let mut calls: BTreeMap<&str, &WireToolCall> =
             self.calls.iter().map(|call| (call.id.as_str(), call)).collect();
-        // A text that was cut or joined meanwhile has other bytes than the pieces say: it stands where the first did.
+        // A text that was cut or joined meanwhile has other bytes than the pieces say: it goes where the first did.
         let is_same = known.pieces.iter().map(|piece| piece.text).sum::<usize>() == self.text.len();
         let (mut rest, mut pieces) = (self.text, Vec::new());
         for piece in &known.pieces {
@@ -151,7 +151,7 @@ pub(super) fn file_text<'p>(media: &str, bytes: &'p [u8]) -> Option<&'p str> {
     is_text.then(|| std::str::from_utf8(bytes).ok())?
 }
 
-/// What stands in place of a file that the provider does not take.
+/// What replaces a file that the provider does not accept.
 pub(super) fn unread(name: &str, media: &str, bytes: &[u8]) -> String {
     format!("[file {name} ({media}, {} bytes): it cannot be shown here]", bytes.len())
 }

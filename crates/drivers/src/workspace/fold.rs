@@ -1,5 +1,5 @@
 //! The fold: events in, steps out. A step is one ended tool call, one spawned child, one answer, or one summary; an
-//! answer that only asks for tools is not a step, because its tools are. It keeps only what is open, so that a
+//! answer that only asks for tools is not a step, because its tools are. It keeps only what is open, so a
 //! journal of any length folds in little memory.
 
 use std::collections::BTreeMap;
@@ -211,7 +211,7 @@ impl Steps {
         let Some(call) = self.open.enter(event) else { return };
         let tool = |tool: &str, args| ToolCallStep { tool: tool.to_owned(), args };
         let other = match event {
-            // A program outside has its own files.
+            // An outside program has its own files.
             Event::CallAsked { work: Work::Model(model), .. } if model.outside.is_some() => return,
             Event::CallAsked { work: Work::Model(model), .. } => {
                 let name = if call.aim.is_turn() { ANSWER } else { SUMMARY };

@@ -27,7 +27,7 @@ pub(super) fn ours(above: &Dir, name: &str) -> io::Result<Dir> {
     open(above, name)
 }
 
-/// Makes a folder for its owner only, unless something has its name. Somebody else may make it at the same moment.
+/// Makes a folder for its owner only, unless something has its name. Another process may make it at the same moment.
 pub(super) fn make(above: &Dir, name: &str) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     match above.create_dir_with(name, builder.mode(0o700)) {

@@ -10,7 +10,7 @@
 //! All of it is a copy of what the journal has. `history/` and `offload/` are ours: whatever is in them and is not what the
 //! journal says is replaced or removed. `outputs/` is the agent's: what is missing is filled in when the tree is resumed,
 //! and what the journal does not name is left alone. `scratch/` is in no journal. Below `<tree>` every folder is opened by a handle of
-//! the one above it and no link is followed, so that nothing an agent plants leads us out.
+//! the one above it and no link is followed, so nothing an agent plants leads us out.
 
 mod agent_locks;
 mod atomic;

@@ -13,7 +13,7 @@ use super::short::{OBSERVATION_BYTES_MAX, cut, remark};
 pub(super) struct Observation {
     pub(super) observation: String,
     pub(super) outcome_ref: Option<String>,
-    /// Why it was no success; none if it was.
+    /// Why it did not succeed; none if it did.
     pub(super) error: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Observation {
             Outcome::Done { body, is_error, mismatch: None, .. } => Self::answer(body, *is_error, whole, seq),
             Outcome::Answered { answer, is_default } => {
                 let observed = Self::body(answer, &Whole::Journal, seq);
-                let before = if *is_default { "nobody answered in time; the default: " } else { "" };
+                let before = if *is_default { "no answer in time; the default: " } else { "" };
                 Self { observation: format!("{before}{}", observed.observation), ..observed }
             }
             Outcome::Children { ended } => Self::well(cut(&names(ended), OBSERVATION_BYTES_MAX).0),
@@ -80,7 +80,7 @@ impl Observation {
             Outcome::Expired { ended } => Self::badly(&format!("time is up; ended by now: {}", names(ended))),
             Outcome::Failed { fault } => Self::badly(&failed(fault)),
             Outcome::Lost => {
-                Self::badly("lost: the process died during this call and nobody knows whether it happened")
+                Self::badly("lost: the process died during this call, and it is unknown whether it happened")
             }
             Outcome::Cancelled => Self::badly("cancelled"),
             Outcome::Refused { refusal } => Self::badly(&refusal.to_string()),

@@ -11,7 +11,7 @@ use spinney_kernel::context::offload::{FOLDER, Offloads};
 use super::atomic::{self, Sync};
 use super::folder;
 
-/// Writes a file, unless it is there. Most agents have none, so that the folder comes with the first.
+/// Writes a file, unless it is there. Most agents have none, so the folder comes with the first.
 pub(super) fn write(agent: &Dir, file: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
     atomic::write(&folder::ours(agent, FOLDER)?, file, bytes, sync)
 }

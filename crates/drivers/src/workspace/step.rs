@@ -24,7 +24,7 @@ pub struct Step {
     pub timestamp_ms: u64,
     /// Where the whole is, if `observation` is only parts of it: `offload/NAME`, `blob:HASH` or `event:SEQ`.
     pub outcome_ref: Option<String>,
-    /// Why it was no success.
+    /// Why it did not succeed.
     pub error: Option<String>,
     pub metadata: Metadata,
 }

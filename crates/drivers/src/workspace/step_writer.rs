@@ -32,7 +32,7 @@ pub struct StepWriter<'j> {
 }
 
 impl<'j> StepWriter<'j> {
-    /// Writes into the workspaces of a tree. Whoever puts outputs there takes clones of the same. `past` is the last
+    /// Writes into the workspaces of a tree. Writers of outputs there take clones of it. `past` is the last
     /// event that others may have written files about; `blobs` gives what the events only refer to.
     #[must_use]
     pub fn new(
@@ -91,7 +91,7 @@ impl<'j> StepWriter<'j> {
         match change {
             StepChange::Born { agent } => {
                 let workspace = self.workspaces.agent(agent)?;
-                // Whoever is new has no history; of the past, what is right stays.
+                // New agents have no history; of the past, correct files stay.
                 if seq > self.past { workspace.sweep(0, &Offloads::default()) } else { Ok(()) }
             }
             // Before the step that names it.
@@ -131,7 +131,7 @@ impl<'j> StepWriter<'j> {
         }
     }
 
-    /// Everything that was there before is known: what else lies in the folders of those who live does not belong.
+    /// Everything that was there before is known: what else is in the folders of those who live does not belong.
     fn sweep(&self) -> Result<(), WorkspaceFault> {
         let swept = |(agent, steps, offloads): (&AgentId, u32, &Offloads)| {
             self.workspaces.found(agent)?.sweep(steps, offloads)

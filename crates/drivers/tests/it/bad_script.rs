@@ -1,4 +1,4 @@
-//! Texts that are no scripts: each is refused with its place and what to do.
+//! Texts that are not scripts: each is refused with its place and what to do.
 
 use proptest::prelude::*;
 use spinney_drivers::scripted::{MARKS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError};
@@ -76,7 +76,7 @@ fn wrong_values_are_named_with_their_place() {
             "tools: { a b: { say: hi } }",
             "1:10: `a b` is not a valid tool name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit",
         ),
-        ("tools:\n  t: { say: hi }\n  t: { say: ho }", "3:3: the key `t` is there twice"),
+        ("tools:\n  t: { say: hi }\n  t: { say: ho }", "3:3: duplicate key `t`"),
         ("rules: [{ say: hi }", "1:8: unclosed bracket '['"),
         ("rules: [{ say: *nobody }]", "1:16: reference to unknown value"),
     ];
@@ -184,11 +184,11 @@ fn templates_that_multiply_sizes_are_refused_when_they_are_read() {
         ("{% autoescape 'json' %}{% endautoescape %}", format!("1 column 4 of the template: `autoescape` {only}")),
         (
             "{{ range(100000) }}",
-            "1 column 4 of the template: nothing can be called, but `range` as what a loop goes over".to_owned(),
+            "1 column 4 of the template: nothing can be called, except `range` in a loop".to_owned(),
         ),
         (
             "{% for a in [[goal, goal]] %}{% for b in [[a, a]] %}{% endfor %}{% endfor %}",
-            "1 column 13 of the template: a loop goes over `range(…)`, over a value, or over a list of constants".to_owned(),
+            "1 column 13 of the template: a loop iterates over `range(…)`, a value, or a list of constants".to_owned(),
         ),
         ("{{ {'a': 1} }}", "1 column 4 of the template: maps are not part of the scripts' language: write JSON as text".to_owned()),
         ("{{ (1, 2) }}", "1 column 4 of the template: tuples are not part of the scripts' language: write a list".to_owned()),

@@ -25,7 +25,7 @@ const NOBODY: u32 = 65_534;
 /// Every so many rows of the table are tried here: at least 20. The soak tries all.
 const SAMPLE_STEP: &str = "11";
 
-/// A folder that boxes do not have by themselves, as they have `/tmp`.
+/// A folder that boxes do not have on their own, as they have `/tmp`.
 pub(crate) fn folder() -> TempDir {
     tempfile::Builder::new().prefix("spinney-box-").tempdir_in("/var/tmp").unwrap()
 }
@@ -375,7 +375,7 @@ async fn a_command_without_a_box_needs_the_word_for_it() {
     assert!(matches!(launcher.start(&relative, &shell(":")), Err(BoxRefusal::RelativePath { .. })));
 }
 
-/// Modes of files outside are out of Landlock's reach, so that a box without namespaces changes them only if that was said.
+/// Modes of files outside are out of Landlock's reach, so a box without namespaces changes them only if that was said.
 #[tokio::test]
 async fn modes_change_in_namespaces_or_if_that_was_said() {
     let (launcher, home) = (launcher().await, folder());

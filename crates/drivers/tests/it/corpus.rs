@@ -21,7 +21,7 @@ pub(crate) fn everyday() -> Vec<(&'static str, String)> {
     files.map(|(name, text)| (name, text.to_owned())).into_iter().chain([made]).collect()
 }
 
-/// The same, and texts that are made to break a count. Some begin or end with what goes on after a line break.
+/// The same, and texts that are made to break a count. Some begin or end with what continues after a line break.
 pub(crate) fn corpus() -> Vec<(&'static str, String)> {
     everyday().into_iter().chain(hostile()).collect()
 }

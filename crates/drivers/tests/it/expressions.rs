@@ -1,4 +1,4 @@
-//! The kernel's expressions are a part of minijinja's: what they accept means the same there. And no source, whoever
+//! The kernel's expressions are a part of minijinja's: what they accept means the same there. And no source, whatever
 //! wrote it, makes them panic or pass their limits.
 
 use minijinja::syntax::SyntaxConfig;
@@ -171,7 +171,7 @@ proptest! {
             Ok(value) => {
                 prop_assert_eq!(reference(&source, UndefinedBehavior::Chainable), Some(value), "{}", source);
             }
-            // A missing value is a fault there, too, if it is strict, but `in` finds it nowhere.
+            // A missing value is also a fault there if it is strict, but `in` finds it nowhere.
             Err(ExpressionFault::NotDefined { .. }) if !source.contains(" in ") => {
                 prop_assert_eq!(reference(&source, UndefinedBehavior::Strict), None, "{}", source);
             }

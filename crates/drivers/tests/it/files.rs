@@ -83,7 +83,7 @@ async fn read(home: &Path, path: &str) -> String {
 async fn what_was_written_is_read_and_listed() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"nothing is in outputs/");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"outputs/ is empty");
     insta::assert_snapshot!(write(home, "outputs/Überblick (1).md", "Grüße").await, @"wrote 7 bytes to outputs/Überblick (1).md");
     insta::assert_snapshot!(write(home, "outputs/parts/a.txt", "one").await, @"wrote 3 bytes to outputs/parts/a.txt");
     insta::assert_snapshot!(write(home, "outputs/parts/a.txt", "two more").await, @"wrote 8 bytes to outputs/parts/a.txt");
@@ -95,7 +95,7 @@ async fn what_was_written_is_read_and_listed() {
     outputs/Überblick (1).md  7 bytes
     ");
     insta::assert_snapshot!(says(home, FileTool::List, json!({ "path": "outputs/parts/" })).await, @"outputs/parts/a.txt  8 bytes");
-    insta::assert_snapshot!(says(home, FileTool::List, json!({ "path": "offload" })).await, @"nothing is in offload/");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({ "path": "offload" })).await, @"offload/ is empty");
     let agent = home.join("workspace").join(TREE.to_string()).join("helper");
     assert!(!agent.join(".unfinished-file").exists());
 }
@@ -105,17 +105,17 @@ async fn what_cannot_be_done_returns_advice() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     write(home, "outputs/parts/a.txt", "one").await;
-    insta::assert_snapshot!(read(home, "outputs/none.txt").await, @"!`outputs/none.txt` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(read(home, "outputs/none.txt").await, @"!`outputs/none.txt` does not exist: `list_files` shows what does");
     insta::assert_snapshot!(read(home, "outputs/parts").await, @"!`outputs/parts` is a folder: name a file in it");
-    insta::assert_snapshot!(read(home, "outputs/parts/a.txt/b").await, @"!`outputs/parts/a.txt/b` leads through something that is no folder");
-    insta::assert_snapshot!(read(home, "report.md").await, @"!`report.md` is in no folder of yours: files are below `outputs/` (yours to write), `history/` and `offload/` (to read)");
+    insta::assert_snapshot!(read(home, "outputs/parts/a.txt/b").await, @"!`outputs/parts/a.txt/b` goes through something that is not a folder");
+    insta::assert_snapshot!(read(home, "report.md").await, @"!`report.md` is outside your folders: files are below `outputs/` (yours to write), `history/` and `offload/` (to read)");
     insta::assert_snapshot!(read(home, "/etc/passwd").await, @"!`/etc/passwd` is absolute: write it as `outputs/NAME`");
-    insta::assert_snapshot!(read(home, "../lead/outputs/a.txt").await, @"!`../lead/outputs/a.txt` does not go straight down: use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or ends with a dot or a space");
+    insta::assert_snapshot!(read(home, "../lead/outputs/a.txt").await, @"!`../lead/outputs/a.txt` contains `.` or `..`: use letters, digits and `. _ - + = @ , ( )` with `/` between folders, and no name that begins or ends with a dot or a space");
     insta::assert_snapshot!(write(home, "outputs", "x").await, @"!`outputs` is a folder: name a file in it, such as `outputs/report.md`");
     insta::assert_snapshot!(write(home, "outputs/parts", "x").await, @"!`outputs/parts` is a folder: name a file in it");
     insta::assert_snapshot!(write(home, "history/step_001.json", "x").await, @"!`history/step_001.json` is not yours to write: write below `outputs/`");
-    insta::assert_snapshot!(says(home, FileTool::Write, json!({ "path": "outputs/a" })).await, @"!`write_file` cannot be called like this: missing field `text` at line 1 column 20");
-    insta::assert_snapshot!(says(home, FileTool::Read, json!({ "path": "outputs/a", "mode": 7 })).await, @"!`read_file` cannot be called like this: unknown field `mode`, expected one of `path`, `offset`, `bytes` at line 1 column 26");
+    insta::assert_snapshot!(says(home, FileTool::Write, json!({ "path": "outputs/a" })).await, @"!bad arguments for `write_file`: missing field `text` at line 1 column 20");
+    insta::assert_snapshot!(says(home, FileTool::Read, json!({ "path": "outputs/a", "mode": 7 })).await, @"!bad arguments for `read_file`: unknown field `mode`, expected one of `path`, `offset`, `bytes` at line 1 column 26");
 }
 
 /// L12: a write that would pass a limit is refused before anything is written, folders below counted; writing over a file
@@ -125,15 +125,15 @@ async fn l12_what_passes_a_limit_is_not_written() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     write(home, "outputs/big.txt", &"x".repeat(999_990)).await;
-    insta::assert_snapshot!(write(home, "outputs/deep/er/b.txt", "01234567890").await, @"!max_output_size_bytes would be passed: limit 1000000, there 999990, asked 11: write less, or write over what is not needed");
+    insta::assert_snapshot!(write(home, "outputs/deep/er/b.txt", "01234567890").await, @"!max_output_size_bytes would be exceeded: limit 1000000, used 999990, asked 11: write less, or overwrite what is no longer needed");
     insta::assert_snapshot!(write(home, "outputs/big.txt", &"y".repeat(1_000_000)).await, @"wrote 1000000 bytes to outputs/big.txt");
-    insta::assert_snapshot!(write(home, "outputs/big.txt", &"z".repeat(1_000_001)).await, @"!max_output_size_bytes would be passed: limit 1000000, there 0, asked 1000001: write less, or write over what is not needed");
+    insta::assert_snapshot!(write(home, "outputs/big.txt", &"z".repeat(1_000_001)).await, @"!max_output_size_bytes would be exceeded: limit 1000000, used 0, asked 1000001: write less, or overwrite what is no longer needed");
     assert!(read(home, "outputs/big.txt").await.starts_with("yyy"));
     write(home, "outputs/big.txt", "").await;
     for number in 2..=10 {
         write(home, &format!("outputs/d{number}/a.txt"), "x").await;
     }
-    insta::assert_snapshot!(write(home, "outputs/one-more.txt", "x").await, @"!max_output_files would be passed: limit 10, there 10, asked 1: write less, or write over what is not needed");
+    insta::assert_snapshot!(write(home, "outputs/one-more.txt", "x").await, @"!max_output_files would be exceeded: limit 10, used 10, asked 1: write less, or overwrite what is no longer needed");
     insta::assert_snapshot!(write(home, "outputs/d2/a.txt", "over").await, @"wrote 4 bytes to outputs/d2/a.txt");
 }
 
@@ -171,9 +171,9 @@ async fn what_is_no_text_is_not_shown() {
     insta::assert_snapshot!(read(home, "outputs/a.txt").await, @"");
     let outputs = home.join("workspace").join(TREE.to_string()).join("helper/outputs");
     fs::write(outputs.join("b.bin"), [0xff, 0xfe, 0x00, 0x01]).unwrap();
-    insta::assert_snapshot!(read(home, "outputs/b.bin").await, @"!`outputs/b.bin` is no text: it has 4 bytes that only a program can read");
+    insta::assert_snapshot!(read(home, "outputs/b.bin").await, @"!`outputs/b.bin` is not a text file: it has 4 bytes of other data");
     fs::write(outputs.join("c.bin"), "a\0b").unwrap();
-    insta::assert_snapshot!(read(home, "outputs/c.bin").await, @"!`outputs/c.bin` is no text: it has 3 bytes that only a program can read");
+    insta::assert_snapshot!(read(home, "outputs/c.bin").await, @"!`outputs/c.bin` is not a text file: it has 3 bytes of other data");
 }
 
 async fn edit(home: &Path, old_text: &str, new_text: &str) -> String {
@@ -388,7 +388,7 @@ async fn one_driver_works_in_the_folder_that_each_call_brings() {
     let attempt = attempt(TREE, &["a"], FileTool::Write, &json!({ "path": "outputs/me.txt", "text": "x" }));
     let answer = files.tool(FileTool::Write).call(attempt).await.unwrap();
     assert!(answer.is_error);
-    insta::assert_snapshot!(answer.text, @"`write_file` has no folder to work in: do without files");
+    insta::assert_snapshot!(answer.text, @"`write_file` has no folder: work without files");
 }
 
 /// What a model is told about each tool.

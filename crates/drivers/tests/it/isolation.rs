@@ -106,7 +106,7 @@ rules:
 tools: { look: { say: something } }
 "#;
 
-/// L6: children are siblings on disk, too, and no file is in two workspaces.
+/// L6: children are also siblings on disk, and no file is in two workspaces.
 #[tokio::test(start_paused = true)]
 async fn l6_siblings_have_folders_side_by_side_and_share_no_file() {
     let ran = Ran::play(&TestHome::new(SIBLINGS), ROOT).await;
@@ -123,7 +123,7 @@ async fn l6_siblings_have_folders_side_by_side_and_share_no_file() {
     assert!(inodes("a").is_disjoint(&inodes("b")));
 }
 
-/// L7: an id that is a path, empty or taken spawns nobody and makes no folder.
+/// L7: an id that is a path, empty or taken spawns no agent and makes no folder.
 #[tokio::test(start_paused = true)]
 async fn l7_an_id_that_is_a_path_or_taken_makes_nothing() {
     let bad = ["../x", "a/b", "", "/etc", "..", ".", "a\\\\b", "a\\u0000b", "A", "%2e%2e", " ", "root"];
@@ -148,7 +148,7 @@ async fn l7_an_id_that_is_a_path_or_taken_makes_nothing() {
         let expected = if id == "root" { "`root`" } else { "is not a valid agent id" };
         assert!(!step.success && error.contains(expected), "{id}: {error}");
     }
-    // The lowest layer takes ids and no texts, and these texts are no ids.
+    // The lowest layer takes ids and no texts, and these texts are not ids.
     for id in bad.into_iter().filter(|id| *id != "root") {
         assert!(id.parse::<AgentId>().is_err(), "{id}");
     }

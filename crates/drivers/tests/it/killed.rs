@@ -32,7 +32,7 @@ fn versions() -> [Ran; 2] {
     })
 }
 
-/// Writes one version over the other until somebody kills it.
+/// Writes one version over the other until it is killed.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process that starts itself again has to tell itself so")]
 fn what_the_killed_process_does() {

@@ -1,4 +1,4 @@
-//! Workspaces and tokens, with whole trees from scripts and real folders; scripts and wire formats by themselves; programs
+//! Workspaces and tokens, with whole trees from scripts and real folders; scripts and wire formats on their own; programs
 //! as real processes, guarded and in boxes.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -44,7 +44,7 @@ use spinney_testkit::spinney::bus::RecordedEvent;
 use spinney_testkit::spinney::{Shutdown, Tree};
 use spinney_testkit::{SteadyClock, TestHome, recorded};
 
-/// A tree that ran until it moved no more by itself, and its events.
+/// A tree that ran until it moved no more on its own, and its events.
 pub(crate) struct Ran {
     pub(crate) tree: TreeId,
     pub(crate) recorded: Vec<RecordedEvent>,
@@ -53,7 +53,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// A tree of a stage that nobody runs any more.
+    /// A tree of a stage that no process runs any more.
     pub(crate) async fn from_tree(stage: &TestHome, tree: &Tree) -> Self {
         Self { tree: tree.id(), recorded: recorded(tree).await, journal: Arc::clone(stage.journal()) }
     }
@@ -64,7 +64,7 @@ impl Ran {
         Self { tree: self.tree, recorded, journal }
     }
 
-    /// Plays a fixture. Time stands still but for what the script takes, so that the same script gives the same events.
+    /// Plays a fixture. Time stands still but for what the script takes, so the same script gives the same events.
     pub(crate) async fn play(stage: &TestHome, fixture: &str) -> Self {
         let home = stage.home_on(Arc::new(SteadyClock::new()));
         let tree = stage.start(&home, fixture).await;

@@ -131,7 +131,7 @@ async fn l40_a_long_output_is_a_preview_and_a_file_and_an_early_failure_is_not_f
     assert_eq!(files(home.path()), ran.files(home.path()));
 }
 
-/// The folder has a bound of its own. What is beyond it is in the journal only, and model and person are told so.
+/// The folder has its own bound. What is beyond it is in the journal only, and model and person are told so.
 #[tokio::test(start_paused = true)]
 async fn what_has_no_room_is_no_file_and_the_step_says_so() {
     let (ran, packet) =
@@ -156,7 +156,7 @@ async fn what_has_no_room_is_no_file_and_the_step_says_so() {
     assert_eq!(bytes, limit::OFFLOAD_BYTES_MAX);
 }
 
-/// What is larger than a blob may be is cut, and nobody says that it is the whole.
+/// What is larger than a blob may be is cut, and is not presented as the whole.
 #[tokio::test(start_paused = true)]
 async fn an_output_that_is_larger_than_a_blob_does_not_claim_to_be_whole() {
     let (ran, packet) = dumped(&[("ä", 17 * MIB)]).await;
@@ -196,7 +196,7 @@ async fn long_outputs_are_mended_from_the_journal() {
     assert_eq!(files(home.path()), ran.files(home.path()));
     assert_eq!(fs::read(elsewhere.path().join("kept")).unwrap(), b"mine");
     assert_eq!(names(elsewhere.path()), ["kept"]);
-    // Whoever has no long output has nothing there.
+    // An agent without long outputs has nothing there.
     let other = Ran::play(&TestHome::new("rules: [ { say: Done. } ]"), "root $9.00 turns=20").await;
     assert_eq!(other.tree, ran.tree);
     other.mend(home.path()).unwrap();
@@ -225,7 +225,7 @@ async fn a_missing_blob_is_a_fault_that_names_the_file() {
     assert_eq!(names(&ran.agent(home.path(), "root").join("history")), ["step_001.json", "step_002.json"]);
 }
 
-/// Nobody trusts a journal: a gap that is in no text, or in the middle of a character, is none.
+/// A journal is not trusted: a gap that is in no text, or in the middle of a character, is none.
 #[tokio::test(start_paused = true)]
 async fn a_hostile_gap_is_ignored() {
     let (ran, _) = dumped(&[("ä", 6_000)]).await;

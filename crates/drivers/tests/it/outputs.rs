@@ -35,7 +35,7 @@ fn an_output_is_written_where_its_folder_was_removed() {
     assert_eq!(names(&outputs(home.path()).with_file_name("history")), [""; 0]);
 }
 
-/// L12 (files): ten files and no more, in sub-folders too; a million bytes and no more.
+/// L12 (files): ten files and no more, including sub-folders; a million bytes and no more.
 #[test]
 fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
     let home = tempfile::tempdir().unwrap();
@@ -54,19 +54,19 @@ fn l12_what_would_pass_a_limit_is_refused_before_it_is_written() {
     // 900,000 bytes in nine files: one byte too many, and then exactly as many as there may be.
     let before = files(home.path());
     let refused = author.write("outputs/5.txt", &"z".repeat(100_001)).unwrap_err();
-    assert_snapshot!(refused, @"max_output_size_bytes would be passed: limit 1000000, there 900000, asked 100001: write less, or write over what is not needed");
+    assert_snapshot!(refused, @"max_output_size_bytes would be exceeded: limit 1000000, used 900000, asked 100001: write less, or overwrite what is no longer needed");
     assert_eq!(files(home.path()), before);
     author.write("outputs/5.txt", &most).unwrap();
     let before = files(home.path());
     let refused = author.write("outputs/6.txt", "").unwrap_err();
-    assert_snapshot!(refused, @"max_output_files would be passed: limit 10, there 10, asked 1: write less, or write over what is not needed");
+    assert_snapshot!(refused, @"max_output_files would be exceeded: limit 10, used 10, asked 1: write less, or overwrite what is no longer needed");
     assert_eq!(files(home.path()), before);
-    // Whoever wrote past the limits by other means finds them shut.
+    // After writing past the limits by other means, nothing more can be written.
     fs::write(deep.join("more.txt"), [b'x'; 100_000]).unwrap();
     assert!(author.write("outputs/6.txt", "").unwrap_err().starts_with("max_output_files"));
     let wide = Author { limits: OutputLimits { files_max: 100, ..limits }, ..author };
     let refused = wide.write("outputs/6.txt", "").unwrap_err();
-    assert_snapshot!(refused, @"max_output_size_bytes would be passed: limit 1000000, there 1100000, asked 0: write less, or write over what is not needed");
+    assert_snapshot!(refused, @"max_output_size_bytes would be exceeded: limit 1000000, used 1100000, asked 0: write less, or overwrite what is no longer needed");
 }
 
 /// L12 (tokens of a step): 16,000 output tokens by default, or what the model can write, or a quarter of its context.
@@ -100,7 +100,7 @@ fn folders_without_end_are_not_walked_without_end() {
     let author = author(home.path());
     fs::create_dir_all(outputs(home.path()).join("d/".repeat(40))).unwrap();
     let refused = author.write("outputs/a.txt", "x").unwrap_err();
-    assert!(refused.starts_with("depth of folders would be passed"), "{refused}");
+    assert!(refused.starts_with("depth of folders would be exceeded"), "{refused}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{Ran, files};
 /// How the workspace is planted: from the agent's folder, and a folder outside that must stay as it is.
 type Trap = fn(agent: &Path, outside: &Path);
 
-/// Whether the history can be written all the same.
+/// Whether the history can be written anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     /// It is ours, so it is made right.
@@ -190,7 +190,7 @@ fn planted_outputs_make_writes_fail() {
     }
 }
 
-/// Links among the outputs are files of their own: they are counted and not followed.
+/// Links among the outputs are their own files: they are counted and not followed.
 #[test]
 fn a_link_among_the_outputs_counts_as_a_file_and_leads_nowhere() {
     let ground = tempfile::tempdir().unwrap();

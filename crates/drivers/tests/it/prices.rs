@@ -48,13 +48,16 @@ fn what_is_unknown_has_no_price() {
 
 #[test]
 fn what_no_hold_bounds_has_no_price_and_a_reason() {
-    let reason = "what `voice` costs at most is unknown: it is also billed by audio_hours";
+    let reason = "the maximum price of `voice` is unknown: it is also billed by audio_hours";
     assert_eq!(input("acme", "voice"), Err(reason.to_owned()));
-    let reason = "what `one` costs at most is unknown: its prices are no bound";
+    let reason = "the maximum price of `one` is unknown: its prices are no bound";
     assert_eq!(input("router", "one"), Err(reason.to_owned()));
-    let searches = "it searches the web by itself, which is billed apart";
+    let searches = "it searches the web on its own, which is billed separately";
     for model in ["any-search-preview", "any:online", "any-deep-research"] {
-        assert_eq!(input("acme", model), Err(format!("what `{model}` costs at most is unknown: {searches}")));
+        assert_eq!(
+            input("acme", model),
+            Err(format!("the maximum price of `{model}` is unknown: {searches}"))
+        );
     }
 }
 
@@ -126,7 +129,7 @@ fn the_embedded_table_is_whole() {
     assert!(priced.iter().any(|price| price.is_dated()));
 }
 
-/// Prices that everybody can look up, so that a mistake in the conversion is seen.
+/// Prices that are easy to look up, so a mistake in the conversion is seen.
 #[test]
 fn well_known_models_cost_what_their_providers_say() {
     let table = PriceTable::embedded().unwrap();

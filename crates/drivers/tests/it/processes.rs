@@ -16,7 +16,7 @@ use spinney_drivers::processes::{
     GuardCommand, GuardedProgram, ProgramEnd, ProgramOrder, ProgramSession, StandardStreams, guard,
 };
 
-/// Set in the process that runs two programs until somebody kills it.
+/// Set in the process that runs two programs until it is killed.
 const RUNS_TWO: &str = "SPINNEY_TEST_RUNS_TWO";
 
 /// A program with a child, a grandchild, a daemon that has forked twice and one in its own session. Nothing of it ends by
@@ -37,7 +37,7 @@ wait
 sleep 86400
 ";
 
-/// Not a test by itself: the guard of the programs below.
+/// Not a test on its own: the guard of the programs below.
 #[tokio::test]
 async fn what_the_guard_does() {
     let mut args = std::env::args_os().skip_while(|arg| arg != "--");
@@ -143,7 +143,7 @@ async fn ending_a_run_ends_its_daemons_and_no_other_run() {
     stranger.wait().unwrap();
 }
 
-/// Not a test by itself: the process that is killed in the next one.
+/// Not a test on its own: the process that is killed in the next one.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "a process that starts itself again has to tell itself so")]
 async fn what_the_killed_parent_does() {
@@ -241,7 +241,7 @@ async fn an_interrupt_reaches_every_process_of_its_run_alone() {
     }
 }
 
-/// A process that ends without anybody who waits for it does not stay as a zombie while its program runs.
+/// A process that ends without a waiting parent does not stay as a zombie while its program runs.
 #[tokio::test]
 async fn orphans_that_end_are_reaped_while_the_program_runs() {
     let script = "( ( echo $BASHPID >&3; exec sleep 0 ) & ) 3>&1 | { read pid\n\

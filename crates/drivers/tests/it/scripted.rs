@@ -390,7 +390,7 @@ async fn templates_are_rendered_off_the_workers() {
     assert_eq!(rendered.await.unwrap().unwrap().text, "done");
 }
 
-/// What a script names, with the places, so that a caller can tell what does not exist.
+/// What a script names, with the places, so a caller can tell what does not exist.
 #[test]
 fn a_script_lists_the_roles_and_tools_that_it_names() {
     let script = Script::parse(

@@ -287,7 +287,7 @@ tools:
     );
     assert_eq!(long.outcome_ref, Some(file));
     assert!(steps.values().flatten().all(|step| step.bytes().len() < 8_192 && step.success));
-    // It is no output of the agent's.
+    // It is not an output of the agent.
     let home = tempfile::tempdir().unwrap();
     ran.write(home.path());
     assert_eq!(crate::names(&ran.agent(home.path(), "root").join("outputs")), [""; 0]);

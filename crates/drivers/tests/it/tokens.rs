@@ -115,9 +115,9 @@ fn a_long_text_has_as_many_tokens_as_the_library_says() {
     }
 }
 
-/// The goal of whoever is to say every text of the corpus.
+/// The goal of the agent that is to say every text of the corpus.
 const TELL_ALL: &str = "Tell all.";
-/// The goal of whoever is to read every text of the corpus.
+/// The goal of the agent that is to read every text of the corpus.
 const READ_ALL: &str = "Read all.";
 
 /// A model that reads its packet as OpenAI's models do, says what that was, and plays a part.
@@ -360,7 +360,7 @@ fn judged(events: impl Iterator<Item = Event>) -> Vec<Judged> {
 /// The tokens of the windows below. An agent reads a few texts in each turn, so they are full after some turns.
 const WINDOW: u64 = 6_000;
 
-/// An agent on a model that nobody can count reads these texts, one after the other, for many turns.
+/// An agent on a model without a public tokenizer reads these texts, one after the other, for many turns.
 async fn read_in_a_window(tokenizer: Tokenizer, texts: Vec<String>) -> Vec<Judged> {
     let reader = Arc::new(Reader { texts: texts.clone(), ..Reader::new(tokenizer, Tokenizer::Bytes) });
     let echo = FunctionTool::sync(move |Untyped(attempt)| {
@@ -394,7 +394,7 @@ async fn read_in_a_window(tokenizer: Tokenizer, texts: Vec<String>) -> Vec<Judge
 /// tree knows which one it is; it learns only what the model reports of each call, as from a provider. The weights of
 /// the estimate lie between these two, so the test shows that one estimate with its correction serves tokenizers that
 /// differ by up to a factor of three on one text, also when the kind of text changes in the middle of a window. It
-/// does not show how far off an agent's first packet is for a real provider; nobody but the provider can know that.
+/// does not show how far off an agent's first packet is for a real provider; only the provider can know that.
 #[tokio::test(start_paused = true)]
 async fn a_window_is_cut_by_an_estimate_close_to_the_truth() {
     for tokenizer in [Tokenizer::O200k, Tokenizer::Cl100k] {
@@ -415,7 +415,7 @@ async fn windows_are_cut_close_to_the_truth(tokenizer: Tokenizer) {
             assert!(real <= bound, "{name}, turn {turn}: {call:?}");
             assert!(estimate.abs_diff(real) * 100 <= real * 15, "{name}, turn {turn}: {call:?}");
         }
-        // A window half empty for caution is a defect, too.
+        // A window half empty for caution is also a defect.
         let most = later.iter().map(|call| call.real).max().unwrap();
         assert!(most * 100 >= WINDOW * 80 && most <= WINDOW * 115 / 100, "{name}: {most} of {WINDOW}");
     }

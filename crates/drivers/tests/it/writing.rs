@@ -121,7 +121,7 @@ async fn more_than_999_steps_have_more_digits() {
     assert_eq!(files(home.path()), ran.files(home.path()));
 }
 
-/// One folder that cannot be written keeps nobody else's history from being kept.
+/// One folder that cannot be written does not keep other histories from being written.
 #[tokio::test(start_paused = true)]
 async fn a_fault_at_one_agent_is_reported_and_the_others_are_written() {
     let home = tempfile::tempdir().unwrap();

@@ -190,14 +190,14 @@ fn first_call(file: &TreeFile, drivers: &Drivers, definition: &Definition, now: 
         Ok(FirstCall::Never(short)) => {
             let show = |amount| format!("{:#}", short.resource.amount(amount));
             let (limit, asked) = (show(short.limit), show(short.asked));
-            let message = format!("the first call of `{entry}` may need {asked}, and its budget is {limit}");
+            let message = format!("the first call of `{entry}` may need {asked}, but its budget is {limit}");
             let error = file.bad_key("budget", message);
             Some(FileProblem::warning(
                 error.with_help("raise the budget, or lower `limits.max_tokens_per_step`"),
             ))
         }
         Ok(FirstCall::OnlyLast) => {
-            let message = format!("the budget of `{entry}` allows one call without tools and nothing more");
+            let message = format!("the budget of `{entry}` allows only one call without tools");
             Some(FileProblem::warning(file.bad_key("budget", message).with_help("raise the budget")))
         }
         Ok(_) => None,

@@ -41,24 +41,24 @@ pub enum SteerError {
     /// Its process cannot be reached.
     #[error("cannot reach the process that has {} open", home.display())]
     Unreachable {
-        /// Which home.
+        /// The home.
         home: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         why: io::Error,
     },
     /// A process has the home open and takes no requests: nothing was done.
     #[error("a process has {} open and accepts no requests: {why}", home.display())]
     Busy {
-        /// Which home.
+        /// The home.
         home: PathBuf,
         /// Why it takes none.
         why: io::Error,
     },
     /// The process was asked and did not answer: the result is unknown.
-    #[error("{what}: it is unknown whether the request was done")]
+    #[error("{what}: it is unknown whether the request was carried out")]
     Unknown {
-        /// Which home.
+        /// The home.
         home: PathBuf,
         /// The tree that it was about; its events tell.
         tree: Option<TreeId>,
@@ -66,9 +66,9 @@ pub enum SteerError {
         what: String,
     },
     /// The process that has the home open does not know the request.
-    #[error("process {pid} has {} open and is of an older release, which cannot do this for other processes: stop it and try again", home.display())]
+    #[error("process {pid} has {} open and is an older release, which cannot do this for other processes: stop it and try again", home.display())]
     OlderOwner {
-        /// Which home.
+        /// The home.
         home: PathBuf,
         /// The process.
         pid: u32,
@@ -256,7 +256,7 @@ async fn exchange(home: &Path, ask: &ControlRequest, bytes: &[Vec<u8>]) -> Resul
             Err(Unreached::Lost("the process that has this home open exited before it answered".to_owned()))
         }
         Ok(Err(error)) => Err(Unreached::Lost(format!(
-            "the process that has this home open did not take the whole request ({error})"
+            "the process that has this home open did not read the whole request ({error})"
         ))),
         Err(_) => Err(Unreached::Lost(format!("no answer after {}", Millis(EXCHANGE_MS_MAX)))),
     }

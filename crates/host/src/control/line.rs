@@ -1,4 +1,4 @@
-//! One line on the socket: a version and a message. The version is read first, so that a line of another version is
+//! One line on the socket: a version and a message. The version is read first, so a line of another version is
 //! refused by its number and not by some field.
 
 use std::fmt;
@@ -15,7 +15,7 @@ pub(super) const UNKNOWN_LINE: &str = "not a line of the control socket";
 pub enum LineError {
     /// It is of this version.
     Version(u32),
-    /// It is not JSON of ours.
+    /// It is not our JSON.
     Json(serde_json::Error),
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for LineError {
         match self {
             Self::Version(theirs) => write!(
                 f,
-                "this process uses request version {} and the other one version {theirs}: use the same release of spinney for both",
+                "this process uses request version {} and the other one version {theirs}: use the same release of Spinney for both",
                 request::VERSION
             ),
             Self::Json(error) => write!(f, "{UNKNOWN_LINE}: {error}"),

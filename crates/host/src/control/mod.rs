@@ -35,14 +35,14 @@ pub enum ControlRequest {
     Running,
     /// Apply a person's request to a tree. The bytes of its parts follow the line, in order.
     Apply {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// What to do.
         request: Box<Request>,
     },
     /// Run a tree for as long as this connection is open on both sides.
     Resume {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// Hosts that the user allows for it.
         hosts: Vec<String>,
@@ -62,7 +62,7 @@ pub enum ControlRequest {
     Clean,
     /// Send the text that the models of a tree stream from now on, until one side goes.
     Text {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
 }
@@ -109,7 +109,7 @@ pub enum ControlReply {
     },
     /// Expired checkpoints are removed.
     Cleaned {
-        /// How many.
+        /// The number of them.
         removed: usize,
         /// Remaining automatic ones.
         left: usize,
@@ -120,7 +120,7 @@ pub enum ControlReply {
     TextFollows,
     /// It was not done.
     Refused {
-        /// Why not.
+        /// The reason.
         message: String,
         /// For programs, if the tree refused.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ pub enum ControlReply {
     },
     /// It could not be done.
     Failed {
-        /// Why not.
+        /// The reason.
         message: String,
     },
 }
@@ -137,9 +137,9 @@ pub enum ControlReply {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UncleanedTree {
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
-    /// Why not.
+    /// The reason.
     pub message: String,
 }
 
@@ -155,14 +155,14 @@ pub enum SteerReply<R> {
     },
     /// It was not done.
     Refused {
-        /// Why not.
+        /// The reason.
         message: String,
         /// For programs, if the tree refused.
         refusal: Option<Box<Refusal>>,
     },
     /// It could not be done.
     Failed {
-        /// Why not.
+        /// The reason.
         message: String,
     },
 }

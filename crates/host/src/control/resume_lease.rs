@@ -1,5 +1,5 @@
 //! A tree that the process which has its journal open runs for this one. The connection is the lease: when one side closes
-//! it, or dies, the tree is stopped in good order.
+//! it, or dies, the tree is stopped cleanly.
 
 use std::io;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl ResumeLease {
         }
     }
 
-    /// Lets the tree be stopped in good order; [`ended`](Self::ended) says when it is.
+    /// Lets the tree be stopped cleanly; [`ended`](Self::ended) says when it is.
     pub fn stop(&mut self) {
         // The half that is dropped is shut down.
         self.to = None;

@@ -106,7 +106,7 @@ pub enum UnreadMessage {
     #[error(transparent)]
     Tree(#[from] TreeNameError),
     /// Its agents are those of a program.
-    #[error("a program does not read messages: use its own way to talk to it")]
+    #[error("a program does not read messages: use its own interface")]
     OfProgram,
     /// There is no such agent, and none can come: the words for it, with suggestions.
     #[error("{0}")]

@@ -1,5 +1,5 @@
 //! Text as models and tools stream it, for a process that looks at a tree which another one runs. No journal has it. It is bounded and
-//! lossy on both sides: a reader that is too slow misses some, and nobody waits for it.
+//! lossy on both sides: a reader that is too slow misses some, and nothing waits for it.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -86,7 +86,7 @@ struct TextSubscription {
 }
 
 impl TextSubscription {
-    /// `None` if nobody runs the tree, or by a version that sends no text, or there are too many readers.
+    /// `None` if no process runs the tree, or by a version that sends no text, or there are too many readers.
     async fn begin(home: &Path, tree: TreeId) -> Option<Self> {
         let subscribing = timeout(Duration::from_millis(SUBSCRIBE_MS_MAX), subscribe(home, tree));
         let from = subscribing.await.ok()?.ok()?;

@@ -32,7 +32,7 @@ fn state(home: &Path, words: DoctorWords) -> Result<&'static str, String> {
         return match is_writable(place) {
             true => Ok("does not exist yet, the first run creates it"),
             false => Err(format!(
-                "cannot be created, because {} cannot be written: {}",
+                "cannot be created, because {} is not writable: {}",
                 place.display(),
                 words.other_home
             )),
@@ -56,7 +56,7 @@ fn state(home: &Path, words: DoctorWords) -> Result<&'static str, String> {
     if is_writable(home) {
         return Ok(state);
     }
-    Err(format!("cannot be written: change who may write it, or {}", words.other_home))
+    Err(format!("is not writable: change its permissions, or {}", words.other_home))
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -71,6 +71,6 @@ async fn used_by(home: &Path) -> String {
             format!("; in use: a process runs {} here", counted(trees.len() as u64, "tree"))
         }
         RunningTrees::Silent(pid) => format!("; in use: process {pid} has it open and does not answer"),
-        RunningTrees::Unknown => "; it is another user's".to_owned(),
+        RunningTrees::Unknown => "; it belongs to another user".to_owned(),
     }
 }

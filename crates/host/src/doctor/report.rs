@@ -37,7 +37,7 @@ pub struct DoctorReport {
 pub struct HomeFinding {
     /// Whether it can be used.
     pub ok: bool,
-    /// Where it is.
+    /// Its path.
     pub path: String,
     /// What there is to say about it.
     pub message: String,
@@ -317,7 +317,7 @@ impl fmt::Display for CallFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.input_tokens.zip(self.output_tokens) {
             Some((input, output)) => write!(f, "{} in, {output} out", counted(input, "token"))?,
-            None => f.write_str("answered without a usage")?,
+            None => f.write_str("answered without reporting usage")?,
         }
         match self.cost_nanos {
             Some(nanos) => write!(f, ", {}", usd(nanos))?,
@@ -331,7 +331,7 @@ impl fmt::Display for LimitFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} left", grouped(self.remaining), counted(self.limit, self.one))?;
         if self.remaining < self.limit {
-            write!(f, ", all again in {}", Millis(self.reset_ms))?;
+            write!(f, ", resets in {}", Millis(self.reset_ms))?;
         }
         Ok(())
     }

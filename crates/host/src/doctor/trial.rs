@@ -61,7 +61,7 @@ impl ModelTrials {
         Ok(Self { file, text, folder, allowed, user, words })
     }
 
-    /// The text of the file, which answers about it are remembered for.
+    /// The text of the file, which answers about it are recorded for.
     #[must_use]
     pub const fn text(&self) -> &Text {
         &self.text
@@ -98,7 +98,7 @@ impl ModelTrials {
     }
 }
 
-/// Everything together takes at most this long. The inner bounds are wider or much narrower, so that the error is the
+/// Everything together takes at most this long. The inner bounds are wider or much narrower, so the error is the
 /// same whichever part of a call hangs.
 fn limits(timeout_ms: u64) -> HttpLimits {
     let total = Duration::from_millis(timeout_ms);
@@ -132,7 +132,7 @@ impl Trial<'_> {
         finding.keys =
             variables.map(|variable| KeyFinding::new(variable, providers::is_set(variable, user))).collect();
         if let Some(variable) = providers::missing(source, user) {
-            let set = format!("type `export {variable}=…` with the key of your account");
+            let set = format!("type `export {variable}=…` with your key");
             return match &source.script {
                 Some(script) => {
                     finding.remedy = Some(set);
@@ -222,12 +222,12 @@ fn remedy(source: &ProviderSource, failed: &TrialFault, words: &DoctorWords) -> 
                     "check the key in {variable}: it may be wrong, expired, or not allowed to use this model"
                 )
             }
-            None => "the server wants a key: name its variable as `key_env`".to_owned(),
+            None => "the server requires a key: name its variable as `key_env`".to_owned(),
         },
         FaultKind::OutOfCredit => "add credit to the account of this key".to_owned(),
         FaultKind::RateLimit => match failed.fault.retry_after_ms {
-            Some(ms) => format!("try again in {}; a run waits by itself", Millis(ms)),
-            None => "try again later; a run waits by itself".to_owned(),
+            Some(ms) => format!("try again in {}; a run waits automatically", Millis(ms)),
+            None => "try again later; a run waits automatically".to_owned(),
         },
         FaultKind::Timeout => words.more_time.to_owned(),
         FaultKind::Server if !failed.is_answered && is_own_server => {

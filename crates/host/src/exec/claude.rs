@@ -54,8 +54,8 @@ impl ClaudeArguments {
                 rest.extend(args.by_ref().cloned());
             } else if arg == "--settings" {
                 let value = args.next();
-                let value = value
-                    .ok_or_else(|| BadArguments(format!("`--settings` is without a value: {REMEDY}")))?;
+                let value =
+                    value.ok_or_else(|| BadArguments(format!("`--settings` has no value: {REMEDY}")))?;
                 given = Some(value.as_os_str());
             } else if let Some(value) = arg.as_bytes().strip_prefix(b"--settings=") {
                 given = Some(OsStr::from_bytes(value));
@@ -67,7 +67,7 @@ impl ClaudeArguments {
         Ok(Self { args: rest, settings })
     }
 
-    /// The arguments that lead to the gateway. The settings are a file, because everybody on the machine may read arguments.
+    /// The arguments that lead to the gateway. The settings are a file, because every user of the machine can read arguments.
     pub fn leading_to(
         mut self,
         url: &str,
@@ -92,7 +92,7 @@ impl ClaudeArguments {
     }
 }
 
-const REMEDY: &str = "give it an object of JSON, or the path of a file with one";
+const REMEDY: &str = "give it a JSON object, or the path of a file with one";
 
 /// The settings in a value of `--settings`.
 fn settings_in(value: &OsStr) -> Result<Map<String, Value>, BadArguments> {
@@ -108,7 +108,7 @@ fn settings_in(value: &OsStr) -> Result<Map<String, Value>, BadArguments> {
         }
     };
     let settings: Map<String, Value> = serde_json::from_str(&text)
-        .map_err(|error| BadArguments(format!("{place} has no settings ({error}): {REMEDY}")))?;
+        .map_err(|error| BadArguments(format!("{place} is not a settings object ({error}): {REMEDY}")))?;
     if settings.get("env").is_some_and(|environment| !environment.is_object()) {
         return Err(BadArguments(format!("`env` in {place} is not an object: make it one, or leave it out")));
     }

@@ -41,7 +41,7 @@ impl CodexArguments {
             let option = word.split('=').next().unwrap_or_default();
             if option == "--oss" || option == "--local-provider" {
                 return Err(BadArguments(format!(
-                    "`{option}` leads codex past the gateway: leave it out, or run codex by itself"
+                    "`{option}` would take codex past the gateway: leave it out, or run codex without exec"
                 )));
             }
             let value = match word.as_ref() {
@@ -58,7 +58,7 @@ impl CodexArguments {
                 ["model_provider"] | ["model_providers"] | ["model_providers", "spinney", ..]
             ) {
                 return Err(BadArguments(format!(
-                    "`-c {}` leads codex past the gateway: leave it out; a base URL in OPENAI_BASE_URL is where the gateway sends its calls",
+                    "`-c {}` would take codex past the gateway: leave it out; the gateway sends calls to OPENAI_BASE_URL if it is set",
                     key.trim()
                 )));
             }
@@ -67,7 +67,7 @@ impl CodexArguments {
         Ok(Self { args: args.to_vec(), decides_search })
     }
 
-    /// The arguments that lead to the gateway, as a provider of our own: at a terminal Codex would send the key of a stored
+    /// The arguments that lead to the gateway, as our own provider: at a terminal Codex would send the key of a stored
     /// login to OpenAI's provider, and ask for a login if there is none. The provider's web search, which Codex offers with
     /// most models, is off unless the user allows or asks for it: no budget bounds it, so the gateway refuses it.
     pub fn leading_to(self, url: &str, search: WebSearch) -> Vec<OsString> {

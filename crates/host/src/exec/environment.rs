@@ -42,10 +42,10 @@ pub struct UserEnvironment {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSecretVariable {
     /// It has no value.
-    #[error("{} is not set, or not text: set it, or do not name it", .0.escape_debug())]
+    #[error("{} is not set or is not text: set it, or do not name it", .0.escape_debug())]
     NotSet(String),
     /// The gateway uses it, and the program gets another value or none.
-    #[error("the program never gets {0}: the gateway calls the provider in its place")]
+    #[error("the program never gets {0}: the gateway calls the provider on its behalf")]
     OfGateway(String),
 }
 

@@ -3,7 +3,7 @@
 
 use super::environment::UserEnvironment;
 
-/// Whose models a program calls, as far as its name tells.
+/// Whose models a program calls, judging by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalledProviders {
     /// Anthropic's.
@@ -19,7 +19,7 @@ pub enum CalledProviders {
 pub enum NoKey {
     /// Claude Code has a login that no budget can bound.
     #[error(
-        "{program} has only a login by subscription ({login}), which exec does not use: a subscription has no price per call, so no budget can bound it. Set ANTHROPIC_API_KEY to a key of the Anthropic API, whose calls are billed by tokens, or run {program} without exec"
+        "{program} has only a subscription login ({login}), which exec does not use: a subscription has no price per call, so no budget can bound it. Set ANTHROPIC_API_KEY to a key of the Anthropic API, whose calls are billed by tokens, or run {program} without exec"
     )]
     ClaudeLogin {
         /// The program.
@@ -39,22 +39,22 @@ pub enum NoKey {
     },
     /// There is no key of Anthropic.
     #[error(
-        "no key for {0}: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or set ANTHROPIC_BASE_URL to a server of your own that needs none"
+        "no key for {0}: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or set ANTHROPIC_BASE_URL to a server that needs none"
     )]
     Anthropic(String),
     /// There is no key of OpenAI.
     #[error(
-        "no key for {0}: set OPENAI_API_KEY (or CODEX_API_KEY), or set OPENAI_BASE_URL to a server of your own that needs none"
+        "no key for {0}: set OPENAI_API_KEY (or CODEX_API_KEY), or set OPENAI_BASE_URL to a server that needs none"
     )]
     OpenAi(String),
     /// There is neither.
     #[error(
-        "no key for {0}: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to a server of your own that needs none"
+        "no key for {0}: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to a server that needs none"
     )]
     Any(String),
 }
 
-/// Refuses a program that nobody would answer.
+/// Refuses a program that would get no answer.
 pub fn check(program: &str, called: CalledProviders, user: &UserEnvironment) -> Result<(), NoKey> {
     let anthropic = user.anthropic_key.is_some() || user.anthropic_base_url.is_some();
     let open_ai = user.open_ai_key.is_some() || user.open_ai_base_url.is_some();

@@ -1,4 +1,4 @@
-//! The program of a run and the options that its process needs. They are a source file of its journal, so that it can be
+//! The program of a run and the options that its process needs. They are a source file of its journal, so it can be
 //! resumed as it was started; older releases kept them in a file of its home. What the tree itself records, such as its ceilings, is not
 //! among them.
 
@@ -41,7 +41,7 @@ pub enum RunOptionsError {
     /// Their file is not one.
     #[error("{} is damaged", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Why it cannot be read.
         #[source]
@@ -50,30 +50,30 @@ pub enum RunOptionsError {
     /// A path is none.
     #[error("{} is not a path", path.display())]
     NotAPath {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         why: io::Error,
     },
     /// The current folder is unknown.
-    #[error("cannot find out which folder this is")]
+    #[error("cannot determine the current folder")]
     NoFolder(#[source] io::Error),
     /// Its program was started elsewhere: here its words may mean other files.
     #[error("the program of this run was started in {}: resume it there", folder.display())]
     OtherFolder {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
     },
     /// Its program has words that are not text; older releases kept none with a key in it.
-    #[error("the program of this run was not kept")]
+    #[error("the program of this run was not recorded")]
     NoProgram,
     /// A name that it may send is none.
     #[error(transparent)]
     Name(#[from] NotRequestName),
 }
 
-/// What is given anew for a run; the rest stays as it is.
+/// New options for a run; the rest stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GivenRunOptions<'a> {
     /// A program and its arguments; none if it is empty.
@@ -96,7 +96,7 @@ pub struct GivenRunOptions<'a> {
     pub hide_keys: bool,
     /// Names that the program may send although their cost has no bound.
     pub allow_fields: &'a [RequestName],
-    /// Variables that the program gets and nobody else sees.
+    /// Variables that only the program sees.
     pub secrets: &'a [String],
 }
 
@@ -107,7 +107,7 @@ pub enum HaltWait {
     Never,
     /// As long as before, or as usual.
     Usual,
-    /// So many milliseconds.
+    /// Milliseconds.
     Ms(u64),
 }
 
@@ -143,7 +143,7 @@ pub struct RunOptions {
     /// The names that the program may send although their cost has no bound.
     #[serde(default)]
     allow_fields: Vec<String>,
-    /// The names of variables that the program gets and nobody else sees.
+    /// The names of variables that only the program sees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
     /// The hash of what they were read from.
@@ -231,7 +231,7 @@ impl RunOptions {
     /// These with what a command line gives; the rest stays as it is.
     pub fn with(mut self, given: &GivenRunOptions<'_>, home: &Path) -> Result<Self, RunOptionsError> {
         if !given.program.is_empty() {
-            // What is no text cannot be kept as JSON.
+            // Only text can be kept as JSON.
             self.program = given.program.iter().map(|word| word.to_str().map(str::to_owned)).collect();
             let here = std::env::current_dir().map_err(RunOptionsError::NoFolder)?;
             let below = here.strip_prefix(beside(home)?).map(Path::to_owned);
@@ -318,7 +318,7 @@ impl RunOptions {
         };
         let fields =
             named("let it send, without a bound,", self.allow_fields.iter().map(String::as_str).collect());
-        let prices = named("take its own prices for", self.prices.keys().map(PricedName::as_str).collect());
+        let prices = named("use its own prices for", self.prices.keys().map(PricedName::as_str).collect());
         [format!("run {}", shown_program(program))].into_iter().chain(fields).chain(prices).collect()
     }
 

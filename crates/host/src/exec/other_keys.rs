@@ -55,7 +55,7 @@ const OTHERS: [&str; 5] =
 /// The variables of the environment that have such a key, in order.
 pub fn in_environment() -> Vec<String> {
     let has_key = |(name, value): (String, String)| (!value.is_empty() && is_key(&name)).then_some(name);
-    // A name or a value that is no text is no key.
+    // A name or a value that is not text is not a key.
     let text = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut names: Vec<String> = text.filter_map(has_key).collect();

@@ -27,7 +27,7 @@ impl GatewayPlace<'_> {
         args.into_iter().map(filled).collect()
     }
 
-    /// None if there is nothing to fill in. The key is filled in only where it is a value by itself or stands beside an
+    /// None if there is nothing to fill in. The key is filled in only where it is a value on its own or stands beside an
     /// address: a prompt may well speak of `{key}`.
     fn filled(self, text: &str) -> Option<String> {
         let has_address = text.contains(ANTHROPIC) || text.contains(OPEN_AI);

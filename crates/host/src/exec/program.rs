@@ -42,7 +42,7 @@ pub struct ProgramStart {
     pub args: Vec<OsString>,
     /// Variables that it gets.
     pub set: Vec<(String, OsString)>,
-    /// Variables of ours that it does not get.
+    /// Our variables that it does not get.
     pub removed: Vec<String>,
     /// A file for as long as it runs.
     pub settings: Option<SettingsFile>,
@@ -145,11 +145,9 @@ impl ProgramStreams {
 /// Why a program could not be started, and the exit code for that.
 fn not_started(error: &io::Error) -> (String, u8) {
     match error.kind() {
-        io::ErrorKind::NotFound => {
-            ("there is no such program: check its name and PATH".to_owned(), NOT_FOUND)
-        }
+        io::ErrorKind::NotFound => ("program not found: check its name and PATH".to_owned(), NOT_FOUND),
         io::ErrorKind::PermissionDenied => {
-            let why = "it is not executable: make it so, or name the program that runs it";
+            let why = "it is not executable: run `chmod +x` on it, or name the program that runs it";
             (why.to_owned(), NOT_EXECUTABLE)
         }
         _ => (error.to_string(), NOT_EXECUTABLE),
@@ -162,7 +160,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Whether a program ended because somebody interrupted it.
+/// Whether a program ended because it was interrupted.
 pub fn was_interrupted(status: ExitStatus) -> bool {
     const INTERRUPT: i32 = 2;
     status.signal() == Some(INTERRUPT) || status.code() == Some(128 + INTERRUPT)

@@ -34,7 +34,7 @@ impl Explanation {
         };
         let mut written = match given.with_inputs(&source, &user) {
             Ok(definition) => definition,
-            // What a start needs and nobody has given yet is shown as not set.
+            // What a start needs and does not have yet is shown as not set.
             Err(errors) if errors.iter().all(|error| matches!(error, InputError::Missing { .. })) => {
                 source.file.definition.clone()
             }

@@ -24,13 +24,13 @@ pub enum TreeNameError {
     /// There is no last tree.
     #[error("this home has no trees yet")]
     NoTrees {
-        /// Which home.
+        /// The home.
         home: PathBuf,
     },
     /// It cannot be the beginning of an id.
     #[error("`{text}` is not a tree id")]
     NotAnId {
-        /// Which home.
+        /// The home.
         home: PathBuf,
         /// The word.
         text: String,
@@ -38,7 +38,7 @@ pub enum TreeNameError {
     /// No id begins so.
     #[error("no tree starts with `{text}`")]
     Unknown {
-        /// Which home.
+        /// The home.
         home: PathBuf,
         /// The word.
         text: String,
@@ -50,7 +50,7 @@ pub enum TreeNameError {
     Several {
         /// The word.
         text: String,
-        /// How many.
+        /// The number of them.
         count: usize,
         /// Some of them, with their states.
         some: Vec<String>,
@@ -67,7 +67,7 @@ fn listed(some: &[String], count: usize) -> String {
 pub struct TreeInHome<'a> {
     /// The home's folder, as the user named it.
     pub home: &'a Path,
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
 }
 
@@ -86,7 +86,7 @@ pub struct NamedTree {
     pub home: PathBuf,
     /// Its journal, opened for reading.
     pub journal: SqliteJournal,
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
 }
 

@@ -1,4 +1,4 @@
-//! A home on disk: which one is meant, its journal, and what lies beside the journal.
+//! A home on disk: which one is meant, its journal, and what is beside the journal.
 
 mod find;
 pub mod ids;

@@ -38,11 +38,11 @@ pub enum UncopiedFiles {
     #[error(transparent)]
     File(#[from] FileFault),
     /// A file is not as it was, or cannot be written.
-    #[error("cannot keep for a branch what {} keeps", folder.display())]
+    #[error("cannot copy the files in {} for a branch", folder.display())]
     Uncopied {
         /// From where.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         why: ChangedCopy,
     },

@@ -35,11 +35,11 @@ pub enum HomeError {
     /// Its journal does not open.
     #[error("cannot {} {}", if matches!(.to, HomeUse::Read) { "read" } else { "open" }, home.display())]
     Unopened {
-        /// Which home.
+        /// The home.
         home: PathBuf,
         /// What for.
         to: HomeUse,
-        /// Why not.
+        /// The cause.
         #[source]
         error: OpenHomeError,
     },
@@ -106,7 +106,7 @@ pub fn check(home: &Path) -> Result<(), HomeError> {
     SqliteJournal::prepare_folder(home).map_err(HomeError::unopened(home, HomeUse::Write))
 }
 
-/// A home is often below a folder under version control, and nobody wants journals in there.
+/// A home is often below a folder under version control, and journals do not belong in there.
 fn keep_out_of_git(home: &Path) {
     match private_files::write(&home.join(IGNORED), b"*\n") {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {

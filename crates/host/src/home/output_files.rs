@@ -61,7 +61,7 @@ pub enum OutputNameError {
     Several {
         /// The name.
         name: String,
-        /// Which have it.
+        /// The names that match.
         names: Vec<String>,
     },
 }

@@ -1,5 +1,5 @@
 //! Side journals: a run that finds the home's own journal in use gets a journal of its tree alone, and so does every
-//! program, so that several run side by side in one folder. Every command that names a tree finds it here.
+//! program, so several run side by side in one folder. Every command that names a tree finds it here.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -39,7 +39,7 @@ pub enum SideJournalError {
     /// A file or folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FileFault),
-    /// Something else lies in its place.
+    /// Something else is in its place.
     #[error("{} is not a folder that Spinney made: move it away, or choose another home", .0.display())]
     NotOurs(PathBuf),
 }
@@ -64,7 +64,7 @@ pub async fn open_to_start(home: &Path, tree: TreeId) -> Result<JournalToStart, 
     }
 }
 
-/// Makes the side journal of a new tree: for its owner only, and in a home of ours.
+/// Makes the side journal of a new tree: for its owner only, and in a home that is ours.
 pub async fn make(home: &Path, tree: TreeId) -> Result<JournalToStart, SideJournalError> {
     make_runs(home)?;
     let folder = new_folder(home, tree);
@@ -90,7 +90,7 @@ fn make_runs(home: &Path) -> Result<PathBuf, SideJournalError> {
 pub struct Imports {
     home: PathBuf,
     runs: PathBuf,
-    /// Held until the last tree is in its place: what lies in the folder of an import is not left over.
+    /// Held until the last tree is in its place: what is in the folder of an import is not left over.
     _lock: File,
 }
 
@@ -134,7 +134,7 @@ impl Imports {
         Ok(())
     }
 
-    /// Removes what lies in the folder of an import.
+    /// Removes what is in the folder of an import.
     pub fn give_up(&self, tree: TreeId) {
         let importing = self.folder(tree);
         if let Err(error) = remove_folder(&importing) {
@@ -207,7 +207,7 @@ pub async fn find_with(home: &Path, id: &str, open: OpenJournal) -> Result<PathB
     }
     let mut own: Vec<TreeId> = match open(home) {
         Ok(journal) => journal.heads(&[]).await?.into_iter().map(|head| head.tree).collect(),
-        // A home without a journal of its own has only these.
+        // A home without its own journal has only these.
         Err(_) => Vec::new(),
     };
     for side in &sides {
@@ -251,7 +251,7 @@ pub async fn find_with(home: &Path, id: &str, open: OpenJournal) -> Result<PathB
     }
 }
 
-/// Says where a branch lies, before it is made: a side journal has the name of its first tree.
+/// Says where a branch is, before it is made: a side journal has the name of its first tree.
 pub fn add_branch(folder: &Path, branch: TreeId) -> Result<(), FileFault> {
     let Some((path, origin)) = branch_file(folder, branch).zip(side_tree(folder)) else { return Ok(()) };
     private_files::write(&path, format!("{origin}\n").as_bytes())

@@ -1,4 +1,4 @@
-//! What a tree is resumed from: its file and scripts as they were when it started, so that it can be resumed from anywhere,
+//! What a tree is resumed from: its file and scripts as they were when it started, so it can be resumed from anywhere,
 //! and later edits do not change it. They are source files of its journal:
 //!
 //! ```text
@@ -121,9 +121,9 @@ pub enum ChangedCopy {
     /// One cannot be read.
     #[error("cannot read `{file}`")]
     Unread {
-        /// Which.
+        /// The file.
         file: String,
-        /// Why not.
+        /// The cause.
         #[source]
         why: UnreadText,
     },
@@ -136,19 +136,19 @@ pub enum ChangedCopy {
     /// One is not as it was.
     #[error("`{file}` was changed after the tree started")]
     Changed {
-        /// Which.
+        /// The file.
         file: String,
     },
     /// One is missing.
-    #[error("`{file}` is not kept")]
+    #[error("`{file}` is not stored")]
     Missing {
-        /// Which.
+        /// The file.
         file: String,
     },
     /// One is not text.
     #[error("`{file}` is not UTF-8")]
     NotText {
-        /// Which.
+        /// The file.
         file: String,
     },
     /// The journal cannot be read, or its bytes are not what it names.

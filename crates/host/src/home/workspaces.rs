@@ -63,7 +63,7 @@ impl WorkspaceWriter {
         }))
     }
 
-    /// Waits until everything is written. The tree is no longer run by then.
+    /// Waits until everything is written. Then the tree is no longer run by.
     pub async fn end(self) {
         // It has reported what went wrong.
         let _ = self.0.await;
@@ -79,7 +79,7 @@ async fn follow(
     mut events: Watcher,
 ) -> Result<Missing, JoinError> {
     let mut writing = Writing::begin(home, journal, tree, past).await?;
-    // Whoever follows the tree reports an unreadable journal.
+    // The tree's follower reports an unreadable journal.
     while let Some(Ok(traced)) = events.next_event().await {
         writing = writing.take(traced).await?;
     }

@@ -82,7 +82,7 @@ const REPOSITORY: &str = ".git";
 /// The file of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// Ceilings that it lowers.
     pub budget: DefaultBudget,

@@ -39,24 +39,24 @@ pub enum NewFilesError {
     /// Their folder failed.
     #[error("cannot create {}", folder.display())]
     Folder {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         why: io::Error,
     },
     /// A file is there already.
-    #[error("{} exists already, and nothing was written: choose another name", path.display())]
+    #[error("{} already exists; nothing was written: choose another name", path.display())]
     Exists {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// Another one failed, and this one stays.
     #[error("cannot remove {} again", path.display())]
     Left {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         why: io::Error,
     },
@@ -91,7 +91,7 @@ impl NewFiles {
         Self { folder: folder.to_owned(), files }
     }
 
-    /// Where they lie.
+    /// Where they are.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|(path, _)| path.as_path())
     }

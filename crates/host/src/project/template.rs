@@ -20,25 +20,25 @@ pub enum TemplateError {
     /// Its folder cannot be read.
     #[error("cannot read the template in {}", folder.display())]
     Folder {
-        /// Which folder.
+        /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         why: io::Error,
     },
     /// A file of it cannot be read.
     #[error("cannot read {} of the template", file.display())]
     File {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         why: UnreadText,
     },
     /// It is not what a template may be.
     #[error("the template in {} {why}", folder.display())]
     Unfit {
-        /// Which folder.
+        /// The folder.
         folder: PathBuf,
         /// What it is or has.
         why: String,
@@ -121,7 +121,7 @@ macro_rules! tree {
 pub static TEMPLATES: [BuiltinTemplate; 5] = [
     tree!("hello", "an agent and its helper", Some("topic=lighthouses")),
     tree!("research", "a lead, and researchers who work at the same time", None),
-    tree!("pipeline", "an agent for each file, and one that sums up", None),
+    tree!("pipeline", "an agent for each file, and one that summarises", None),
     tree!("panel", "a writer, and three reviewers who vote until the text passes", None),
     BuiltinTemplate {
         name: "exec",
@@ -178,7 +178,7 @@ pub fn bad_template(name: &str, folder: &str) -> Option<String> {
         ));
     }
     if TEMPLATES.iter().any(|template| template.name == name) {
-        return Some(format!("`{name}` is a template that Spinney has itself: use another name"));
+        return Some(format!("`{name}` is a built-in template: use another name"));
     }
     let inside =
         Path::new(folder).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

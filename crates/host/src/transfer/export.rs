@@ -39,7 +39,7 @@ pub enum ExportKind {
 /// A tree in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedTree {
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
     /// Its state here.
     pub state: TreeState,
@@ -49,7 +49,7 @@ pub struct ExportedTree {
     pub needs: Vec<TreeNeed>,
 }
 
-/// Why trees were not exported. There is no file then.
+/// Why trees were not exported. Then there is no file.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The path ends in no name.
@@ -60,7 +60,7 @@ pub enum ExportError {
     FileName {
         /// The name.
         name: String,
-        /// Why not.
+        /// The cause.
         #[source]
         why: IdError,
     },
@@ -70,13 +70,13 @@ pub enum ExportError {
     /// A process runs the tree.
     #[error("tree {tree} is running: stop it first, or export a copy")]
     Running {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
     /// It was exported to another file.
     #[error("tree {tree} moved to `{to}`: export it to that name again, or take it back first")]
     MovedElsewhere {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// The name of the file.
         to: PartName,
@@ -86,13 +86,13 @@ pub enum ExportError {
         "tree {tree} was started by an older release, and the files that it is resumed from are not in its journal: finish it here, or export a copy"
     )]
     OldFiles {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
     /// The tree refused it.
     #[error("tree {tree} cannot be exported: {message}")]
     Refused {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// What it said.
         message: String,
@@ -100,7 +100,7 @@ pub enum ExportError {
     /// It did not move, or cannot come back.
     #[error("tree {tree} cannot be taken back: {message}")]
     NotTakenBack {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// What it said.
         message: String,
@@ -128,7 +128,7 @@ pub enum ExportError {
 pub struct SealedExport {
     /// The trees that are sealed.
     pub trees: Vec<TreeId>,
-    /// Why it failed.
+    /// The cause.
     #[source]
     why: Box<ExportError>,
 }
@@ -327,7 +327,7 @@ async fn write_tree(
             }
         }
         if is_last {
-            let reason = "its head names another end".to_owned();
+            let reason = "its head does not match its last event".to_owned();
             return Err(JournalFault::Damaged { tree, after: end.0, reason }.into());
         }
     }

@@ -30,7 +30,7 @@ use crate::trust::{TrustError, foreign_home, tree_marks};
 /// A tree of a file, and what became of it here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedTree {
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
     /// The name in its tree file.
     pub name: String,
@@ -64,16 +64,16 @@ pub enum ImportError {
     /// The file cannot be read.
     #[error("cannot import {}", file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         why: UnreadTreesFile,
     },
     /// The tree in the file is not what it says.
     #[error("tree {tree} in this file is damaged or was changed")]
     Diverged {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// The first difference.
         #[source]
@@ -81,10 +81,10 @@ pub enum ImportError {
     },
     /// This home has the tree, with other events.
     #[error(
-        "tree {tree} is already here with other events: here it has {here} events (hash {here_hash}), in the file {there} (hash {there_hash})"
+        "tree {tree} is already here with different events: here it has {here} events (hash {here_hash}), in the file {there} (hash {there_hash})"
     )]
     OtherHead {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// Its state here.
         state: TreeState,
@@ -97,18 +97,18 @@ pub enum ImportError {
         /// The hash in the file.
         there_hash: String,
     },
-    /// Branches of the tree that had moved away lie in the same journal.
+    /// Branches of the tree that had moved away are in the same journal.
     #[error("tree {tree} cannot come back while its branches are here: export or remove {}", names(.branches))]
     HasBranches {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// Its branches.
         branches: Vec<TreeId>,
     },
-    /// Other trees lie where it belongs.
+    /// Other trees are where it belongs.
     #[error("{} has other trees: remove them first, or import into another home", folder.display())]
     PlaceTaken {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// The folder.
         folder: PathBuf,
@@ -118,7 +118,7 @@ pub enum ImportError {
         "tree {tree} has rules {rules}, which this version cannot check: import it with the version that exported it"
     )]
     OtherRules {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// Its rules.
         rules: u32,
@@ -458,7 +458,7 @@ async fn write(
     Ok(ImportedTree { tree, name, state, arrival: Arrival::New, needs, checkpoint })
 }
 
-/// Names the end of a tree, so that it can be branched there. A root that takes no checkpoint has none.
+/// Names the end of a tree, so it can be branched there. A root that takes no checkpoint has none.
 async fn branch_point(home: &Home, tree: TreeId) -> Result<Option<CheckpointName>, ImportError> {
     let Some(root) = TreeBeginning::read(home.journal().as_ref(), tree).await?.root else { return Ok(None) };
     match home.apply(tree, Checkpoint::manual(root, None)).await {

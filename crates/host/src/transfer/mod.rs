@@ -1,6 +1,6 @@
 //! Moves trees between homes and machines in one file, or copies them. See `docs/export.md`.
 //!
-//! An unfinished tree moves: before the file is written, the tree is sealed here, so that it spends no budget twice. The batch
+//! An unfinished tree moves: before the file is written, the tree is sealed here, so it spends no budget twice. The batch
 //! that seals it is the last one in the file, and importing takes the seal off again. A tree that has ended is copied as it is;
 //! a copy of an unfinished one is sealed where it is imported, and can be read and branched there.
 

@@ -39,7 +39,7 @@ pub enum UnreadTreesFile {
     #[error("it is not a file of exported trees")]
     OtherFormat,
     /// It ends in the middle.
-    #[error("it is not complete: copy it again")]
+    #[error("it is incomplete: copy it again")]
     Cut,
     /// It is damaged, or was not written by an export.
     #[error("it is damaged: {0}")]
@@ -181,7 +181,7 @@ impl<R: Read> TreesFileReader<R> {
             },
             _ => match self.from.read(&mut [0])? {
                 0 => Ok(Record::End),
-                _ => Err(UnreadTreesFile::Damaged("more comes after its end".to_owned())),
+                _ => Err(UnreadTreesFile::Damaged("there is data after its end".to_owned())),
             },
         }
     }

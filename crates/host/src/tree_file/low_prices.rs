@@ -1,5 +1,5 @@
 //! Prices in a tree file that are lower than what the provider charges at its own address. A ceiling in dollars would not
-//! hold with them, and a stranger may have written the file: the user's own configuration must say so, too.
+//! hold with them, and a stranger may have written the file: the user's own configuration must also say so.
 
 use spinney::tree_file::{FileError, ModelSource, ProviderSource};
 use spinney_drivers::prices::{PriceTable, PriceTableError};

@@ -153,15 +153,17 @@ pub fn model(
     if let Some(variable) = missing(source, user) {
         let key = if source.key_env.is_some() { "key_env" } else { "provider" };
         let remedy = format!(
-            "type `export {variable}=…` with the key of your account, or give the model a `script` that answers without one"
+            "type `export {variable}=…` with your key, or give the model a `script` that answers without one"
         );
-        let message = format!("model `{name}` needs a key, and {variable} is not set");
+        let message = format!("model `{name}` needs a key, but {variable} is not set");
         return Err(NoModel::Key(file.bad_model(name, key, message).with_help(remedy)));
     }
     let params = &source.params;
     if let Some((header, variable)) = params.headers.iter().find(|(_, variable)| is_usual_key(variable)) {
         let message = format!("the header `{header}` would carry the key in {variable}");
-        let error = file.bad_model(name, "params", message).with_help("keys go where `key_env` names them");
+        let error = file
+            .bad_model(name, "params", message)
+            .with_help("name the variable of the key in `key_env` instead");
         return Err(NoModel::Setting(error));
     }
     let headers = params.headers.iter().filter_map(|(header, variable)| {

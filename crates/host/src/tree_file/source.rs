@@ -135,7 +135,7 @@ impl TreeSource {
     }
 }
 
-/// Where the scripts of a tree file may lie.
+/// Where the scripts of a tree file may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scripts {
     /// In its folder or below. A tree file may come from anywhere, so it must not choose which files are read.
@@ -241,7 +241,7 @@ fn find_scripts(
     for (model, source) in file.models.iter().filter(|(model, _)| !own.has_model(model)) {
         let script = match source {
             ModelSource::Scripted { script } => script,
-            // Nobody calls it, so it needs neither its key nor a stand-in.
+            // It is not called, so it needs neither its key nor a stand-in.
             ModelSource::Provider(_) if !started.models.contains_key(model) => continue,
             ModelSource::Provider(source) => match (providers::missing(source, user), &source.script) {
                 (Some(variable), Some(stand_in)) => {
@@ -326,7 +326,9 @@ impl Examined {
             {
                 let message =
                     format!("input `{name}` would put the key in {variable} into prompts and the journal");
-                let error = file.bad_key("inputs", message).with_help("keys go where `key_env` names them");
+                let error = file
+                    .bad_key("inputs", message)
+                    .with_help("name the variable of the key in `key_env` instead");
                 self.problems.push(FileProblem::error(error));
             }
         }
@@ -374,7 +376,7 @@ impl Examined {
         }
     }
 
-    /// Warns of roles and tools that scripts name and nobody defines, and of roles that a script does not answer.
+    /// Warns of roles and tools that scripts name but the file does not define, and of roles that a script does not answer.
     fn mentions(
         &mut self,
         file: &TreeFile,

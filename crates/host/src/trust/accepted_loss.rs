@@ -1,4 +1,4 @@
-//! Accepts that a journal has lost something: what is remembered of its trees is set back as well.
+//! Accepts that a journal has lost something: what is recorded of its trees is set back as well.
 
 use std::path::Path;
 

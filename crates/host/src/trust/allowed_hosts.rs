@@ -45,7 +45,7 @@ impl AllowedHosts {
         self.named.extend(remembered.filter_map(|host| host.parse().ok()));
     }
 
-    /// As they are remembered for a tree.
+    /// As they are recorded for a tree.
     pub(super) fn names(&self) -> Vec<String> {
         self.named.iter().map(ToString::to_string).collect()
     }

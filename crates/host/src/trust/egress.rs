@@ -106,7 +106,7 @@ impl Egress {
             .all(|(variable, sent_as)| Some(variable.as_str()) == key && sent_as.iter().eq([&SentAs::Key]))
     }
 
-    /// Whether nobody has to allow it: a provider gets its own key, or a server on this machine gets no variable.
+    /// Whether it needs no permission: a provider gets its own key, or a server on this machine gets no variable.
     fn is_harmless(&self) -> bool {
         (self.to.is_own && self.has_only_key(usual_key_env(self.provider)))
             || (self.host().is_loopback() && self.variables.is_empty())
@@ -171,7 +171,7 @@ impl<'e> EgressQuestion<'e> {
         Ok((!asked.is_empty()).then_some(Self { file: &text.name, answers, asked }))
     }
 
-    /// What stays refused unless somebody allows it.
+    /// What stays refused unless the user allows it.
     #[must_use]
     pub fn refused(&self) -> &[&'e Egress] {
         &self.asked
@@ -183,10 +183,10 @@ impl<'e> EgressQuestion<'e> {
         hosts(&self.asked)
     }
 
-    /// Remembers a yes. One that cannot be remembered holds for this time.
+    /// Records a yes. One that cannot be recorded holds for this time.
     pub fn accept(mut self) {
         if let Err(error) = self.answers.add(&self.asked, self.file) {
-            tracing::warn!("your answer is not remembered: {}", with_causes(&error));
+            tracing::warn!("your answer could not be saved: {}", with_causes(&error));
         }
     }
 }

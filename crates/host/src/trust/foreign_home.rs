@@ -19,7 +19,7 @@ use crate::error_text::with_causes;
 use crate::exec::options::RunOptions;
 use crate::home::{self, side_journals, tree_copies};
 
-/// The longest line of a question. Nobody reads more, and what is not read is not agreed to.
+/// The longest line of a question. More would not be read, and what is not read is not agreed to.
 const LINE_CHARS_MAX: usize = 2_000;
 /// Most other trees that a question names.
 const OTHERS_MAX: usize = 8;
@@ -79,14 +79,14 @@ pub async fn for_new_tree(home: &Path, does: &[String]) -> Result<Option<HomeQue
             }));
         }
         HomeOrigin::New { unlisted: Some(error) } => {
-            tracing::warn!("this home is not remembered on this machine: {}", with_causes(&error));
+            tracing::warn!("this home could not be added to your list of homes: {}", with_causes(&error));
         }
         HomeOrigin::New { unlisted: None } | HomeOrigin::Known | HomeOrigin::Foreign => {}
     }
     Ok(None)
 }
 
-/// Whether a tree is as this user left it, and what is remembered of it; or what to ask before it is continued.
+/// Whether a tree is as this user left it, and what is recorded of it; or what to ask before it is continued.
 pub async fn for_old_tree(tree: &OldTree<'_>, does: &[String]) -> Result<OldTreeTrust, TrustError> {
     let OldTree { home, journal, head, source } = tree;
     let above = side_journals::above(home);
@@ -130,7 +130,7 @@ impl HomeQuestion {
         self.does.iter().any(|line| line.chars().count() > LINE_CHARS_MAX)
     }
 
-    /// Remembers a yes: the home is listed with the trees that were shown. Returns what is remembered of the tree.
+    /// Records a yes: the home is listed with the trees that were shown. Returns what is recorded of the tree.
     pub fn accept(self) -> Result<Option<TreeMark>, TrustError> {
         let Self { home, others, tree, .. } = self;
         let known = match tree.as_ref().and_then(|tree| tree.known.clone()) {
@@ -163,7 +163,7 @@ impl fmt::Display for HomeQuestion {
     }
 }
 
-/// What is remembered of a tree that is as this user left it.
+/// What is recorded of a tree that is as this user left it.
 pub async fn mark_of(tree: &OldTree<'_>) -> Result<Option<TreeMark>, TrustError> {
     let OldTree { home, journal, head, source } = tree;
     let Some(mark) = tree_marks::find(home, head.tree)? else { return Ok(None) };
@@ -174,7 +174,7 @@ pub async fn mark_of(tree: &OldTree<'_>) -> Result<Option<TreeMark>, TrustError>
 }
 
 fn not_made(home: &Path) -> String {
-    format!("{} was not made by you on this machine", home.display())
+    format!("{} was not created by you on this machine", home.display())
 }
 
 /// The ceiling in the journal says how much of the user's money may go.
@@ -263,6 +263,6 @@ fn list(home: &Path, others: &OtherTrees) -> Option<KnownHome> {
         }
         Ok(known)
     };
-    let warn = |error: &TrustError| tracing::warn!("your answer is not remembered: {}", with_causes(error));
+    let warn = |error: &TrustError| tracing::warn!("your answer could not be saved: {}", with_causes(error));
     listed().inspect_err(warn).ok()
 }

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! <state>/homes/<id>/home.json      where the home is: path, device and inode
-//!                    <tree>.json    what is remembered of each of its trees
+//!                    <tree>.json    what is recorded of each of its trees
 //! ```
 //!
-//! The id lies in the home itself. A home is known if its id is listed for its device and inode: a copy is not, nor is
+//! The id is in the home itself. A home is known if its id is listed for its device and inode: a copy is not, nor is
 //! another home that takes its place. Moving a home on its disk changes nothing.
 
 use std::fs::{self, DirBuilder, Metadata};
@@ -60,7 +60,7 @@ impl HomeLocation {
 pub enum HomeOrigin {
     /// There was none, or an empty folder: it is made here. It may not be listed, for this reason.
     New {
-        /// Why not.
+        /// The reason.
         unlisted: Option<StateFileError>,
     },
     /// It is listed.
@@ -98,13 +98,13 @@ fn found(home: &Path) -> HomeOrigin {
         Ok(None) => HomeOrigin::Foreign,
         Err(error) => {
             let why = with_causes(&error);
-            tracing::warn!("cannot find out whether this home is yours: {why}");
+            tracing::warn!("cannot tell whether this home is yours: {why}");
             HomeOrigin::Foreign
         }
     }
 }
 
-/// A new home appears under its name with its id in it and listed already, so that another process that uses it at the
+/// A new home appears under its name with its id in it and listed already, so another process that uses it at the
 /// same time finds it known.
 fn make_listed(home: &Path) -> Result<HomeOrigin, StateFileError> {
     let (Some(above), Some(name)) = (home.parent(), home.file_name()) else { return Ok(HomeOrigin::REFUSED) };

@@ -20,7 +20,7 @@ use crate::home::tree_copies::UnreadCopy;
 use crate::text_file::FileFault;
 use crate::user::state_files::StateFileError;
 
-/// Why it is unknown whether something is trusted, or why an answer cannot be remembered.
+/// Why it is unknown whether something is trusted, or why an answer cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The home cannot be opened.

@@ -1,4 +1,4 @@
-//! What this user's state folder remembers of each tree that this user started: how far its journal was, what it was
+//! What this user's state folder records of each tree that this user started: how far its journal was, what it was
 //! started from, and which hosts it may send keys to. Nothing in a home can change it.
 
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::user::state_files::StateFileError;
 /// More batches without events than follow each other.
 const BATCHES_AT_ONE_EVENT: usize = 256;
 
-/// What is remembered of a tree.
+/// What is recorded of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeMark {
     /// Events in its journal when it was looked at last; 0 if it was only started.
@@ -71,7 +71,7 @@ impl TreeMark {
     }
 }
 
-/// Whether ceilings were raised in events that are not recorded: whoever appended them may not be the user.
+/// Whether ceilings were raised in events that are not recorded: they may not be the user's.
 pub(super) async fn has_unrecorded_raise(
     mark: &TreeMark,
     journal: &dyn Journal,
@@ -202,7 +202,7 @@ pub fn missing(mark: &TreeMark, head: &Head) -> String {
     if head.seq.0 < mark.events {
         let (found, known) = (counted(head.seq.0, "event"), mark.events);
         return format!(
-            "the journal of tree {tree} has {found}, and {known} were recorded on this machine: events were removed, or this is an older copy"
+            "the journal of tree {tree} has {found}, but {known} were recorded on this machine: events were removed, or this is an older copy"
         );
     }
     format!(
@@ -215,6 +215,6 @@ pub fn missing(mark: &TreeMark, head: &Head) -> String {
 fn noted(done: Result<(), TrustError>, tree: TreeId) {
     if let Err(error) = done {
         let (id, why) = (short_id(tree), with_causes(&error));
-        tracing::warn!("tree {id} is not remembered on this machine: {why}");
+        tracing::warn!("tree {id} could not be recorded on this machine: {why}");
     }
 }

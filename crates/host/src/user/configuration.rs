@@ -114,7 +114,7 @@ impl DefaultBudget {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "`program` and `name`")]
 pub struct AllowedField {
-    /// Which program.
+    /// The program.
     pub program: String,
     /// What it may send.
     #[serde(deserialize_with = "parsed")]
@@ -133,11 +133,11 @@ pub enum NotACommand {
     NoProgram,
     /// Its program is another one in each folder.
     #[error(
-        "`{0}` is a relative path, which means another file in each folder: write an absolute path, or a name in PATH"
+        "`{0}` is a relative path, which means a different file in each folder: write an absolute path, or a name in PATH"
     )]
     Relative(String),
     /// No program can be given such a word.
-    #[error("a word has a NUL character in it")]
+    #[error("a word contains a NUL character")]
     Nul,
 }
 
@@ -180,19 +180,19 @@ pub struct EnvFilePath(String);
 pub enum NotAnEnvFile {
     /// It is another file in each folder.
     #[error(
-        "`{0}` is a relative path, which means another file in each folder: write an absolute path, or one that begins with ~/"
+        "`{0}` is a relative path, which means a different file in each folder: write an absolute path, or one that begins with ~/"
     )]
     Relative(String),
     /// No file has such a path.
     #[error("`{0}` is not the path of a file")]
     NotAPath(String),
     /// The user's home folder is unknown.
-    #[error("`{0}` needs HOME, and it is not set")]
+    #[error("`{0}` needs HOME, which is not set")]
     NoHome(String),
 }
 
 impl EnvFilePath {
-    /// Where it lies.
+    /// Where it is.
     pub fn path(&self) -> Result<PathBuf, NotAnEnvFile> {
         match self.0.strip_prefix("~/") {
             None => Ok(PathBuf::from(&self.0)),
@@ -258,7 +258,10 @@ impl Configuration {
         let file: KeyFile<Self> = KeyFile::parse(&path.display().to_string(), text)?;
         if file.keys.env_files.len() > ENV_FILES_MAX {
             let count = file.keys.env_files.len();
-            return Err(file.bad_key(&["env_files"], format!("{count} files are more than {ENV_FILES_MAX}")));
+            return Err(file.bad_key(
+                &["env_files"],
+                format!("{count} files are more than the limit of {ENV_FILES_MAX}"),
+            ));
         }
         Ok(file.keys)
     }
@@ -465,13 +468,13 @@ cached_input_per_mtok_usd = 0.5
         config.toml:1:16: `prices.m`: expected the keys of a price, found the number 1
         config.toml:1:10: `notify`: expected a list, found text `notify-send Spinney`
         config.toml:1:10: `notify`: the program is missing: write one, such as notify-send
-        config.toml:1:10: `notify`: `./notify.sh` is a relative path, which means another file in each folder: write an absolute path, or a name in PATH
-        config.toml:1:14: `env_files`: `.env` is a relative path, which means another file in each folder: write an absolute path, or one that begins with ~/
+        config.toml:1:10: `notify`: `./notify.sh` is a relative path, which means a different file in each folder: write an absolute path, or a name in PATH
+        config.toml:1:14: `env_files`: `.env` is a relative path, which means a different file in each folder: write an absolute path, or one that begins with ~/
         config.toml:1:13: `env_files`: expected a list, found text `/a`
-        config.toml:2:1: key `on_low` is here twice: delete one of them
+        config.toml:2:1: duplicate key `on_low`: delete one of them
         ");
         let many = format!("env_files = [{}]", "'/a',".repeat(17));
-        insta::assert_snapshot!(read(&many).unwrap_err(), @"config.toml:1:1: 17 files are more than 16");
+        insta::assert_snapshot!(read(&many).unwrap_err(), @"config.toml:1:1: 17 files are more than the limit of 16");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn parse(text: &str) -> Result<BTreeMap<String, String>, EnvFileError> {
             .split_once('=')
             .ok_or_else(|| wrong(None, "write NAME=VALUE"))?;
         if !is_name(name) {
-            return Err(wrong(None, "the name before `=` may only have letters, digits and `_`"));
+            return Err(wrong(None, "the name before `=` may contain only letters, digits and `_`"));
         }
         let value = value_of(value).map_err(|why| wrong(Some(name), why))?;
         if all.insert(name.to_owned(), value).is_some() {
@@ -146,9 +146,9 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @r"
         line 1: write NAME=VALUE
         line 1: write NAME=VALUE
-        line 1: the name before `=` may only have letters, digits and `_`
-        line 1: the name before `=` may only have letters, digits and `_`
-        line 1: the name before `=` may only have letters, digits and `_`
+        line 1: the name before `=` may contain only letters, digits and `_`
+        line 1: the name before `=` may contain only letters, digits and `_`
+        line 1: the name before `=` may contain only letters, digits and `_`
         line 1: A: remove the space after `=`
         line 1: A: put the value in single quotes
         line 1: A: the quote is not closed on this line
@@ -161,8 +161,8 @@ mod tests {
         line 1: A: the value contains a control character
         line 2: A: it is set twice: delete one of them
         line 1: write NAME=VALUE
-        line 1: the name before `=` may only have letters, digits and `_`
-        line 1: the name before `=` may only have letters, digits and `_`
+        line 1: the name before `=` may contain only letters, digits and `_`
+        line 1: the name before `=` may contain only letters, digits and `_`
         ");
     }
 }

@@ -9,30 +9,30 @@ use rustix::process::geteuid;
 
 use crate::shell_word;
 
-/// Why nothing can be remembered for a user.
+/// Why nothing can be recorded for a user.
 #[derive(Debug, thiserror::Error)]
 pub enum StateFolderError {
     /// The environment names no home folder.
-    #[error("there is no folder to remember things in: set HOME or XDG_STATE_HOME")]
+    #[error("there is no state folder: set HOME or XDG_STATE_HOME")]
     NoHome,
     /// What another user writes is not what this one decided.
-    #[error("{} belongs to another user: set XDG_STATE_HOME to a folder of your own", folder.display())]
+    #[error("{} belongs to another user: set XDG_STATE_HOME to a folder that you own", folder.display())]
     OtherUser {
         /// The state folder.
         folder: PathBuf,
     },
     /// Others can write there.
-    #[error("other users can write {}: run `chmod go-w {}`", folder.display(), shell_word::of_path(folder))]
+    #[error("other users can write to {}: run `chmod go-w {}`", folder.display(), shell_word::of_path(folder))]
     Writable {
         /// The state folder.
         folder: PathBuf,
     },
 }
 
-/// The variable that says where configurations lie.
+/// The variable that says where configurations are.
 pub const CONFIGURATION_VARIABLE: &str = "XDG_CONFIG_HOME";
 
-/// Where the user's configuration lies. None if the environment names no home folder.
+/// Where the user's configuration is. None if the environment names no home folder.
 pub fn configuration() -> Option<PathBuf> {
     folder(CONFIGURATION_VARIABLE, ".config")
 }

@@ -109,7 +109,7 @@ pub struct UnchangedSetting {
     pub change: SettingChange,
     /// Its name.
     pub name: String,
-    /// Why not.
+    /// The cause.
     #[source]
     pub why: Box<SettingError>,
 }

@@ -16,7 +16,7 @@ use crate::text_file::{FileAction, FileFault};
 /// Far more than any of them has.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Why something cannot be remembered, or what is remembered cannot be read.
+/// Why something cannot be recorded, or what is recorded cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
     /// There is no folder for it.
@@ -26,9 +26,9 @@ pub enum StateFileError {
     #[error(transparent)]
     File(#[from] FileFault),
     /// It is not what we wrote.
-    #[error("{} is damaged: remove it, and you are asked again", path.display())]
+    #[error("{} is damaged: remove it, and you will be asked again", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Why it cannot be read.
         #[source]
@@ -69,7 +69,7 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), StateFileError>
 const NOT_THERE: [ErrorKind; 3] =
     [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied];
 
-/// None if there is no such file, or none that we may read: then nothing is remembered.
+/// None if there is no such file, or none that we may read: then nothing is recorded.
 pub fn read_bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match private_files::plain(path, Links::Refuse) {
         Err(error) if NOT_THERE.contains(&error.kind()) => return Ok(None),
@@ -94,7 +94,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A name that nobody can guess.
+/// An unguessable name.
 pub fn draw_id() -> io::Result<String> {
     Ok(secret()?[..ID_BYTES].iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -19,7 +19,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}", path.display())]
 pub struct UntrustedFile {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
     #[source]
     why: Untrusted,
@@ -29,9 +29,9 @@ pub struct UntrustedFile {
 enum Untrusted {
     #[error(transparent)]
     Unread(#[from] UnreadText),
-    #[error("it belongs to another user (uid {owner}): remove it, or take it over with `chown`")]
+    #[error("it belongs to another user (uid {owner}): remove it, or change its owner with `chown`")]
     OtherUser { owner: u32 },
-    #[error("other users can write it (mode {mode:o}): check its content, then run `chmod 600 {path}`")]
+    #[error("other users can write to it (mode {mode:o}): check its content, then run `chmod 600 {path}`")]
     Writable { mode: u32, path: String },
 }
 
@@ -73,10 +73,10 @@ mod tests {
         for (owner, mode) in [(1000, 0o100_600), (1000, 0o100_644), (0, 0o100_444)] {
             assert_eq!(trusted(owner, mode), Ok(()));
         }
-        insta::assert_snapshot!(trusted(1001, 0o100_600).unwrap_err(), @"it belongs to another user (uid 1001): remove it, or take it over with `chown`");
+        insta::assert_snapshot!(trusted(1001, 0o100_600).unwrap_err(), @"it belongs to another user (uid 1001): remove it, or change its owner with `chown`");
         for mode in [0o100_620, 0o100_602, 0o100_666] {
             assert!(trusted(1000, mode).is_err(), "{mode:o}");
         }
-        insta::assert_snapshot!(trusted(0, 0o100_664).unwrap_err(), @"other users can write it (mode 664): check its content, then run `chmod 600 '/k.env'`");
+        insta::assert_snapshot!(trusted(0, 0o100_664).unwrap_err(), @"other users can write to it (mode 664): check its content, then run `chmod 600 '/k.env'`");
     }
 }

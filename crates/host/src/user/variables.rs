@@ -45,7 +45,7 @@ pub enum VariablesError {
     Wrong {
         /// As the configuration has it.
         file: EnvFilePath,
-        /// Which line.
+        /// The line.
         #[source]
         why: EnvFileError,
     },

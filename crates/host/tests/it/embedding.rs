@@ -1,5 +1,5 @@
-//! A program with one dependency runs a tree file: with the models that it names, with a tool of its own, and in its tests
-//! with a model of its own.
+//! A program with one dependency runs a tree file: with the models that it names, with its own tool, and in its tests
+//! with its own model.
 
 use std::fs;
 use std::net::SocketAddr;

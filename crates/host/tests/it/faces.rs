@@ -85,9 +85,9 @@ fn a_problem_has_its_line_and_the_words_of_its_face() {
     /tree.yaml:1:1: note: a request needs a goal
       1 | name: t
         | ^
-    /tree.yaml:3:97: note: model `m` needs a key, and SOME_KEY is not set
+    /tree.yaml:3:97: note: model `m` needs a key, but SOME_KEY is not set
       3 | …valid/v1', key_env: SOME_KEY }
-        |                      ^ type `export SOME_KEY=…` with the key of your account, or give the model a `script` that answers without one
+        |                      ^ type `export SOME_KEY=…` with your key, or give the model a `script` that answers without one
     ");
     assert_eq!(checked.counts(), "1 warning, 2 notes");
 }

@@ -14,7 +14,7 @@ pub struct Terms {
     /// Ceilings that every ancestor holds while the account is open.
     #[serde(default, skip_serializing_if = "ResourceSet::is_empty")]
     pub lends: ResourceSet,
-    /// What the accounts below must leave, so that this one can still answer.
+    /// What the accounts below must leave, so this one can still answer.
     #[serde(default, skip_serializing_if = "Amounts::is_zero")]
     pub reserve: Amounts,
     /// Whether the reserve stays the same when the ceilings rise. Otherwise it is a share of them.

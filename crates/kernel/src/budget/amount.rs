@@ -323,7 +323,7 @@ impl Ceilings {
         Resource::ALL.into_iter().filter(|r| self.get(*r).is_some()).collect()
     }
 
-    /// Refuses ceilings above [`AMOUNT_MAX`], so that no given ceiling equals "none".
+    /// Refuses ceilings above [`AMOUNT_MAX`], so no given ceiling equals "none".
     ///
     /// # Errors
     /// Names the resource, the number and the largest one allowed.

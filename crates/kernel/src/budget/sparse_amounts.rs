@@ -24,7 +24,7 @@ impl SparseAmounts {
     }
 
     fn set(&mut self, amounts: Amounts) {
-        // One representation per value, so that equal worlds compare equal.
+        // One representation per value, so equal worlds compare equal.
         match &mut self.0 {
             Some(kept) if !amounts.is_zero() => **kept = amounts,
             kept => *kept = (!amounts.is_zero()).then(|| Box::new(amounts)),

@@ -36,7 +36,7 @@ pub(super) enum Reader {
     Call,
     /// Its parent, as a message.
     Parent,
-    /// Nobody: its graph reads it, or its parent was rolled back to a point before it existed.
+    /// No agent: its graph reads it, or its parent was rolled back to a point before it existed.
     Nobody,
 }
 

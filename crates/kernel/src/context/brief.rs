@@ -57,7 +57,7 @@ enum SystemPart {
     Whole,
     /// To another agent, which has its own tools and its own answer to give.
     Briefing,
-    /// Everything but the task, which follows in a message of its own.
+    /// Everything but the task, which follows in its own message.
     Role,
     Task,
 }
@@ -116,7 +116,7 @@ impl From<&str> for System {
     }
 }
 
-/// Where the goal stands in the first message.
+/// Where the goal is in the first message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Order {
     /// Rules 2 to 4.

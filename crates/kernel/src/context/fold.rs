@@ -353,7 +353,7 @@ impl Contexts {
         let OpenCall { agent, aim, ask, is_void: false, .. } = call else { return };
         self.last_calls.remove(&agent);
         match &aim {
-            // A program outside has its own context.
+            // An outside program has its own context.
             Aim::Outside(_) => return,
             Aim::Turn(_) => {
                 return self.take_said(&agent, outcome.said(TurnKind::Ordinary, self.briefs.rules()));

@@ -139,7 +139,7 @@ impl Message {
         }
     }
 
-    /// Facts that a driver appends to the text, on a line of their own.
+    /// Facts that a driver appends to the text, on their own line.
     #[must_use]
     pub fn facts(&self) -> Option<&Facts> {
         self.along()?.facts.as_deref()
@@ -257,7 +257,7 @@ pub struct Offloaded {
 /// What one model call sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Oldest first. Shared, so that a long context costs no more to pass on.
+    /// Oldest first. Shared, so a long context costs no more to pass on.
     pub messages: Arc<Vec<Arc<Message>>>,
     /// The tools it may call.
     pub tools: Arc<[ToolDescription]>,

@@ -18,7 +18,7 @@ pub struct OpenCall<N = ()> {
     pub aim: Aim,
     /// The index of the tool call in its agent's last answer, from 0.
     pub ask: Option<u32>,
-    /// Whether its agent was rolled back since, so that its result is discarded.
+    /// Whether its agent was rolled back since, so its result is discarded.
     pub is_void: bool,
     pub note: N,
 }

@@ -103,7 +103,7 @@ impl SharedValues {
         self.values.iter()
     }
 
-    /// Whether the root has ended, so that no agent can read them any more.
+    /// Whether the root has ended, so no agent can read them any more.
     #[must_use]
     pub const fn is_cleared(&self) -> bool {
         self.is_cleared

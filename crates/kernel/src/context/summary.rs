@@ -30,7 +30,7 @@ impl Summarising {
         let first = list.all().iter().take(1);
         let before = list.folded();
         let goes = Span::places(&covers.spans).filter_map(|place| list.all().get(place).cloned());
-        // Images have a limit of their own in a packet; the lines that name them are enough for a summary.
+        // Images have their own limit in a packet; the lines that name them are enough for a summary.
         let goes = goes.map(|mut message| {
             if message.images() > 0 {
                 Arc::make_mut(&mut message).blank(u8::MAX);

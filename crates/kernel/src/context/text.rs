@@ -8,7 +8,7 @@ use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, ToolAsk, WaitFor
 /// The most bytes that name a child, its exit, and that it is already known.
 const KNOWN_BYTES_MAX: usize = 96;
 
-/// Prefix of a default answer, so that no model takes it for a person's.
+/// Prefix of a default answer, so no model takes it for a person's.
 const DEFAULT_ANSWER: &str = "nobody answered in time; your default answer counts: ";
 
 /// The result of a tool that had not answered at the checkpoint of a rollback.

@@ -84,7 +84,7 @@ pub struct Definition {
     /// Tools by name, without the built-in ones.
     #[serde(default, skip_serializing_if = "ByName::is_empty")]
     pub tools: ByName<ToolName, ToolSpec>,
-    /// Which roles may read and write which shared values; everybody who has the tools if it says nothing.
+    /// Which roles may read and write which shared values; every agent with the tools if it says nothing.
     #[serde(default, skip_serializing_if = "SharedAccess::is_empty")]
     pub shared: SharedAccess,
     /// How to treat models without a price under a cost ceiling.
@@ -152,7 +152,7 @@ pub struct ModelSpec {
     /// Models to try in order when this one fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<ModelName>,
-    /// How long a call waits at most for another one that has the same long prompt prefix, so that the provider bills
+    /// How long a call waits at most for another one that has the same long prompt prefix, so the provider bills
     /// it as cached; [`CACHE_WAIT_MS`](crate::primitives::limit::CACHE_WAIT_MS) if absent, not at all if 0. Only if the
     /// model's price has a lower rate for cached input.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ impl TokenCounter {
         matches!(self, Self::Exact)
     }
 
-    /// A count as windows use it: without an estimate of its own where counts are exact.
+    /// A count as windows use it: without its own estimate where counts are exact.
     pub(crate) const fn count(self, tokens: TokenCount) -> TokenCount {
         match self {
             Self::Exact => TokenCount::exact(tokens.bound()),
@@ -196,7 +196,7 @@ impl TokenCounter {
 }
 
 impl ModelSpec {
-    /// The output cap of one call if nobody sets it: what the model can write, and at most a part of its context.
+    /// The output cap of one call if it is not set: what the model can write, and at most a part of its context.
     #[must_use]
     pub fn output_cap(&self) -> u64 {
         let part = self.context.map(|context| context / limit::OUTPUT_CONTEXT_PART);

@@ -57,7 +57,7 @@ impl OutputSchema {
     }
 
     /// Counts everything that it adds to a request: the paragraph of the first message, and as much again, because a
-    /// provider that shapes answers by itself is given the schema once more and bills that as input.
+    /// provider that shapes answers on its own is given the schema again and bills that as input.
     pub fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
         self.tokens = Some(tokens(&self.paragraph()).times(COPIES));
     }

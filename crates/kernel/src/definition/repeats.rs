@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::definition::{Count, Refusal};
 use crate::primitives::limit;
 
-/// After how many equal tool calls in a row an agent is told, and after how many it ends. 0 is never.
+/// After how many identical tool calls in a row an agent is warned, and after how many it ends. 0 is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "the keys of `repeats`, such as `{ notice: 3, end: 6 }`")]
 pub struct Repeats {

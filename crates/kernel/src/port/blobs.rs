@@ -60,7 +60,7 @@ impl ModelAttempt {
         }
     }
 
-    /// The bytes of the text that was cut, whole, if this attempt goes on with it. It comes right before the message
+    /// The bytes of the text that was cut, whole, if this attempt continues it. It comes right before the message
     /// that asks for the rest; a model that only thought left none.
     pub fn cut_answer(&self) -> Option<Pending<Result<Vec<u8>, AttemptError>>> {
         if self.purpose != Purpose::Continue {

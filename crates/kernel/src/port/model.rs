@@ -128,7 +128,7 @@ pub struct ModelAttempt {
     /// The most output tokens to request.
     pub output_cap: u64,
     /// The JSON Schema that the answer must match, if any. The runtime checks every answer itself; a provider that can
-    /// enforce a schema may be given it, too.
+    /// enforce a schema may also be given it.
     pub output_schema: Option<Arc<str>>,
     pub packet: Packet,
     /// Reads the bytes that the packet refers to, through [`bytes`](Self::bytes) and

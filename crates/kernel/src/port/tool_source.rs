@@ -1,4 +1,4 @@
-//! The port of drivers whose tools are known only when they are asked, such as a server that has tools of its own.
+//! The port of drivers whose tools are known only when they are asked, such as a server that has its own tools.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub trait ToolSource: Send + Sync {
 
     /// The tools that it offers to a tree, which may differ from tree to tree. It is asked once each time the tree starts
     /// or is resumed, and has [`TOOL_DISCOVERY_MS_MAX`](crate::primitives::limit::TOOL_DISCOVERY_MS_MAX) to answer. What the
-    /// tools are is recorded at the start: a resumed tree keeps those descriptions, and a replay asks nobody.
+    /// tools are is recorded at the start: a resumed tree keeps those descriptions, and a replay does not ask.
     ///
     /// # Errors
     /// The tree does not run then, and the fault's message says why.

@@ -100,7 +100,7 @@ impl Body {
         Self { text: text.into(), tokens: None, beside: None }
     }
 
-    /// Marks this as a preview. `gap` is the byte offset where the head ends, if the tail is shown too.
+    /// Marks this as a preview. `gap` is the byte offset where the head ends, if the tail is also shown.
     #[must_use]
     pub fn with_rest(mut self, rest: BlobRef, gap: Option<u32>) -> Self {
         let beside = self.beside.get_or_insert_default();
@@ -138,7 +138,7 @@ impl Body {
         self.beside.as_ref().map_or(&[], |beside| &beside.parts)
     }
 
-    /// Mutable, so that their tokens can be counted.
+    /// Mutable, so their tokens can be counted.
     pub fn parts_mut(&mut self) -> &mut [Part] {
         self.beside.as_mut().map_or(&mut [], |beside| &mut beside.parts)
     }

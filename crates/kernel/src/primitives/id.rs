@@ -1,4 +1,4 @@
-//! Ids and names: newtypes that are validated when they are made, so that nothing downstream checks them again.
+//! Ids and names: newtypes that are validated when they are made, so nothing downstream checks them again.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -251,7 +251,7 @@ name!(
     "1 to 64 characters of `a-z 0-9 . _ -`, starting with a letter or digit"
 );
 name!(
-    /// The path of a file below an agent's `outputs/`, such as `notes/plan.md`: plain names only, so that it leads nowhere
+    /// The path of a file below an agent's `outputs/`, such as `notes/plan.md`: plain names only, so it leads nowhere
     /// else.
     OutputPath, "path of an output", is_output_path,
     "1 to 15 names with `/` between them, of letters, digits, spaces and `. _ - + = @ , ( )`; no name begins or ends with a dot or a space"
@@ -413,7 +413,7 @@ impl Correlation {
 }
 
 impl CheckpointName {
-    /// The default name of a checkpoint: its time and ten hex digits derived from tree, position and draw, so that no
+    /// The default name of a checkpoint: its time and ten hex digits derived from tree, position and draw, so no
     /// lookup is needed to know that it is free. Names sort by time, so the home's index grows at its end, which
     /// keeps writes small.
     #[must_use]

@@ -32,9 +32,9 @@ pub const TAG_BYTES_MAX: usize = 256;
 
 /// Default turns of one agent: stops a model that calls tools forever, and leaves room for long work.
 pub const TURNS_MAX: u32 = 100;
-/// Default equal tool calls in a row after which an agent is told: two may be a retry.
+/// Default number of identical tool calls in a row after which an agent is warned: two may be a retry.
 pub const REPEATS_NOTICE: u32 = 3;
-/// Default equal tool calls in a row after which an agent ends: it was told, and did not change anything.
+/// Default number of identical tool calls in a row after which an agent ends: it was warned and changed nothing.
 pub const REPEATS_END: u32 = 6;
 /// Largest number of turns a definition may allow.
 pub const TURNS_CAP: u32 = 1_000_000;
@@ -46,7 +46,7 @@ pub const ASKS_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const SENDER_TOKENS: TokenCount = TokenCount::new(64, 8);
 /// Most tokens for the header that names the agent whose context was shared.
 pub const TOLD_TOKENS: TokenCount = SENDER_TOKENS.plus(TokenCount::new(16, 4));
-/// The same from rules 6 on. The header says more, and the reader's own task is a message of its own.
+/// The same from rules 6 on. The header says more, and the reader's own task is its own message.
 pub const BACKGROUND_TOKENS: TokenCount = SENDER_TOKENS.plus(TokenCount::new(28, 8)).plus(MESSAGE_TOKENS);
 /// Longest id or name that a model may give a tool call, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -65,7 +65,7 @@ pub const TOOL_TOKENS: TokenCount = TokenCount::new(24, 8);
 /// differences in how providers count.
 pub const WINDOW_PERCENT: u64 = 85;
 /// Share of a full window that is kept when it is trimmed, in percent. Trimming below full keeps the prefix of the
-/// next packets identical, so that provider caches hit.
+/// next packets identical, so provider caches hit.
 pub const TRIM_PERCENT: u64 = 80;
 /// Share of a packet that was too long for its model that is tried again, in percent: counts are off by less.
 pub const SHORTENED_PERCENT: u64 = 75;
@@ -77,7 +77,7 @@ pub const FOLDED_TOKENS_MIN: u64 = 64;
 pub const SUMMARY_AROUND_TOKENS: u64 = 96;
 /// Fewest tokens for a summary; less says nothing useful.
 pub const SUMMARY_TOKENS_MIN: u64 = 16;
-/// Characters per token that a model is asked to keep its summary to: less than a token usually has, so that the end
+/// Characters per token that a model is asked to keep its summary to: less than a token usually has, so the end
 /// is not cut off.
 pub const SUMMARY_CHARS_PER_TOKEN: u64 = 3;
 /// Smallest window: a goal and one line of answer.
@@ -92,7 +92,7 @@ pub const PARTS_MAX: usize = 16;
 /// Largest image or file of a message, in bytes: above what providers accept for one.
 pub const PART_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Most bytes of all images and files of one message: what providers accept in a request, and half of what one append
-/// may carry, so that a tool's long text fits beside them.
+/// may carry, so a tool's long text fits beside them.
 pub const PARTS_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Most turns of its parent's conversation that a child may be given.
 pub const FORK_TURNS_MAX: u32 = 1_000;
@@ -150,13 +150,13 @@ pub const RATE_MAX: u64 = 1_000_000_000_000;
 pub const ANSWER_RESERVE_PERCENT: u8 = 10;
 /// Largest answer reserve, in percent: something must be left for children.
 pub const ANSWER_RESERVE_PERCENT_MAX: u8 = 90;
-/// Smallest output cap that `on_low: shrink` may choose: fewer tokens are no answer.
+/// Smallest output cap that `on_low: shrink` may choose: fewer tokens are not enough for an answer.
 pub const OUTPUT_TOKENS_MIN: u64 = 16;
 /// Smallest output cap that an ordinary turn is shrunk to when its full cap does not fit: a long paragraph.
 pub const OUTPUT_TOKENS_SHRUNK: u64 = 1_024;
 /// The smallest fitted output cap, as long as the remaining budget covers it: enough for a long answer.
 pub const OUTPUT_TOKENS_FITTED: u64 = 4_096;
-/// Smallest output cap of an agent's last call: fewer tokens are no answer.
+/// Smallest output cap of an agent's last call: fewer tokens are not enough for an answer.
 pub const WRAP_UP_OUTPUT_TOKENS_MIN: u64 = 256;
 /// Most tokens of the notice that tells an agent that this call is its last.
 pub const WRAP_UP_TOKENS: TokenCount = TokenCount::new(128, 32);
@@ -173,7 +173,7 @@ pub const WRAP_UP_TIMEOUT_MS_MIN: u64 = 10_000;
 pub const LOST_NAMED_MAX: usize = 16;
 /// Default output cap of one model call, unless its model takes less: enough to think and to write a long answer.
 pub const OUTPUT_TOKENS: u64 = 16_000;
-/// The default output cap is at most one part in this many of the model's context, so that most of it is for the input.
+/// The default output cap is at most one part in this many of the model's context, so most of it is for the input.
 pub const OUTPUT_CONTEXT_PART: u64 = 4;
 /// Default output cap of one model call before rules 5.
 pub const OUTPUT_TOKENS_RULES_4: u64 = 2_000;
@@ -250,7 +250,7 @@ pub const LINEAGE_MAX: usize = 64;
 pub const PAGE_BATCHES_MAX: usize = 1_024;
 /// Most trees in one page of the list of trees.
 pub const HEADS_MAX: usize = 1_024;
-/// Bytes of one page of a journal, so that a long journal is never in memory as a whole. A larger batch is a page by
+/// Bytes of one page of a journal, so a long journal is never in memory as a whole. A larger batch is a page by
 /// itself.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Largest batch, in bytes: far above what the other bounds allow.
@@ -285,7 +285,7 @@ pub const FINISHED_KEPT_MAX: usize = 8;
 pub const GRAPH_NODES_MAX: usize = 100_000;
 /// Most steps and groups of a graph that a model writes: more than it can keep track of.
 pub const GRAPH_NODES_MODEL_MAX: usize = 1_000;
-/// Deepest nesting of groups: nobody reads a deeper one.
+/// Deepest nesting of groups: a deeper one is unreadable.
 pub const GRAPH_DEPTH_MAX: usize = 16;
 /// Most problems of a graph that are listed at once.
 pub const GRAPH_PROBLEMS_MAX: usize = 100;

@@ -1,4 +1,4 @@
-//! Retry and backoff arithmetic. No randomness: the jitter is a hash of what is being retried, so that a replay waits
+//! Retry and backoff arithmetic. No randomness: the jitter is a hash of what is being retried, so a replay waits
 //! exactly as long as the first run did, and yet two trees do not retry at the same moment.
 
 use crate::primitives::{CallId, Fault, TreeId, limit};

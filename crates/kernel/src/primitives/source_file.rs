@@ -45,16 +45,10 @@ pub enum BadSources {
     },
     /// Two have the same name.
     #[error("two source files are named `{name}`: rename one of them")]
-    Duplicate {
-        /// The name.
-        name: SourceName,
-    },
+    Duplicate { name: SourceName },
     /// The bytes of one are missing.
     #[error("the bytes of source file `{name}` did not come with it: pass them along")]
-    NoBytes {
-        /// Its name.
-        name: SourceName,
-    },
+    NoBytes { name: SourceName },
 }
 
 impl SourceFiles {

@@ -1,4 +1,4 @@
-//! Files that agents write. An event names them; the bytes are blobs of its batch, so that the folder on disk is only a copy.
+//! Files that agents write. An event names them; the bytes are blobs of its batch, so the folder on disk is only a copy.
 
 use serde::{Deserialize, Serialize};
 

@@ -30,7 +30,7 @@ impl TokenCount {
         Self { bound: tokens, estimate: tokens }
     }
 
-    /// A text that nobody counted: no token is shorter than a byte, and such texts are the kernel's own.
+    /// A text that was not counted: no token is shorter than a byte, and such texts are the kernel's own.
     #[must_use]
     pub const fn of_bytes(bytes: usize) -> Self {
         Self::new(bytes as u64, (bytes as u64).div_ceil(OWN_BYTES_PER_TOKEN))

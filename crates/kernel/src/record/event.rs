@@ -36,7 +36,7 @@ pub enum Event {
         /// The version of the rules that decide it.
         rules: u32,
         definition: Arc<Definition>,
-        /// The trace of whoever started it, if they sent one.
+        /// The trace of its starter, if one was sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<TraceParent>,
         /// What it is resumed from. The journal has the bytes.
@@ -144,7 +144,7 @@ pub enum Event {
         agent: AgentId,
         clock: ClockKind,
         left_ms: u64,
-        /// How long before the end the alarm fires, so that the agent can wrap up.
+        /// How long before the end the alarm fires, so the agent can wrap up.
         #[serde(default, skip_serializing_if = "is_zero_ms")]
         early_ms: u64,
         /// The alarm while the clock runs; `None` if it is stopped.
@@ -325,7 +325,7 @@ pub enum Event {
         scope: ApprovalScope,
         pattern: SubjectPattern,
     },
-    /// An agent repeated a tool call that brings nothing new, and is told.
+    /// An agent repeated a tool call with the same result, and is warned.
     RepeatsNoticed {
         agent: AgentId,
         /// As its model wrote it.
@@ -380,7 +380,7 @@ pub enum Event {
     /// From here on this is another tree, which shares all earlier events with its origin.
     TreeBranched(Box<Branched>),
     LimitRaised {
-        /// The agent. Ceilings below that mirror its own rise too.
+        /// The agent. Ceilings below that mirror its own also rise.
         agent: AgentId,
         add: Amounts,
         /// Time added to each of its clocks; the following events set them.

@@ -38,7 +38,7 @@ pub enum FailureCode {
     NoAnswer,
     /// No answer has a majority of the votes.
     NoMajority,
-    /// Nobody voted.
+    /// There were no votes.
     NoVotes,
     /// Every member of a race was skipped.
     NobodyWon,
@@ -52,7 +52,7 @@ pub enum FailureCode {
     OutputTruncated,
     /// A program ended with an error.
     ProgramFailed,
-    /// Nobody answered in time.
+    /// There was no answer in time.
     QuestionExpired,
     /// Several answers have the same number of votes.
     Tie,
@@ -68,7 +68,7 @@ pub enum FailureCode {
     Model(FaultKind),
     /// Something that it cannot do without was refused: the code of the refusal.
     Refused(&'static str),
-    /// Given by whoever ended the agent.
+    /// Given by the actor that ended the agent.
     Own(Box<str>),
 }
 

@@ -67,7 +67,7 @@ pub enum NodeEnd {
     },
     Failed {
         error: Failure,
-        /// Whether it is tried again, so that this failure does not count.
+        /// Whether it is tried again, so this failure does not count.
         #[serde(default, skip_serializing_if = "is_false")]
         retried: bool,
     },

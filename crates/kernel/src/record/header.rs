@@ -31,7 +31,7 @@ pub struct Header {
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
     Free,
-    /// It came through the inbox. The newest one that somebody wrote is never dropped.
+    /// It came through the inbox. The newest one from a person or agent is never dropped.
     Letter,
     /// It asks for tools; their results follow.
     Asks,

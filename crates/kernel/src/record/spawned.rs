@@ -46,7 +46,7 @@ pub struct Due {
     /// ancestor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
-    /// How long before its time runs out the alarm fires, so that it can wrap up.
+    /// How long before its time runs out the alarm fires, so it can wrap up.
     #[serde(default, skip_serializing_if = "is_zero_ms")]
     pub early_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
-    /// Whether a change elsewhere can start the call, without a report of its own.
+    /// Whether a change elsewhere can start the call, without its own report.
     pub(crate) const fn is_startable(self) -> bool {
         match self {
             Self::Budget { .. }

@@ -166,7 +166,7 @@ pub enum WaitFor {
     Children {
         agents: Vec<AgentId>,
         need: WaitNeed,
-        /// Whether the children's sources are listed too.
+        /// Whether the children's sources are also listed.
         #[serde(default, skip_serializing_if = "Sources::is_left_out")]
         sources: Sources,
     },

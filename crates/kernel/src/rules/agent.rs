@@ -28,7 +28,7 @@ fn end_family(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Bod
     let agent = draft.agent_id(ix).clone();
     let orphaned = Exit::Cancelled { reason: format!("`{agent}` ended") };
     draft.record(Event::AgentEnding { agent, exit, result });
-    // Top down: mark agents that still have something below or running first, so that nothing new starts there.
+    // Top down: mark agents that still have something below or running first, so nothing new starts there.
     for member in family.iter().copied().skip(1) {
         if is_live(draft, member) {
             drop_waiting(draft, member, |_| false);

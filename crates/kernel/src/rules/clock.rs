@@ -2,7 +2,7 @@
 //!
 //! Active time runs while one of the agent's own models or tools runs. A timeout pauses while the tree waits only for
 //! a person, and while no process runs the tree; a wall timeout never pauses. Each start and stop is an event with the
-//! time left and the new alarm, so that applying it needs no clock. Trees of older rules have fixed deadlines.
+//! time left and the new alarm, so applying it needs no clock. Trees of older rules have fixed deadlines.
 
 use crate::definition::{BudgetSpec, Refusal, Role, WrapUp};
 use crate::primitives::{AgentId, Millis, Time, limit};

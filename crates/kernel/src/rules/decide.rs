@@ -1,7 +1,7 @@
 //! The one decision: input in, events out. Pure: no clock, no randomness, no IO; the same world and input always
 //! decide the same events.
 //!
-//! A [`Draft`] applies each event as soon as it is recorded, so that the next step of the same decision sees it.
+//! A [`Draft`] applies each event as soon as it is recorded, so the next step of the same decision sees it.
 //! Nothing else changes a world, and a refusal leaves it untouched.
 
 use crate::definition::Refusal;
@@ -82,7 +82,7 @@ pub fn decide_report(world: &mut World, now: Time, draw: u64, report: &Report) -
     Decision { events: draft.into_events(), reply }
 }
 
-/// Lets graphs go on, agents without open calls take turns and startable calls start, until nothing changes.
+/// Lets graphs continue, agents without open calls take turns and startable calls start, until nothing changes.
 fn settle(draft: &mut Draft<'_>) {
     while !draft.is_over() && !draft.is_settled() {
         while let Some(over) = draft.take_step() {

@@ -115,7 +115,7 @@ pub(crate) fn list(draft: &Draft<'_>, ix: AgentIx, prefix: &str) -> Body {
     Body::text(if text.is_empty() { "no shared values".to_owned() } else { text })
 }
 
-/// Nobody can read the values after the root's end.
+/// No agent can read the values after the root's end.
 pub(crate) fn clear(draft: &mut Draft<'_>) {
     let count = draft.shared().len() as u32;
     if count > 0 {
@@ -145,7 +145,7 @@ fn check_size(name: &ValueName, bytes: u64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The rules of an agent's own role decide, whoever spawned it.
+/// The rules of an agent's own role decide, not those of its spawner.
 fn check(
     draft: &Draft<'_>,
     ix: AgentIx,

@@ -1,5 +1,5 @@
 //! Signals: who may pause, unpause, redirect and cancel an agent. Cancel is not a flag that code has to check: it
-//! ends the agent and shuts its account, so that late work below finds the account shut.
+//! ends the agent and shuts its account, so late work below finds the account shut.
 
 use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId};

@@ -45,7 +45,7 @@ struct RareParts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     Context,
-    /// Its first message too.
+    /// Also its first message.
     Briefing,
 }
 
@@ -404,7 +404,7 @@ impl Window {
 
     /// Adds headers that another agent shares. `as_is` makes them its own conversation. While tools run, they stay
     /// unread until the results arrive. `around` is what the line before each of the others has. Trees of older rules
-    /// (`is_old`) compute the position anew for each message, so that what a fork brings beside an inbox message is
+    /// (`is_old`) compute the position again for each message, so what a fork brings beside an inbox message is
     /// ordered differently from what the model reads.
     pub(crate) fn receive(
         &mut self,

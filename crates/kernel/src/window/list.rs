@@ -45,7 +45,7 @@ pub(crate) struct MessageList<S> {
 /// Where a shared message is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShareTo {
-    /// After the last read message; it counts as read too.
+    /// After the last read message; it also counts as read.
     Read,
     /// At the end. Tools are running, and their results must directly follow the message that asked.
     Unread,

@@ -1,5 +1,5 @@
 //! The window: the part of an agent's context that one model call sees. What is cut from it stays in the journal;
-//! only the packet becomes shorter. The world stores twelve bytes per message and no text, so that trimming is pure;
+//! only the packet becomes shorter. The world stores twelve bytes per message and no text, so trimming is pure;
 //! the texts are in [`crate::context`]. What both store the same way is here: the order of the messages (`list.rs`),
 //! the inbox, and what is kept of ended children (`kept_children.rs`).
 

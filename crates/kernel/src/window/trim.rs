@@ -1,5 +1,5 @@
 //! Trimming: what to leave out when a window is full. Categories above their share give first, then all of them; the
-//! least important first, and the oldest within it. Trimming goes down to 80 %, so that the next packets keep an
+//! least important first, and the oldest within it. Trimming goes down to 80 %, so the next packets keep an
 //! identical prefix until the window is full again. Excess images become placeholders before any message is dropped.
 
 pub(super) use crate::record::{Blank, Cut, Span};
@@ -67,7 +67,7 @@ pub struct TooSmall {
 /// What to leave out so that the window keeps within its bounds; `None` if everything fits.
 ///
 /// # Errors
-/// If what must stay does not fit: the first message, the newest one that somebody wrote, and the unread ones.
+/// If what must stay does not fit: the first message, the newest one from a person or agent, and the unread ones.
 pub fn trim(window: &Window, bounds: &Bounds) -> Result<Option<Cut>, TooSmall> {
     let (blank, size) = (old_images(window, bounds.images_max), bounds.size);
     let headers = without(window, &blank);
@@ -121,12 +121,12 @@ fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
     blank
 }
 
-/// Whether somebody wrote it for this agent: not a system note, not shared context.
+/// Whether a person or an agent wrote it for this agent: not a system note, not shared context.
 const fn is_written(header: &Header) -> bool {
     !matches!(header.category, Category::Internal) && !matches!(header.tie, Tie::Shared(_))
 }
 
-/// The headers without the tokens of these images, so that no message is dropped for images that are not shown.
+/// The headers without the tokens of these images, so no message is dropped for images that are not shown.
 fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
     let mut headers = Cow::Borrowed(window.headers());
     for Blank { at, images } in blank {

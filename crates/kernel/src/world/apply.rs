@@ -577,7 +577,7 @@ impl World {
         }
         agent.kinds.waits -= u16::from(is_wait);
         agent.kinds.unasked -= u16::from(ask.is_none());
-        // The context of a program outside is its own.
+        // The context of an outside program is its own.
         if is_void || is_outside {
             return;
         }

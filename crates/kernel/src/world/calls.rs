@@ -72,7 +72,7 @@ impl Call {
         self.past().is_some_and(|past| past.fault.is_some())
     }
 
-    /// Whether its agent was rolled back since, so that its result is discarded.
+    /// Whether its agent was rolled back since, so its result is discarded.
     #[must_use]
     pub const fn is_void(&self) -> bool {
         self.is_void

@@ -1,4 +1,4 @@
-//! The clocks in the world: an index of running and paused timeouts, so that no rule has to visit every agent.
+//! The clocks in the world: an index of running and paused timeouts, so no rule has to visit every agent.
 
 use std::collections::BTreeSet;
 

@@ -379,7 +379,7 @@ impl GraphRun {
         }
     }
 
-    /// Gives a value its name where everybody who may read it can see it.
+    /// Gives a value its name where every agent that may read it can see it.
     fn set(&mut self, within: Option<FrameIx>, name: &ValueName, value: &Arc<NamedValue>) {
         match within.and_then(|within| self.scope_of(within)) {
             Some(scope) => {

@@ -50,7 +50,7 @@ impl Prefixes {
             since.map(|since| since.after_ms(limit::CACHE_KEPT_MS)).max(prefix.cached_until);
     }
 
-    /// An attempt ended, so nobody waits for it any more.
+    /// An attempt ended, so no call waits for it any more.
     pub(super) fn end(&mut self, call: CallId) {
         let Some(key) = self.leaders.remove(&call) else { return };
         if let Some(prefix) = self.known.get_mut(&key) {

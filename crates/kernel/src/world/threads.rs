@@ -1,5 +1,5 @@
 //! Shared threads: agents that receive another agent's context messages as they arrive. The smallest window of all
-//! readers bounds how much of a thread any packet holds, so that no agent works from messages that another cannot
+//! readers bounds how much of a thread any packet holds, so no agent works from messages that another cannot
 //! see.
 
 use std::collections::BTreeMap;

@@ -34,7 +34,7 @@ impl Budget {
         Self::root_on(Arc::new(SystemClock::new()), limits, options)
     }
 
-    /// Opens the root of a new tree with its own clock, which all accounts below use too.
+    /// Opens the root of a new tree with its own clock, which all accounts below also use.
     ///
     /// # Errors
     /// If a limit or an option is invalid.
@@ -44,7 +44,7 @@ impl Budget {
 
     /// Opens an account below this one. Absent cost and token ceilings become what this account has left now; absent
     /// counts become this account's own ceilings; this account's timeout always applies. A ceiling above this
-    /// account's is allowed, but this account's binds too.
+    /// account's is allowed, but this account's still applies.
     ///
     /// # Errors
     /// If a limit is out of range, or this account or an ancestor takes no more calls.

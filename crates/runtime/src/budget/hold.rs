@@ -55,7 +55,7 @@ impl BudgetHold {
         &self.amounts
     }
 
-    /// Ends the hold: books the actual usage and returns the rest. Usage beyond the hold is booked too.
+    /// Ends the hold: books the actual usage and returns the rest. Usage beyond the hold is also booked.
     ///
     /// # Errors
     /// If the number is implausible; the error returns the hold.

@@ -59,7 +59,7 @@ impl Options {
         self
     }
 
-    /// What accounts below must leave, so that this one can still work when they have used the rest.
+    /// What accounts below must leave, so this one can still work when they have used the rest.
     #[must_use]
     pub const fn reserve(mut self, reserve: Amounts) -> Self {
         self.reserve = reserve;
@@ -73,7 +73,7 @@ impl Options {
         self
     }
 
-    /// Uses the parent's hooks for the calls made at this account too.
+    /// Also uses the parent's hooks for the calls made at this account.
     #[must_use]
     pub fn inherit_hooks(mut self) -> Self {
         self.hooks = HooksFrom::Parent;

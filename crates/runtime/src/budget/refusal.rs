@@ -25,7 +25,7 @@ pub enum BudgetRefusal {
         /// The numbers.
         short: Shortfall,
     },
-    /// Somebody stopped the account.
+    /// The account was stopped.
     #[error("`{account}` was aborted: {reason}; it and everything below accept no new calls")]
     Aborted {
         /// The aborted account: the one asked or an ancestor.

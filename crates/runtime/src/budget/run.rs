@@ -1,7 +1,7 @@
 //! Runs a call under a budget: hold, run, settle, and return the call's own value or error.
 //!
 //! However a call ends, its hold ends with it. A call that ended settles at its reported usage, or else at its
-//! estimate, because a failing call costs too; that is only presumed, and snapshots say so. A panic counts as an end. A
+//! estimate, because a failing call also costs; that is only presumed, and snapshots say so. A panic counts as an end. A
 //! call whose future is dropped settles at its reported usage, or else releases its hold.
 
 use std::fmt;
@@ -90,7 +90,7 @@ impl Budget {
         let hold = self.hold(with_retry(estimate, attempt)).await?;
         let meter = Meter::new(attempt);
         let running = Running { hold: Some(hold), meter: meter.clone() };
-        // The call is made inside the future, so that all panics are caught in one place.
+        // The call is made inside the future, so all panics are caught in one place.
         let mut outcome = pin!(async move { call(meter).await });
         let outcome =
             poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| outcome.as_mut().poll(context))) {
@@ -119,7 +119,7 @@ impl Budget {
     }
 
     /// Runs a call up to `attempts_max` times, at least once, until it succeeds. Every attempt holds the estimate
-    /// again, and after the first one of `retries`, so that one ceiling on retries at a root stops a retry storm in
+    /// again, and after the first one of `retries`, so one ceiling on retries at a root stops a retry storm in
     /// the whole tree. There is no pause in between; the call may add one.
     ///
     /// # Errors

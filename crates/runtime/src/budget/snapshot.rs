@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub tags: Arc<BTreeMap<String, String>>,
 }
 
-/// Whether an account takes new calls. Its ancestors may refuse too.
+/// Whether an account takes new calls. Its ancestors may still refuse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccountState {

@@ -25,7 +25,7 @@ pub(crate) struct Hub {
     inner: Mutex<Inner>,
     /// All watchers, live or not.
     watchers: AtomicUsize,
-    /// Whether recent events are kept, so that a new watcher need not read the journal.
+    /// Whether recent events are kept, so a new watcher need not read the journal.
     is_warm: AtomicBool,
     /// The last durable event.
     published: AtomicU64,
@@ -96,7 +96,7 @@ impl Hub {
         if !inner.hear(recorded, end) {
             self.is_warm.store(false, Ordering::Release);
         }
-        // Under the lock, so that a watcher that goes live sees all of it or nothing.
+        // Under the lock, so a watcher that goes live sees all of it or nothing.
         self.published.store(end.0, Ordering::Release);
     }
 
@@ -195,7 +195,7 @@ impl Hub {
     /// The journal's fault.
     pub(super) async fn read_on(self: &Arc<Self>, seen: Seq) -> Result<(), JournalFault> {
         loop {
-            // Registered before checking, so that no notification is missed.
+            // Registered before checking, so no notification is missed.
             let read = self.read.notified();
             let page = {
                 let mut inner = self.inner();
@@ -209,7 +209,7 @@ impl Hub {
                 read.await;
                 continue;
             };
-            // In a task of its own: the caller may be dropped, and others wait for the page.
+            // In a separate task: the caller may be dropped, and others wait for the page.
             let page = tokio::spawn(page.read());
             return page.await.unwrap_or(Err(JournalFault::Closed));
         }
@@ -281,7 +281,7 @@ impl Page {
         let after = hub.inner().recent_events.seen();
         let page = hub.page(after).await?;
         hub.inner().recent_events.trim();
-        // Batch by batch, so that the tree need not wait for the whole page.
+        // Batch by batch, so the tree need not wait for the whole page.
         for entry in page {
             let mut inner = hub.inner();
             let (seen, known) = (inner.recent_events.seen(), hub.published());

@@ -1,4 +1,4 @@
-//! An index of watchers by what they ask for, so that an event's cost does not depend on watchers that ask for
+//! An index of watchers by what they ask for, so an event's cost does not depend on watchers that ask for
 //! something else.
 
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ impl Key<'static> {
 }
 
 impl Index {
-    /// Number of keys, including those without a line, so that a leak shows.
+    /// Number of keys, including those without a line, so a leak shows.
     pub(super) fn len(&self) -> usize {
         self.lines.values().map(|lines| lines.len().max(1)).sum()
     }

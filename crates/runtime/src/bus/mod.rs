@@ -1,5 +1,5 @@
 //! The bus: subscriptions to a tree's events, as the tail of its journal. A watcher starts after any event, sees
-//! every event that it asked for once and in order, and holds nobody up. One that is too slow reads the journal until
+//! every event that it asked for once and in order, and delays no other. One that is too slow reads the journal until
 //! it has caught up. Only deltas, which no journal holds, can be missed, and then it learns how many.
 
 mod delta;

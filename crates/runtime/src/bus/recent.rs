@@ -1,4 +1,4 @@
-//! The hub's recent events: the trace up to the last one, and the latest traced events, so that a watcher that starts
+//! The hub's recent events: the trace up to the last one, and the latest traced events, so a watcher that starts
 //! among them need not read the journal.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use spinney_kernel::record::{Event, Outcome, Work};
 use super::RecordedEvent;
 use super::TracedEvent;
 
-/// Traced events to keep besides the newest ones. More than a typical page of the journal, so that all waiting
+/// Traced events to keep besides the newest ones. More than a typical page of the journal, so all waiting
 /// watchers find its events.
 const RECENT_MAX: usize = 1_024;
 /// Their approximate total size.
@@ -55,7 +55,7 @@ impl RecentEvents {
         Some(traced)
     }
 
-    /// Drops old events. Runs before events are added and not after, so that waiting watchers find all of them.
+    /// Drops old events. Runs before events are added and not after, so waiting watchers find all of them.
     pub(super) fn trim(&mut self) {
         while self.recent.len() > RECENT_MAX || self.recent_bytes > RECENT_BYTES_MAX {
             let Some(oldest) = self.recent.pop_front() else { return };

@@ -2,7 +2,7 @@
 //!
 //! Calls that do not fit yet get a place in a queue that is fair between trees: each tree's next call starts where its
 //! last one ended in virtual time (start-time fair queueing), so a tree with many waiting calls gets no more than a
-//! tree with one. Nobody is woken: a call is told how long to wait and then asks again, and its place is kept for a
+//! tree with one. No call is woken: it learns how long to wait and then asks again, and its place is kept for a
 //! short while.
 
 use std::collections::{BTreeMap, VecDeque};

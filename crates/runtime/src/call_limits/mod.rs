@@ -188,7 +188,7 @@ impl State {
     }
 }
 
-/// Models without a quota of their own are limited by their name.
+/// Models without their own quota are limited by their name.
 fn quota_of<'a>(sending: &Sending<'a>, driver: &'a dyn Model) -> &'a str {
     driver.quota().unwrap_or(sending.model.as_str())
 }

@@ -27,7 +27,7 @@ fn played(waiting: &[usize], rate: RateLimit, end_ms: u64) -> BTreeMap<u8, Vec<u
     let mut limiter = Limiter::default();
     let mut went: BTreeMap<u8, Vec<u64>> =
         (0..waiting.len() as u8).map(|number| (number, Vec::new())).collect();
-    // When each call asks next; calls of the same moment in an order that favours nobody.
+    // When each call asks next; calls of the same moment in a fair order.
     let mut asks = BTreeMap::new();
     let mut calls = 0_u64;
     for (number, count) in waiting.iter().enumerate() {

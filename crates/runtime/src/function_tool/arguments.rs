@@ -1,4 +1,4 @@
-//! The argument types of a tool's closure: a type of its own, the same with the attempt, or the raw attempt.
+//! The argument types of a tool's closure: its own type, the same with the attempt, or the raw attempt.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -48,7 +48,7 @@ use returns::ToolOutput;
 
 /// A tool that is a closure: the model reads both `Ok` and `Err`, the latter marked as an error.
 ///
-/// The closure takes what implements [`ToolArguments`]: its arguments as a type of its own, the same in a [`ToolRequest`] if
+/// The closure takes what implements [`ToolArguments`]: its arguments as its own type, the same in a [`ToolRequest`] if
 /// it also needs the caller and the key, or the raw attempt ([`Untyped`]). It returns what implements [`IntoToolAnswer`].
 #[derive(Clone)]
 pub struct FunctionTool {

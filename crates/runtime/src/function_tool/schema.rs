@@ -14,7 +14,7 @@ const JOINS: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
 
 /// The schema of a type, and the type's description.
 ///
-/// Types that are used twice are in `$defs`, so that it does not grow exponentially. A schema above the journal's
+/// Types that are used twice are in `$defs`, so it does not grow exponentially. A schema above the journal's
 /// limit is refused with its size when a tree starts.
 pub(super) fn for_type<A: JsonSchema>() -> (String, String) {
     // Formats that only Rust knows mean nothing to a model.
@@ -25,7 +25,7 @@ pub(super) fn for_type<A: JsonSchema>() -> (String, String) {
     let name = root.shift_remove("title");
     let description = root.shift_remove("description");
     let is_object = root.get("type").is_none_or(|kind| kind == "object");
-    assert!(is_object, "the arguments of a tool are a JSON object: {name:?} is none; put it in a struct");
+    assert!(is_object, "the arguments of a tool are a JSON object: {name:?} is not one; put it in a struct");
     root.entry("type").or_insert_with(|| "object".into());
     let mut schema = schema.to_value();
     if !any(&schema, &|object| {
@@ -37,7 +37,7 @@ pub(super) fn for_type<A: JsonSchema>() -> (String, String) {
     (schema.to_string(), description.unwrap_or_default())
 }
 
-/// Closes every object with named fields, so that models add none. Only where no object combines several schemas,
+/// Closes every object with named fields, so models add none. Only where no object combines several schemas,
 /// each of which would forbid the fields of the others.
 fn close(schema: &mut Value) {
     match schema {

@@ -1,5 +1,5 @@
 //! Applies one request from outside to a tree that is not running. It is decided and written, and nothing starts: the
-//! tree is suspended first, so that released calls wait until the tree is resumed.
+//! tree is suspended first, so released calls wait until the tree is resumed.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub enum ApplyError {
     /// It runs in this home: send the request to the tree.
     #[error("tree {tree} is running in this home: ask it directly")]
     Running {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
     /// The journal failed.

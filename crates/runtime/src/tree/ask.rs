@@ -1,4 +1,4 @@
-//! Sends a message to a task and waits for the answer. Every request to a tree goes through here, so that no caller
+//! Sends a message to a task and waits for the answer. Every request to a tree goes through here, so no caller
 //! waits longer than the tree's task lives.
 
 use tokio::sync::{mpsc, oneshot};

@@ -33,7 +33,7 @@ use crate::drivers::Drivers;
 use crate::hooks::{Returned, TreeHooks};
 use crate::output_schema;
 
-/// Capacity of the report channel; beyond it, ended effects wait too.
+/// Capacity of the report channel; beyond it, ended effects wait as well.
 pub(super) const REPORTS_MAX: usize = 1_024;
 
 /// Capacity to keep for running calls.
@@ -207,7 +207,7 @@ impl Effects {
             match verdict {
                 Verdict::Fine => drop(reports.send(brought).await),
                 Verdict::Refused(veto) => {
-                    // Sent first, so that the agent does not act on the result.
+                    // Sent first, so the agent does not act on the result.
                     let _ = reports.send(EffectResult::Veto(veto)).await;
                     let _ = reports.send(brought).await;
                 }
@@ -248,11 +248,11 @@ impl Drop for Effects {
     }
 }
 
-/// Who hears of an answer while it arrives.
+/// Who receives an answer while it arrives.
 struct Listeners {
     ticket: Ticket,
     hub: Arc<Hub>,
-    /// Who hears that the answer has begun, if anybody may wait for that.
+    /// Who learns that the answer has begun, if a call may wait for that.
     first: Option<Sender<EffectResult>>,
 }
 
@@ -274,7 +274,7 @@ async fn call_model(
                 // If this is lost, the others start when this call ends.
                 let _ = first.try_send(EffectResult::FirstToken(ticket));
             }
-            // Under the lock, so that they arrive in order.
+            // Under the lock, so they arrive in order.
             hub.say(|after| {
                 let (origin, text) = (Arc::clone(&origin), text.to_owned());
                 Delta { origin, call, attempt: number, kind, offset, text, after }

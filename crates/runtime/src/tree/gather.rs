@@ -91,7 +91,7 @@ impl Tree {
         timeout: Duration,
     ) -> Result<Arc<TracedEvent>, ReplyError> {
         let (note, topic, correlation) = self.correlated(note);
-        // Watches before sending, so that no reply can be missed.
+        // Watches before sending, so no reply can be missed.
         let watcher = self.watch_replies(topic);
         self.publish(by, note).await.map_err(ReplyError::Request)?;
         until(watcher, &correlation, timeout).await
@@ -137,7 +137,7 @@ impl Tree {
         self.watch(Watch { after: self.status().seq, topic: Some(topic), ..Watch::default() })
     }
 
-    /// Adds a correlation id if the note has none. Returns the topic of its replies too.
+    /// Adds a correlation id if the note has none. Also returns the topic of its replies.
     fn correlated(&self, mut note: Note) -> (Note, Topic, Correlation) {
         let correlation = note.envelope.correlation.take().unwrap_or_else(|| self.draw_correlation());
         note.envelope.correlation = Some(correlation.clone());

@@ -1,4 +1,4 @@
-//! One attempt at a call between its hooks. Hooks run on a blocking thread, so that they do not hold up the rest of
+//! One attempt at a call between its hooks. Hooks run on a blocking thread, so they do not hold up the rest of
 //! the tree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,11 +43,11 @@ pub(super) struct Veto {
 }
 
 impl Veto {
-    /// Recorded as a request to fail the agent, so that the journal needs no event of its own.
+    /// Recorded as a request to fail the agent, so the journal needs no event of its own.
     pub(super) fn request(self) -> Request {
         let Self { agent, mut reason } = self;
         reason.truncate(reason.floor_char_boundary(limit::NOTE_BYTES_MAX));
-        let message = format!("a hook refused a charge, which is booked all the same: {reason}");
+        let message = format!("a hook refused a charge, which is booked anyway: {reason}");
         let error = Failure { code: FailureCode::ChargeRefused, message };
         Request::Fail(Fail { agent, error, partial: None })
     }
@@ -97,7 +97,7 @@ impl Hooked {
         match until_stopped(asked, stop).await {
             Some(Ok(Ok(()))) => Ok(()),
             Some(Ok(Err(reason))) => Err(self.refused(&reason)),
-            Some(Err(_)) => Err(self.refused("the hook before_call was not asked")),
+            Some(Err(_)) => Err(self.refused("the hook before_call was not called")),
             None => Err(stopped_with(Used::NOTHING)),
         }
     }

@@ -1,4 +1,4 @@
-//! Writes a tree that comes from another journal, batch by batch, in the bytes that it was stored in there, so that its hashes
+//! Writes a tree that comes from another journal, batch by batch, in the bytes that it was stored in there, so its hashes
 //! stay what they were. What comes is not trusted: every batch must fit the tree, and the whole is verified at its end.
 
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ impl IncomingTree {
         Ok(())
     }
 
-    /// Applies its events, which anybody may have written.
+    /// Applies its events, which are not trusted.
     fn apply(&mut self, batch: &Batch) -> Result<(), String> {
         if let (false, Some(Event::TreeStarted { rules, .. })) = (self.is_begun, batch.events.first()) {
             self.world = World::under(*rules, self.seed);
@@ -86,7 +86,7 @@ impl IncomingTree {
     /// Verifies the whole tree, and lists its name and checkpoints in the catalog.
     ///
     /// # Errors
-    /// The first difference. The tree must not be used then.
+    /// The first difference. Then the tree must not be used.
     pub async fn finish(self) -> Result<Verified, Diverged> {
         if self.world.tree() != self.tree {
             let reason = format!("it is the journal of tree {}", self.world.tree());

@@ -96,7 +96,7 @@ pub struct TreeStatus {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// The home was shut down.
-    #[error("the home was shut down: resume the tree to go on")]
+    #[error("the home was shut down: resume the tree to continue")]
     Shutdown,
     /// Its journal failed.
     #[error(transparent)]

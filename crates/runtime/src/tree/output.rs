@@ -19,8 +19,8 @@ pub enum OutputError {
         /// Its progress.
         so_far: Body,
     },
-    /// The answer is no such value.
-    #[error("the answer is not what was asked for ({reason}): give the root an `output_schema` for it")]
+    /// The answer is not such a value.
+    #[error("the answer does not have the expected form ({reason}): give the root an `output_schema` for it")]
     OtherValue {
         /// The deserialization error.
         reason: String,

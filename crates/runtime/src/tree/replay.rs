@@ -238,7 +238,7 @@ impl Replay {
             && self.places.has(restored.at)
             && self.stood.get(&(restored.at, restored.from.clone())) != Some(&restored.standing)
         {
-            let reason = format!("event {} was not as it says", restored.at.0);
+            let reason = format!("event {} does not match its checkpoint", restored.at.0);
             return Err(Diverged::Misfit { seq: seq.0, reason });
         }
         Ok(())

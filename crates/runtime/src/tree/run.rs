@@ -206,7 +206,7 @@ impl UnstartedTree {
 
     /// Resumes a tree: clocks are decided, then running effects are lost, then other timers that are due fire. So an
     /// agent whose time is over ends because of that, and not because of a lost call. No handle exists before that.
-    /// Timers fire before a suspended tree continues, so that it starts nothing whose time is over.
+    /// Timers fire before a suspended tree continues, so it starts nothing whose time is over.
     pub(crate) fn resume(&mut self, head: &Head) {
         let run = &mut self.run;
         let alarms: Vec<Alarm> = run.live.world.alarms().collect();
@@ -230,7 +230,7 @@ impl UnstartedTree {
     /// Starts the task.
     pub(crate) fn spawn(self) -> (Tree, tokio::task::JoinHandle<()>) {
         let Self { run, inlets, tree } = self;
-        // The span is entered for each poll, so that a subscriber can measure polls.
+        // The span is entered for each poll, so a subscriber can measure polls.
         let span = tracing::trace_span!(target: "spinney::tree", "poll");
         (tree, tokio::spawn(run.run(inlets).instrument(span)))
     }
@@ -491,7 +491,7 @@ impl Run {
     }
 
     /// Shuts the tree down: running effects may finish, nothing new starts. A tree that waits only for a person has
-    /// nothing running and keeps its state, so that lists show what it waits for.
+    /// nothing running and keeps its state, so lists show what it waits for.
     fn stop(&mut self) {
         self.mode = Mode::Stopping;
         let state = self.live.world.state();

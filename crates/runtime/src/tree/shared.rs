@@ -48,7 +48,7 @@ impl Tree {
         shared_values(self.journal().as_ref(), self.id()).await
     }
 
-    /// The last durable version of a shared value; `None` if nobody wrote it.
+    /// The last durable version of a shared value; `None` if it was never written.
     ///
     /// # Errors
     /// If its journal cannot be read.

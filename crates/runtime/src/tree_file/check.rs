@@ -1,4 +1,4 @@
-//! Problems that no single key shows: roles that can never start, models that nobody can use, prices that are missing.
+//! Problems that no single key shows: roles that can never start, models that no agent can use, prices that are missing.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ impl TreeFile {
 
     fn unpriced_at(&self, model: &ModelName) -> FileError {
         let path = [Step::Key("models"), Step::Key(model.as_str())];
-        let message = format!("model `{model}` has no known price and cost has a ceiling");
+        let message = format!("model `{model}` has no known price, but cost has a ceiling");
         FileError::new(&self.file, self.root.place_of(&path), message).with_help(self.price_help(model))
     }
 
@@ -149,7 +149,7 @@ impl TreeFile {
             let Allow::Only(children) = &role.caps.spawn else { continue };
             let path = [Step::Key("agents"), Step::Key(name.as_str()), Step::Key("subagents")];
             if !children.is_empty() && !spawns(&role.caps.tools) {
-                let message = format!("`{name}` has `subagents` and cannot spawn them");
+                let message = format!("`{name}` has `subagents` but cannot spawn them");
                 let error = FileError::new(&self.file, self.root.place_of_key(&path), message);
                 errors.push(error.with_help("add the tool `spawn_agent`, or delete `subagents`"));
                 continue;
@@ -191,7 +191,7 @@ fn refused(parent: &RoleName, role: &RoleName, refusal: &Refusal) -> (String, St
             let names: Vec<String> = tools.iter().map(|tool| format!("`{tool}`")).collect();
             let (names, it) = (names.join(", "), if tools.len() == 1 { "it" } else { "them" });
             let noun = if tools.len() == 1 { "tool" } else { "tools" };
-            let help = format!("give {it} to `{parent}` too, or take {it} from `{role}`");
+            let help = format!("also give {it} to `{parent}`, or take {it} from `{role}`");
             (format!("`{parent}` lacks its {noun} {names}"), help, Some("tools"))
         }
         Refusal::ModelNotAllowed { model, .. } => {

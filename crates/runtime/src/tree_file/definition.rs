@@ -76,7 +76,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Records an error and goes on with a default: a file with errors has no definition.
+    /// Records an error and continues with a default: a file with errors has no definition.
     pub(super) fn noted<T: Default>(&self, read: Result<T, FileError>) -> T {
         read.unwrap_or_else(|error| {
             self.note(error);
@@ -269,7 +269,7 @@ impl Reader<'_> {
             WrittenPrice::SameAs(name) => {
                 let help = "write `provider/model` as the price table has it, or the keys of a price";
                 let Some((provider, model)) = name.split_once('/') else {
-                    let message = format!("`{}` is no provider and model", cut(name));
+                    let message = format!("`{}` is not a provider and model", cut(name));
                     return Err(self.wrong(path, message).with_help(help));
                 };
                 let found = self.catalog.price(provider, model);
@@ -417,7 +417,7 @@ impl Reader<'_> {
     fn root_budget(&self, keys: &BudgetKeys) -> Result<BudgetSpec, FileError> {
         if keys.lend.is_some() {
             let path = [Step::Key("budget"), Step::Key("lend")];
-            let error = self.wrong(&path, "nobody is above the tree to lend it anything");
+            let error = self.wrong(&path, "a tree has no parent to lend it anything");
             return Err(error.with_help("write `lend` in the budget of an agent"));
         }
         self.budget(&[Step::Key("budget")], keys)
@@ -450,8 +450,8 @@ impl Reader<'_> {
         if !AgentId::of_role(name).is_reserved() {
             return Ok(());
         }
-        let message = format!("no agent can be called `{name}`, which names somebody else");
-        let help = format!("choose another name than {}", nearest::listed(RESERVED_IDS));
+        let message = format!("an agent cannot be called `{name}`, which is reserved");
+        let help = format!("choose a name other than {}", nearest::listed(RESERVED_IDS));
         Err(self.wrong(&[Step::Key("agents"), Step::Key(name.as_str())], message).with_help(help))
     }
 

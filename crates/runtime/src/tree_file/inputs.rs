@@ -2,7 +2,7 @@
 //! use them in its goal and its prompts, as `{{ inputs.topic }}`; in other files such text has no meaning. Steps of a
 //! pipeline read them by name, as they read the outputs of other steps.
 //!
-//! Inputs become part of texts that the journal keeps. They are no place for API keys.
+//! Inputs become part of texts that the journal keeps. Do not use them for API keys.
 
 use std::collections::BTreeMap;
 
@@ -204,11 +204,11 @@ impl Reader<'_> {
     fn input(&self, name: &str, keys: &InputKeys) -> InputSpec {
         let at = |key| [Step::Key(NAME), Step::Key(name), Step::Key(key)];
         if !is_name(name) {
-            let error = self.wrong_key(&at("")[..2], format!("`{}` is no name of an input", cut(name)));
+            let error = self.wrong_key(&at("")[..2], format!("`{}` is not a valid input name", cut(name)));
             self.note(error.with_help("write letters, digits and _, with a letter first"));
         }
         if self.keys.pipeline.is_some() && Graph::is_builtin(name) {
-            let message = format!("`{name}` has a meaning of its own in a pipeline");
+            let message = format!("`{name}` is reserved in pipelines");
             self.note(self.wrong_key(&at("")[..2], message).with_help("choose another name"));
         }
         let kind = match keys.kind {
@@ -218,7 +218,7 @@ impl Reader<'_> {
         if let Some(InputValue(default)) = &keys.default {
             let bytes = default.as_str().map_or_else(|| default.to_string().len(), str::len);
             if kind == InputType::Text && !default.is_string() {
-                let error = self.wrong(&at("default"), format!("the default of text `{name}` is no text"));
+                let error = self.wrong(&at("default"), format!("the default of text `{name}` is not text"));
                 self.note(error.with_help("put it in quotes, or write `type: json`"));
             } else if bytes > limit::TEXT_BYTES_MAX {
                 let message = format!("`default` has {bytes} bytes, more than {}", limit::TEXT_BYTES_MAX);

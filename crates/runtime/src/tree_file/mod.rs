@@ -75,7 +75,7 @@ fn format(name: &str, text: &str) -> Result<Format, FileError> {
         Some("json") => Ok(json::read),
         Some("toml") => Ok(toml::read),
         Some(_) | None => {
-            let error = FileError::new(name, TextPosition::START, "the file's name does not tell its format");
+            let error = FileError::new(name, TextPosition::START, "the file's name does not show its format");
             Err(error.with_help("end it in .yaml, .yml, .json or .toml"))
         }
     }

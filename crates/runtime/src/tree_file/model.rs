@@ -209,7 +209,7 @@ impl Reader<'_> {
             self.note(self.wrong(&at("provider"), message).with_help(help));
         } else if named.is_some() && keys.model.is_none() && !is_lost("model") {
             let error = self.wrong(&at("provider"), format!("`model` of model `{name}` is missing"));
-            self.note(error.with_help("write the provider's name of it"));
+            self.note(error.with_help("write the provider's name for it"));
         }
         if let Some(model) = &keys.model {
             self.noted(self.said(&at("model"), model, WORD_BYTES_MAX));
@@ -283,7 +283,7 @@ impl Reader<'_> {
             let path = [models, model, params, headers, Step::Key(header)];
             let is_header = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             if header.is_empty() || header.len() > WORD_BYTES_MAX || !header.bytes().all(is_header) {
-                let error = self.wrong(&path, format!("`{}` is no name of a header", cut(header)));
+                let error = self.wrong(&path, format!("`{}` is not a valid header name", cut(header)));
                 self.note(error.with_help("write letters, digits and dashes"));
             }
             let is_secret = |word: &str| SECRET_WORDS.contains(&word.to_ascii_lowercase().as_str());
@@ -333,8 +333,9 @@ impl Reader<'_> {
         if begins && variable.len() <= WORD_BYTES_MAX && variable.bytes().all(is_name) {
             return Ok(());
         }
-        let error = self.wrong(path, "this is no name of an environment variable");
-        Err(error
-            .with_help("keys never stand in files: write a name such as MY_API_KEY, and set it in the shell"))
+        let error = self.wrong(path, "this is not the name of an environment variable");
+        Err(error.with_help(
+            "keys do not belong in files: write a name such as MY_API_KEY, and set it in the shell",
+        ))
     }
 }

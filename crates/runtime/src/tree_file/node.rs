@@ -129,7 +129,7 @@ pub(super) fn map(entries: Vec<(Key, Node)>) -> Result<Kind, Wrong> {
     let mut seen = BTreeMap::new();
     for (key, _) in &entries {
         if let Some(first) = seen.insert(key.text.as_str(), key.place) {
-            let message = format!("key `{}` is here twice: first on line {}", key.text, first.line);
+            let message = format!("duplicate key `{}`: first on line {}", key.text, first.line);
             return Err(Wrong::new(message).at(key.place));
         }
     }

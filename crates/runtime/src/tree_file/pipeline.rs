@@ -25,7 +25,7 @@ impl Reader<'_> {
                 &[Step::Key("agents"), Step::Key(role.as_str())],
                 format!("no agent can be called `{role}`"),
             );
-            self.note(error.with_help("that names the tree's own pipeline; choose another name"));
+            self.note(error.with_help("the tree's own pipeline has that name; choose another one"));
         }
         self.empty_ceilings(self.root.follow(&[PIPELINE]), false);
         let around = GraphSurroundings {
@@ -45,7 +45,7 @@ impl Reader<'_> {
         let (agents, agents_max) = (graph.agents_min() + 1, u64::from(self.agents_max()));
         if agents > agents_max {
             let message =
-                format!("the pipeline needs at least {agents} agents, and `limits.agents` is {agents_max}");
+                format!("the pipeline needs at least {agents} agents, but `limits.agents` is {agents_max}");
             let help = format!("write `limits: {{ agents: {agents} }}` or more");
             self.note(self.wrong(&[PIPELINE], message).with_help(help));
         }
@@ -56,7 +56,7 @@ impl Reader<'_> {
     fn empty_ceilings(&self, node: &Node, is_budget: bool) {
         match &node.kind {
             Kind::Empty if is_budget => {
-                let error = self.wrong_at(node.place, "nothing is written here");
+                let error = self.wrong_at(node.place, "the value is missing");
                 self.note(error.with_help("write a value, or delete the key"));
             }
             Kind::Map(entries) => {

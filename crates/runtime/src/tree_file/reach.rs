@@ -121,7 +121,7 @@ impl Reach {
         definition.models.keys().filter(|model| !used.contains(model)).collect()
     }
 
-    /// The definition without models that nobody can use, and without the roles that can never start and need one of them.
+    /// The definition without models that no agent can use, and without the roles that can never start and need one of them.
     /// A tree of it needs no key for them. Other roles stay: a refusal to start one says why.
     #[must_use]
     pub fn pruned(&self, mut definition: Definition) -> Definition {

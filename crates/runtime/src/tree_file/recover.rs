@@ -1,4 +1,4 @@
-//! Reads the keys of a file although some are wrong, so that all errors are reported at once. What is wrong is taken
+//! Reads the keys of a file although some are wrong, so all errors are reported at once. What is wrong is taken
 //! away and the rest is read again; an error that only follows from what was taken away is not reported. What has a name that
 //! cannot be used is read under another one.
 
@@ -20,7 +20,7 @@ const READ_VALUES_MAX: usize = 5_000_000;
 
 /// What is called so has a name without a letter or digit.
 const UNNAMED: &str = "unnamed";
-/// Longest part of a wrong name that is kept, so that every kind of name has room for it and a number.
+/// Longest part of a wrong name that is kept, so every kind of name has room for it and a number.
 const NAME_CHARS_MAX: usize = 32;
 
 /// What was taken away because it is wrong, by its path.
@@ -119,7 +119,7 @@ impl Recovered {
                 }
                 None => {
                     self.wrong.push(wrong);
-                    // The file is no map at all.
+                    // The file is not a map.
                     if path.is_empty() {
                         return;
                     }

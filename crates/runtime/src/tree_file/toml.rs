@@ -17,7 +17,7 @@ pub(super) fn read(text: &str) -> Result<Node, Wrong> {
         let span = error.span().unwrap_or(0..0);
         let wrong = match (error.message(), text.get(span.clone())) {
             ("duplicate key", Some(key)) => {
-                Wrong::new(format!("key `{}` is here twice", cut(key))).with_help("delete one of them")
+                Wrong::new(format!("duplicate key `{}`", cut(key))).with_help("delete one of them")
             }
             (message, _) => Wrong::new(message.replace('\n', ", ")),
         };

@@ -52,7 +52,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match &self.kind {
             Kind::Empty => {
-                Err(Wrong::new("nothing is written here").with_help("write a value, or delete the key"))
+                Err(Wrong::new("the value is missing").with_help("write a value, or delete the key"))
             }
             Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
                 visitor.visit_some(self)

@@ -112,7 +112,7 @@ fn free(definition: &Definition) -> Vec<ModelName> {
     }
 }
 
-/// The most that this many tokens cost. Unknown if a model has no price, or if tools have a price of their own.
+/// The most that this many tokens cost. Unknown if a model has no price, or if tools have their own price.
 pub(super) fn cost_at_most(definition: &Definition, free: &[ModelName], tokens: u64) -> Option<u64> {
     if definition.tools.values().any(|tool| tool.cost_nanos_max > 0) {
         return None;

@@ -70,13 +70,13 @@ fn described(error: &Error, text: &str, place: TextPosition) -> Wrong {
         Wrong::new(format!("more than {bounds}")).with_help("a tree file needs far less")
     } else if let Error::DuplicateMappingKey { key, .. } = error {
         let key = cut(key.as_deref().unwrap_or_default());
-        Wrong::new(format!("key `{key}` is here twice")).with_help("delete one of them").doubled()
+        Wrong::new(format!("duplicate key `{key}`")).with_help("delete one of them").doubled()
     } else if let Error::MultipleDocuments { .. } = error {
         Wrong::new("a second document begins here").with_help("keep one")
     } else if let Error::UnsupportedTag { tag, .. } = error {
         Wrong::new(format!("unknown tag `{}`", cut(tag))).with_help("delete it")
     } else if let Error::UnknownAnchor { .. } = error {
-        Wrong::new("unknown alias").with_help("no `&` with this name stands before it")
+        Wrong::new("unknown alias").with_help("no `&` with this name comes before it")
     } else if let Error::Unexpected { expected: "string scalar", .. } | Error::NullIntoString { .. } = error {
         Wrong::new("a key must be text")
     } else {

@@ -64,7 +64,7 @@ async fn requests_through_the_library_are_a_programs_unless_it_names_an_actor() 
     let recorded: Vec<_> = entries.flat_map(recorded_events).collect();
     let senders: Vec<_> = recorded.iter().filter_map(|recorded| from(&recorded.event)).collect();
     assert_eq!(senders, [ana.clone(), Actor::REMOTE]);
-    // Each event says who asked for it; what was only reported, nobody asked for.
+    // Each event says who asked for it; reports have no actor.
     let actor =
         |word: &str| recorded.iter().find(|recorded| recorded.event.as_str() == word).unwrap().actor.clone();
     assert_eq!(actor("tree_started"), Some(Actor::PROGRAM));
@@ -89,7 +89,7 @@ async fn a_hook_that_fails_an_agent_is_recorded_as_a_hook() {
     assert_eq!(asked(stage.journal().as_ref(), tree.id()), [Actor::PROGRAM, Actor::HOOK]);
 }
 
-/// What the home itself writes to the root of a branch is the runtime's, whoever uses the home.
+/// What the home itself writes to the root of a branch is the runtime's, whichever actor uses the home.
 #[tokio::test(start_paused = true)]
 async fn the_note_about_a_removed_origin_is_the_runtimes() {
     let stage = TestHome::new(ASKS);

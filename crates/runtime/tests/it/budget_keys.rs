@@ -134,7 +134,7 @@ rules:
     assert_eq!((account, short.reserve), (name("lead"), usd(400)));
 }
 
-/// V19 (`lend`): what a child is lent is held at its lead as soon as it starts, nobody else can use it, and the rest
+/// V19 (`lend`): what a child is lent is held at its lead as soon as it starts, no other agent can use it, and the rest
 /// returns at its end.
 async fn lend() {
     let stage = TestHome::new(

@@ -91,7 +91,7 @@ async fn g8_one_sibling_fills_the_cache_and_the_others_follow_at_its_first_token
     assert!(each > PREFIX_TOKENS as u64 * 3_450 && each < (PREFIX_TOKENS + 4_000) as u64 * 3_450, "{each}");
 }
 
-/// G8: nobody waits longer than the bound, even if the first call never says a word.
+/// G8: no call waits longer than the bound, even if the first call never says a word.
 #[tokio::test(start_paused = true)]
 async fn g8_a_silent_leader_is_waited_for_no_longer_than_the_bound() {
     let silent = CachingModel::new(Duration::from_secs(60), REST);
@@ -101,7 +101,7 @@ async fn g8_a_silent_leader_is_waited_for_no_longer_than_the_bound() {
     assert_eq!(with.first_tokens, 0);
 }
 
-/// Where nothing can be saved, nobody waits.
+/// Where nothing can be saved, no call waits.
 #[tokio::test(start_paused = true)]
 async fn short_prompts_and_models_without_a_cached_rate_wait_for_nobody() {
     for change in [short_prompt as fn(&mut Definition), no_cached_rate] {

@@ -61,7 +61,7 @@ fn busy(clock: &SystemClock) -> Duration {
     nanos.map_or_else(|| Duration::from_millis(clock.now_ms()), Duration::from_nanos)
 }
 
-/// Cancels a root whose agents all have a running call, some of them with a process of their own. Returns how long that
+/// Cancels a root whose agents all have a running call, some of them with their own process. Returns how long that
 /// took, from the request to the end of the tree.
 async fn cancelled(processes: usize) -> Duration {
     let spawn =
@@ -111,7 +111,7 @@ async fn cancelled(processes: usize) -> Duration {
 
 /// X10: a thousand agents with running calls are cancelled a hundred times. In 99 of 100 it takes less than 100 ms, no
 /// process of a tool is left, and no model is called afterwards. Everything is on this thread and nothing is waited
-/// for, so that the time that it runs is the time that it takes.
+/// for, so the time that it runs is the time that it takes.
 #[tokio::test]
 async fn x10_a_thousand_agents_are_cancelled_in_less_than_100_ms_and_leave_nothing() {
     cancelled(50).await;

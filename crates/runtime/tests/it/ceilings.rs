@@ -138,7 +138,7 @@ async fn raised(open: impl Fn() -> Home, home: Home, tree: Tree, add: Amounts, h
     home.resume(tree.id()).await.unwrap()
 }
 
-/// X3: a tree that is out of money, tokens or steps is halted, and goes on from there when a person adds some, while it
+/// X3: a tree that is out of money, tokens or steps is halted, and continues from there when a person adds some, while it
 /// runs, after a stop and after a crash: nothing that was called before is called again.
 #[tokio::test(start_paused = true)]
 async fn x3_a_tree_that_ran_out_continues_after_a_raise_whatever_it_was_about_to_call() {

@@ -35,7 +35,7 @@ fn v2_a_ceiling_reached_anywhere_above_refuses_before_the_call_runs() {
         assert_eq!(&account, b.id());
         assert_eq!((short.spent, short.limit), (400_000_000, 500_000_000));
     }
-    // Parallel calls count too: spent + held reaches the ceiling, so nothing else starts now.
+    // Parallel calls also count: spent + held reaches the ceiling, so nothing else starts now.
     let _held = c.try_hold(usd("0.10")).unwrap();
     let busy = d.try_hold(usd("0.10")).unwrap_err();
     let short = Shortfall {

@@ -1,4 +1,4 @@
-//! A child is an agent of its own: its model calls have its own settings, and its timeout ends only itself.
+//! A child is its own agent: its model calls have its own settings, and its timeout ends only itself.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;

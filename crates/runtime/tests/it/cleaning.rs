@@ -157,7 +157,7 @@ async fn p26_a_fault_while_cleaning_removes_nothing_of_that_tree() {
     assert_eq!(scene.home.clean_checkpoints().await, Ok(rest));
 }
 
-/// P26: a tree that is written meanwhile is tried again, but not for ever; the count stays correct.
+/// P26: a tree that is written meanwhile is tried again, but not forever; the count stays correct.
 #[tokio::test(start_paused = true)]
 async fn p26_a_tree_that_moves_on_meanwhile_is_looked_at_again() {
     for (times, removed) in [(1, 4), (CLEAN_TRIES_MAX - 1, 4), (CLEAN_TRIES_MAX, 2)] {

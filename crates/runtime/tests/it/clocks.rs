@@ -112,7 +112,7 @@ async fn while_everybody_waits_for_a_person_no_deadline_passes() {
     assert!((299_000..=300_000).contains(left), "{left}");
 }
 
-/// G19 (clocks part): a wall-clock timeout passes, whoever the tree waits for.
+/// G19 (clocks part): a wall-clock timeout passes, whatever the tree waits for.
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_deadline_passes_while_a_person_is_awaited() {
     let stage = TestHome::new(ASKS);
@@ -168,7 +168,7 @@ async fn a_timeout_pauses_while_the_tree_is_halted() {
     assert_eq!(clock, [(10_000, false), (10_000, true)]);
 }
 
-/// A clean shutdown stops the clocks of its trees; a wall-clock timeout goes on.
+/// A clean shutdown stops the clocks of its trees; a wall-clock timeout keeps running.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_pauses_while_a_tree_is_stopped() {
     for (terms, state) in [("timeout=10s", "completed"), ("wall=10s", "failed")] {

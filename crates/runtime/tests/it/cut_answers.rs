@@ -55,7 +55,7 @@ async fn the_whole_of_a_long_answer_is_joined() {
     assert_eq!(String::from_utf8(whole).unwrap(), long + "END");
 }
 
-/// G3 (thinking): an answer whose cap was used up by thinking has no text to go on from: the model is asked once more,
+/// G3 (thinking): an answer whose cap was used up by thinking has no text to continue from: the model is asked once more,
 /// and nothing that it said before becomes a part of the answer.
 #[tokio::test]
 async fn a_model_that_only_thought_is_asked_once_more() {

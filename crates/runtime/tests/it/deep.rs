@@ -47,7 +47,7 @@ fn v11_a_chain_ten_thousand_deep_is_charged_in_time_linear_in_its_depth() {
     });
     assert_eq!(leaf.snapshot().spent, Amounts::cost(600 + 200));
 
-    // Dropping the last handle closes the whole chain, in a loop too: tested with a small stack.
+    // Dropping the last handle closes the whole chain, also in a loop: tested with a small stack.
     assert_eq!(leaf.accounts_open(), 10_000);
     thread::scope(|scope| {
         let small = thread::Builder::new().stack_size(64 * 1024);

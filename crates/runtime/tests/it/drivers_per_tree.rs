@@ -1,4 +1,4 @@
-//! Each tree has drivers of its own: one home runs trees of different files whose models have the same name.
+//! Each tree has its own drivers: one home runs trees of different files whose models have the same name.
 
 use std::sync::Arc;
 

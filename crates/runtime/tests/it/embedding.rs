@@ -105,6 +105,6 @@ async fn a_tool_that_is_not_registered_fails_the_start_as_a_model_does() {
     let refused = home(drivers).start(definition()).await.err().unwrap();
     assert_eq!(
         refused.to_string(),
-        "role `lead` may call tool `weather`, and no such tool is registered: register it, or take it from the role"
+        "role `lead` may call tool `weather`, but no such tool is registered: register it, or remove it from the role"
     );
 }

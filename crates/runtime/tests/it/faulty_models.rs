@@ -146,7 +146,7 @@ async fn of_more_than_a_thousand_tool_calls_the_first_thousand_are_made() {
     }
 }
 
-/// Many calls against a ceiling: what fits is done, and each of the rest is refused by itself.
+/// Many calls against a ceiling: what fits is done, and each of the rest is refused on its own.
 #[tokio::test(start_paused = true)]
 async fn a_storm_of_tool_calls_stops_at_the_ceiling() {
     let script = format!("{}{LOOK}", storm(1_000, look, ""));
@@ -178,7 +178,7 @@ async fn a_storm_of_spawns_ends_at_the_limit_of_children() {
     }
 }
 
-/// L14: a role that spawns itself for ever, with a new goal each time, ends at the depth limit and the root answers.
+/// L14: a role that spawns itself forever, with a new goal each time, ends at the depth limit and the root answers.
 #[tokio::test(start_paused = true)]
 async fn l14_a_role_that_spawns_itself_for_ever_ends_at_the_depth_limit() {
     let mut tree = wordy("root $9000.00 turns=5 / again later turns=5");

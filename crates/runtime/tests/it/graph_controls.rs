@@ -16,7 +16,7 @@ use spinney_testkit::{TestHome, recorded, settled};
 
 use crate::graphs::{Played, definition, play, play_tree};
 
-/// X4: the group's ceiling stops its steps, and the other group goes on.
+/// X4: the group's ceiling stops its steps, and the other group continues.
 #[tokio::test(start_paused = true)]
 async fn x4_a_group_has_a_budget_of_its_own() {
     let played = play(
@@ -81,7 +81,7 @@ pipeline:
     assert!(!played.agents().contains(&"d".to_owned()));
 }
 
-/// The root's ceiling halts the tree, and more budget lets the graph go on where it was.
+/// The root's ceiling halts the tree, and more budget lets the graph continue where it was.
 #[tokio::test(start_paused = true)]
 async fn a_spent_ceiling_halts_the_graph_and_a_raise_goes_on() {
     let steps: String = (0..4)

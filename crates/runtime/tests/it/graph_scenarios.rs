@@ -66,7 +66,7 @@ pipeline:
     assert!(played.took_ms < 1_000, "nobody waited for the losers: {} ms", played.took_ms);
 }
 
-/// S22: an answer of another type is no output. The step fails, nothing reads its answer, and a retry that answers as
+/// S22: an answer of another type is not an output. The step fails, nothing reads its answer, and a retry that answers as
 /// asked gives the value its type.
 #[tokio::test(start_paused = true)]
 async fn s22_an_output_of_the_wrong_type_is_never_read() {
@@ -82,7 +82,7 @@ pipeline:
 "
         )
     };
-    // A text, a text that says a number, and a number that is no integer.
+    // A text, a text that says a number, and a number that is not an integer.
     for wrong in ["five", "\"5\"", "5.5"] {
         let script =
             format!("rules:\n  - {{ when: {{ agent: worker }}, say: '{wrong}' }}\n  - {{ say: fine }}\n");

@@ -133,7 +133,7 @@ impl Played {
             }
             most = most.max(alive);
         }
-        // The graph's own agent is no step.
+        // The graph's own agent is not a step.
         most - 1
     }
 }

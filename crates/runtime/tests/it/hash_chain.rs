@@ -1,4 +1,4 @@
-//! A tree passes what it knows of the hash chain to its journal, so that hashing delays nothing.
+//! A tree passes what it knows of the hash chain to its journal, so hashing delays nothing.
 
 use std::sync::{Arc, Mutex};
 

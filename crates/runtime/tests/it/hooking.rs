@@ -193,7 +193,7 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     });
     let (call, fault, spent) = ended.unwrap();
     assert_eq!((call.0, fault.message.as_str()), (2, "refused by a hook: not on a Sunday"));
-    // The request itself counts, so that an agent that repeats it for ever reaches a ceiling.
+    // The request itself counts, so an agent that repeats it forever reaches a ceiling.
     assert_eq!(spent, Amounts::ZERO.with(Resource::ToolCalls, 1));
     assert!(tree.snapshot().await.unwrap().agents[0].held.is_zero());
 }
@@ -245,7 +245,7 @@ tools: { look: { say: seen } }
     let snapshot = settled(&tree).await;
     let refused = spy.charged.lock().unwrap()[1];
     let words = format!(
-        "a hook refused a charge, which is booked all the same: {} tokens are enough",
+        "a hook refused a charge, which is booked anyway: {} tokens are enough",
         refused.get(Resource::Tokens)
     );
     let text = snapshot.end.unwrap().shown.text;

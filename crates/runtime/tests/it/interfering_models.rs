@@ -207,7 +207,7 @@ async fn a_followup_of_what_cannot_have_one_comes_back_as_advice() {
     ");
 }
 
-/// Detached children that nobody waited for end with their parent, at every level.
+/// Detached children without a waiter end with their parent, at every level.
 #[tokio::test(start_paused = true)]
 async fn children_left_behind_are_cancelled_with_their_parent() {
     let played = family("").await;

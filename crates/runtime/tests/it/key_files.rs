@@ -1,4 +1,4 @@
-//! Files of people that are no tree files: the same formats, and errors that name the key.
+//! Hand-written files that are not tree files: the same formats, and errors that name the key.
 
 use serde::Deserialize;
 use spinney::tree_file::KeyFile;
@@ -51,8 +51,8 @@ fn an_error_names_its_place_and_its_key() {
     insta::assert_snapshot!(error("k.toml", "[of]"), @"k.toml:1:1: `count` is missing: write `count = …`");
     insta::assert_snapshot!(error("k.yaml", "of: {}"), @"k.yaml:1:5: `count` is missing: write `count: …`");
     insta::assert_snapshot!(error("k.yaml", "names: [a, 1]"), @"k.yaml:1:12: `names`: expected text, found the number 1: put it in quotes");
-    insta::assert_snapshot!(error("k.toml", "most = 1\nmost = 2"), @"k.toml:2:1: key `most` is here twice: delete one of them");
-    insta::assert_snapshot!(error("k.txt", "most = 1"), @"k.txt:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(error("k.toml", "most = 1\nmost = 2"), @"k.toml:2:1: duplicate key `most`: delete one of them");
+    insta::assert_snapshot!(error("k.txt", "most = 1"), @"k.txt:1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
     let file = KeyFile::<Keys>::parse("k.yaml", "most: 1\nnames: []\n").unwrap();
     insta::assert_snapshot!(file.bad_key(&["names"], "it is empty"), @"k.yaml:2:1: it is empty");
     insta::assert_snapshot!(file.bad_key(&["of"], "it is not there"), @"k.yaml:1:1: it is not there");

@@ -106,8 +106,8 @@ async fn held_back(tree: &Tree) -> Vec<(Time, HeldBy, Time)> {
     events.iter().filter_map(held).collect()
 }
 
-/// V15 on trees: five failures in a row open the provider's breaker for all trees. For a minute nobody calls it; then
-/// one call tries while the others wait, and when it succeeds, everybody continues. Nobody failed, no retry was counted
+/// V15 on trees: five failures in a row open the provider's breaker for all trees. For a minute it is not called; then
+/// one call tries while the others wait, and when it succeeds, all continue. No agent failed, no retry was counted
 /// for a call that was not sent.
 #[tokio::test(start_paused = true)]
 async fn v15_a_provider_that_fails_is_left_alone_for_a_minute_and_then_tried_once() {
@@ -156,7 +156,7 @@ async fn v15_calls_with_a_fallback_do_not_wait_for_a_broken_provider() {
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
-/// V15 on trees: a probe that is cancelled frees its slot, so that another call can try.
+/// V15 on trees: a probe that is cancelled frees its slot, so another call can try.
 #[tokio::test(start_paused = true)]
 async fn v15_a_cancelled_probe_does_not_keep_its_slot() {
     let (stage, provider, start) = (TestHome::new("rules: [{ say: x }]"), Provider::default(), Start::now());
@@ -171,7 +171,7 @@ async fn v15_a_cancelled_probe_does_not_keep_its_slot() {
     for tree in &breaking {
         tree.cancel(name_of(tree).await, "enough".to_owned()).await.unwrap();
     }
-    // Its only call is the probe, and takes for ever.
+    // Its only call is the probe, and never ends.
     let mut slow = alone();
     slow.roles.get_mut("root").unwrap().model = name("slow");
     slow.models.insert(name("slow"), slow.models.get("m").unwrap().clone());
@@ -191,7 +191,7 @@ async fn name_of(tree: &Tree) -> AgentId {
     tree.snapshot().await.unwrap().agents[0].agent.clone()
 }
 
-/// Nobody waits for ever: a provider that never comes back fails its calls after thirty waits.
+/// No call waits forever: a provider that never comes back fails its calls after thirty waits.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_stays_down_fails_the_call_in_the_end() {
     let (stage, provider, start) = (TestHome::new("rules: [{ say: x }]"), Provider::default(), Start::now());
@@ -303,7 +303,7 @@ async fn s25_o21_rates_of_roles_trees_and_models_hold_in_every_minute_and_are_na
     }
 }
 
-/// A provider that says 429 with a pause is left alone by everybody for that long; only the call that was refused
+/// A provider that says 429 with a pause is not called by any tree for that long; only the call that was refused
 /// counts a retry.
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_a_provider_asks_for_holds_for_all_trees() {

@@ -53,7 +53,7 @@ async fn l37_ten_thousand_replies_leave_nothing_and_fifty_thousand_watchers_cost
     while tree.call(Actor::PERSON, note("right"), Duration::from_millis(50)).await.is_err() {}
     let before = tree.watchers();
     for round in 0..500 {
-        // Each has its own topic, so its reply has one too.
+        // Each has its own topic, so its reply also has one.
         let asked = (0..20).map(|number| {
             let topic = format!("right.t{round}-{number}");
             let tree = &tree;

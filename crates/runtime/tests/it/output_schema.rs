@@ -161,7 +161,7 @@ async fn an_invalid_schema_is_refused_or_reported() {
 }
 
 /// O9: a child with a declared schema answers in another shape. It fails as a mismatch, with code and place, and
-/// nothing that depends on its answer starts: a follow-up is refused and spawns nobody, and a wait for a completed
+/// nothing that depends on its answer starts: a follow-up is refused and spawns no agent, and a wait for a completed
 /// child is not met by it. With an answer that matches, both continue.
 #[tokio::test(start_paused = true)]
 async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_start() {

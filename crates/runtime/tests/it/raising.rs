@@ -18,7 +18,7 @@ fn an_exhausted_tree_continues_once_its_ceiling_is_raised() {
     assert!(matches!(heir.try_hold(usd("0.10")), Err(BudgetRefusal::Ceiling { .. })));
 
     root.raise(usd("0.50")).unwrap();
-    // An inherited ceiling rises with it; a ceiling of its own does not.
+    // An inherited ceiling rises with it; its own ceiling does not.
     assert_eq!((root.snapshot().limits, root.snapshot().state), (limit("1.50"), AccountState::Open));
     assert_eq!((heir.snapshot().limits, heir.snapshot().state), (limit("1.50"), AccountState::Open));
     assert_eq!((fixed.snapshot().limits, fixed.snapshot().state), (limit("0.30"), exhausted));

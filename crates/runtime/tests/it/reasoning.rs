@@ -1,4 +1,4 @@
-//! Reasoning of models: it is sent back to the same agent on the same model, byte for byte, and to nobody else.
+//! Reasoning of models: it is sent back to the same agent on the same model, byte for byte, and to no other.
 
 use std::sync::{Arc, Mutex};
 
@@ -148,7 +148,7 @@ async fn g7_a_forked_child_gets_nothing_of_it() {
     assert!(given.iter().any(|(agent, _, back)| agent == "root" && back.is_some()));
 }
 
-/// What a model thinks is streamed before its answer, as a kind of its own with offsets of its own.
+/// What a model thinks is streamed before its answer, as its own kind with offsets of its own.
 #[tokio::test(start_paused = true)]
 async fn thoughts_are_streamed_apart_from_the_answer() {
     let stage = TestHome::new(

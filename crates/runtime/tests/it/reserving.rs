@@ -71,7 +71,7 @@ async fn l20_with_nothing_left_no_child_is_spawned_and_no_model_is_called() {
     }
 }
 
-/// G4: a child whose own ceiling is too small is refused too.
+/// G4: a child whose own ceiling is too small is also refused.
 #[tokio::test(start_paused = true)]
 async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
     let stage = TestHome::new(&SPAWNS.replace("goal: Help.", "goal: Help., budget: { tokens: 300 }"));
@@ -144,7 +144,7 @@ rules:
     insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"The budget was raised. What you answered last is kept as the output so far: go on. A ceiling stopped child: such a task may be given again.");
 }
 
-/// Leads delegate everything and then answer; workers use all that they get, for ever.
+/// Leads delegate everything and then answer; workers use all that they get, forever.
 struct Greedy {
     seed: u64,
     /// The tokens of each agent's first packet.
@@ -235,7 +235,7 @@ async fn every_lead_with_room_for_its_smallest_call_answers() {
             format!("${}.{:02}", 1 + draw("usd") % 30, draw("cents") % 100),
             format!("steps={}", 3 + draw("steps") % 30),
         ];
-        // One ceiling per tree, so that an agent's end says what it lacked.
+        // One ceiling per tree, so an agent's end says what it lacked.
         let ceiling = &ceilings[(seed % 3) as usize];
         let terms = format!("turns=30 wrap reserve=default out={}", 300 + draw("out") % 3_000);
         let tools = "tools=spawn_agent,list_agents";

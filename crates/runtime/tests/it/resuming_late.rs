@@ -1,4 +1,4 @@
-//! Trees that are resumed after a timer expired: the expiry is decided before anybody sees the tree.
+//! Trees that are resumed after a timer expired: the expiry is decided before the tree is shown.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ async fn a_stopped_tree_whose_deadline_passed_makes_no_call_when_it_is_resumed()
     assert_eq!(stage.model().model().calls(), 1);
 }
 
-/// After a question's default the tree continues and ends as if somebody had answered.
+/// After a question's default the tree continues and ends as if a person had answered.
 #[tokio::test(start_paused = true)]
 async fn a_tree_that_is_resumed_late_continues_with_the_default_answer() {
     let stage = TestHome::new(ASKS);

@@ -72,7 +72,7 @@ async fn restart(stage: &TestHome, home: Home, tree: &Tree) -> (Home, Tree) {
     (home, tree)
 }
 
-/// P23: exactly the same messages with the same texts remain, after a restart too; and the state before can be
+/// P23: exactly the same messages with the same texts remain, also after a restart; and the state before can be
 /// restored.
 #[tokio::test(start_paused = true)]
 async fn p23_a_rollback_leaves_exactly_the_messages_of_then() {

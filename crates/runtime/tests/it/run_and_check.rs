@@ -97,7 +97,7 @@ impl Played {
             ));
             ended += usize::from(matches!(recorded.event, Event::CallEnded { .. }));
         }
-        // A spawned child that is waited for is a call too.
+        // A spawned child that is waited for is also a call.
         let attached = self
             .spawned()
             .filter(|spawned| matches!(spawned.attachment, spinney_kernel::record::Attachment::Call { .. }));

@@ -30,7 +30,7 @@ fn results(stage: &TestHome, agent: &str) -> Vec<String> {
 }
 
 /// S8, X7: two agents work on one value: each reads what the other wrote, with version and author; a write that
-/// expects an old version is refused, the agent reads again and writes; whoever is in neither rule reads nothing.
+/// expects an old version is refused, the agent reads again and writes; an agent in neither rule reads nothing.
 #[tokio::test(start_paused = true)]
 async fn s8_x7_agents_share_a_value_with_author_version_and_access() {
     let stage = TestHome::new(
@@ -151,7 +151,7 @@ async fn run_together(
 
 /// O3: trees that run at the same time and write the same key do not see each other's value, and what an agent makes of
 /// a value that it read does not change it. A value of 1,048,576 bytes is taken, is one blob of the journal, and is
-/// what everybody reads; one byte more is refused, and so is NaN and what a tree has no room for. A written null is
+/// what every agent reads; one byte more is refused, and so is NaN and what a tree has no room for. A written null is
 /// found.
 #[tokio::test(start_paused = true)]
 async fn o3_values_belong_to_their_tree_and_have_a_size() {
@@ -224,7 +224,7 @@ async fn a_long_value_is_shown_as_head_and_tail() {
     assert_eq!(read.rest.unwrap().bytes, 32_770);
 }
 
-/// O4 (root's end), S8 (crash): a tree that is killed between the writes goes on with the versions that it had, and at
+/// O4 (root's end), S8 (crash): a tree that is killed between the writes continues with the versions that it had, and at
 /// the root's end the values are gone for agents and kept for people. A branch from before the end has them.
 #[tokio::test(start_paused = true)]
 async fn o4_values_survive_a_crash_and_end_with_the_root() {
@@ -387,7 +387,7 @@ rules:
 }
 
 /// A person writes a value while the tree runs: an agent reads it with its author, access rules do not concern people,
-/// and what is no JSON, too long, of another version or reserved is refused with the remedy.
+/// and what is not JSON, too long, of another version or reserved is refused with the remedy.
 #[tokio::test(start_paused = true)]
 async fn a_person_writes_a_shared_value_that_an_agent_reads() {
     let stage = TestHome::new(

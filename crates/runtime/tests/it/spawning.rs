@@ -22,7 +22,7 @@ fn results(attempt: &ModelAttempt) -> Vec<(bool, String)> {
     attempt.packet.messages.iter().filter_map(result).collect()
 }
 
-/// A lead that may spawn `a` and look; `a` and `b` may dig too.
+/// A lead that may spawn `a` and look; `a` and `b` may also dig.
 fn family() -> Definition {
     let mut family = definition(
         "root $90.00 turns=9 tools=spawn_agent,ask_human,look / a later turns=3 tools=look,dig / b later turns=3 tools=look",
@@ -44,7 +44,7 @@ tools: { look: { say: seen }, dig: { say: dug } }
 ";
 
 /// L18: an unknown agent, one outside `subagents` and a tool that the parent lacks are typed refusals. The model reads
-/// each as an error, nobody is spawned, and the run continues to its end.
+/// each as an error, no agent is spawned, and the run continues to its end.
 #[tokio::test(start_paused = true)]
 async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     let stage = TestHome::new(REFUSED);
@@ -85,7 +85,7 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
 }
 
-/// L42: an empty and an oversized goal are refused and spawn nobody. A child with only a goal reads exactly the
+/// L42: an empty and an oversized goal are refused and spawn no agent. A child with only a goal reads exactly the
 /// template: its role's prompt, its task, its tools, and the request for a summary.
 #[tokio::test(start_paused = true)]
 async fn l42_bad_goals_are_refused_and_a_good_one_fills_the_template() {

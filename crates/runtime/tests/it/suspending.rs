@@ -1,4 +1,4 @@
-//! A stopped tree has a state of its own, different from a person's pause.
+//! A stopped tree has its own state, different from a person's pause.
 
 use spinney::tree::{BranchOff, verify};
 use spinney::{Home, Shutdown, Tree};

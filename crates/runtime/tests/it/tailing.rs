@@ -6,7 +6,7 @@ use spinney::bus::{Tail, TracedEvent, Watch};
 use spinney::{Shutdown, Tree};
 use spinney_testkit::{TestHome, settled};
 
-/// A root that asks a person, so that the test decides when the tree ends.
+/// A root that asks a person, so the test decides when the tree ends.
 const ASKS: &str = "
 rules:
   - { when: { turn: 1 }, call: [ { tool: ask_human, args: { question: Which? } } ] }

@@ -23,7 +23,7 @@ use tokio::sync::{Notify, Semaphore};
 struct Server {
     asked: AtomicUsize,
     answer: Mutex<Answer>,
-    /// Somebody is being made to wait.
+    /// A caller is waiting.
     waits: Notify,
     gate: Semaphore,
 }
@@ -127,7 +127,7 @@ async fn refused(scene: &Scene) -> String {
     error.to_string()
 }
 
-/// Two trees of one home get different tools from one source; a replay asks nobody.
+/// Two trees of one home get different tools from one source; a replay does not ask.
 #[tokio::test(start_paused = true)]
 async fn each_tree_has_the_tools_that_it_was_offered() {
     let scene = Scene::new(Answer::Offers);
@@ -154,7 +154,7 @@ async fn a_resumed_tree_keeps_the_tools_of_its_start() {
     *scene.server.answer.lock().unwrap() = Answer::Nothing;
     let gone = scene.home().resume(tree.id()).await.err().unwrap();
     assert!(matches!(gone, ResumeError::NoDriver(_)));
-    insta::assert_snapshot!(gone, @"role `lead` may call tool `look_one`, and no such tool is registered: register it, or take it from the role");
+    insta::assert_snapshot!(gone, @"role `lead` may call tool `look_one`, but no such tool is registered: register it, or remove it from the role");
 
     *scene.server.answer.lock().unwrap() = Answer::Offers;
     let second = scene.home();
@@ -199,14 +199,14 @@ async fn a_source_that_fails_refuses_the_start_in_words() {
     let silent = Fault::new(FaultKind::Auth);
     insta::assert_snapshot!(refused(&Scene::new(Answer::Fails(silent))).await, @"`server` cannot be used: auth");
     insta::assert_snapshot!(refused(&Scene::new(Answer::Never)).await, @"`server` cannot be used: it did not answer within 30 seconds");
-    insta::assert_snapshot!(refused(&Scene::new(Answer::Nothing)).await, @"role `lead` may call tool `look_one`, and no such tool is registered: register it, or take it from the role");
+    insta::assert_snapshot!(refused(&Scene::new(Answer::Nothing)).await, @"role `lead` may call tool `look_one`, but no such tool is registered: register it, or remove it from the role");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_whose_name_is_taken_refuses_the_start() {
-    insta::assert_snapshot!(refused(&Scene::new(Answer::Builtin)).await, @"`server` offers tool `spawn_agent`, and there is one of that name already: rename one of them");
+    insta::assert_snapshot!(refused(&Scene::new(Answer::Builtin)).await, @"`server` offers tool `spawn_agent`, but there is already one with that name: rename one of them");
     let scene = Scene::new(Answer::Offers);
     let twice = scene.drivers().with_tool_source(Arc::new(Connected(Arc::clone(&scene.server))));
     let error = Home::open(Arc::clone(&scene.journal), twice).start(definition("one")).await.err().unwrap();
-    insta::assert_snapshot!(error, @"`server` offers tool `look_one`, and there is one of that name already: rename one of them");
+    insta::assert_snapshot!(error, @"`server` offers tool `look_one`, but there is already one with that name: rename one of them");
 }

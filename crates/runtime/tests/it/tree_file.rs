@@ -502,7 +502,7 @@ fn v19_a_model_without_a_price_is_refused_where_cost_has_a_ceiling() {
         let file = read("tree.yaml", &text);
         file.check_prices(&file.definition).map_err(|error| error.to_string())
     };
-    let refused = "tree.yaml:4:9: model `free` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`";
+    let refused = "tree.yaml:4:9: model `free` has no known price, but cost has a ceiling: give it a price, or set `unpriced: allow`";
     assert_eq!(checked("budget: {cost_usd: 1}", ""), Err(refused.to_owned()));
     assert_eq!(checked("durability: full", ", budget: {cost_usd: 1}"), Err(refused.to_owned()));
     assert_eq!(checked("budget: {tokens: 1000}", ""), Ok(()));
@@ -526,10 +526,10 @@ fn v19_an_error_about_a_missing_price_has_one_that_can_be_written() {
     };
     let yaml = |model: &str| checked("tree.yaml", model);
     let url = "base_url: 'https://proxy.example/v1'";
-    insta::assert_snapshot!(yaml(&format!("provider: gemini, model: big, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price and cost has a ceiling: write `price: gemini/big` if its server charges the same, otherwise `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
-    insta::assert_snapshot!(yaml(&format!("provider: openai_compatible, model: acme/pro/max, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price and cost has a ceiling: write `price: acme/pro/max` if its server charges the same, otherwise `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
-    insta::assert_snapshot!(yaml(&format!("provider: openai_compatible, model: mine, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price and cost has a ceiling: write `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
-    insta::assert_snapshot!(checked("tree.toml", "provider = 'gemini', model = 'big', base_url = 'https://proxy.example/v1'").unwrap_err(), @r#"tree.toml:3:12: model `m` has no known price and cost has a ceiling: write `price = "gemini/big"` if its server charges the same, otherwise `price = { input_per_mtok_usd = …, output_per_mtok_usd = … }`, or set `unpriced = "allow"`"#);
+    insta::assert_snapshot!(yaml(&format!("provider: gemini, model: big, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price, but cost has a ceiling: write `price: gemini/big` if its server charges the same, otherwise `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(yaml(&format!("provider: openai_compatible, model: acme/pro/max, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price, but cost has a ceiling: write `price: acme/pro/max` if its server charges the same, otherwise `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(yaml(&format!("provider: openai_compatible, model: mine, {url}")).unwrap_err(), @"tree.yaml:4:6: model `m` has no known price, but cost has a ceiling: write `price: { input_per_mtok_usd: …, output_per_mtok_usd: … }`, or set `unpriced: allow`");
+    insta::assert_snapshot!(checked("tree.toml", "provider = 'gemini', model = 'big', base_url = 'https://proxy.example/v1'").unwrap_err(), @r#"tree.toml:3:12: model `m` has no known price, but cost has a ceiling: write `price = "gemini/big"` if its server charges the same, otherwise `price = { input_per_mtok_usd = …, output_per_mtok_usd = … }`, or set `unpriced = "allow"`"#);
     assert_eq!(yaml(&format!("provider: gemini, model: big, {url}, price: gemini/big")), Ok(()));
     assert_eq!(
         yaml(&format!("provider: openai_compatible, model: acme/pro/max, {url}, price: acme/pro/max")),

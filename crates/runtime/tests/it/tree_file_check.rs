@@ -64,7 +64,7 @@ fn g18_every_error_of_a_file_is_reported_at_once() {
 
 #[test]
 fn an_error_that_only_follows_from_another_is_not_reported() {
-    // `model` is wrong, so `lead` has none; `fast` is wrong, so nobody can use it; `name` is wrong and not missing.
+    // `model` is wrong, so `lead` has none; `fast` is wrong, so no agent can use it; `name` is wrong and not missing.
     let text = "\
 name: [a]
 models: { fast: { provider: 3 } }
@@ -102,12 +102,12 @@ models: { m: { provider: scripted, script: s.yaml, script: t.yaml } }
 agents: { a: { model: n } }
 ";
     insta::assert_snapshot!(errors(text), @r"
-    tree.yaml:2:52: key `script` is here twice: delete one of them
+    tree.yaml:2:52: duplicate key `script`: delete one of them
     tree.yaml:3:23: unknown model `n`: known models: m
     ");
 }
 
-/// What has a name that cannot be used is read all the same, and its errors have their own places.
+/// What has a name that cannot be used is read anyway, and its errors have their own places.
 #[test]
 fn a_bad_name_does_not_hide_the_errors_of_what_it_names() {
     let text = "\
@@ -205,8 +205,8 @@ agents: { x: { model: a, tools: [spawn_agent] }, y: { model: b }, z: { model: a 
 entry: x
 ";
     insta::assert_snapshot!(warnings(text), @r"
-    error: tree.yaml:4:14: model `a` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`
-    error: tree.yaml:4:57: model `b` has no known price and cost has a ceiling: give it a price, or set `unpriced: allow`
+    error: tree.yaml:4:14: model `a` has no known price, but cost has a ceiling: give it a price, or set `unpriced: allow`
+    error: tree.yaml:4:57: model `b` has no known price, but cost has a ceiling: give it a price, or set `unpriced: allow`
     ");
     assert_eq!(warnings(&text.replace("goal:", "unpriced: allow\ngoal:")), "");
 }
@@ -456,7 +456,7 @@ pipeline:
     assert!(!errors(&names).contains("unknown agent `writr`"));
     let open = PIPELINE.replace("budget: { cost_usd: 0.01 }", "budget: { cost_usd: }");
     insta::assert_snapshot!("g18_a_ceiling_of_a_step_without_a_value", errors(&open));
-    assert!(errors("name: t\npipeline:\nmodels: { m: { provider: scripted, script: s } }\nagents: { a: { model: m }, b: { model: m } }\n").contains("nothing is written here"));
+    assert!(errors("name: t\npipeline:\nmodels: { m: { provider: scripted, script: s } }\nagents: { a: { model: m }, b: { model: m } }\n").contains("the value is missing"));
 }
 
 const PIPELINE: &str = "\

@@ -114,9 +114,9 @@ fn a_wrong_type_says_what_was_expected_and_found() {
 
 #[test]
 fn a_key_with_nothing_behind_it_is_an_error() {
-    insta::assert_snapshot!(edited("goal: Compare.", "goal:"), @"tree.yaml:2:5: nothing is written here: write a value, or delete the key");
-    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd:"), @"tree.yaml:3:19: nothing is written here: write a value, or delete the key");
-    insta::assert_snapshot!(edited("entry: lead", "entry: ~"), @"tree.yaml:18:8: nothing is written here: write a value, or delete the key");
+    insta::assert_snapshot!(edited("goal: Compare.", "goal:"), @"tree.yaml:2:5: the value is missing: write a value, or delete the key");
+    insta::assert_snapshot!(edited("cost_usd: 0.50", "cost_usd:"), @"tree.yaml:3:19: the value is missing: write a value, or delete the key");
+    insta::assert_snapshot!(edited("entry: lead", "entry: ~"), @"tree.yaml:18:8: the value is missing: write a value, or delete the key");
     insta::assert_snapshot!(edited("prompt: You lead.", "prompt:"), @"tree.yaml:13:11: expected text, found nothing");
     insta::assert_snapshot!(edited("    model: fast\nentry", "entry"), @"tree.yaml:16:9: expected the keys of an agent, found nothing");
     insta::assert_snapshot!(edited("{ depth: 3 }", "\n"), @"tree.yaml:4:7: expected the limits of a tree, found nothing");
@@ -150,11 +150,11 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { halt: now }"), @"tree.yaml:3:43: `halt` takes no value");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: [halt]"), @"tree.yaml:3:35: expected one of halt, shrink, downgrade, found a list");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { downgrade: a b }"), @"tree.yaml:3:48: `a b` is not a valid model name: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
-    insta::assert_snapshot!(edited("timeout: 5m", "lend: true"), @"tree.yaml:3:33: nobody is above the tree to lend it anything: write `lend` in the budget of an agent");
+    insta::assert_snapshot!(edited("timeout: 5m", "lend: true"), @"tree.yaml:3:33: a tree has no parent to lend it anything: write `lend` in the budget of an agent");
     insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25", "input_per_mtok_usd: free"), @"tree.yaml:9:34: `free` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
     let price = "{ input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }";
     insta::assert_snapshot!(edited(price, "[1]"), @"tree.yaml:9:12: expected the keys of a price, or `provider/model`, found a list");
-    insta::assert_snapshot!(edited(price, "cheap"), @"tree.yaml:9:12: `cheap` is no provider and model: write `provider/model` as the price table has it, or the keys of a price");
+    insta::assert_snapshot!(edited(price, "cheap"), @"tree.yaml:9:12: `cheap` is not a provider and model: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(edited(price, "acme/pro"), @"tree.yaml:9:12: there is no price table here: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25, ", ""), @"tree.yaml:9:12: `input_per_mtok_usd` is missing: write `input_per_mtok_usd: …`");
     insta::assert_snapshot!(edited("entry: lead", "durability: fully"), @"tree.yaml:18:13: unknown word `fully`: did you mean `full`?");
@@ -177,7 +177,7 @@ fn a_number_out_of_bounds_says_the_bounds() {
 
 #[test]
 fn no_role_may_have_a_reserved_name() {
-    insta::assert_snapshot!(error(&GOOD.replace("writer", "person")), @"tree.yaml:17:5: no agent can be called `person`, which names somebody else: choose another name than person, system, tree, user");
+    insta::assert_snapshot!(error(&GOOD.replace("writer", "person")), @"tree.yaml:17:5: an agent cannot be called `person`, which is reserved: choose a name other than person, system, tree, user");
 }
 
 #[test]
@@ -229,9 +229,9 @@ fn broken_yaml_names_its_place() {
     insta::assert_snapshot!(edited("goal: Compare.", "goal: 'Compare."), @"tree.yaml:3:1: invalid indentation in multiline quoted scalar");
     insta::assert_snapshot!(edited("goal: Compare.", "goal: a: b"), @"tree.yaml:2:8: mapping values are not allowed in this context");
     insta::assert_snapshot!(edited("budget: { cost", "budget: { { cost"), @"tree.yaml:3:11: a key must be text");
-    insta::assert_snapshot!(edited("entry: lead", "entry: lead\nentry: writer"), @"tree.yaml:19:1: key `entry` is here twice: delete one of them");
-    insta::assert_snapshot!(edited("    model: fast\nentry", "    model: fast\n    model: fast\nentry"), @"tree.yaml:18:5: key `model` is here twice: delete one of them");
-    insta::assert_snapshot!(edited("entry: lead", "entry: *lead"), @"tree.yaml:18:8: unknown alias: no `&` with this name stands before it");
+    insta::assert_snapshot!(edited("entry: lead", "entry: lead\nentry: writer"), @"tree.yaml:19:1: duplicate key `entry`: delete one of them");
+    insta::assert_snapshot!(edited("    model: fast\nentry", "    model: fast\n    model: fast\nentry"), @"tree.yaml:18:5: duplicate key `model`: delete one of them");
+    insta::assert_snapshot!(edited("entry: lead", "entry: *lead"), @"tree.yaml:18:8: unknown alias: no `&` with this name comes before it");
     insta::assert_snapshot!(edited("entry: lead", "entry: !role lead"), @"tree.yaml:18:14: unknown tag `!role`: delete it");
     insta::assert_snapshot!(edited("entry: lead", "--- \nentry: lead"), @"tree.yaml:19:1: a second document begins here: keep one");
     insta::assert_snapshot!(edited("entry: lead", "? [a]\n: b"), @"tree.yaml:18:3: a key must be text");
@@ -274,7 +274,7 @@ fn broken_json_names_its_place() {
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\"} x"), @"tree.json:1:15: trailing characters");
     insta::assert_snapshot!(told_of("tree.json", "{\n  \"name\": \"n\",\n  \"nmae\": 1\n}"), @"tree.json:3:3: unknown key `nmae`: did you mean `name`?");
     insta::assert_snapshot!(told_of("tree.json", "{\n  \"name\": 5\n}"), @"tree.json:2:11: expected text, found the number 5: put it in quotes");
-    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"a\", \"name\": \"b\"}"), @"tree.json:1:15: key `name` is here twice: first on line 1");
+    insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"a\", \"name\": \"b\"}"), @"tree.json:1:15: duplicate key `name`: first on line 1");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e999}}}}"), @"tree.json:2:56: number out of range");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e99}}}}"), @"tree.json:2:56: `1000000000000000000000000000000000000000` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
     insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, durability, unpriced, thread, tags, shared, inputs");
@@ -290,7 +290,7 @@ fn broken_toml_names_its_place() {
     insta::assert_snapshot!(told_of("tree.toml", ""), @"tree.toml:1:1: the file is empty: a tree needs a name, models and agents");
     insta::assert_snapshot!(told_of("tree.toml", "name"), @"tree.toml:1:5: key with no value, expected `=`");
     insta::assert_snapshot!(told_of("tree.toml", "name = "), @"tree.toml:1:8: string values must be quoted, expected literal string");
-    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nname = \"m\"\n"), @"tree.toml:2:1: key `name` is here twice: delete one of them");
+    insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nname = \"m\"\n"), @"tree.toml:2:1: duplicate key `name`: delete one of them");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\nnmae = \"m\"\n"), @"tree.toml:2:1: unknown key `nmae`: did you mean `name`?");
     insta::assert_snapshot!(told_of("tree.toml", "name = 5"), @"tree.toml:1:8: expected text, found the number 5: put it in quotes");
     insta::assert_snapshot!(told_of("tree.toml", "name = 1979-05-27"), @"tree.toml:1:1: `models` is missing: write `models = …`");
@@ -299,16 +299,16 @@ fn broken_toml_names_its_place() {
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\nmodel = \"x\"\n"), @"tree.toml:6:9: unknown model `x`: known models: m");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[budget]\ntimeout = 5.5\n"), @"tree.toml:3:11: `5.5` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds");
     insta::assert_snapshot!(told_of("tree.toml", "name = \"n\"\n[models.m]\nprovider = \"llama\"\n[agents.a]\nmodel = \"m\"\n"), @"tree.toml:3:12: unknown provider `llama`: write one of scripted, openai, openai_chat, anthropic, gemini, ollama, openai_compatible");
-    insta::assert_snapshot!(told_of("tree.toml", "[budget]\n[budget]\n"), @"tree.toml:2:2: key `budget` is here twice: delete one of them");
+    insta::assert_snapshot!(told_of("tree.toml", "[budget]\n[budget]\n"), @"tree.toml:2:2: duplicate key `budget`: delete one of them");
 }
 
 #[test]
 fn a_name_without_a_known_ending_is_refused() {
-    insta::assert_snapshot!(told_of("tree.txt", "name: n"), @"tree.txt:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
-    insta::assert_snapshot!(told_of("tree", "name: n"), @"tree:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
-    insta::assert_snapshot!(told_of("a.yaml/tree", "name: n"), @"a.yaml/tree:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
-    insta::assert_snapshot!(told_of("tree.yaml.bak", "name: n"), @"tree.yaml.bak:1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
-    insta::assert_snapshot!(told_of("", "name: n"), @":1:1: the file's name does not tell its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("tree.txt", "name: n"), @"tree.txt:1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("tree", "name: n"), @"tree:1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("a.yaml/tree", "name: n"), @"a.yaml/tree:1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("tree.yaml.bak", "name: n"), @"tree.yaml.bak:1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
+    insta::assert_snapshot!(told_of("", "name: n"), @":1:1: the file's name does not show its format: end it in .yaml, .yml, .json or .toml");
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn a_bad_schema_is_reported_at_its_place() {
     insta::assert_snapshot!(edited("'{\"type\": '"), @"tree.yaml:13:20: bad `output_schema`: EOF while parsing a value at line 1 column 9; write a JSON Schema, which is a JSON object");
     insta::assert_snapshot!(edited("[string]"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
     insta::assert_snapshot!(edited("5"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
-    insta::assert_snapshot!(edited(""), @"tree.yaml:13:18: nothing is written here: write a value, or delete the key");
+    insta::assert_snapshot!(edited(""), @"tree.yaml:13:18: the value is missing: write a value, or delete the key");
     insta::assert_snapshot!(edited(&format!("{{ title: {} }}", "x".repeat(20_000))), @"tree.yaml:13:20: the output_schema has 20012 bytes and the limit is 16384: shorten it or pass a reference");
 }
 
@@ -382,7 +382,7 @@ fn tags_are_texts_by_name() {
     insta::assert_snapshot!(tagged("tags:"), @"tree.yaml:19:5: expected a map, found nothing");
     insta::assert_snapshot!(tagged("tags: { customer: 42 }"), @"tree.yaml:19:19: expected text, found the number 42: put it in quotes");
     insta::assert_snapshot!(tagged("tags: { customer: { id: a } }"), @"tree.yaml:19:19: expected text, found a map");
-    insta::assert_snapshot!(tagged("tags: { customer: a, customer: b }"), @"tree.yaml:19:22: key `customer` is here twice: delete one of them");
+    insta::assert_snapshot!(tagged("tags: { customer: a, customer: b }"), @"tree.yaml:19:22: duplicate key `customer`: delete one of them");
     insta::assert_snapshot!(tagged("tags: { \" \": a }"), @"tree.yaml:19:14: a tag has no name: write one");
     insta::assert_snapshot!(tagged(&format!("tags: {{ a: {} }}", "x".repeat(257))), @"tree.yaml:19:12: `a` has 257 bytes, more than 256");
     insta::assert_snapshot!(tagged(&format!("tags: {{ {}: x }}", "a".repeat(65))), @"tree.yaml:19:76: the name of tag `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` has 65 bytes, more than 64");
@@ -403,7 +403,7 @@ fn model(keys: &str) -> String {
         }
 
         fn refused_param(&self, name: &str) -> Option<&'static str> {
-            (name == "service_tier").then_some("service tiers have prices of their own")
+            (name == "service_tier").then_some("service tiers have separate prices")
         }
     }
     let text = format!("name: n\nmodels:\n  m: {{ {keys} }}\nagents: {{ solo: {{ model: m }} }}\n");
@@ -416,11 +416,11 @@ fn model(keys: &str) -> String {
 /// L32 (models): errors in a provider's model name the place, and do not repeat an API key that is in the file.
 #[test]
 fn l32_keys_of_a_providers_model_are_checked() {
-    insta::assert_snapshot!(model("provider: openai"), @"tree.yaml:3:18: `model` of model `m` is missing: write the provider's name of it");
+    insta::assert_snapshot!(model("provider: openai"), @"tree.yaml:3:18: `model` of model `m` is missing: write the provider's name for it");
     insta::assert_snapshot!(model("provider: openai_compatible, model: m"), @"tree.yaml:3:18: `base_url` of model `m` is missing: write the address of the server, such as http://127.0.0.1:8000/v1");
     insta::assert_snapshot!(model("provider: scripted, script: s, params: { seed: 1 }"), @"tree.yaml:3:47: a scripted model has no `params`: delete it, or name another `provider`");
-    insta::assert_snapshot!(model("provider: openai, model: m, key_env: sk-live-0123"), @"tree.yaml:3:45: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
-    insta::assert_snapshot!(model("provider: openai, model: m, params: { service_tier: flex }"), @"tree.yaml:3:46: `service_tier` is refused: service tiers have prices of their own");
+    insta::assert_snapshot!(model("provider: openai, model: m, key_env: sk-live-0123"), @"tree.yaml:3:45: this is not the name of an environment variable: keys do not belong in files: write a name such as MY_API_KEY, and set it in the shell");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { service_tier: flex }"), @"tree.yaml:3:46: `service_tier` is refused: service tiers have separate prices");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { temprature: 1 }"), @"tree.yaml:3:46: unknown key `temprature`: did you mean `temperature`?");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { temperature: 3 }"), @"tree.yaml:3:59: 3 is out of bounds: write a number from 0 to 2");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { top_p: 1.5 }"), @"tree.yaml:3:53: 1.5 is out of bounds: write a number from 0 to 1");
@@ -429,9 +429,9 @@ fn l32_keys_of_a_providers_model_are_checked() {
     insta::assert_snapshot!(model("provider: anthropic, model: m, params: { thinking: adaptive, thinking_budget: 2000 }"), @"tree.yaml:3:59: `thinking: adaptive` has no `thinking_budget`: delete one of them");
     insta::assert_snapshot!(model("provider: anthropic, model: m, params: { cache: 4m }"), @"tree.yaml:3:56: `4m` is not a time for a cache: write off, 5m or 1h");
     insta::assert_snapshot!(model("provider: anthropic, model: m, params: { cache: 5 }"), @"tree.yaml:3:56: `5` is not a time for a cache: write off, 5m or 1h");
-    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { 'x y': TEAM } }"), @"tree.yaml:3:64: `x y` is no name of a header: write letters, digits and dashes");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { 'x y': TEAM } }"), @"tree.yaml:3:64: `x y` is not a valid header name: write letters, digits and dashes");
     insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { Authorization: TEAM } }"), @"tree.yaml:3:72: the header `Authorization` carries a secret: name the variable of the key as `key_env`");
-    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { x-team: trees } }"), @"tree.yaml:3:65: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
+    insta::assert_snapshot!(model("provider: openai, model: m, params: { headers: { x-team: trees } }"), @"tree.yaml:3:65: this is not the name of an environment variable: keys do not belong in files: write a name such as MY_API_KEY, and set it in the shell");
 }
 
 /// Every word of another system that we have under another name. The ones that name a key of ours are right about it.

@@ -77,12 +77,12 @@ fn wrong_inputs_and_texts_are_errors_with_their_place() {
     insta::assert_snapshot!(errors("inputs.topic", "inputs.topik"), @"tree.yaml:2:7: unknown input `topik`: did you mean `topic`?");
     insta::assert_snapshot!(errors("inputs.topic", "topic"), @"tree.yaml:2:7: unknown name `topic`: write `inputs.topic`");
     insta::assert_snapshot!(errors("topic: {}", "topic: bees"), @"tree.yaml:4:10: expected the keys of an input, found text `bees`: write it like `{ default: … }`");
-    insta::assert_snapshot!(errors("default: plain", "default: 5"), @"tree.yaml:6:20: the default of text `tone` is no text: put it in quotes, or write `type: json`");
+    insta::assert_snapshot!(errors("default: plain", "default: 5"), @"tree.yaml:6:20: the default of text `tone` is not text: put it in quotes, or write `type: json`");
     insta::assert_snapshot!(errors("topic: {}", "'the topic': {}"), @"
     tree.yaml:2:7: unknown input `topic`: known inputs: readers, the topic, tone
-    tree.yaml:4:3: `the topic` is no name of an input: write letters, digits and _, with a letter first
+    tree.yaml:4:3: `the topic` is not a valid input name: write letters, digits and _, with a letter first
     ");
-    insta::assert_snapshot!(errors("env: TONE", "env: sk-123"), @"tree.yaml:6:32: this is no name of an environment variable: keys never stand in files: write a name such as MY_API_KEY, and set it in the shell");
+    insta::assert_snapshot!(errors("env: TONE", "env: sk-123"), @"tree.yaml:6:32: this is not the name of an environment variable: keys do not belong in files: write a name such as MY_API_KEY, and set it in the shell");
     insta::assert_snapshot!(errors("default: { age: 10 }", "description: 7"), @"tree.yaml:5:39: expected text, found the number 7: put it in quotes");
     assert!(
         errors("type: json", "type: yaml")

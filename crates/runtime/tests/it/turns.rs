@@ -110,7 +110,7 @@ fn is_error(message: &Arc<Message>) -> bool {
     matches!(message.as_ref(), Message::Result { is_error: true, .. })
 }
 
-/// L29: a model that calls tools for ever ends at its limit with a typed error, whatever the tools are.
+/// L29: a model that calls tools forever ends at its limit with a typed error, whatever the tools are.
 #[tokio::test(start_paused = true)]
 async fn l29_a_model_that_calls_tools_for_ever_ends_at_the_iteration_limit() {
     let stage = TestHome::new(

@@ -38,7 +38,7 @@ tools: { look: { say: something } }
 ";
 const TREE: &str = "root $9.00 turns=9 / a later turns=9 / b later turns=9";
 
-/// A root that waits for a person, so that a tree lives as long as a test needs it.
+/// A root that waits for a person, so a tree lives as long as a test needs it.
 pub(crate) const WAITING: &str = "
 rules:
   - when: { turn: 1 }
@@ -248,7 +248,7 @@ async fn flooded(stage: &TestHome, count: usize, watch: Watch) -> (Tree, Watcher
     (tree, watcher)
 }
 
-/// L36: a stalled watcher blocks nobody, and reads the rest from the journal when it continues.
+/// L36: a stalled watcher blocks nothing, and reads the rest from the journal when it continues.
 #[tokio::test(start_paused = true)]
 async fn l36_a_stalled_watcher_affects_no_other_and_misses_nothing() {
     let stage = TestHome::new(WAITING);

@@ -233,7 +233,7 @@ async fn a_page_that_cannot_be_read_is_tried_again_by_the_next() {
     assert_eq!(first.next().await, None);
 }
 
-/// Nothing of an ended tree is kept once nobody watches it; a later watcher still sees everything.
+/// Nothing of an ended tree is kept without watchers; a later watcher still sees everything.
 #[tokio::test(start_paused = true)]
 async fn an_ended_tree_can_still_be_watched() {
     let gate = Gate::new();

@@ -14,7 +14,7 @@ use spinney_kernel::rules::request::{Collect, Request, Send, Spawn};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 
-/// Asks a person each turn, so that the test decides what comes between two packets.
+/// Asks a person each turn, so the test decides what comes between two packets.
 const ASKS: &str = "rules: [ { call: [ { tool: ask_human, args: { question: 'Which?' } } ] } ]";
 
 /// A definition whose roles have windows of these sizes.
@@ -79,7 +79,7 @@ async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     let prompt = long("PROMPT", 6_950);
     let turns = plan.roles.get_mut("root").unwrap().turns.as_mut().unwrap();
     turns.prompt = Body::text(prompt.clone());
-    // One line for everything that was dropped, so that the rest has room.
+    // One line for everything that was dropped, so the rest has room.
     turns.window.as_mut().unwrap().compact = Compact::Count;
     let tree = home.start(plan.clone()).await.unwrap();
     settled(&tree).await;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::mock::Mock;
 use crate::raw_client::Target;
 
-/// A million dollars, so that no call waits for another.
+/// A million dollars, so no call waits for another.
 const CEILING_NANOS: u64 = 1_000_000_000_000_000;
 
 pub(crate) struct ExecRun {

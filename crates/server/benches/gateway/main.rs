@@ -1,5 +1,5 @@
 //! `cargo bench -p spinney-server --bench gateway`: what a call costs on its way through the gateway, against the same
-//! provider asked directly and through a plain reverse proxy in the same run. The provider is a process of its own.
+//! provider asked directly and through a plain reverse proxy in the same run. The provider is a separate process.
 //! Times alone say little on a machine that does other things too, so nothing here fails on a time.
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench prints and reads the clock")]
 #![expect(clippy::float_arithmetic, reason = "ratios are for people; no money is counted here")]

@@ -1,4 +1,4 @@
-//! A provider that streams as fast as it can, each event in a write of its own. The path of a request says what it does.
+//! A provider that streams as fast as it can, each event in a separate write. The path of a request says what it does.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,7 +22,7 @@ pub(crate) const ENDLESS_EVENTS: usize = 20;
 const LONG_EVENTS: usize = 300;
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// The mock in a process of its own.
+/// The mock in a separate process.
 pub(crate) struct Mock {
     child: Child,
     port: u16,

@@ -1,4 +1,4 @@
-//! A client that does as little as it can, so that what is measured is not its own: it writes bytes, and looks for bytes.
+//! A client that does as little as it can, so what is measured is not its own: it writes bytes, and looks for bytes.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -60,7 +60,7 @@ pub(crate) async fn read_all(stream: &mut TcpStream, request: &[u8]) {
     let (mut buffer, mut last) = (vec![0; 16 * 1024], Vec::new());
     while !last.ends_with(END) {
         let read = stream.read(&mut buffer).await.unwrap();
-        assert!(read > 0, "the response broke off");
+        assert!(read > 0, "the response was cut off");
         last.extend_from_slice(&buffer[read.saturating_sub(END.len())..read]);
         last.drain(..last.len().saturating_sub(END.len()));
     }

@@ -42,7 +42,7 @@ pub(crate) async fn run(mock: &Mock) {
     exec.close().await;
 }
 
-/// Whole responses per second, all asked for at once. Bytes would not compare: whoever passes on several pieces together
+/// Whole responses per second, all asked for at once. Bytes would not compare: a proxy that forwards several pieces together
 /// has fewer of its own around them.
 async fn streams_per_second(target: &Target, format: Format, round: usize) -> f64 {
     let target = Arc::new(target.clone());

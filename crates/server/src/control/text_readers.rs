@@ -1,4 +1,4 @@
-//! Text as models stream it, for other processes. It is bounded and lossy: a reader that is too slow misses some, and nobody
+//! Text as models stream it, for other processes. It is bounded and lossy: a reader that is too slow misses some, and nothing
 //! waits for it.
 
 use std::io;
@@ -27,7 +27,7 @@ impl TextReaders {
     /// Begins to watch; `None` if there are too many readers.
     pub(super) fn watch(&self, tree: &Tree) -> Option<WatchedText> {
         let permit = Arc::clone(&self.0).try_acquire_owned().ok()?;
-        // Whoever reads text has the events from the journal: of this kind, no more will come.
+        // Readers get the events from the journal: no more text will come.
         let none = Some("tree_started".to_owned());
         let watch = Watch { after: tree.status().seq, kind: none, deltas: true, ..Watch::default() };
         Some(WatchedText { watcher: tree.watch(watch), _permit: permit })

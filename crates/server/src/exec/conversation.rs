@@ -1,4 +1,4 @@
-//! The conversation of an agent of a program outside. Such an agent has no context of ours, but a request has everything
+//! The conversation of an agent of an outside program. Such an agent has no context here, but a request has everything
 //! that was said before it, and its response what came next.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,6 @@ const LOOKED_AT_MAX: usize = 5;
 
 /// The conversation of one call.
 pub struct FoundConversation<'c> {
-    /// Which call.
     pub call: CallId,
     /// What is known of it.
     pub made: &'c ProgramCall,
@@ -57,7 +56,7 @@ impl<'c> FoundConversation<'c> {
         self.conversation.add_response(self.format, answer)
     }
 
-    /// Its messages, oldest first, as those of a context of ours.
+    /// Its messages, oldest first, like those of a context.
     pub fn messages(&self) -> impl Iterator<Item = MessageView> {
         self.conversation.messages.iter().zip(1_u64..).map(|(message, number)| view(message, number))
     }

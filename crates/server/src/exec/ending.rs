@@ -1,4 +1,4 @@
-//! How a run ends: what its tree records after its program, and what it came to.
+//! How a run ends: what its tree records after its program, and its outcome.
 
 use std::process::ExitStatus;
 
@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 
 /// How a run came to its end.
 pub enum RunEnd {
-    /// The program ended by itself.
+    /// The program ended on its own.
     Program(ExitStatus),
     /// The tree was cancelled, or its time was over.
     Tree,
@@ -22,7 +22,7 @@ pub enum RunEnd {
     Interrupted,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunExit {
     /// The program ended well.
@@ -31,7 +31,7 @@ pub enum RunExit {
     Program(u8),
     /// The tree ended so.
     Tree(ExitKind),
-    /// The tree could not go on, and did not end.
+    /// The tree could not continue and has not ended.
     Failed,
     /// It was stopped at a ceiling: a raise and a resume continue it.
     Halted,
@@ -60,7 +60,7 @@ pub enum CeilingReached {
     Never,
     /// Another call started afterwards.
     Before,
-    /// By the last call. Whatever exit code the program has, it could not go on.
+    /// By the last call. Whatever exit code the program has, it could not continue.
     Last,
 }
 
@@ -76,7 +76,7 @@ impl CeilingReached {
     }
 }
 
-/// Settles the tree after its program, and returns what the run came to.
+/// Settles the tree after its program, and returns the outcome of the run.
 pub async fn settle(tree: &Tree, end: &RunEnd, ceiling: CeilingReached) -> RunExit {
     match end {
         RunEnd::Interrupted => RunExit::Interrupted,

@@ -1,4 +1,4 @@
-//! What a run came to: what it spent, by agent, and what the gateway refused.
+//! The outcome of a run: what it spent, by agent, and what the gateway refused.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct ExecReport {
     pub requests: Option<u64>,
     /// The gateway's report of the run.
     pub gateway: GatewayReport,
-    /// What it came to.
+    /// Its outcome.
     pub exit: RunExit,
     /// How long it took.
     pub elapsed_ms: u64,
@@ -47,7 +47,6 @@ pub struct ExecReport {
 
 /// What an agent spent itself, without those below it.
 pub struct OwnSpending<'r> {
-    /// The agent.
     pub agent: &'r AgentView,
     /// Its own part.
     pub own: Spent,
@@ -106,7 +105,7 @@ impl ExecReport {
         // One with another key than the run's has found it.
         let is_missed = self.requests == Some(0) && self.gateway.refused.is_empty();
         (has_run && is_missed).then_some(
-            "no request came to the gateway: the program's own configuration may name another address, or it ignores `*_BASE_URL`. docs/exec.md has recipes",
+            "no request reached the gateway: the program may be configured with another address, or it ignores `*_BASE_URL`. docs/exec.md has recipes",
         )
     }
 

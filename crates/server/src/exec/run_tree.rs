@@ -1,4 +1,4 @@
-//! The tree of a run: started for a new one, or resumed with what is given anew.
+//! The tree of a run: started for a new one, or resumed with new options.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,6 @@ pub enum RunTreeError {
     /// Another process ended it just now.
     #[error("run {} has ended ({state})", short_id(*tree))]
     Ended {
-        /// Its tree.
         tree: TreeId,
         /// How it ended.
         state: ExitKind,
@@ -75,10 +74,10 @@ pub enum RunTreeError {
     /// It was not resumed.
     #[error(transparent)]
     Resume(ResumeError),
-    /// What is given anew was refused.
+    /// The new options were refused.
     #[error(transparent)]
     Refused(Refusal),
-    /// What is given anew did not reach it.
+    /// The new options did not reach it.
     #[error(transparent)]
     Request(RequestError),
 }
@@ -93,7 +92,6 @@ pub struct StartRun<'a> {
     pub options: &'a RunOptions,
     /// Whose keys are hidden in what the journal says was started.
     pub user: &'a UserEnvironment,
-    /// Its ceilings.
     pub ceilings: ExecCeilings,
     /// Most calls at the same time.
     pub parallel: Option<u32>,
@@ -109,7 +107,6 @@ pub struct RunTree {
     pub path: PathBuf,
     /// The same home, open.
     pub opened: Arc<Home>,
-    /// The tree.
     pub tree: Tree,
     /// The last event of an earlier process.
     pub past: Seq,
@@ -155,7 +152,7 @@ impl RunTree {
         Ok(Self { home: home.to_owned(), path, opened, tree, past: Seq(0), pending_calls })
     }
 
-    /// Stops the tree. Returns why its journal cannot be trusted, if it cannot; otherwise it is remembered how far it is.
+    /// Stops the tree. Returns why its journal cannot be trusted, if it cannot; otherwise it is recorded how far it is.
     ///
     /// # Errors
     /// If the journal failed.
@@ -206,7 +203,7 @@ impl StoredRun {
     /// Whether it is as this user left it, or what to ask before it is resumed. `starts` says what it would start.
     ///
     /// # Errors
-    /// If what is remembered of it cannot be read.
+    /// If what is recorded of it cannot be read.
     pub async fn trust(&self, options: &RunOptions, starts: &[String]) -> Result<OldTreeTrust, TrustError> {
         let Self { path, journal, head } = self;
         foreign_home::for_old_tree(
@@ -216,7 +213,7 @@ impl StoredRun {
         .await
     }
 
-    /// Continues its tree, with the ceilings that are given anew.
+    /// Continues its tree, with new ceilings.
     ///
     /// # Errors
     /// If it cannot run here or has ended, or a ceiling is refused.

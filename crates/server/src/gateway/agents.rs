@@ -1,4 +1,4 @@
-//! The agents of a program, as its requests name them: each becomes an agent of the tree with an account of its own, below
+//! The agents of a program, as its requests name them: each becomes an agent of the tree with its own account, below
 //! the one that the program calls its parent. They never say that they end, so silent ones are collected.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use super::wire::{Caller, GatewayError, GatewayErrorKind, WireId};
 
 /// Digits of an agent's id: enough to tell the agents of a run apart.
 const DIGITS: usize = 8;
-/// Most agents without an account that are remembered, so that those below them are booked at the same one. Beyond that,
+/// Most agents without an account that are remembered, so those below them are booked at the same one. Beyond that,
 /// agents whose parent is not remembered are booked at the root.
 const WITHOUT_ACCOUNT_MAX: usize = 1_000;
 const WIRE_AGENTS_MAX: usize = AGENTS_MAX as usize + WITHOUT_ACCOUNT_MAX;
@@ -44,7 +44,7 @@ struct AgentTable {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
-    /// It is in the tree, and nobody on the wire has named it in this process.
+    /// It is in the tree, and no request has named it in this process.
     Unnamed,
     /// It has a name on the wire.
     Named,
@@ -178,7 +178,7 @@ impl Agents {
                 table.taken.insert(id.clone(), Life::Named);
                 Ok((id, true))
             }
-            // Its calls are held and booked all the same.
+            // Its calls are held and booked anyway.
             Err(RequestError::Refused(
                 Refusal::DepthLimit { .. } | Refusal::AgentsLimit { .. } | Refusal::ChildrenLimit { .. },
             )) => Ok((above.clone(), false)),
@@ -188,7 +188,7 @@ impl Agents {
 }
 
 impl AgentTable {
-    /// Forgets agents that were silent for long and that nobody is below of, and returns those that have an account.
+    /// Forgets agents without children that were silent for long, and returns those that have an account.
     fn take_silent(&mut self, silent: Duration) -> Vec<AgentId> {
         // Also those whose calls are booked at it: they have no account of their own.
         let above: BTreeSet<AgentId> = self.by_wire.values().map(|member| member.above.clone()).collect();
@@ -345,7 +345,7 @@ mod tests {
         program.agents.collect(&program.tree, SILENT).await;
         assert_eq!(program.alive().await, 17);
         assert_eq!(program.calls("a17", None).await, deepest);
-        // Then each goes when nobody is below it.
+        // Then each goes when it has no children.
         for left in (1..=17).rev() {
             advance(SILENT).await;
             program.agents.collect(&program.tree, SILENT).await;

@@ -423,7 +423,7 @@ impl OutsideRequest {
         Some((result, how))
     }
 
-    /// Answers the program with an error of ours, as its format and the state of the response want it.
+    /// Answers the program with our own error, in its format and as the state of the response requires.
     async fn refuse(&self, run: &Run, error: &GatewayError, client: Client) {
         run.refusals.add(error);
         if client.has_begun() && self.call.is_streamed() {
@@ -455,7 +455,7 @@ impl UpstreamFault {
 
 /// Waits until the tree ends the call, or the run breaks it off.
 async fn stopped(run: &Run, end: &mut oneshot::Sender<CallReport>) {
-    // A token of its own: it is looked at with each piece of a response, and calls would contend for a shared one.
+    // A separate token: it is looked at with each piece of a response, and calls would contend for a shared one.
     let broken_off = run.broken_off.child_token();
     tokio::select! {
         () = end.closed() => {}
@@ -524,7 +524,7 @@ pub(super) async fn pass(
     }
 }
 
-/// Tells the tree how a call ended. If the tree has ended it already, nobody listens.
+/// Tells the tree how a call ended. If the tree has already ended it, the report is ignored.
 fn report(end: oneshot::Sender<CallReport>, result: CallReport) {
     let _ = end.send(result);
 }

@@ -40,7 +40,7 @@ enum Piece {
 
 /// The response broke off. The connection is closed without an end of the body, so the program sees it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the response broke off")]
+#[error("the response was cut off")]
 pub(super) struct BodyCut;
 
 /// A program that waits for its response.
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Ends a stream with an event of our own. One that would begin inside another event is no event: then the response
+    /// Ends a stream with our own event. It cannot begin inside another event: then the response
     /// breaks off.
     pub(super) async fn end_with(mut self, event: Bytes) {
         let ClientState::Reads { ending, .. } = &self.0 else { return };

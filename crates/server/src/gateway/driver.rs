@@ -50,7 +50,7 @@ impl Model for GatewayModel {
     }
 }
 
-/// What a call used whose end nobody saw.
+/// What a call used whose end was not seen.
 fn used(pending_calls: &PendingCalls, call: CallId) -> Used {
     if pending_calls.is_sent(call) { Used::Unknown } else { Used::NOTHING }
 }

@@ -1,4 +1,4 @@
-//! Follows the tree's events: tells waiting calls why they wait and how they ended, and people when everything stands
+//! Follows the tree's events: tells waiting calls why they wait and how they ended, and people when everything stops
 //! still.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! The bytes of a response as the journal keeps them. All responses that are open share a bound: one that finds no room
-//! passes to its program all the same, and the journal says that it was not kept.
+//! passes to its program anyway, and the journal says that it was not kept.
 
 use std::sync::Arc;
 

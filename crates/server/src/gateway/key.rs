@@ -1,4 +1,4 @@
-//! The key of a run: random, known to the program that was started with it and to nobody else on the machine.
+//! The key of a run: random, known only to the program that was started with it.
 
 use std::fmt;
 
@@ -77,7 +77,7 @@ mod tests {
         headers
     }
 
-    /// G12: nobody without the run's key is served.
+    /// G12: a request without the run's key is not served.
     #[test]
     fn g12_only_the_key_of_the_run_opens() {
         let (key, other) = (RunKey::draw().unwrap(), RunKey::draw().unwrap());

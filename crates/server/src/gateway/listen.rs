@@ -1,5 +1,5 @@
 //! The connections of a run: on this machine's own address only, with a bound on their number, their heads and their
-//! patience. Whoever has no key gets an answer before anything of the request is read, and takes no place from the program.
+//! patience. A client without the key is answered before its request is read, and takes no place from the program.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ async fn take(
         GatewayRoute::Call(format) => Some(format),
         GatewayRoute::CountTokens | GatewayRoute::Models(_) => None,
         GatewayRoute::WebSocket => {
-            let message = "spinney: the gateway speaks HTTP and no WebSocket";
+            let message = "spinney: the gateway does not support WebSocket: use HTTP";
             return Err(GatewayError::new(GatewayErrorKind::NeedsHttp, message));
         }
         GatewayRoute::Unknown(_) => return Err(not_found(&head.method, &head.uri)),
@@ -148,7 +148,7 @@ async fn take(
             let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
             let outside =
                 OutsideRequest { call: Arc::new(call), body, caller, url, path, query, headers: up };
-            // A task of its own: a call goes on when its program is gone, until its usage is known.
+            // A separate task: a call continues without its program until its usage is known.
             let calls = run.calls.clone();
             calls.spawn(outside.run(run, client));
         }
@@ -192,7 +192,7 @@ fn wrong_key(shown: ShownKey) -> Option<GatewayError> {
         ShownKey::OfRun => return None,
         ShownKey::Other => {
             "spinney: this request does not use this run's key; the program probably read one from a .env file, a stored \
-             login or its configuration: let it use the key in ANTHROPIC_API_KEY or OPENAI_API_KEY of its environment"
+             login or its configuration: make it use the key in ANTHROPIC_API_KEY or OPENAI_API_KEY of its environment"
         }
         ShownKey::None => {
             "spinney: this request has no key: the gateway serves only the program that it was started with, which has the \

@@ -1,5 +1,5 @@
 //! The models that a program calls: each is added to the tree when it is first named, with its price. One without a
-//! price is refused, because nobody could say what it costs at most.
+//! price is refused, because its maximum cost is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use super::wire::{GatewayError, GatewayErrorKind, MissingPrice, NeededPrice, Pro
 /// Which models may be called, and where their prices come from.
 #[derive(Clone, Debug, Default)]
 pub struct ModelRules {
-    /// Names as programs write them; `*` at the end stands for the rest. Everything is allowed if empty.
+    /// Names as programs write them; a name may end in `*`. Everything is allowed if empty.
     pub allowed: Vec<String>,
     /// Prices that a person gave; these come first.
     pub prices: BTreeMap<PricedName, Price>,
@@ -48,7 +48,7 @@ pub(super) struct Models {
     unpriced: StdMutex<BTreeSet<String>>,
 }
 
-/// Most models without a price that a person hears of: a program may name any number.
+/// Most models without a price that a person is notified of: a program may name any number.
 const UNPRICED_MAX: usize = 100;
 
 /// Why a model cannot be called.
@@ -86,14 +86,14 @@ impl Models {
         }
         let full = format!("{}/{wire}", api.price_name());
         let Ok(name) = full.parse::<ModelName>() else {
-            return Err(refused(format!("{wire:?} cannot be the name of a model")).into());
+            return Err(refused(format!("{wire:?} is not a valid model name")).into());
         };
         let mut added = self.added.lock().await;
         if let Some(known) = added.get(&full) {
             return Ok(known.clone());
         }
         let (price, context) = self.price(api, wire, is_own).map_err(NotCallable::Unpriced)?;
-        // Before the first call, so that whoever reads its events finds it.
+        // Before the first call, so readers of its events find it.
         self.prices().insert(name.clone(), price.clone());
         let spec =
             ModelSpec { price: Some(price.clone()), context, cache_wait_ms: Some(0), ..ModelSpec::default() };
@@ -142,7 +142,7 @@ impl Models {
         is_own: bool,
     ) -> Result<(Price, Option<u64>), GatewayError> {
         if let Some(price) = PricedName::find(&self.rules.prices, wire) {
-            // Its context is the same whoever sells it.
+            // Its context is the same at every provider.
             let context = self.table.find(api.price_name(), wire).ok().and_then(|model| model.context);
             return Ok((with_cache_writes(api, price.clone()), context.map(context_max)));
         }
@@ -151,7 +151,7 @@ impl Models {
             (true, _) => own.iter().collect(),
             (false, []) => {
                 let provider = self.provider_in(wire).unwrap_or_else(|| api.price_name());
-                let problem = format!("the price of model {wire} at your own base URL is unknown");
+                let problem = format!("the price of model {wire} at your base URL is unknown");
                 return Err(without_price(problem, wire, NeededPrice::OfProvider(provider.to_owned())));
             }
             (false, named) => named.iter().chain(own.iter().filter(|own| !named.contains(own))).collect(),
@@ -228,7 +228,7 @@ fn without_price(problem: String, wire: &str, needs: NeededPrice) -> GatewayErro
         NeededPrice::OfProvider(_) | NeededPrice::OfAnotherProvider(_) | NeededPrice::Own => {
             "the person who started this run can say what it costs, or use another model"
         }
-        NeededPrice::AsBefore => "the run needs the price that it began with",
+        NeededPrice::AsBefore => "the run needs the price that it started with",
     };
     let error = refused(format!("{problem}: {helps}"));
     let missing = MissingPrice { problem, model: wire.to_owned(), needs };
@@ -261,7 +261,7 @@ async fn same_price(tree: &Tree, name: &ModelName, wire: &str, now: &Price) -> R
     let (then, now) = (written(&then), written(now));
     let problem = format!(
         "model {wire} has the price {then} in this run and {now} now, in dollars per million tokens (input, output, \
-         cached input, cache writes, those for an hour, reasoning)"
+         cached input, cache writes, one-hour cache writes, reasoning)"
     );
     Err(without_price(problem, wire, NeededPrice::AsBefore))
 }
@@ -379,18 +379,18 @@ mod tests {
             ("no price for `mistral/mistral-large-latest` from anthropic or openai".to_owned(), another)
         );
         let unknown = |model: &str, provider: &str| {
-            let problem = format!("the price of model {model} at your own base URL is unknown");
+            let problem = format!("the price of model {model} at your base URL is unknown");
             (problem, NeededPrice::OfProvider(provider.to_owned()))
         };
         assert_eq!(needed(&models(&[]), "gpt-4.1"), unknown("gpt-4.1", "openai"));
         assert_eq!(needed(&models(&[]), large), unknown(large, "mistral"));
         assert_eq!(
             refused(&models(&[]), "gpt-4.1").message,
-            "spinney: the price of model gpt-4.1 at your own base URL is unknown: the person who started this run can say what it costs, or use another model"
+            "spinney: the price of model gpt-4.1 at your base URL is unknown: the person who started this run can say what it costs, or use another model"
         );
         // A provider that lists it without a price has the last word.
         let searches = refused(&models(&["perplexity", "openai"]), "sonar").message;
-        assert!(searches.contains("what `sonar` costs at most is unknown"), "{searches}");
+        assert!(searches.contains("the maximum price of `sonar` is unknown"), "{searches}");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub enum Notice {
     OtherAnswer { message: String },
     /// A name whose cost has no bound passes because the user allowed it. Sent once per name.
     OutsideBound { name: RequestName },
-    /// A call was given up because nobody raised the ceiling in time, or because the run stops at its limits.
+    /// A call was given up because the ceiling was not raised in time, or because the run stops at its limits.
     GivenUp {
         agent: AgentId,
         /// What it lacked, if that is known.
@@ -45,5 +45,5 @@ pub enum Notice {
     },
 }
 
-/// Who is told.
+/// Receives notices.
 pub type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;

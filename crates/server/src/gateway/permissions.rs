@@ -32,7 +32,7 @@ impl Permissions {
         Arc::clone(&lock(&self.permitted))
     }
 
-    /// Whether the user allows the name for which a request was refused, so that the request can be read again.
+    /// Whether the user allows the name for which a request was refused, so the request can be read again.
     pub(super) async fn allows(&self, error: &GatewayError) -> bool {
         let (Some(refused), Some(ask)) = (&error.refused, &self.ask) else { return false };
         let mut denied = Arc::clone(&self.denied).lock_owned().await;
@@ -43,7 +43,7 @@ impl Permissions {
             return false;
         }
         let (refused, ask, permitted) = (refused.clone(), Arc::clone(ask), Arc::clone(&self.permitted));
-        // A task of its own: the answer counts for the next request if the program of this one has gone.
+        // A separate task: the answer counts for the next request if the program of this one has gone.
         let asking = tokio::spawn(async move {
             let is_allowed = ask(refused.clone()).await;
             if is_allowed {

@@ -41,7 +41,7 @@ impl RefusedRequests {
         self.kinds.iter().map(|(kind, of_kind)| (*kind, of_kind.count))
     }
 
-    /// Those that nothing else explains: not what a person hears of when it happens. Programs look for paths that only some
+    /// Those that nothing else explains: not what a person sees when it happens. Programs look for paths that only some
     /// servers have, so unknown ones are among them only if the program made no call.
     #[must_use]
     pub fn unexplained(&self, calls: u64) -> Self {

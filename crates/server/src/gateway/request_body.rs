@@ -45,7 +45,7 @@ impl BodyMemory {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        let slow = |_| bad(format!("the body of the request did not arrive within {} s", WHOLE.as_secs()));
+        let slow = |_| bad(format!("the request body did not arrive within {} s", WHOLE.as_secs()));
         timeout(WHOLE, self.read_pieces(body)).await.map_err(slow)?
     }
 
@@ -63,7 +63,7 @@ impl BodyMemory {
         loop {
             let next = timeout(IDLE, body.frame()).await;
             let Some(frame) = next.map_err(|_| late())? else { break };
-            let frame = frame.map_err(|_| bad("the body of the request broke off"))?;
+            let frame = frame.map_err(|_| bad("the request body was cut off"))?;
             let Ok(piece) = frame.into_data() else { continue };
             if bytes.len() + piece.len() > REQUEST_BYTES_MAX {
                 return Err(too_large());
@@ -81,12 +81,12 @@ impl BodyMemory {
 }
 
 fn too_large() -> GatewayError {
-    let message = format!("the body of the request is larger than {REQUEST_BYTES_MAX} bytes: send less");
+    let message = format!("the request body is larger than {REQUEST_BYTES_MAX} bytes: send less");
     GatewayError::new(GatewayErrorKind::TooLarge, message)
 }
 
 fn late() -> GatewayError {
-    bad(format!("the body of the request did not arrive: nothing came for {} s", IDLE.as_secs()))
+    bad(format!("the request body did not arrive: nothing came for {} s", IDLE.as_secs()))
 }
 
 fn full() -> GatewayError {
@@ -126,7 +126,7 @@ mod tests {
         BodyMemory(Arc::new(Semaphore::new(units)))
     }
 
-    /// A program that sends a byte now and then keeps no memory for ever.
+    /// A program that sends a byte now and then does not keep memory forever.
     #[tokio::test(start_paused = true)]
     async fn a_body_that_trickles_in_is_cut_in_bounded_time() {
         let since = instant();
@@ -152,7 +152,7 @@ mod tests {
         let error = memory.read(large()).await.unwrap_err();
         assert_eq!((error.kind, since.elapsed()), (GatewayErrorKind::Internal, IDLE));
         assert!(error.message.contains("too many large requests wait"), "{error}");
-        // A small one has room all the same.
+        // A small one has room anyway.
         memory.read(pieces(1, 10, Duration::ZERO)).await.unwrap();
         let ends = async {
             sleep(IDLE / 2).await;

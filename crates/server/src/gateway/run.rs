@@ -59,9 +59,9 @@ pub(super) struct Run {
     /// Those that ask for a model call.
     pub(super) calls_asked: AtomicU64,
     pub(super) refusals: Refusals,
-    /// Whether a request had another key. A person hears of the first.
+    /// Whether a request had another key. A person is notified of the first.
     pub(super) has_met_another_key: AtomicBool,
-    /// Whether an answer was not the API's. A person hears of the first.
+    /// Whether an answer was not the API's. A person is notified of the first.
     pub(super) has_met_another_answer: AtomicBool,
     pub(super) inputs: CountedInputs,
     pub(super) counter: Counter,
@@ -71,7 +71,7 @@ pub(super) struct Run {
     pub(super) capped: AtomicU64,
 }
 
-/// Whether nobody came when a call waited for a person: then no other call waits for one, until a call starts
+/// Whether a call has waited for a person in vain: then no other call waits for one, until a call starts
 /// or a ceiling is raised.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GivenUp(Arc<AtomicBool>);

@@ -96,7 +96,7 @@ pub struct GatewayReport {
 pub enum GatewayStartError {
     #[error("cannot listen on {address}: {error}")]
     Listen { address: SocketAddr, error: io::Error },
-    #[error("no random key: {0}")]
+    #[error("cannot create a random key: {0}")]
     Key(#[source] io::Error),
     #[error("the HTTP client cannot be set up: {0}")]
     Client(#[source] reqwest::Error),
@@ -115,7 +115,7 @@ impl Gateway {
     /// [`GatewayModel`](super::GatewayModel) on the same `pending_calls`.
     ///
     /// # Errors
-    /// What is missing. Nothing listens then.
+    /// What is missing. Then nothing listens.
     pub async fn start(
         tree: Tree,
         pending_calls: Arc<PendingCalls>,

@@ -33,7 +33,7 @@ pub struct GatewaySettings {
 /// What happens to a call that does not fit under a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLimit {
-    /// It waits until somebody raises the ceiling, at most this long.
+    /// It waits until the ceiling is raised, at most this long.
     Wait(Duration),
     /// Its program gets an error at once.
     Stop,

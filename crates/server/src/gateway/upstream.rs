@@ -19,7 +19,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::wire::{CallUpstream, GatewayError, GatewayErrorKind, ProviderApi, headers_down};
 
-/// Most bytes of pieces that go on together.
+/// Most bytes of pieces that are forwarded together.
 const PIECES_BYTES_MAX: usize = 16 * 1024;
 
 /// Where requests of one format go, and with which key.
@@ -87,7 +87,7 @@ pub(super) struct UpstreamResponse {
     idle: Duration,
     end: Instant,
     last_piece: Instant,
-    /// Set anew when it goes off, and not with each piece: timers are shared by all calls.
+    /// Reset when it fires, not with each piece: timers are shared by all calls.
     timer: Pin<Box<Sleep>>,
     /// What came behind the pieces that were handed over, if it is the end.
     next: Option<Result<Option<Bytes>, UpstreamFault>>,
@@ -131,7 +131,7 @@ impl Upstream {
         self.server(api).base_url.as_deref().unwrap_or_else(|| api.base_url())
     }
 
-    /// Who answers.
+    /// The server that answers.
     pub(super) fn kind(&self, api: ProviderApi) -> CallUpstream {
         if let Some(kind) = self.server(api).kind {
             return kind;

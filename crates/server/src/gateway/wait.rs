@@ -45,7 +45,7 @@ pub(super) enum Waited {
     /// It may not.
     Over(GatewayError, Client),
     /// It is not in line any more, because its program was gone. A retry that came too late for its place is asked for
-    /// anew.
+    /// again.
     Abandoned(Option<Client>),
 }
 
@@ -62,7 +62,7 @@ impl WaitEnd {
         match self {
             Self::Permit(permit) => {
                 let client = retry.unwrap_or(client);
-                // If nobody is here, nothing is sent, so nothing is used.
+                // If the program is gone, nothing is sent, so nothing is used.
                 if client.is_gone() { Waited::Abandoned(None) } else { Waited::Permit(permit, client) }
             }
             Self::Over(error) => Waited::Over(error, retry.unwrap_or(client)),
@@ -87,7 +87,7 @@ struct Patience {
     ping: Instant,
     /// When a call is given up whose program is gone.
     retry: Option<Instant>,
-    /// Since when it waits for a person.
+    /// When it began to wait for a person.
     halted: Option<Instant>,
 }
 
@@ -124,7 +124,7 @@ impl WaitingCall<'_> {
                 _ => None,
             };
             let give_up = match (patience.halted, self.run.settings.on_limit) {
-                // Nobody came for an earlier call, so this one does not wait as long again.
+                // An earlier call waited in vain, so this one does not wait as long.
                 (Some(since), OnLimit::Wait(_)) if self.run.given_up.is_set() => Some(since),
                 (Some(since), OnLimit::Wait(most)) => Some(since + most),
                 (Some(since), OnLimit::Stop) => Some(since),
@@ -152,7 +152,7 @@ impl WaitingCall<'_> {
                     patience.retry = Some(instant() + times.retry);
                     offer.make();
                 }
-                // Nobody comes back to a run that closes.
+                // No program comes back to a run that is closing.
                 () = self.run.closing.cancelled(), if !is_here && !has_given_up => {
                     match self.withdraw().await {
                         Withdrawn::Done | Withdrawn::TreeOver => return WaitEnd::Withdrawn,
@@ -162,7 +162,7 @@ impl WaitingCall<'_> {
                 () = until(patience.retry) => {
                     match self.withdraw().await {
                         Withdrawn::Done | Withdrawn::TreeOver => return WaitEnd::Withdrawn,
-                        // The next round knows how it goes on.
+                        // The next round decides how to continue.
                         Withdrawn::NotWaiting => patience.retry = Some(instant() + times.retry),
                     }
                 }
@@ -170,7 +170,7 @@ impl WaitingCall<'_> {
                     // The numbers are gone when the halt is over.
                     let halted = self.halted().await;
                     let was_given_up = self.run.given_up.is_set();
-                    // Before the halt is over, so that no other call waits as long again.
+                    // Before the halt is over, so no other call waits as long again.
                     self.run.given_up.set(true);
                     match self.withdraw().await {
                         Withdrawn::Done => {
@@ -231,7 +231,7 @@ impl WaitingCall<'_> {
     }
 }
 
-/// The error of a call that nobody made room for. A model may read it and have a shell, so it names no command: a person has
+/// The error of a call that got no room. A model may read it and have a shell, so it names no command: a person has
 /// that on their terminal.
 fn ceiling(halted: Option<&HaltedCall>) -> GatewayError {
     let numbers = halted.map(|HaltedCall { halt, .. }| format!(" ({})", halt.short.describe(&halt.account)));
@@ -269,7 +269,7 @@ mod tests {
     use super::super::client::client;
     use super::*;
 
-    /// A program that came back at the last moment gets what its call came to, or its call is asked for anew.
+    /// A program that came back at the last moment gets the outcome of its call, or its call is requested again.
     #[tokio::test]
     async fn a_retry_that_comes_with_the_end_of_a_wait_is_answered() {
         let (gone, response) = client();

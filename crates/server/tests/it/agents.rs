@@ -1,4 +1,4 @@
-//! The tree from the wire: each agent that a program names has an account of its own.
+//! The tree from the wire: each agent that a program names has its own account.
 
 use std::time::Duration;
 

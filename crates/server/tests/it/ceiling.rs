@@ -1,4 +1,4 @@
-//! At a ceiling: calls wait, are topped up and go on, or their programs read why not.
+//! At a ceiling: calls wait, continue after a raise, or their programs read why not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +84,7 @@ async fn g11_a_run_that_stops_at_its_limit_tells_the_program_why_and_a_person_wh
     assert_eq!(run.spent().await, 0);
 }
 
-/// G11: a call is given up after the halt wait, and others that fit go on.
+/// G11: a call is given up after the halt wait, and others that fit continue.
 #[tokio::test(flavor = "multi_thread")]
 async fn g11_after_the_halt_wait_the_program_reads_our_text() {
     let provider = Provider::spending_all().await;
@@ -146,7 +146,7 @@ async fn a_waiting_stream_gets_its_head_and_pings_and_then_its_answer_or_an_erro
         run.raise("main", 1_000).await;
         let rest = response.text().await.unwrap();
         assert!(rest.contains("hello"), "{rest}");
-        // The same at a limit that nobody raises.
+        // The same at a limit that is not raised.
         settings.on_limit = OnLimit::Wait(Duration::from_millis(200));
         let run = TestRun::start_with(settings, &budget(100)).await;
         let response = run.post(format, &body).send().await.unwrap();
@@ -235,7 +235,7 @@ async fn a_call_with_too_large_an_output_cap_is_told_about_shrink() {
     for (caps, is_told) in [
         (ceilings(OnLow::Halt, None, 4_000), true),
         (ceilings(OnLow::Halt, Some(8_000), 100_000), true),
-        // What is left is no answer.
+        // What is left is not enough for an answer.
         (ceilings(OnLow::Halt, None, 1_000), false),
         (ceilings(OnLow::Shrink, None, 1_000), false),
     ] {
@@ -250,7 +250,7 @@ async fn a_call_with_too_large_an_output_cap_is_told_about_shrink() {
     assert_eq!(provider.requests().len(), 0);
 }
 
-/// Each ceiling freezes the run, and a raise of that one lets it go on.
+/// Each ceiling freezes the run, and raising that one lets it continue.
 #[tokio::test(flavor = "multi_thread")]
 async fn g11_ceilings_of_tokens_and_calls_freeze_until_they_are_raised() {
     for (caps, resource, add) in [
@@ -273,7 +273,7 @@ async fn g11_ceilings_of_tokens_and_calls_freeze_until_they_are_raised() {
     }
 }
 
-/// Steps, tokens and parallel calls are caps, too.
+/// Steps, tokens and parallel calls are also caps.
 #[tokio::test(flavor = "multi_thread")]
 async fn steps_and_parallel_calls_are_limited() {
     let go = Arc::new(Semaphore::new(0));

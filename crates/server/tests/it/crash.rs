@@ -1,4 +1,4 @@
-//! The gateway dies: the ledger goes on from where it stood.
+//! The gateway dies: the ledger continues from where it stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,7 +100,7 @@ async fn a_resumed_run_does_not_book_at_an_old_price() {
             ),
             "{text}"
         );
-        assert!(text.contains("the price that it began with"), "{text}");
+        assert!(text.contains("the price that it started with"), "{text}");
     }
     run.home.shutdown(Shutdown::Stop).await;
     drop(run.gateway);

@@ -105,7 +105,7 @@ async fn a_stream_that_the_provider_breaks_off_is_booked_at_its_full_hold() {
     }
 }
 
-/// An error of ours is an event of its own, or none: in the middle of another event the stream breaks off.
+/// An error of ours is its own event, or none: in the middle of another event the stream breaks off.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_breaks_off_inside_an_event_gets_no_event_of_ours() {
     for format in Format::ALL {
@@ -151,7 +151,7 @@ async fn a_provider_that_stalls_is_given_up() {
     assert_eq!(run.spent().await, 900 * TOKEN);
 }
 
-/// Pieces that arrive together go on together; nothing is lost, and what is broken off is broken off.
+/// Pieces that arrive together are forwarded together; nothing is lost, and what is cut off stays cut off.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_small_pieces_arrive_whole_and_in_order() {
     for (format, is_whole) in Format::ALL.into_iter().flat_map(|format| [(format, true), (format, false)]) {
@@ -263,7 +263,7 @@ async fn g12_no_error_and_no_header_has_the_users_key() {
     }
 }
 
-/// Nobody listens: nothing was sent, and nothing is booked.
+/// The server is not listening: nothing was sent, and nothing is booked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_is_not_there_costs_nothing() {
     let provider = Provider::spending_all().await;
@@ -301,7 +301,7 @@ async fn a_cancelled_run_ends_its_calls() {
     assert_eq!(late.status(), StatusCode::PAYMENT_REQUIRED);
 }
 
-/// A tree that stops at a full disk records no end of its calls: those that wait end all the same, and so does the run.
+/// A tree that stops at a full disk records no end of its calls: those that wait end anyway, and so does the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_ends_when_its_tree_stops_at_a_fault() {
     let provider = Provider::waiting(Arc::new(Semaphore::new(0))).await;
@@ -332,7 +332,7 @@ async fn a_call_that_waits_ends_when_its_run_is_broken_off() {
     assert_eq!(provider.requests().len(), 0);
 }
 
-/// What is no request is refused before anything is held.
+/// Anything that is not a request is refused before anything is held.
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_requests_are_refused_and_hold_nothing() {
     let provider = Provider::spending_all().await;

@@ -1,4 +1,4 @@
-//! Connections without the run's key, in numbers: whoever opens them, the program is served.
+//! Connections without the run's key, in numbers: the program is served anyway.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn is_closed(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// A request on a connection of its own that stays open, and the beginning of its response.
+/// A request on a separate connection that stays open, and the beginning of its response.
 async fn ask(stream: &mut TcpStream, key: &str) -> String {
     let body = Format::Messages.request(1, "hi", false).to_string();
     let head = format!(

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::provider::{Format, Provider, respond, script};
 use crate::run::{TOKEN, TestRun, USER_KEY, budget, settings};
 
-/// G12: nobody without the run's key is served, whatever they ask for, and nothing is held or sent.
+/// G12: a request without the run's key is not served, whatever it asks for, and nothing is held or sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn g12_nobody_without_the_runs_key_is_served() {
     let provider = Provider::spending_all().await;
@@ -66,7 +66,7 @@ async fn other_paths_and_websockets_are_refused() {
     assert_eq!(provider.requests().len(), 0);
 }
 
-/// Codex compacts its context with a call that ends in an item of its own: it is held and settled like any other, with an
+/// Codex compacts its context with a call that ends in its own item: it is held and settled like any other, with an
 /// output cap that it does not send itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_compaction_of_codex_is_a_call_like_any_other() {

@@ -28,7 +28,7 @@ async fn trickle(run: &TestRun, beginning: &str, piece: &str, pause: Duration) -
         }
     };
     tokio::select! {
-        // A reset connection is closed, too.
+        // A reset connection is closed as well.
         _ = reads.read_to_end(&mut answer) => {}
         () = writing => {}
     }
@@ -69,7 +69,7 @@ async fn a_body_that_comes_slowly_is_refused_and_holds_nothing() {
     assert!(response.status().is_success());
 }
 
-/// A program may keep its connection for its next call, and not for ever.
+/// A program may keep its connection for its next call, but not forever.
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_next_request_is_closed() {
     let provider = Provider::spending_all().await;

@@ -74,7 +74,7 @@ fn compare() {
     }
 }
 
-/// This program, which is counted too.
+/// This program, which is also counted.
 fn own_path() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| error.to_string())
 }
@@ -91,7 +91,7 @@ fn thousands(instructions: f64) -> String {
     format!("{:.1} k", instructions / 1_000.0)
 }
 
-/// Starts the tree that is counted. Every resource has a distant ceiling, so that each is checked.
+/// Starts the tree that is counted. Every resource has a distant ceiling, so each is checked.
 fn grow(turns: u32) {
     let mut definition = tree::roomy(Durability::Normal);
     let resources =

@@ -12,7 +12,7 @@ use crate::tree::{self, Plan};
 
 const ROUNDS: usize = 15;
 const TREES: usize = 100;
-/// About four WAL checkpoints, so that each round has its share of them.
+/// About four WAL checkpoints, so each round has its share of them.
 const RAW_TRANSACTIONS: usize = 20;
 const RAW_ROWS: usize = 1_000;
 

@@ -1,4 +1,4 @@
-//! Trees to measure: models and tools take no time, so that only our own time is left.
+//! Trees to measure: models and tools take no time, so only our own time is left.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) enum Plan {
     Leads(u32, Idle),
 }
 
-/// What the agents below the leads do for ever.
+/// What the agents below the leads do forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Idle {
     /// Their model never answers.

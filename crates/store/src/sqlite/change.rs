@@ -223,7 +223,7 @@ fn insert_batch(
     Ok(connection.last_insert_rowid())
 }
 
-/// Marks a batch, so that it is found by its position in the tree.
+/// Marks a batch, so it is found by its position in the tree.
 fn mark(connection: &Connection, tree: i64, after: Seq, batch: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached("INSERT INTO marks (tree, after, batch) VALUES (?1, ?2, ?3)")?

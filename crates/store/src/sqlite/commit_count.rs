@@ -23,7 +23,7 @@ use super::{HomeRefusal, OpenHomeError};
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
-/// Magic number, count, and a truncated hash over both: within one sector, so that writes are atomic.
+/// Magic number, count, and a truncated hash over both: within one sector, so writes are atomic.
 const RECORD_BYTES: usize = 32;
 const HASHED_BYTES: usize = 16;
 /// Commits with durability `full` between two flushes of the file.

@@ -127,7 +127,7 @@ impl KnownHead {
              WHERE tree = ?1";
         let (seq, hash, changed) = (self.seq.0 as i64, self.hash.bytes(), self.changed.0 as i64);
         let (number, epoch) = (commit as i64, self.epoch.0 as i64);
-        // An unchanged state is omitted, so that its index is not written.
+        // An unchanged state is omitted, so its index is not written.
         let updated = match (self.unwritten, self.state) {
             (Unwritten::All, Some(state)) => connection.prepare_cached(ALL)?.execute(params![
                 self.id,

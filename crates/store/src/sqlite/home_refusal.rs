@@ -1,4 +1,4 @@
-//! Why a folder is not accepted as a home, or a file in it not as one of ours. Nothing was changed.
+//! Why a folder is not accepted as a home, or a file in it is not accepted as ours. Nothing was changed.
 
 use std::fmt;
 
@@ -47,17 +47,17 @@ impl fmt::Display for HomeRefusal {
                 "is not a home and not empty: choose an empty folder, or one that does not exist yet",
             ),
             Self::EverybodysFolder => {
-                f.write_str("is a folder that everybody can write to: choose a folder below it")
+                f.write_str("is a world-writable folder: choose a folder below it")
             }
             Self::NotALock => {
-                f.write_str("is not a lock of spinney: move it away, or choose another home")
+                f.write_str("is not a Spinney lock file: move it away, or choose another home")
             }
             Self::ForeignDatabase { application_id: 0 } => f.write_str(
-                "is not a journal of spinney (its tables are another program's): choose another home",
+                "is not a Spinney journal (its tables are another program's): choose another home",
             ),
             Self::ForeignDatabase { application_id } => write!(
                 f,
-                "is not a journal of spinney (its application id is {application_id:#010x}): choose another home"
+                "is not a Spinney journal (its application id is {application_id:#010x}): choose another home"
             ),
             Self::ChangedSchema { change } => write!(
                 f,

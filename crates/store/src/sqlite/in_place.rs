@@ -1,4 +1,4 @@
-//! Detects that files of an open journal were deleted, replaced or changed by somebody else. A process can keep writing to
+//! Detects that files of an open journal were deleted, replaced or changed by another process. A process can keep writing to
 //! deleted files, and everything that it confirms is lost when it ends; and what is written on top of changed rows is no
 //! continuation of what was confirmed.
 
@@ -43,13 +43,13 @@ impl FilesInPlace {
         Ok(Self { files, version: version(connection)?, database })
     }
 
-    /// Fails if a file is gone, or if somebody else has replaced or cut it. Called before each transaction: a file that was
+    /// Fails if a file is gone, or if another process has replaced or truncated it. Called before each transaction: a file that was
     /// cut grows again with the next page.
     pub(super) fn check(&mut self) -> Result<(), JournalFault> {
         self.files.iter_mut().filter(|file| file.known.is_some()).try_for_each(WatchedFile::check)
     }
 
-    /// Fails if somebody else has written. Called when a transaction has begun: from then on nobody can.
+    /// Fails if another process has written. Called when a transaction has begun: from then on none can.
     pub(super) fn check_version(&self, connection: &Connection) -> Result<(), JournalFault> {
         if version(connection)? == self.version {
             return Ok(());

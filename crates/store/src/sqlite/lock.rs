@@ -27,7 +27,7 @@ impl Lock {
     }
 }
 
-/// Writes the process id for other processes. Overwrites in place, so that it needs no space on a full disk.
+/// Writes the process id for other processes. Overwrites in place, so it needs no space on a full disk.
 fn sign(file: &File) -> std::io::Result<()> {
     let text = format!("{}\n", std::process::id());
     file.write_all_at(text.as_bytes(), 0)?;

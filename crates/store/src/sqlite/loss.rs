@@ -90,7 +90,7 @@ fn unfinished(connection: &Connection) -> Vec<TreeId> {
         .collect()
 }
 
-/// Accepts that commits are missing from a home, so that it opens again; does nothing if none are. A copy of
+/// Accepts that commits are missing from a home, so it opens again; does nothing if none are. A copy of
 /// everything that was found stays in the home.
 ///
 /// # Errors

@@ -147,12 +147,12 @@ impl SqliteJournal {
     /// works beside a process that writes there.
     ///
     /// # Errors
-    /// If the folder belongs to somebody or something else.
+    /// If the folder belongs to another user or program.
     pub fn prepare_folder(home: &Path) -> Result<(), OpenHomeError> {
         HomeFolder::to_write(home).map(drop)
     }
 
-    /// Accepts that confirmed commits are missing from a home, so that it opens again. Returns what was lost, or
+    /// Accepts that confirmed commits are missing from a home, so it opens again. Returns what was lost, or
     /// `None` if nothing is missing. A copy of everything that was found stays in the home.
     ///
     /// # Errors

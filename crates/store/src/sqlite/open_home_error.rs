@@ -9,7 +9,7 @@ use super::HomeRefusal;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenHomeError {
     /// The home was written by a newer version.
-    #[error("this home has schema {found} and this version knows {known}: use a newer spinney")]
+    #[error("this home has schema {found} but this version knows only {known}: use a newer Spinney")]
     Newer {
         found: u32,
         /// The newest known version.
@@ -17,7 +17,7 @@ pub enum OpenHomeError {
     },
     /// The home was written by an older version, and this process must not change it.
     #[error(
-        "this home has schema {found} and this version reads {known}: open it once for writing, which brings it up to date"
+        "this home has schema {found} but this version reads {known}: open it once for writing, which brings it up to date"
     )]
     Older {
         found: u32,
@@ -30,7 +30,7 @@ pub enum OpenHomeError {
         pid: u32,
     },
     /// The file system denied access.
-    #[error("not allowed to use {path} ({reason}): change who may read and write it, or choose another home")]
+    #[error("not allowed to use {path} ({reason}): change its permissions, or choose another home")]
     NotAllowed { path: String, reason: String },
     /// Something else is at the home's path.
     #[error("{path} is not a folder: choose another home")]
@@ -52,7 +52,7 @@ pub enum OpenHomeError {
     },
     /// Confirmed commits are missing.
     #[error(
-        "commits {} to {confirmed} of this home were confirmed and are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up; after a loss of power with durability `normal` that is the way to go on",
+        "commits {} to {confirmed} of this home were confirmed but are missing ({place}); {}. Nothing was run. Restore the home from a copy, or give them up, which is the way to continue after a power loss with durability `normal`",
         found + 1, losers(trees)
     )]
     Lost {

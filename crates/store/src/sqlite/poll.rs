@@ -1,4 +1,4 @@
-//! Notices what another process writes: the only place that polls. A thread looks at the heads that somebody waits for, and
+//! Notices what another process writes: the only place that polls. A thread looks at the heads that a caller waits for, and
 //! ends when no caller waits. A process that writes needs none, because all writes are its own.
 
 use std::future::poll_fn;

@@ -104,7 +104,7 @@ impl Drop for Readers {
         self.queue.close();
         let started = std::mem::take(&mut self.threads().started);
         for thread in started {
-            // A callback on one of these threads may drop the last handle; then the thread ends by itself.
+            // A callback on one of these threads may drop the last handle; then the thread ends on its own.
             if thread.thread().id() != std::thread::current().id() {
                 // A thread that panicked has nothing left to do.
                 let _ = thread.join();

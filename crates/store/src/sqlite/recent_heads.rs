@@ -30,9 +30,9 @@ pub(super) fn fold(connection: &Connection) -> Result<(), OpenHomeError> {
     let heads = found.filter(|(_, tree)| *tree == 0).and_then(|(body, _)| decode(&body));
     let heads = heads.ok_or_else(|| {
         let file = Path::new(connection.path().unwrap_or_default());
-        damaged_file(file, "where trees stood recently cannot be read")
+        damaged_file(file, "the recent heads cannot be read")
     })?;
-    // If the last batch does not match, the old hash stays, so that the damage is detected.
+    // If the last batch does not match, the old hash stays, so the damage is detected.
     let mut update = connection
         .prepare(
             "UPDATE trees SET seq = ?2, changed = ?3, last = ?4, hash = coalesce(

@@ -1,4 +1,4 @@
-//! Disk space reserved for removing trees. SQLite writes before it frees, so that on a full disk not even a tree
+//! Disk space reserved for removing trees. SQLite writes before it frees, so on a full disk not even a tree
 //! could be removed; removing gives this space up first.
 
 use std::fs::{self, OpenOptions};

@@ -82,7 +82,7 @@ INSERT INTO catalog (kind, key, tree, value)
     WHERE json_valid(body) AND body ->> '$.events[0].definition.name' IS NOT NULL;
 ";
 
-/// Batches of all trees in the order of arrival, each with its tree's previous one, so that batches written together
+/// Batches of all trees in the order of arrival, each with its tree's previous one, so batches written together
 /// are stored together. A tree's batches are marked at intervals, to be found by position.
 const ARRIVAL: &str = "
 DROP VIEW IF EXISTS journal;
@@ -148,7 +148,7 @@ CREATE TABLE commits (
 INSERT INTO commits (count) VALUES (0);
 ";
 
-/// Heads in a table of their own. [`recent_heads`] was folded into the rows of the trees before.
+/// Heads in their own table. [`recent_heads`] was folded into the rows of the trees before.
 const HEADS: &str = "
 CREATE TABLE heads (
     tree INTEGER PRIMARY KEY,
@@ -169,7 +169,7 @@ ALTER TABLE trees DROP COLUMN changed;
 ALTER TABLE trees DROP COLUMN last;
 ";
 
-/// Each head stores the number of the commit that wrote it, so that an append writes no page only to count.
+/// Each head stores the number of the commit that wrote it, so an append writes no page only to count.
 const NUMBERED: &str = "
 ALTER TABLE heads ADD COLUMN number INTEGER;
 ";
@@ -204,7 +204,7 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), OpenHomeError> {
     // query.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(sqlite)?;
     let begin = || Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite);
-    // A new file gets all of them at once, so that a reader never finds an older version of it.
+    // A new file gets all of them at once, so a reader never finds an older version of it.
     let all = if from == 0 { Some(begin()?) } else { None };
     for (step, number) in STEPS.iter().zip(1_u32..).skip(from as usize) {
         let change = if all.is_none() { Some(begin()?) } else { None };
@@ -221,7 +221,7 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), OpenHomeError> {
     Ok(())
 }
 
-/// Refuses another program's file, and a file of ours that another program changed. A file without an application id must
+/// Refuses another program's file, and one of our files that another program changed. A file without an application id must
 /// be empty or have our tables.
 pub(super) fn ours(connection: &Connection) -> Result<(), OpenHomeError> {
     let sqlite = |error| opening(connection, &error);

@@ -71,7 +71,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue.close();
         let Some(thread) = self.thread.take() else { return };
-        // A callback on this thread may drop the last handle; then the thread ends by itself.
+        // A callback on this thread may drop the last handle; then the thread ends on its own.
         if thread.thread().id() != std::thread::current().id() {
             // A thread that panicked has nothing left to do.
             let _ = thread.join();
@@ -79,7 +79,7 @@ impl Drop for Writer {
     }
 }
 
-/// When the thread ends for any reason, queued jobs are dropped, so that no caller waits forever.
+/// When the thread ends for any reason, queued jobs are dropped, so no caller waits forever.
 struct Abandon(Arc<Queue<Job>>);
 
 impl Drop for Abandon {

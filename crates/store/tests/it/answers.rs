@@ -60,7 +60,7 @@ fn batches_sent_without_waiting_do_not_overtake_each_other() {
     assert_eq!(answers.iter().filter(Result::is_ok).count(), 2_000);
 }
 
-/// Appends to a few trees while another program locks the file, so that they are committed as one group.
+/// Appends to a few trees while another program locks the file, so they are committed as one group.
 fn in_one_group(journal: &SqliteJournal, home: &Path, done: &dyn Fn(u8) -> Appended) {
     let holder = Connection::open(file(home)).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -99,7 +99,7 @@ fn files_that_another_process_cut_or_replaced_are_noticed() {
     }
 }
 
-/// Readers change nothing, whoever they are, and neither does our own WAL checkpoint.
+/// No reader changes anything, and neither does our own WAL checkpoint.
 #[test]
 fn readers_and_checkpoints_are_no_change() {
     let home = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn readers_and_checkpoints_are_no_change() {
     let mut after = fill(&journal, 3);
     let batch = &conformance::batches()[3];
     for durability in [Durability::Normal, Durability::Full, Durability::Off] {
-        // Some MiB, so that the WAL file begins anew several times.
+        // Some MiB, so the WAL file begins anew several times.
         for _ in 0..400 {
             let append = Append { durability, ..conformance::append_for(TREE, after, batch) };
             let blobs = vec![vec![after.0 as u8; 20_000], after.0.to_le_bytes().to_vec()];

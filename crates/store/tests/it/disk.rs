@@ -91,7 +91,7 @@ fn on_a_full_disk_everyone_hears_exactly_once() {
     }
 }
 
-/// A folder that nobody may write, not even root.
+/// A folder that no user may write to, not even root.
 fn forbidden(folder: &Path) -> Option<PathBuf> {
     let closed = folder.join("closed");
     fs::create_dir(&closed).ok()?;
@@ -183,7 +183,7 @@ fn every_fault_says_what_to_do() {
         ),
         (OpenHomeError::Busy { path }, "end its transaction"),
         (OpenHomeError::Locked { pid: 7 }, "process 7"),
-        (OpenHomeError::Newer { found: 9, known: 8 }, "use a newer spinney"),
+        (OpenHomeError::Newer { found: 9, known: 8 }, "use a newer Spinney"),
         (OpenHomeError::Older { found: 1, known: 8 }, "open it once for writing"),
     ];
     for (fault, remedy) in faults {

@@ -70,7 +70,7 @@ async fn answered((tree, question): (Tree, CallId)) -> TreeState {
     tree.ended().await.state
 }
 
-/// The only worker of a runtime goes on while the disk stands still: what needs nothing to be written is done, and
+/// The only worker of a runtime continues while the disk is stalled: what needs nothing to be written is done, and
 /// nothing leaves that is not durable.
 async fn the_only_worker_goes_on_while_the_disk_stands_still() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,7 +27,7 @@ fn tree(number: u64) -> TreeId {
     TreeId::new(bytes)
 }
 
-/// A batch without references, so that every tree may have it repeatedly.
+/// A batch without references, so every tree may have it repeatedly.
 fn batch() -> Batch {
     conformance::batches().swap_remove(3)
 }

@@ -60,7 +60,7 @@ fn databases_of_other_programs_are_refused_and_left_alone() {
     }
 }
 
-/// G14 (foreign database): one that was not closed, so that only its WAL file has its tables.
+/// G14 (foreign database): one that was not closed, so only its WAL file has its tables.
 #[test]
 fn a_foreign_database_that_was_not_closed_is_left_alone() {
     let elsewhere = tempfile::tempdir().unwrap();

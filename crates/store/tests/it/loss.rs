@@ -25,7 +25,7 @@ fn count_file(home: &Path) -> PathBuf {
     home.join("journal.head")
 }
 
-/// A batch without references, so that a tree may have it repeatedly.
+/// A batch without references, so a tree may have it repeatedly.
 fn append(journal: &SqliteJournal, number: u64, durability: Durability) {
     let batch = conformance::batches().swap_remove(3);
     let after = Seq(number * batch.events.len() as u64);
@@ -229,10 +229,10 @@ fn what_is_missing_names_the_trees_that_can_have_lost_events() {
     let fault = refused(copy.path()).unwrap();
     assert_eq!(
         fault.to_string(),
-        "commits 3 to 3 of this home were confirmed and are missing (the write-ahead file ends after frame \
+        "commits 3 to 3 of this home were confirmed but are missing (the write-ahead file ends after frame \
          [frames]); trees that may have lost events: 03030303030303030303030303030303; trees that started \
-         since then are gone. Nothing was run. Restore the home from a copy, or give them up; after a \
-         loss of power with durability `normal` that is the way to go on"
+         since then are gone. Nothing was run. Restore the home from a copy, or give them up, which is the \
+         way to continue after a power loss with durability `normal`"
             .replace(
                 "[frames]",
                 &((fs::metadata(wal(copy.path())).unwrap().len() - 32) / (24 + 4_096)).to_string()

@@ -236,7 +236,7 @@ fn bringing_a_file_up_to_date_covers_up_no_damage() {
     }
 }
 
-/// An index finds running trees, so that ended ones cost nothing.
+/// An index finds running trees, so ended ones cost nothing.
 #[test]
 fn running_trees_are_found_by_an_index() {
     let home = tempfile::tempdir().unwrap();

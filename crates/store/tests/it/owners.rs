@@ -58,7 +58,7 @@ fn a_claim_writes_nothing_until_the_next_append() {
     assert_eq!((stored(), claims[4].epoch), (6, Epoch(6)));
 }
 
-/// A process dies between a reservation and its event: the name is taken until the tree has an owner again, and not for ever.
+/// A process dies between a reservation and its event: the name is taken until the tree has an owner again, and not forever.
 #[test]
 fn a_key_that_a_dead_process_reserved_is_free_when_its_tree_is_claimed() {
     let home = tempfile::tempdir().unwrap();

@@ -95,7 +95,7 @@ fn a_second_process_is_refused_with_the_pid_and_looks_while_the_first_writes() {
 /// The variable with the home for the child of the next test. Unset in any other run.
 const KILLED_HOME: &str = "SPINNEY_TEST_KILLED_HOME";
 
-/// Appends for ever, sometimes more than SQLite keeps in memory, and prints how many are confirmed.
+/// Appends forever, sometimes more than SQLite keeps in memory, and prints how many are confirmed.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process that starts itself again has to tell itself so")]
 fn what_the_killed_process_does() {

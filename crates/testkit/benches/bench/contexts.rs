@@ -59,7 +59,7 @@ fn grown() -> f64 {
     live_bytes().saturating_sub(before) as f64 / (LONG - SHORT) as f64
 }
 
-/// An agent that calls a tool in each turn, for ever.
+/// An agent that calls a tool in each turn, forever.
 struct Talk {
     world: World,
     contexts: Contexts,

@@ -1,4 +1,4 @@
-//! Measuring times: two things in turns, the minimum of many rounds, so that noise affects both alike.
+//! Measuring times: two things in turns, the minimum of many rounds, so noise affects both alike.
 
 use std::time::Instant;
 

@@ -82,7 +82,7 @@ fn a_key_is_freed_by_its_owner(journal: &dyn Journal) {
     assert_eq!(journal.free(two, KIND, "x").wait(), Ok(()));
     assert_eq!(reserve(journal, two, "x"), taken(tree(1)), "it is not his");
     assert_eq!(journal.free(one, KIND, "never").wait(), Ok(()));
-    // Nobody waits for the answer, and what is asked next comes after it.
+    // Nothing waits for the answer, and the next request comes after it.
     drop(journal.free(one, KIND, "x"));
     assert_eq!(reserve(journal, two, "x"), RESERVED);
 }

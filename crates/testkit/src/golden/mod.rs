@@ -25,7 +25,7 @@ use spinney_kernel::world::World;
 /// The state that a golden journal leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// Which tree.
+    /// The tree.
     pub tree: TreeId,
     /// The rules it was decided by.
     pub rules: u32,

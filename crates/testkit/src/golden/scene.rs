@@ -20,7 +20,7 @@ pub struct Scene {
 pub enum Act {
     /// Time passes, in milliseconds.
     Pass(u64),
-    /// The tree goes on until it moves no more by itself.
+    /// The tree runs until it can do nothing more on its own.
     Settle,
     /// The first open question is answered.
     Answer(&'static str),
@@ -144,7 +144,7 @@ rules:
     ],
 };
 
-/// A tree that meets its ceiling, is topped up, and goes on.
+/// A tree that reaches its ceiling, is raised, and continues.
 const HALT: Scene = Scene {
     name: "halt-and-raise",
     fixture: "root $0.25 turns=9 / a later turns=4",

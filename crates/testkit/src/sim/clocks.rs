@@ -104,7 +104,7 @@ impl Alarms {
 
     /// An agent that ends because of time had an expired running clock, or had its last call before.
     fn ended(&mut self, agent: &AgentId, exit: &Exit, now: Time) -> Law {
-        // An ancestor's clock counts too.
+        // An ancestor's clock also counts.
         let is_up = self.short.contains(agent)
             || self.clocks.values().any(|clock| clock.alarm.at.after_ms(clock.early_ms) <= now);
         // A graph fails with the error of its step or group.

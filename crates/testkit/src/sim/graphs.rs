@@ -291,7 +291,7 @@ impl GraphLaws {
     }
 
     fn agent_ended(&mut self, agent: &AgentId, exit: &Exit) -> Law {
-        // A graph that ended by itself has undone everything, unless it succeeded or was stopped.
+        // A graph that ended on its own has undone everything, unless it succeeded or was stopped.
         let left = self.undo.remove(agent).unwrap_or_default();
         let is_over = self.ended.remove(agent);
         let open = self.frames.iter().find(|((graph, _), _)| graph == agent);

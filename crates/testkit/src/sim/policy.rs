@@ -1,4 +1,4 @@
-//! A second computation of what a graph comes to, from its events alone and without the world: which steps begin, which
+//! A second computation of the outcome of a graph, from its events alone and without the world: which steps begin, which
 //! are skipped, how each step, group and graph ends under its policy, which values exist and what is undone. It takes
 //! the ends of agents and the answers of models and people as given, and compares everything else with the journal.
 

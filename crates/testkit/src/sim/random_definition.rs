@@ -1,4 +1,4 @@
-//! A random definition: few roles, small ceilings and tight limits, so that all of them are hit often.
+//! A random definition: few roles, small ceilings and tight limits, so all of them are hit often.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     Arc::new(definition)
 }
 
-/// Agents of a role share a long prompt, so that calls wait until it is cached.
+/// Agents of a role share a long prompt, so calls wait until it is cached.
 fn alike(dice: &mut Dice, definition: &mut Definition) {
     definition.budget = BudgetSpec::default();
     definition.limits = TreeLimits {
@@ -97,7 +97,7 @@ fn alike(dice: &mut Dice, definition: &mut Definition) {
     }
 }
 
-/// Agents talk much in small windows, so that there are summaries.
+/// Agents talk much in small windows, so there are summaries.
 fn talkative(dice: &mut Dice, definition: &mut Definition) {
     if dice.once_in(2) {
         definition.budget = BudgetSpec::default();

@@ -11,7 +11,7 @@ use super::moves::an_agent;
 use super::random_definition::{ROLES, TOOLS};
 
 /// The tool calls of one answer; often none, because that ends the agent. An agent whose window is summarized lives
-/// longer, so that its window fills up.
+/// longer, so its window fills up.
 pub(super) fn asks(dice: &mut Dice, world: &World, call: &Call) -> Vec<ToolAsk> {
     let role = world.definition().roles.get(&world.agents().agent(call.agent).charter.role);
     let window = role.and_then(|role| role.turns.as_ref()?.window.as_ref());

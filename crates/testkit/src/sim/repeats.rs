@@ -1,5 +1,5 @@
-//! The laws of loops: an agent is told when it has made as many equal tool calls in a row as its notice says, and ends
-//! when it goes on; nobody else is told or ended for that. Calls and results are compared as whole texts here.
+//! The laws of loops: an agent is warned when it has made as many identical tool calls in a row as its notice says, and ends
+//! when it continues; no other agent is warned or ended for that. Calls and results are compared as whole texts here.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ struct Life {
     asks: Vec<(String, Option<String>)>,
     /// Every call with its result; nothing for one that does not count.
     history: Vec<Option<String>>,
-    /// How many calls there were when it was told last.
+    /// How many calls there were when it was last warned.
     noticed_at: Option<usize>,
     /// What it answered.
     answers: String,
 }
 
 impl Life {
-    /// Equal calls at the end, and whether the agent was told about them.
+    /// Identical calls at the end, and whether the agent was warned about them.
     fn row(&self) -> (u32, bool) {
         let Some(Some(last)) = self.history.last() else { return (0, false) };
         let row = self.history.iter().rev().take_while(|call| call.as_ref() == Some(last)).count();
@@ -127,7 +127,7 @@ impl Loops {
         if let Some((agent, is_last)) = self.turns.remove(&call) {
             return self.said(&agent, is_last, outcome);
         }
-        // Whoever said yes lets the tool answer.
+        // A yes lets the tool answer.
         if *outcome == Outcome::Approved {
             self.calls.remove(&call);
             return;

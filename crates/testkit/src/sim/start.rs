@@ -39,7 +39,7 @@ pub(super) fn dearest(price: &Price, work: &ModelCall, output_cap: u64) -> u64 {
 pub(super) struct Before<'w> {
     /// The world.
     pub(super) world: &'w World,
-    /// When it happened.
+    /// The time.
     pub(super) now: Time,
     /// Whether nothing ever exceeded its hold or was charged from outside.
     pub(super) exact: bool,
@@ -82,7 +82,7 @@ impl Before<'_> {
     fn gives_up(&self, id: CallId) -> Law {
         let Some(call) = self.world.call(id).filter(|call| !call.is_running()) else { return Ok(()) };
         hold(self.in_time(call.agent), || format!("{id} failed, and its agent's time was up"))?;
-        // Its provider was down before anybody asked whether it fits.
+        // Its provider was down before it was checked whether it fits.
         if matches!(&call.work, Work::Model(work) if self.world.is_broken(&work.model, self.now)) {
             return Ok(());
         }

@@ -192,7 +192,7 @@ fn only_a_person_adjusts_a_tree_and_never_to_nothing() {
     assert!(matches!(refusal, Refusal::UnknownModel { .. }), "{refusal}");
 }
 
-/// A halt names everything that the call lacks, so that one round of raises is enough.
+/// A halt names everything that the call lacks, so one round of raises is enough.
 #[test]
 fn g17_a_halt_names_every_ceiling_that_the_call_lacks() {
     let mut play = Scenario::grow("root $1.00 steps=1 tokens=1000");

@@ -209,7 +209,7 @@ fn a_call_whose_price_makes_it_absurd_is_refused() {
     assert_eq!(refusal, Refusal::Amount(error));
 }
 
-/// V10 (kernel side): absurd times are refused too.
+/// V10 (kernel side): absurd times are also refused.
 #[test]
 fn timeouts_of_nothing_or_for_ever_are_refused() {
     let mut play = Scenario::grow("root / a");

@@ -162,7 +162,7 @@ fn v4_a_child_without_a_ceiling_gets_what_its_parent_has_left() {
     ");
 }
 
-/// V4: a ceiling above the parent's has no effect, because the parent's binds too.
+/// V4: a ceiling above the parent's has no effect, because the parent's still applies.
 #[test]
 fn v4_a_child_with_a_larger_ceiling_is_bound_by_its_parents() {
     let script = "call a $0.80\ndone #1 $0.80\ncall a $0.30";

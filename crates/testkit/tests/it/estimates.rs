@@ -87,7 +87,7 @@ fn a_hold_is_what_was_reported_and_the_bytes_since() {
     assert!(since >= 2 * TOKENS * BYTES, "an answer and a result came since: {since}");
     assert_eq!(second.input_tokens, first.input_tokens / 3 + since);
     assert_eq!(held(&play), second.input_tokens + second.output_cap);
-    // What was counted goes on from what was counted.
+    // Counts continue from earlier counts.
     turn(&mut play, second.input_tokens / 2);
     let (_, third) = open(&play);
     assert_eq!(third.counted() - second.counted(), since);

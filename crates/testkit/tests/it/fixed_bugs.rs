@@ -288,7 +288,7 @@ fn a_raise_raises_the_reserve_too() {
     assert_eq!(play.view("a").status.to_string(), "exhausted");
 }
 
-/// A call that starts may block a waiting call at another account. The calls behind that one go on at once.
+/// A call that starts may block a waiting call at another account. The calls behind that one continue at once.
 #[test]
 fn a_call_behind_one_that_is_now_blocked_elsewhere_starts() {
     let mut play = Scenario::grow("root $1.00 / p tool_calls=1 / a\np / c\nroot / b\nroot / x");

@@ -192,7 +192,7 @@ async fn p19_nothing_is_mistagged_in_a_thousand_interleavings_of_two_agents() {
     panic!("{} different orders in {TREES_MAX} trees", orders.len());
 }
 
-/// A message of an old journal has none of the fields, and is still somebody's.
+/// A message of an old journal has none of the fields, and still has an author.
 fn old_messages_have_defaults() {
     let old = r#"{"type":"message_sent","from":"person","to":"a","body":{"text":"hello"}}"#;
     let event: Event = serde_json::from_str(old).unwrap();

@@ -179,7 +179,7 @@ fn a_child_that_ends_badly_returns_the_rest_of_its_lease() {
 }
 
 /// L25 (decision part): with 150 tokens left of its lease, no request to a provider asks for more than 150; the input
-/// counts too.
+/// counts as well.
 #[test]
 fn l25_the_provider_is_never_asked_for_more_than_the_lease_has_left() {
     for (on_low, input_tokens, cap) in [("shrink", 0, Some(150)), ("shrink", 40, Some(110)), ("", 0, None)] {

@@ -87,7 +87,7 @@ fn messages_for_those_who_never_come_are_bounded() {
     assert!(matches!(refused, Err(Refusal::InboxFull { .. })), "{refused:?}");
 }
 
-/// A model reads the envelope of a message, so that it can reply, and these texts are counted.
+/// A model reads the envelope of a message, so it can reply, and these texts are counted.
 #[test]
 fn a_messages_envelope_is_read_and_counted() {
     let envelope = Envelope {

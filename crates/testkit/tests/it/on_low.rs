@@ -156,7 +156,7 @@ fn v19_a_model_without_a_price_runs_where_cost_is_unlimited_or_the_file_allows_i
     ");
 }
 
-/// A fallback without a price is skipped too.
+/// A fallback without a price is also skipped.
 #[test]
 fn v19_a_fallback_without_a_price_is_never_called_under_a_ceiling() {
     let mut play = Scenario::grow_as("root $1.00 / a", |definition| {

@@ -47,7 +47,7 @@ fn g9_a_storm_of_outside_calls_never_spends_more_than_the_ceiling() {
     }
 }
 
-/// G11: at the ceiling nothing ends and nothing is refused: every call waits, and a raise lets them go on in order.
+/// G11: at the ceiling nothing ends and nothing is refused: every call waits, and a raise lets them continue in order.
 #[test]
 fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
     let mut play = Scenario::grow("root $1.00");
@@ -61,7 +61,7 @@ fn g11_an_outside_call_that_cannot_fit_halts_the_tree_until_a_raise() {
     assert_eq!(outcomes(&play).len(), 1, "only the first has ended");
 }
 
-/// G11: a call that is larger than the whole ceiling waits, too: a person may raise it.
+/// G11: a call that is larger than the whole ceiling also waits: a person may raise it.
 #[test]
 fn g11_a_call_larger_than_the_whole_ceiling_waits_for_a_person() {
     let mut play = Scenario::grow("root $1.00");

@@ -78,7 +78,7 @@ fn look() -> FunctionTool {
 }
 
 /// P5: of seven images in a packet for five the two oldest are placeholders with their reference, and the five newest
-/// are whole, with their bytes. The next packets show the same, after a restart too.
+/// are whole, with their bytes. The next packets show the same, also after a restart.
 #[tokio::test(start_paused = true)]
 async fn p5_the_two_oldest_of_seven_images_are_placeholders() {
     for size in [None, Some(100_000)] {
@@ -187,7 +187,7 @@ async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
     }
 }
 
-/// A message carries the bytes of its parts: nobody can get bytes of another tree by naming their hash, and empty or
+/// A message carries the bytes of its parts: naming a hash gives no access to bytes of another tree, and empty or
 /// oversized parts are refused before anything is written.
 #[tokio::test(start_paused = true)]
 async fn parts_without_their_bytes_or_beyond_a_bound_are_refused() {

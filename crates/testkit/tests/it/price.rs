@@ -245,7 +245,7 @@ fn a_call_is_booked_at_the_price_of_its_start() {
     assert!(json.get("at").is_none(), "{json}");
 }
 
-/// A definition from an older version is read and written back byte for byte, and one with every field survives too.
+/// A definition from an older version is read and written back byte for byte, and one with every field also survives.
 #[test]
 fn prices_of_older_definitions_keep_their_bytes() {
     for written in [

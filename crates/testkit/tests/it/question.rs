@@ -1,4 +1,4 @@
-//! Questions to people: only the asking agent waits, at any depth, and never for ever.
+//! Questions to people: only the asking agent waits, at any depth, and never forever.
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::CallId;

@@ -1,4 +1,4 @@
-//! Loops: an agent that repeats a tool call that brings nothing new is told, and ends if it goes on.
+//! Loops: an agent that repeats a tool call with the same result is warned, and ends if it continues.
 
 use insta::assert_snapshot;
 use spinney_kernel::definition::{Refusal, Repeats};
@@ -10,7 +10,7 @@ use spinney_testkit::Scenario;
 
 use crate::observed::name;
 
-/// Has an agent make each of these calls in a turn of its own; each call is followed by its result.
+/// Has an agent make each of these calls in its own turn; each call is followed by its result.
 fn turns(play: &mut Scenario, calls: &[(&str, &str)]) {
     for (call, result) in calls {
         if play.world().is_over() {
@@ -109,7 +109,7 @@ fn whatever_differs_starts_a_new_row() {
     }
 }
 
-/// G2 (waiting and looking): what an agent does to wait or to look around is no loop, however often, and ends a row.
+/// G2 (waiting and looking): waiting and looking around is not a loop, however often, and ends a row.
 #[test]
 fn tools_that_wait_or_look_do_not_count() {
     let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");
@@ -118,7 +118,7 @@ fn tools_that_wait_or_look_do_not_count() {
     assert_eq!((told(&play), code(&play)), (vec![], None), "{}", play.log());
 }
 
-/// G2 (refusals): a call that is refused in the same way each time is a loop, too.
+/// G2 (refusals): a call that is refused in the same way each time is also a loop.
 #[test]
 fn calls_that_are_refused_count() {
     let mut play = Scenario::grow("root $9.00 turns=40 repeats=3,6");

@@ -1,4 +1,4 @@
-//! Reserved names: ids and topics that an agent may not use, because they mean somebody or something else.
+//! Reserved names: ids and topics that an agent may not use, because they have another meaning.
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, Body, Envelope, RESERVED_IDS, RoleName};

@@ -29,7 +29,7 @@ fn aged(nth: usize, kind: CheckpointKind, number: u32, age_ms: u64) -> ListedChe
     ListedCheckpoint { name: format!("c{nth}").parse().unwrap(), tree: TreeId::new([1; 16]), known }
 }
 
-/// P26: all of a day, every tenth of a month, nothing older; other kinds for ever.
+/// P26: all of a day, every tenth of a month, nothing older; other kinds forever.
 #[test]
 fn p26_age_and_number_say_which_automatic_ones_go() {
     let goes = [

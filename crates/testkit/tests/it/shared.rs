@@ -7,7 +7,7 @@ use spinney_kernel::primitives::limit;
 use spinney_kernel::record::Event;
 use spinney_testkit::Scenario;
 
-/// Has an agent make each of these calls in a turn of its own, and returns the answers.
+/// Has an agent make each of these calls in its own turn, and returns the answers.
 fn answers(play: &mut Scenario, agent: &str, calls: &[String]) -> Vec<String> {
     let mut answers = Vec::new();
     for call in calls {
@@ -72,7 +72,7 @@ fn x7_each_write_raises_the_version_and_a_conditional_one_may_be_refused() {
     ");
 }
 
-/// X7 (access, decision part): a role reads and writes what its rules say, whoever spawned it, and a refusal names the
+/// X7 (access, decision part): a role reads and writes what its rules say, whichever agent spawned it, and a refusal names the
 /// roles that may. What it may not read is not listed.
 #[test]
 fn x7_a_role_reads_and_writes_what_its_rules_say() {

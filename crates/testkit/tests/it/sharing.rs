@@ -136,7 +136,7 @@ fn the_note_can_be_switched_off() {
 }
 
 /// P12: a briefed child holds its parent's context messages, once, and nothing that was said or returned; later ones do
-/// not appear by themselves.
+/// not appear on their own.
 #[test]
 fn p12_a_briefing_is_the_parents_task_and_context_once() {
     let mut play = busy();

@@ -292,7 +292,7 @@ async fn x6_of_over_a_hundred_attempts_at_more_than_a_parent_has_none_passes() {
             assert_eq!(tried.snapshot.state, TreeState::Ended(ExitKind::Completed), "{role} {calls}");
             let came_to = tried.came_to(role);
             let is_refused = came_to.iter().all(|(_, is_error)| *is_error);
-            // The spawned agent may use up the budget, so that no other has another turn.
+            // The spawned agent may use up the budget, so no other has another turn.
             if comes == Comes::No && (came_to.is_empty() || !is_refused) {
                 escapes.push(format!("{role} {calls}: {came_to:?}"));
             }

@@ -170,7 +170,7 @@ fn an_agent_signals_only_its_descendants() {
     assert_eq!(refused(&mut play, agent("d", cancel("c"))), dead);
 }
 
-/// A redirect that lets things finish only brings the instruction; it wakes whoever waits for a message.
+/// A redirect that lets things finish only brings the instruction; it wakes agents that wait for a message.
 #[test]
 fn a_redirect_that_lets_things_finish_stops_nothing() {
     let script = "call a $0.10\nwait a message\nredirect a elsewhere\ndone #1 $0.10\nwait a message";

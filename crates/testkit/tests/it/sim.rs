@@ -3,7 +3,7 @@
 use spinney_testkit::sim;
 
 /// V16, X1: ten thousand trees and a million operations; at every moment spent + held + lent is within the ceiling of
-/// every account (except overrun), every hold ends once, nothing waits for ever, and at the end the root's spent is the
+/// every account (except overrun), every hold ends once, nothing waits forever, and at the end the root's spent is the
 /// sum of everything booked.
 #[test]
 fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {

@@ -36,7 +36,7 @@ fn l14_a_depth_limit_of_one_lets_only_the_root_spawn() {
     assert_eq!(refusal, Refusal::DepthLimit { depth: 1, depth_max: 1 });
 }
 
-/// L14, O2: a role that recurses for ever, with another goal each time, ends at the depth limit, and the root still
+/// L14, O2: a role that recurses forever, with another goal each time, ends at the depth limit, and the root still
 /// answers.
 #[test]
 fn l14_a_role_that_recurses_for_ever_ends_at_the_limit_and_the_root_answers() {
@@ -79,7 +79,7 @@ fn o2_a_role_on_its_own_path_is_refused_with_the_path() {
     }
 }
 
-/// O2: a path names agents by id, so an agent whose id hides its role is found too.
+/// O2: a path names agents by id, so an agent whose id hides its role is also found.
 #[test]
 fn o2_an_id_that_hides_the_role_does_not_hide_the_cycle() {
     let mut play = Scenario::grow("root / a / b");

@@ -109,7 +109,7 @@ fn no_reader_sees_more_of_a_thread_than_the_smallest_window_fits() {
         play.must(fact("root", text));
     }
     play.must(Request::Send(Send::plain(name("root"), Body::text("DIALOG-1."))));
-    // A turn with a tool, so that each agent has a new packet.
+    // A turn with a tool, so each agent has a new packet.
     play.run(
         "said #1 Hm. | read {}\ndone #4\nsaid #2 Hm. | read {}\ndone #6\nsaid #3 Hm. | read {}\ndone #8",
     );

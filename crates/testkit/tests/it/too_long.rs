@@ -18,7 +18,7 @@ fn play(rules: u32, fixture: &str) -> Scenario {
     play
 }
 
-/// What the first message counts, and everything that somebody wrote last.
+/// What the first message counts, and everything that was written last.
 fn tokens(play: &Scenario) -> (u64, u64) {
     let root = play.world().agents().find(&name("root")).unwrap();
     let window = &play.world().agents().agent(root).progress.window;

@@ -61,7 +61,7 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         let keys = |map: &Map<String, Value>| map.keys().cloned().collect::<BTreeSet<_>>();
         let args_keys = keys(args.as_object().unwrap());
         let offered = keys(properties(&schema));
-        // Schemas of a spawn's answer have tests of their own.
+        // Schemas of a spawn's answer have their own tests.
         assert!(offered.difference(&args_keys).all(|key| key == "output_schema"), "{builtin:?}: {offered:?}");
         assert_eq!(args_keys.difference(&offered).count(), 0, "{builtin:?}");
         if builtin == Builtin::SpawnAgent {

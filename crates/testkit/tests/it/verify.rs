@@ -155,7 +155,7 @@ async fn x8_a_replay_gives_the_same_hash_or_names_the_first_difference() {
     assert!(matches!(found, Diverged::OtherEnd { seq, .. } if seq == last.0), "{found}");
 }
 
-/// X8: a moved or renamed head and a missing large text are detected too: a replay shows only what was written.
+/// X8: a moved or renamed head and a missing large text are also detected: a replay shows only what was written.
 #[tokio::test(start_paused = true)]
 async fn x8_a_changed_head_and_a_missing_blob_are_found() {
     let script = format!("rules: [{{ say: {} }}]", "ab ".repeat(20_000));
@@ -232,8 +232,8 @@ async fn a_rollback_to_what_never_was_is_found() {
     assert!(verify(inner.as_ref(), id, None).wait().unwrap().decided);
     let forgeries: [Forgery; 3] = [
         (|restored| restored.standing.said_tokens = TokenCount::exact(1_000_000), "resumed"),
-        (|restored| restored.standing.window.headers[1].category = Category::Output, "not as it says"),
-        (|restored| restored.at = Seq(restored.at.0 - 1), "not as it says"),
+        (|restored| restored.standing.window.headers[1].category = Category::Output, "does not match"),
+        (|restored| restored.at = Seq(restored.at.0 - 1), "does not match"),
     ];
     for (forge, on_resume) in forgeries {
         let forged = Changed::new(Arc::clone(&inner), move |entries: &mut Vec<Entry>| {
@@ -247,7 +247,7 @@ async fn a_rollback_to_what_never_was_is_found() {
             }
         });
         let found = verify(&forged, id, None).wait().unwrap_err().to_string();
-        assert!(found.contains("not as it says"), "{found}");
+        assert!(found.contains("does not match"), "{found}");
         // Resuming detects what does not match the texts, and stops there.
         let resumed = TestHome::on(Arc::new(forged), script).home().resume(id).await;
         let said = resumed.map_or_else(|error| error.to_string(), |_| "resumed".to_owned());

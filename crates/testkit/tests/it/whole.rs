@@ -37,7 +37,7 @@ fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
 }
 
 /// G20, X2 (another owner): at every position of the journal another owner claims the tree. The old one writes nothing more
-/// and stops that tree by itself, nothing leaves once it knows, and the new one finishes what was begun: nothing is lost,
+/// and stops that tree on its own, nothing leaves once it knows, and the new one finishes what was begun: nothing is lost,
 /// repeated or paid twice.
 #[test]
 fn x2_another_owner_at_every_journal_position_loses_and_repeats_nothing() {

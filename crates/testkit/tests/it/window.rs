@@ -62,7 +62,7 @@ fn the_first_message_stays_and_is_named_when_it_is_too_large() {
 /// order.
 #[test]
 fn the_least_important_goes_first_and_the_oldest_of_it() {
-    // Five messages of each category, in turns, so that each exceeds its share of a thousand.
+    // Five messages of each category, in turns, so each exceeds its share of a thousand.
     let kinds = &Category::ALL[1..];
     let mut headers = vec![system(10)];
     headers.extend((0..5).flat_map(|_| kinds).map(|kind| header(100, *kind)));

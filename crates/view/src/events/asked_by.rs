@@ -3,7 +3,7 @@
 use spinney_kernel::primitives::Actor;
 use spinney_kernel::record::{Event, Exit, Outcome};
 
-/// What follows the text of an event that somebody outside the tree asked for; `None` if its text says it, or if it
+/// What follows the text of an event that an actor outside the tree asked for; `None` if its text says it, or if it
 /// was a person without a name: that is what readers assume.
 pub fn asked_by(event: &Event, actor: Option<&Actor>) -> Option<String> {
     let actor = actor.filter(|actor| actor.agent().is_none() && **actor != Actor::PERSON)?;

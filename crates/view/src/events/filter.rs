@@ -34,7 +34,7 @@ pub enum EventFilterError {
 }
 
 impl EventFilter {
-    /// A filter that some event can match: another one would wait for ever, or look like a tree in which nothing happened.
+    /// A filter that some event can match: another one would wait forever, or look like a tree in which nothing happened.
     ///
     /// # Errors
     /// If nothing can match it, or the tree cannot be read.

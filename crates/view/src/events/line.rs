@@ -5,7 +5,7 @@ use spinney_kernel::primitives::{Millis, Time};
 
 use super::{EventNames, EventText, EventWeight, asked_by, describe, event_path, settled};
 
-/// Deepest indentation, in agents, so that a chain of thousands still fits.
+/// Deepest indentation, in agents, so a chain of thousands still fits.
 const INDENT_MAX: usize = 16;
 
 /// The parts of an event's line, in this order.

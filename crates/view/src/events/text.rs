@@ -114,7 +114,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             scope.as_str()
         )),
         Event::RepeatsNoticed { tool, count, .. } => main_line(format!(
-            "is told that it called {} {count} times in a row with the same arguments and the same result",
+            "is warned that it called {} {count} times in a row with the same arguments and the same result",
             short(tool)
         )),
         Event::ModelAdded { model, spec } => detail(format!("model {model} may be called, {}", priced(spec))),
@@ -194,7 +194,7 @@ fn adjusted(Adjusted { limit, parallel_max, on_low, timeout_ms, sources, agent: 
     }
     if !sources.is_empty() {
         text += if text.is_empty() { "" } else { "; " };
-        text += "is resumed with other options from now on";
+        text += "resumes with new options";
     }
     text
 }
@@ -248,7 +248,7 @@ fn node_started(start: &NodeStart) -> EventText {
         (StartOf::Undo, _) => main_line(format!("undoes {name}")),
         (StartOf::Node | StartOf::Item, 0) => detail(format!("begins {name}")),
         (StartOf::Node | StartOf::Item, attempt) => {
-            main_line(format!("tries {name} again, for the {}. time", attempt + 1))
+            main_line(format!("tries {name} again (attempt {})", attempt + 1))
         }
     }
 }
@@ -398,7 +398,7 @@ fn expected(model: &ModelCall) -> String {
     }
 }
 
-/// What a model call used of what was held for it, so that counts can be judged.
+/// What a model call used of what was held for it, so counts can be judged.
 pub fn settled(names: &EventNames, event: &Event) -> Option<String> {
     let Event::CallEnded { call, spent, input_tokens: Some(input), .. } = event else { return None };
     let [held, used] = [names.held(*call)?, spent].map(|amounts| amounts.get(Resource::Tokens));
@@ -514,7 +514,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
                 (Some(Aim::Tool(_)), _) => {
                     main_line(format!("gets from {name}: {}{}", returned(body), with(body)))
                 }
-                (Some(Aim::Summary(_)), _) => main_line(format!("sums up: {}", short(&body.text))),
+                (Some(Aim::Summary(_)), _) => main_line(format!("writes a summary: {}", short(&body.text))),
                 (Some(Aim::Turn(_) | Aim::LastTurn(_)), true) => {
                     detail(format!("requests {}", counted(asks.len() as u64, "tool")))
                 }
@@ -551,7 +551,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
             main_line(format!("has an answer from a person: {}", short(&answer.text)))
         }
         Outcome::Answered { answer, is_default: true } => main_line(format!(
-            "has no answer from a person in time and uses the default: {}",
+            "got no answer from a person in time and uses the default: {}",
             short(&answer.text)
         )),
         Outcome::Children { ended } => {

@@ -36,7 +36,7 @@ pub struct DoingCall<'a> {
     pub what: CallDoing<'a>,
     /// How many other open calls the agent has that are not named.
     pub others: usize,
-    /// Since when it is as it is.
+    /// When it entered this state.
     pub age_ms: u64,
 }
 
@@ -61,7 +61,7 @@ pub enum CallDoing<'a> {
     AsksModel(&'a ModelName),
     /// A tool runs.
     CallsTool {
-        /// Which one.
+        /// The tool.
         tool: &'a ToolName,
         /// Its arguments, as the model wrote them.
         args: &'a str,
@@ -237,7 +237,7 @@ impl LiveTree {
     }
 }
 
-/// Whether the call itself is a wait, so that its own words say more.
+/// Whether the call itself is a wait, so its own words say more.
 const fn is_own_wait(why: WaitReason) -> bool {
     matches!(why, WaitReason::Children | WaitReason::Message | WaitReason::Person)
 }

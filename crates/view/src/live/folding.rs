@@ -12,7 +12,7 @@ use super::state::LiveTree;
 pub enum TreeLine {
     /// An agent.
     Agent {
-        /// Which one.
+        /// The agent.
         ix: AgentIx,
         /// For each level from below the root on: whether more follows there.
         rails: Vec<bool>,
@@ -21,7 +21,7 @@ pub enum TreeLine {
     Hidden {
         /// As of an agent.
         rails: Vec<bool>,
-        /// How many.
+        /// The number of them.
         count: usize,
         /// How many of each kind.
         by_mark: BTreeMap<AgentMark, usize>,

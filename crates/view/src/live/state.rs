@@ -37,7 +37,7 @@ pub struct LiveTree {
     pub agents: BTreeMap<AgentIx, LiveAgent>,
     /// The open calls.
     pub calls: BTreeMap<CallId, LiveCall>,
-    /// What somebody should know, the newest last.
+    /// What a person should know, the newest last.
     pub notices: VecDeque<LiveNotice>,
     /// The steps of its pipelines.
     pub steps: StepCount,
@@ -71,7 +71,7 @@ pub struct LiveAgent {
 /// What is shown of an open call.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCall {
-    /// Since when it is as it is.
+    /// When it entered this state.
     pub since: Time,
     /// The account that it waits for.
     pub account: Option<AgentId>,
@@ -89,27 +89,27 @@ pub struct LiveStream {
     pub text: String,
 }
 
-/// What somebody should know, while others scroll by.
+/// What a person should know, while other lines scroll by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveNotice {
-    /// When it was told last.
+    /// When it last happened.
     pub at: Time,
     /// The agent that it is about.
     pub who: Option<AgentId>,
     /// What happened.
     pub text: String,
-    /// How loud it is.
+    /// How important it is.
     pub urgency: NoticeUrgency,
-    /// How often it was told.
+    /// How often it happened.
     pub count: u32,
 }
 
-/// How loud a notice is.
+/// How important a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeUrgency {
     /// Something failed.
     Failure,
-    /// Somebody should look at it.
+    /// Needs attention.
     Warning,
     /// Good to know.
     Information,
@@ -197,7 +197,7 @@ impl LiveTree {
         self.names.leave(event);
     }
 
-    /// Many agents often have the same to tell; it is told once, and counted.
+    /// Many agents often report the same; it is shown once, with a count.
     fn notice(&mut self, mut notice: LiveNotice) {
         let same = self.notices.iter().rposition(|other| other.text == notice.text);
         if let Some(same) = same.and_then(|at| self.notices.remove(at)) {
@@ -360,7 +360,7 @@ impl LiveTree {
     }
 }
 
-/// How loud an event is, if people should know of it while others scroll by.
+/// How important an event is, if people should know of it while others scroll by.
 fn urgency(event: &Event) -> Option<NoticeUrgency> {
     match event {
         Event::AgentEnded { exit, .. } if !exit.is_success() => Some(NoticeUrgency::Failure),

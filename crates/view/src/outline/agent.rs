@@ -34,7 +34,7 @@ pub struct AgentOutline {
     pub output_schema: bool,
     /// Their ceilings.
     pub budget: BudgetOutline,
-    /// The most that one call of theirs uses.
+    /// The most that one of their calls uses.
     pub call: Option<CallOutline>,
     /// Most turns of one of them.
     pub turns: Option<u32>,
@@ -119,7 +119,7 @@ impl OutlinedRole<'_> {
         }
         lines.extend(self.share().map(|share| format!("share: {share}")));
         if self.has_schema() {
-            lines.push("answers with JSON that fits its output schema".to_owned());
+            lines.push("answers with JSON that matches its output schema".to_owned());
         }
         lines.extend(budget_words(&role.budget).map(|budget| format!("budget: {budget}")));
         lines.extend(call.map(|call| self.one_call(call)));

@@ -283,16 +283,16 @@ fn spends(worst: &WorstCase) -> Vec<String> {
     lines.push(match cost {
         SpendBound::Ceiling(most) => format!("at most {}, its ceiling", usd(*most)),
         SpendBound::AtRate(most) => {
-            format!("at most {}: its tokens at the dearest rate of its models", usd(*most))
+            format!("at most {}: its tokens at the highest rate of its models", usd(*most))
         }
         SpendBound::Steps(most) => format!("at most {}, the ceilings of its steps", usd(*most)),
-        SpendBound::None => "any amount of money: no ceiling holds it back; set `budget.cost_usd`".to_owned(),
+        SpendBound::None => "any amount of money: it has no ceiling; set `budget.cost_usd`".to_owned(),
     });
     match tokens {
         SpendBound::Ceiling(most) => lines.push(format!("at most {}, its ceiling", amount(*most))),
         SpendBound::AtRate(most) => {
             lines.push(format!(
-                "at most {}: what its budget buys at its cheapest model's rate",
+                "at most {}: what its budget buys at the lowest rate of its models",
                 amount(*most)
             ));
         }

@@ -212,7 +212,7 @@ impl<'a> Pipeline<'a> {
         said.extend(undo.map(|undo| format!("undone by {}", undo.agent_id)));
         said.extend((node.retry > 0).then(|| format!("retried {}", times(node.retry))));
         let schema = node.step().and_then(|step| step.output_schema.as_ref());
-        said.extend(schema.map(|_| "answers with JSON that fits its output schema".to_owned()));
+        said.extend(schema.map(|_| "answers with JSON that matches its output schema".to_owned()));
         if let Some(budget) = node.budget.as_deref() {
             said.extend(ceilings(budget).map(|most| format!("at most {most} each time")));
             said.extend(budget.timeout_ms.map(|ms| format!("within {}", Millis(ms))));
@@ -251,7 +251,7 @@ impl<'a> Pipeline<'a> {
             NodeKind::Loop { until, max_rounds, on_max_rounds, .. } => {
                 let end = match on_max_rounds {
                     OnMaxRounds::Fail => "",
-                    OnMaxRounds::Continue => ", then goes on",
+                    OnMaxRounds::Continue => ", then continues",
                 };
                 let rounds = counted(u64::from(*max_rounds), "round");
                 format!("again until {}, at most {rounds}{end}", short(until.source()))
@@ -412,8 +412,8 @@ fn flow(inputs: &[String], output: &str) -> String {
 const fn partial(policy: OnPartialSuccess) -> &'static str {
     match policy {
         OnPartialSuccess::Fail => "stops at the first failure",
-        OnPartialSuccess::Continue => "goes on after failures, then fails",
-        OnPartialSuccess::BestEffort => "goes on after failures, and completes if a step succeeds",
+        OnPartialSuccess::Continue => "continues after failures, then fails",
+        OnPartialSuccess::BestEffort => "continues after failures, and completes if a step succeeds",
     }
 }
 

@@ -11,7 +11,7 @@ use crate::boxes::WeakBox;
 use crate::questions::QuestionView;
 use crate::spent::Spent;
 
-/// A result as JSON: the last line of a run, and the answer to whoever asks for it later.
+/// A result as JSON: the last line of a run, and the answer to later requests for it.
 #[derive(Serialize, JsonSchema)]
 pub struct ResultJson<'r> {
     #[serde(rename = "type")]
@@ -69,7 +69,7 @@ pub struct ErrorJson<'r> {
 /// The numbers of a ceiling that has no room.
 #[derive(Serialize, JsonSchema)]
 struct NumbersJson<'r> {
-    /// Whose ceiling.
+    /// The agent whose ceiling it is.
     #[schemars(with = "String")]
     account: &'r AgentId,
     #[schemars(with = "String")]

@@ -1,4 +1,4 @@
-//! The result of a tree: what it came to, what that cost, and if it did not complete, why not and what helps.
+//! The result of a tree: its outcome, what that cost, and if it did not complete, why not and what helps.
 
 mod error;
 mod json;
@@ -124,7 +124,7 @@ pub enum ResultFault {
     #[error("only the start of the answer can be shown")]
     Output(#[source] JournalFault),
     /// What the steps came to is missing.
-    #[error("the result does not list what the steps came to")]
+    #[error("the result does not list the outcomes of the steps")]
     Steps(#[source] JournalFault),
     /// Which boxes were weaker is missing.
     #[error("the result does not say which commands ran in a weaker box")]

@@ -66,7 +66,7 @@ pub(in crate::command) async fn answer(home: &Path, args: args::Answer) -> Resul
 /// The tree that a word names. A shorter word is a number or a text: `0` begins the id of every tree.
 async fn named(home: &Path, word: &str) -> Result<NamedTree> {
     if word.len() < ID_CHARS_MIN {
-        bail!("`{word}` is too short for the id of a tree");
+        bail!("`{word}` is too short for a tree id");
     }
     Ok(NamedTree::find(home, word).await?)
 }

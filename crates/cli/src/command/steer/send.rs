@@ -24,7 +24,7 @@ pub(in crate::command) async fn send(home: &Path, args: args::Send) -> Result<Ex
     check_recipient(place, &to).await.map_err(|error| match error {
         UnreadMessage::Tree(error) => anyhow::Error::from(error),
         UnreadMessage::OfProgram => {
-            anyhow!("a program that `exec` started does not read messages: use its own way to talk to it")
+            anyhow!("a program that `exec` started does not read messages: use its own interface")
         }
         UnreadMessage::Unknown(_) => error.into(),
     })?;

@@ -45,7 +45,7 @@ fn a_run_that_cannot_go_on_says_what_can() {
     insta::assert_snapshot!(told(&stage, &lines));
 }
 
-/// A run that was interrupted goes on with `exec`, not with `resume`.
+/// A run that was interrupted continues with `exec`, not with `resume`.
 #[test]
 fn a_run_that_was_interrupted_names_the_command_that_goes_on() {
     let stage = TestFolder::new();

@@ -92,7 +92,7 @@ fn a_file_that_cannot_run_here_says_why() {
     insta::assert_snapshot!(told(&stage, &lines));
 }
 
-/// How a run ends that fails, whoever's fault it was: the reason and what to do about it.
+/// How a run ends that fails, whatever the cause: the reason and what to do about it.
 #[test]
 fn a_run_that_fails_says_why_and_what_to_do() {
     let stage = TestFolder::new();
@@ -136,7 +136,7 @@ fn a_run_that_fails_says_why_and_what_to_do() {
     insta::assert_snapshot!(told(&stage, &lines));
 }
 
-/// What `check` warns of is no error, and a run only finds it out late.
+/// What `check` warns about is not an error, and a run only finds it late.
 #[test]
 fn a_file_that_runs_but_not_as_it_was_meant_is_warned_about() {
     let stage = TestFolder::new();

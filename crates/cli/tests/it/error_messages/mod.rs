@@ -6,7 +6,7 @@
 //! (`bad_script.rs` of the drivers), what a call of a provider says (`providers.rs`, `doctor.rs`), what a file cannot be
 //! sent for (`sending.rs`), and what a program of `exec` is answered (the gateway's tests in the server).
 //!
-//! Nobody can cause these from a command line, and they are not played here:
+//! These cannot be caused from a command line and are not tested here:
 //! - invariants: a reply to another request, an account that does not sum up, a graph or a list that does not fit
 //!   together, a tree without a root, a bug of ours (`please report it`);
 //! - faults of the machine: no room on the disk, a disk that fails while a journal or a workspace is written, no random

@@ -107,7 +107,7 @@ pub(super) fn assert_bill(
         (name, path.clone())
     });
     let paths = paths.collect();
-    // The root pays for itself and for everybody below it.
+    // The root pays for itself and for all agents below it.
     let ends = |event: &&Value| event["type"] == "agent_ended" && event["path"] == root.as_str();
     let total = &events.iter().find(ends).unwrap()["spent"]["cost_nanos"];
     assert_eq!(total.as_u64(), Some(billed.values().sum()), "{program:?}");
@@ -139,7 +139,7 @@ fn g10_each_sub_agent_of_a_real_program_is_an_agent_and_pays_for_itself() {
     }
 }
 
-/// G10 (by the real programs): an agent below a sub-agent is below it in the tree, too.
+/// G10 (by the real programs): an agent below a sub-agent is also below it in the tree.
 #[test]
 fn g10_a_sub_agent_of_a_sub_agent_is_below_it_in_the_tree() {
     const LEAVES: &str = "Describe the leaves.";

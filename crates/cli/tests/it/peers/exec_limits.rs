@@ -33,7 +33,7 @@ fn dear_at_first(program: Program, question: &Question) -> Answer {
     answer
 }
 
-/// G11 (by the real programs): at the ceiling everything waits; a raise lets it go on to its end, and the bill is right.
+/// G11 (by the real programs): at the ceiling everything waits; a raise lets it continue to its end, and the bill is right.
 #[test]
 fn g11_a_real_program_at_its_ceiling_waits_and_finishes_after_a_raise() {
     for program in Program::ALL {
@@ -64,7 +64,7 @@ fn with_whole_caps_the_first_call_of_claude_code_waits_under_a_small_budget() {
     let cap = playing.until_noted("--on-low halt");
     assert_eq!(
         cap,
-        "spinney: the program asked for 32,000 tokens of output; without --on-low halt the call would get a smaller cap that fits.\n"
+        "spinney: the call asks for up to 32,000 tokens of output. Without --on-low halt, that is lowered to what fits.\n"
     );
     let asked: f64 =
         waits.split("asked $").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
@@ -114,7 +114,7 @@ fn a_deadline_ends_a_real_program_in_the_middle_of_an_answer() {
 }
 
 /// G11 (by the real programs): a killed gateway loses no booking. What was asked for and has no recorded end is booked at its
-/// hold, and the same ledger goes on with the program started again.
+/// hold, and the same ledger continues with the program started again.
 #[test]
 fn g11_a_killed_gateway_loses_no_booking_of_a_real_program() {
     for program in Program::ALL {

@@ -85,7 +85,7 @@ fn assert_not_led_past(program: Program, files: &[(&str, String)], more: &[&str]
     );
 }
 
-/// A call that does not fit with its own cap gets a smaller one, and the program goes on.
+/// A call that does not fit with its own cap gets a smaller one, and the program continues.
 #[test]
 fn a_real_program_finishes_with_smaller_caps() {
     for program in Program::ALL {
@@ -116,7 +116,7 @@ fn a_real_program_finishes_with_smaller_caps() {
     }
 }
 
-/// Codex compacts its context with a call like any other: it has an output cap and is on the bill, and the program goes on
+/// Codex compacts its context with a call like any other: it has an output cap and is on the bill, and the program continues
 /// with what it got.
 #[test]
 fn the_compaction_of_codex_is_a_call_on_the_bill() {

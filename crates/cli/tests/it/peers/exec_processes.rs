@@ -41,7 +41,7 @@ impl HeldPipe {
         thread::spawn(move || {
             let mut pipe = OpenOptions::new().write(true).open(path).unwrap();
             says.send(()).unwrap();
-            // Nobody reads: once the pipe is full, this waits for the end of the last process that could.
+            // There is no reader: once the pipe is full, this waits for the end of the last process that could.
             while pipe.write_all(&[0; 4096]).is_ok() {}
             says.send(()).unwrap();
         });

@@ -24,7 +24,7 @@ pub(super) const BIRCHES: &str = "Describe the birches.";
 /// What the main agent says in the end.
 pub(super) const DONE: &str = "Oaks and birches, and both are green.";
 
-/// The user's own key. It must reach the provider and nobody else.
+/// The user's own key. It must reach only the provider.
 pub(super) const KEY: &str = "sk-user-5b1d";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Program {
     /// How its model spawns a sub-agent.
     pub(super) fn spawns(self, answer: Answer, name: &str, task: &str) -> Answer {
         match self {
-            // In the background the main agent would go on, and hear of the end of its sub-agents in more turns.
+            // In the background the main agent would continue, and hear of the end of its sub-agents in more turns.
             Self::ClaudeCode => answer.calls(
                 "Agent",
                 json!({ "description": name, "prompt": task, "subagent_type": "general-purpose", "run_in_background": false }),
@@ -116,7 +116,7 @@ impl Program {
         }
     }
 
-    /// How its model waits until this many sub-agents have ended, if it must: Claude Code waits by itself.
+    /// How its model waits until this many sub-agents have ended, if it must: Claude Code waits on its own.
     pub(super) fn waits(self, question: &Question, parts: usize) -> Option<Answer> {
         let ended = question.users.iter().filter(|text| text.contains("FINAL_ANSWER")).count();
         (self == Self::Codex && ended < parts).then(|| {

@@ -98,7 +98,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // A peer that has ended by itself cannot be killed, and that is what is wanted.
+        // A peer that has ended on its own cannot be killed, and that is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -156,7 +156,7 @@ impl Format {
     }
 }
 
-/// One attempt through the driver: what it came to, and the pieces that were streamed.
+/// One attempt through the driver: its outcome, and the pieces that were streamed.
 pub(super) async fn called(format: Format, peer: &Peer) -> (Result<ModelAnswer, AttemptError>, Vec<String>) {
     let params = WireParams { temperature: Some(0.into()), ..WireParams::default() };
     let setup = ProviderSetup {

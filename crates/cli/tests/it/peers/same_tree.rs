@@ -1,7 +1,7 @@
 //! One tree file on its scripted stand-in, on aimock and on SmolLM2: the same journal but for what was said and used.
 //!
 //! A model of 135 million parameters cannot be relied on to call a tool, and nothing here makes it look as if it did: the
-//! lead, which spawns, answers from aimock in the third run too. Its two children, and with them the answers that it sums
+//! lead, which spawns, answers from aimock also in the third run. Its two children, and with them the answers that it sums
 //! up, come from SmolLM2, one through each of the server's formats.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::peer::{KEY_ENV, PRICE, Peer, of_type, run};
 use crate::test_folder::{Ended, TestFolder};
 
-/// A port that hands its connections on. So a file that names it stays the same, whoever answers.
+/// A port that hands its connections on. So a file that names it stays the same, whichever server answers.
 struct Door {
     address: SocketAddr,
     to: Arc<Mutex<String>>,

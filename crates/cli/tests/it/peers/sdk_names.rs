@@ -67,7 +67,7 @@ impl Declarations {
         let mut types = BTreeSet::new();
         for member in self.union(union).split('|').map(str::trim) {
             let body = match member.split_once('.') {
-                // In a namespace of its own.
+                // In a separate namespace.
                 Some((space, name)) => {
                     let space = Self(self.body(&format!("namespace {space}")).unwrap().to_owned());
                     space.body(&format!("interface {name}")).map(str::to_owned)

@@ -1,5 +1,5 @@
 //! SmolLM2-135M as the model: 135 million parameters on this machine's processor, served by llama.cpp. What it says is of no
-//! use to anybody; what is checked is that it is streamed, bounded and booked as its server counts it.
+//! any use; what is checked is that it is streamed, bounded and booked as its server counts it.
 
 use serde_json::json;
 use spinney_kernel::budget::{Usage, Used};

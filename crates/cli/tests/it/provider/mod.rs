@@ -136,7 +136,7 @@ impl Reply {
 fn reply(asked: &ReceivedRequest, script: &Script) -> Reply {
     let path = asked.path().split('?').next().unwrap();
     match (asked.method(), path) {
-        // Codex tries this first; it goes on over HTTP at once only if it is told so.
+        // Codex tries this first; it switches to HTTP at once only if it is told to.
         ("GET", "/v1/responses") => {
             Reply::json("426 Upgrade Required", &json!({ "error": { "message": "no WebSocket here" } }))
         }

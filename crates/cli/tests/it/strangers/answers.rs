@@ -165,7 +165,7 @@ fn without_a_state_folder_a_home_stays_foreign() {
     fs::write(stage.folder().join("user/state"), "no folder").unwrap();
     let first = exec(&stage, &server, &["--budget-usd", "1"], "call 10 a\nexit 130").end();
     assert_eq!(first.code, Some(130), "{}", first.err);
-    assert!(first.err.contains("is not remembered on this machine"), "{}", first.err);
+    assert!(first.err.contains("could not be added to your list of homes"), "{}", first.err);
     let refused = exec(&stage, &server, &["--resume", "last"], "call 10 b").end();
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     let trusted = exec(&stage, &server, &["--resume", "last", "--trust-home"], "call 10 b").end();

@@ -186,7 +186,7 @@ const FILES: [Row; 29] = [
         "letters of another alphabet",
         "provider: openai, model: gpt-5, base_url: 'https://\u{430}pi.openai.com/v1'",
         "",
-        "has letters that no host name has",
+        "has characters that are not valid in a host name",
     ),
     row(
         "no encryption",

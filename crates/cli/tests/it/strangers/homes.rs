@@ -117,7 +117,7 @@ pub(super) fn run_of(home: &Path) -> PathBuf {
     fs::read_dir(home.join("runs")).unwrap().next().unwrap().unwrap().path()
 }
 
-/// Edits what a run continues with, as somebody would who wants another program started.
+/// Edits what a run continues with, as an attacker would to start another program.
 fn edit_exec(home: &Path) {
     forge_source(&run_of(home), "exec.json", "echo begun;", "echo edited;");
 }
@@ -182,7 +182,7 @@ const HOMES: &[Row] = &[
             scene.give();
         },
         command: RESUME,
-        said: "was not made by you on this machine. It would\n  - send OPENAI_API_KEY (key) to SERVER",
+        said: "was not created by you on this machine. It would\n  - send OPENAI_API_KEY (key) to SERVER",
     },
     Row {
         what: "the same as JSON",
@@ -218,7 +218,7 @@ const HOMES: &[Row] = &[
             scene.give();
         },
         command: RESUME_EXEC,
-        said: "was not made by you on this machine. It would\n  - run \"bash\" \"-c\" \"touch started; echo begun",
+        said: "was not created by you on this machine. It would\n  - run \"bash\" \"-c\" \"touch started; echo begun",
     },
     Row {
         what: "a new tree in a home that came with a repository",
@@ -245,7 +245,7 @@ const HOMES: &[Row] = &[
             make_older(scene.user.home());
         },
         command: RESUME,
-        said: "was not made by you on this machine",
+        said: "was not created by you on this machine",
     },
     Row {
         what: "a copy of an own home",
@@ -256,7 +256,7 @@ const HOMES: &[Row] = &[
             copy(&old, home);
         },
         command: RESUME,
-        said: "was not made by you on this machine",
+        said: "was not created by you on this machine",
     },
     Row {
         what: "a stranger's home with the id of an own one",
@@ -269,7 +269,7 @@ const HOMES: &[Row] = &[
             fs::copy(old.join("id"), home.join("id")).unwrap();
         },
         command: RESUME,
-        said: "was not made by you on this machine",
+        said: "was not created by you on this machine",
     },
     Row {
         what: "an id that leads elsewhere",
@@ -293,7 +293,7 @@ const HOMES: &[Row] = &[
             fs::write(scene.user.home().join("id"), "../../../../tmp").unwrap();
         },
         command: RESUME,
-        said: "was not made by you on this machine",
+        said: "was not created by you on this machine",
     },
     Row {
         what: "an id without end",
@@ -303,7 +303,7 @@ const HOMES: &[Row] = &[
             fs::write(scene.user.home().join("id"), vec![b'0'; 4 * 1024 * 1024]).unwrap();
         },
         command: RESUME,
-        said: "was not made by you on this machine",
+        said: "was not created by you on this machine",
     },
     Row {
         what: "an own home with another program in it",
@@ -379,7 +379,7 @@ const HOMES: &[Row] = &[
             forge_source(&run_of(scene.user.home()), "exec.json", "echo begun", &long);
         },
         command: RESUME_EXEC,
-        said: "That is too long to be shown",
+        said: "It is too long to show",
     },
     Row {
         what: "a program that writes a question of its own",
@@ -411,7 +411,7 @@ const HOMES: &[Row] = &[
             fs::write(known.join("home.json"), "{").unwrap();
         },
         command: EXEC,
-        said: "cannot find out whether this home is yours",
+        said: "cannot tell whether this home is yours",
     },
     Row {
         what: "a state folder that others can write",
@@ -421,7 +421,7 @@ const HOMES: &[Row] = &[
             fs::set_permissions(state, fs::Permissions::from_mode(0o777)).unwrap();
         },
         command: EXEC,
-        said: "was not made by you on this machine",
+        said: "was not created by you on this machine",
     },
     Row {
         what: "an older copy of an own journal",
@@ -442,7 +442,7 @@ const HOMES: &[Row] = &[
     },
 ];
 
-/// G24: whatever home a repository brings, and whatever somebody changes in an own one, nothing starts and no key leaves
+/// G24: whatever home a repository brings, and whatever is changed in your own, nothing starts and no key leaves
 /// before the user agreed, and the user sees what would.
 #[test]
 fn g24_a_strangers_home_starts_and_sends_nothing() {
@@ -464,7 +464,7 @@ fn g24_a_strangers_home_starts_and_sends_nothing() {
     }
 }
 
-/// G24, G14: a foreign home is read without a question, and its scripted trees go on without one: they send and start
+/// G24, G14: a foreign home is read without a question, and its scripted trees continue without one: they send and start
 /// nothing.
 #[test]
 fn g24_reading_a_foreign_home_asks_nothing() {
@@ -474,7 +474,7 @@ fn g24_reading_a_foreign_home_asks_nothing() {
     for command in READS {
         let ended = scene.spinney(command);
         assert_eq!(ended.code, Some(0), "{command:?} {}", ended.err);
-        assert!(!ended.err.contains("made by you"), "{command:?} {}", ended.err);
+        assert!(!ended.err.contains("created by you"), "{command:?} {}", ended.err);
     }
     let verified = scene.spinney(&["replay", "last", "--verify"]);
     assert!(verified.out.contains("not compared"), "{}", verified.out);
@@ -492,7 +492,7 @@ fn g24_a_home_of_an_older_release_asks_once() {
     for command in READS {
         let ended = scene.user.spinney(command);
         assert_eq!(ended.code, Some(0), "{command:?} {}", ended.err);
-        assert!(!ended.err.contains("made by you"), "{command:?} {}", ended.err);
+        assert!(!ended.err.contains("created by you"), "{command:?} {}", ended.err);
     }
     let environment = [SECRETS[0], SECRETS[1], ("ANTHROPIC_BASE_URL", scene.server.url.as_str())];
     let mut asks =
@@ -552,7 +552,7 @@ fn g24_a_trusted_home_does_not_trust_what_comes_later() {
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert!(refused.err.contains("was not started by you"), "{}", refused.err);
     assert!(!scene.has_started());
-    // The one that was shown goes on.
+    // The one that was shown continues.
     let id = first.file_name().unwrap().to_str().unwrap();
     let environment = [SECRETS[1], ("ANTHROPIC_BASE_URL", scene.server.url.as_str())];
     let mut shown = scene.user.play_in(&["exec", "--resume", id], &environment);

@@ -22,7 +22,7 @@ const SECRETS: [(&str, &str); 5] = [
     ("GITHUB_TOKEN", "ghp-0123456789abcdef"),
 ];
 
-/// Somebody else's server, and the proxy of this machine: every connection that leaves ends here.
+/// A stranger's server, and the proxy of this machine: every connection that leaves ends here.
 struct Outside {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<String>>>,

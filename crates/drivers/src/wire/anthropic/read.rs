@@ -266,7 +266,7 @@ impl AnthropicReader {
     fn stop(&mut self, index: u64, reading: &mut Reading<'_>) -> Result<(), WireFault> {
         match self.open.remove(&index) {
             Some(Block::Text { bytes }) => reading.draft.piece(Piece { text: bytes, ..Piece::default() }),
-            // Without a signature it is not Anthropic that answers, and nobody wants it back.
+            // Without a signature the server is not Anthropic's, and it is not sent back.
             Some(Block::Thinking(block)) if block.signature.is_empty() => Ok(()),
             Some(Block::Thinking(block)) => {
                 reading.draft.opaque_text(&block.signature);

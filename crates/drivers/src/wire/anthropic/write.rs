@@ -64,7 +64,7 @@ pub(in crate::wire) fn write(request: &WireRequest) -> Result<Vec<u8>, BodyError
 }
 
 /// With a mark at the end of what other requests share, and otherwise at the end. The goal of an agent is its own, so
-/// caching it would serve nobody; its later turns are cached from the last message on.
+/// caching it would be useless; its later turns are cached from the last message on.
 fn system(request: &WireRequest, cache: Option<&Value>) -> Vec<Value> {
     let text = |text: &str| json!({ "type": "text", "text": text });
     let shared = request.system.get(..request.system_shared_bytes).filter(|shared| !shared.trim().is_empty());
@@ -96,7 +96,7 @@ fn with_cache(mut block: Value, cache: Option<&Value>) -> Value {
 }
 
 /// Calls in the dialog must be of tools that are described. Where none may be called any more, those that were called
-/// are named all the same.
+/// are named anyway.
 fn put_tools(request: &WireRequest, body: &mut Object) -> Result<(), BodyError> {
     let tool = |name: &str, description: &str, text: &str| -> Result<Object, BodyError> {
         let mut entry = Object::default();

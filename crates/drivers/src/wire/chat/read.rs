@@ -116,7 +116,7 @@ impl ChatReader {
         if reading.draft.is_counted() && has_output(data)? {
             reading.draft.more_output();
         }
-        // We ask for one answer; others that a server sends all the same are not ours.
+        // We ask for one answer; others that a server sends anyway are not ours.
         for choice in
             chunk.choices.into_iter().flatten().filter(|choice| matches!(choice.index, None | Some(0)))
         {

@@ -13,11 +13,11 @@ use crate::wire::turns::{
 /// The longest id of a call that OpenAI takes here, in bytes.
 const ID_BYTES_MAX: usize = 40;
 
-/// Who speaks it.
+/// The kind of server that speaks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wire) enum ChatDialect {
     OpenAi,
-    /// Everybody else: the older name of the cap, and no files.
+    /// All others: the older name of the cap, and no files.
     Compatible,
 }
 

@@ -1,5 +1,5 @@
 //! Gemini, read. An answer is a list of parts; a part that carries a signature goes back as it came, any other is
-//! written anew. There is no last event: the part with a reason to stop is the last.
+//! rewritten. There is no last event: the part with a reason to stop is the last.
 
 use serde::Deserialize;
 use serde_json::Value;

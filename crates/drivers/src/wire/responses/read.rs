@@ -1,4 +1,4 @@
-//! OpenAI's responses, read. An answer is a list of items; each comes in pieces and once more as a whole, and the whole
+//! OpenAI's responses, read. An answer is a list of items; each comes in pieces and then again as a whole, and the whole
 //! is what goes back.
 
 use std::collections::BTreeMap;
@@ -221,7 +221,7 @@ impl ResponsesReader {
                 let piece = reading.end_call(call, Piece { raw: Some(raw), ..Piece::default() });
                 reading.draft.piece(piece)
             }
-            // We ask that nothing is stored, so reasoning without its content would name an item that nobody has.
+            // We ask that nothing is stored, so reasoning without its content would name an item that does not exist.
             ("reasoning", _) if item.encrypted_content.is_some_and(|content| !content.is_empty()) => {
                 reading.draft.opaque_piece(Piece { raw: Some(raw), ..Piece::default() })
             }

@@ -31,7 +31,7 @@ async fn every_recorded_stream_reads_over_the_network_as_it_reads_from_a_file() 
     }
 }
 
-/// llama.cpp offers to keep a connection and closes it after the stream. Whoever sends the next request there loses it.
+/// llama.cpp offers to keep a connection and closes it after the stream. The next request sent there is lost.
 #[tokio::test]
 async fn each_call_to_a_server_on_this_machine_has_its_own_connection() {
     let body = stream(WireFormat::OpenAiChat, "plain_text").bytes;

@@ -133,7 +133,7 @@ async fn what_is_no_http_and_no_tls_is_a_fault_of_the_server() {
     }
 }
 
-/// Whoever closes before the first byte may have read the request, and may bill it.
+/// A server that closes before the first byte may have read the request, and may bill it.
 #[tokio::test]
 async fn a_connection_that_closes_before_the_first_byte_is_a_fault_of_the_server() {
     let after_reading = Upstream::play(vec![]).await;
@@ -156,7 +156,7 @@ async fn a_connection_that_closes_before_the_first_byte_is_a_fault_of_the_server
     );
 }
 
-/// Headers, interim responses, chunk extensions and trailers are no place to hide an endless answer either.
+/// Headers, interim responses, chunk extensions and trailers cannot hide an endless answer either.
 #[tokio::test]
 async fn heads_and_frames_without_end_are_stopped() {
     let chunked = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -223,7 +223,10 @@ async fn an_address_or_a_key_that_cannot_be_sent_is_refused_before_anything_is()
     let mut broken = call(CHAT, "http://127.0.0.1:1");
     broken.key = Some(spinney_drivers::http::ModelKey::new("two\nlines".to_owned()));
     let missed = ask(SHORT, broken).await.0.unwrap_err();
-    assert_eq!(missed.fault.message, "the header `authorization` has letters that no header can have");
+    assert_eq!(
+        missed.fault.message,
+        "the header `authorization` has characters that are not valid in a header"
+    );
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Calls over HTTP, against an upstream of our own that plays raw bytes.
+//! Calls over HTTP, against our own upstream that plays raw bytes.
 
 mod announced;
 mod calls;

@@ -1,4 +1,4 @@
-//! What an attempt came to, as the kernel hears it: every kind of failure, and what each has used.
+//! The outcome of an attempt, as the kernel hears it: every kind of failure, and what each has used.
 
 use std::sync::{Arc, Mutex};
 
@@ -224,7 +224,7 @@ fn what_holds_a_key_does_not_print_it() {
     assert!(printed.contains("x-team: [key]") && !printed.contains(KEY), "{printed}");
 }
 
-/// A provider that can shape answers is given the schema; the rest of an answer that was cut is no whole value.
+/// A provider that can shape answers is given the schema; the rest of an answer that was cut is not a whole value.
 #[tokio::test]
 async fn a_schema_goes_to_the_providers_that_take_one() {
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}"#;
@@ -377,7 +377,7 @@ async fn reported_money_is_settled_and_unknown_prices_are_unknown() {
     }
 }
 
-/// V7 (streams): usage that is missing, zero or not final is no usage.
+/// V7 (streams): usage that is missing, zero or not final does not count as usage.
 #[tokio::test]
 async fn v7_an_answer_without_final_usage_is_unknown() {
     let text = r#"data: {"id":"c","choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#;

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 #[derive(Clone)]
 pub(super) enum Step {
     Send(Vec<u8>),
-    /// Again and again, until nobody reads it.
+    /// Again and again, until it has no reader.
     Endless(Vec<u8>),
     /// Until the other side closes.
     Hold,
@@ -45,7 +45,7 @@ impl Upstream {
         Self { url, requests, closed }
     }
 
-    /// A response with a head of its own and a body that the end of the connection ends.
+    /// A response with its own head and a body that the end of the connection ends.
     pub(super) async fn respond(status: &str, headers: &str, body: Vec<Step>) -> Self {
         let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n");
         Self::play(std::iter::once(Step::Send(head.into_bytes())).chain(body).collect()).await

@@ -1,4 +1,4 @@
-//! Rate limits in headers: as providers write them, and as nobody should.
+//! Rate limits in headers: as providers write them, and malformed.
 
 use proptest::prelude::*;
 use spinney_drivers::wire::bounds::{ALLOWANCE_MAX, PAUSE_MS_MAX};

@@ -91,7 +91,7 @@ fn people_read_one_clean_line() {
         read(400, "{\"error\":{\"message\":\"bad\\u001b[31m \\r\\n thing\\u202e\"}}"),
         "bad[31m thing (status 400)"
     );
-    assert_eq!(read(500, ""), "the provider answered with status 500 and no words");
+    assert_eq!(read(500, ""), "the provider answered with status 500 and no message");
     assert_eq!(read(307, "x"), "the provider redirects to another address (status 307)");
     let long = read(400, &format!("{{\"error\":\"{}\"}}", "many words ".repeat(1_000)));
     assert!(long.len() < FAULT_TEXT_BYTES_MAX + 40 && long.ends_with("… (status 400)"), "{long}");

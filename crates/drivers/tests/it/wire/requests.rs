@@ -178,7 +178,7 @@ fn parameters_are_written_in_each_provider_s_words() {
     insta::assert_snapshot!(body(WireFormat::Gemini, WireParams { thinking: Some(Thinking::Budget(9_000)), ..seeded }), @r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":2000,"temperature":1,"topP":0,"stopSequences":["END"],"seed":7,"responseMimeType":"application/json","responseJsonSchema":{"type":"object"},"thinkingConfig":{"thinkingLevel":"low","thinkingBudget":2000,"includeThoughts":true}}}"#);
 }
 
-/// What agents of a role share is cached as a piece of its own, and so is the dialog so far. The goal is in neither.
+/// What agents of a role share is cached as its own piece, and so is the dialog so far. The goal is in neither.
 #[test]
 fn anthropic_is_told_to_cache_what_others_share() {
     let request = WireRequest {
@@ -194,7 +194,7 @@ fn anthropic_is_told_to_cache_what_others_share() {
     insta::assert_snapshot!(body, @r#"{"model":"m","max_tokens":9,"system":[{"type":"text","text":"You work. Your task: ","cache_control":{"type":"ephemeral"}},{"type":"text","text":"Count."}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#);
 }
 
-/// Nothing is marked where nobody asked for it, or somebody asked not to.
+/// Nothing is marked unless it was asked for.
 #[test]
 fn a_cache_that_is_off_has_no_marks() {
     let body = |cache| {

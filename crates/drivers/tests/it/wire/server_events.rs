@@ -1,4 +1,4 @@
-//! Server-sent events by themselves.
+//! Server-sent events on their own.
 
 use proptest::prelude::*;
 use spinney_drivers::wire::bounds::{EVENT_BYTES_MAX, LINE_BYTES_MAX};

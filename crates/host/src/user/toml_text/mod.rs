@@ -92,7 +92,7 @@ impl TomlText {
         Ok(())
     }
 
-    /// Adds a table below a header of its own, or as the others in its parent are written.
+    /// Adds a table below its own header, or as the others in its parent are written.
     pub(super) fn add_table(&mut self, path: &[&str], entries: &[(&str, String)]) -> Result<()> {
         let root = self.parsed()?;
         let parent = path.split_last().and_then(|(_, above)| find(&root, above));
@@ -252,7 +252,7 @@ impl TomlText {
         let beside = children(table).filter(|child| self.form(child) != Form::Headers);
         let beside = beside.filter_map(|child| Some((self.line_statement_end(child)?, child.key.start)));
         if let Some((end, key)) = beside.max() {
-            // What stands before a key on its line is the same for each of them: blanks, and the names above it.
+            // What comes before a key on its line is the same for each of them: blanks, and the names above it.
             let before = self.0[self.line_start(key)..key].to_owned();
             self.insert_line_after(end, &format!("{before}{line}"));
             return;

@@ -350,7 +350,7 @@ impl<'e> Evaluation<'e> {
     }
 }
 
-/// Fails once it is full, so that nothing large is ever built.
+/// Fails once it is full, so nothing large is ever built.
 struct Bounded {
     bytes: Vec<u8>,
     bytes_max: usize,

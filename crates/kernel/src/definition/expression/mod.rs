@@ -41,13 +41,13 @@ impl Values for BTreeMap<String, Value> {
     }
 }
 
-/// Why a source is no expression or template.
+/// Why a source is not an expression or template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found {found} at byte {at}: {expected}")]
 pub struct ExpressionError {
     /// Where in the source, in bytes.
     pub at: usize,
-    /// What stands there.
+    /// What is there.
     pub found: String,
     /// What can stand there, or what to write instead.
     pub expected: String,

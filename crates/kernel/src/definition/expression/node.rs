@@ -1,4 +1,4 @@
-//! An expression as it was parsed. Whatever can be long is a list, so that its depth is what parentheses and brackets
+//! An expression as it was parsed. Whatever can be long is a list, so its depth is what parentheses and brackets
 //! make it, and that is bounded.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The keys of a graph as people and models write it. A schema for editors is made from them, too.
+//! The keys of a graph as people and models write it. The schema for editors is also made from them.
 
 pub(super) const GRAPH: [&str; 5] = ["mode", "steps", "on_partial_success", "max_parallel", "budget"];
 /// Each says what a node is; exactly one of them is among its keys.

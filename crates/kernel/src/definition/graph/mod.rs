@@ -159,7 +159,7 @@ pub struct GraphStep {
 #[serde(deny_unknown_fields)]
 pub struct StepInput {
     pub name: ValueName,
-    /// Whether the step runs without it, too.
+    /// Whether the step also runs without it.
     #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
     pub optional: bool,
 }
@@ -181,7 +181,7 @@ pub struct AskStep {
     pub on_timeout: AskTimeout,
 }
 
-/// What happens if nobody answers in time.
+/// What happens if there is no answer in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskTimeout {
@@ -253,7 +253,7 @@ pub enum Missing {
 pub enum OnMaxRounds {
     #[default]
     Fail,
-    /// The graph goes on with what the last round left.
+    /// The graph continues with what the last round left.
     Continue,
 }
 
@@ -393,7 +393,7 @@ impl GraphNode {
         if let NodeKind::Step(step) = &self.kind { Some(step) } else { None }
     }
 
-    /// Whether an agent of its own stands for it: a step's does its task, a group's holds its budget.
+    /// Whether its own agent stands for it: a step's does its task, a group's holds its budget.
     #[must_use]
     pub fn is_agent(&self) -> bool {
         match &self.kind {

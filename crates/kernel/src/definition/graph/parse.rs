@@ -1,4 +1,4 @@
-//! From what people and models write to nodes. Every problem is noted with its place, and reading goes on.
+//! From what people and models write to nodes. Every problem is noted with its place, and parsing continues.
 
 mod fields;
 
@@ -210,7 +210,7 @@ impl<'v> Reader<'v, '_> {
         }
     }
 
-    /// Stands for what could not be read, so that the numbers of all others stay right. Nothing with a problem runs.
+    /// Stands for what could not be read, so the numbers of all others stay right. Nothing with a problem runs.
     fn placeholder(&mut self, parent: Option<NodeIx>) {
         let question = Template::parse("").ok();
         let kind = match question {

@@ -2,7 +2,7 @@
 
 use super::{NodeIx, PathStep};
 
-/// Where each node was written, so that a later check can say so.
+/// Where each node was written, so a later check can say so.
 #[derive(Clone, Debug)]
 pub struct GraphPlaces(pub(super) Vec<Origin>);
 

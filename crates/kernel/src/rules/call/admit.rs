@@ -260,7 +260,7 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         end(draft, id, Outcome::Failed { fault });
         return Admitted::Refused(refusal);
     }
-    // Lent amounts return when the borrower ends, so they are no reason to give up.
+    // Lent amounts return when the borrower ends, so they are not a reason to give up.
     let gone = |short: &Shortfall| {
         let ceiling = short.limit.saturating_sub(short.reserve);
         short.spent >= ceiling || short.spent + short.asked > ceiling
@@ -295,7 +295,7 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
 }
 
 /// Whether a retry that is refused ends its call with the fault of the attempt before it. From rules 6 on a turn that
-/// does not fit is refused like any other, so that its ceiling is named and can be raised, and so is a retry that comes
+/// does not fit is refused like any other, so its ceiling is named and can be raised, and so is a retry that comes
 /// too late or whose model needs a price by now. A tree without retries left still reports what went wrong.
 fn keeps_fault(rules: u32, is_turn: bool, refusal: &Refusal) -> bool {
     match refusal {

@@ -1,5 +1,5 @@
 //! Prompt caches: of several calls that begin with the same long prefix one goes first, and the others follow when the
-//! provider has cached it. Nobody waits longer than the model allows.
+//! provider has cached it. No call waits longer than the model allows.
 
 use crate::context::{self, Goal};
 use crate::primitives::{CallId, Time, TokenCount, limit};
@@ -23,7 +23,7 @@ pub(super) fn role(draft: &Draft<'_>, id: CallId) -> CacheRole {
     let Some(wait_ms) = wait_ms(draft, call) else { return CacheRole::Alone };
     let now = draft.now();
     let Prefix { leader, cached_until } = draft.prefix(id).copied().unwrap_or_default();
-    // Refreshed early, so that a busy prefix never expires.
+    // Refreshed early, so a busy prefix never expires.
     let is_cached = |margin_ms| cached_until.is_some_and(|until| until > now.after_ms(margin_ms));
     match leader {
         Some(_) if is_cached(0) => CacheRole::Alone,
@@ -54,7 +54,7 @@ fn wait_ms(draft: &Draft<'_>, call: &Call) -> Option<u64> {
     (rates.saves_by_cache() && shared_tokens.estimate() >= limit::CACHED_TOKENS_MIN).then_some(wait_ms)
 }
 
-/// Whether its time to wait is over, whoever fills the cache now.
+/// Whether its time to wait is over, whichever call fills the cache now.
 fn has_waited(draft: &Draft<'_>, call: &Call) -> bool {
     let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
     call.stage == CallStage::Waiting(WaitReason::Cache) && alarm.is_some_and(|at| at <= draft.now())

@@ -92,7 +92,7 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
         OnLow::Halt => None,
         // Its cap is already fitted to what is left.
         OnLow::Shrink if work.outside.is_some() && draft.rules() >= 6 => None,
-        // A program outside makes nothing of an answer that ends within its first sentence.
+        // An outside program makes nothing of an answer that ends within its first sentence.
         OnLow::Shrink if work.outside.is_some() => {
             shrunk(draft, call.agent, work, limit::OUTPUT_TOKENS_SHRUNK)
         }

@@ -172,7 +172,7 @@ fn begin_graph(draft: &mut Draft<'_>, agent: &AgentId, graph: Option<Arc<Graph>>
     look(draft, ix, &mut work);
 }
 
-/// Begins a frame. One that cannot begin has begun and ended, so that its group goes on behind it.
+/// Begins a frame. One that cannot begin has begun and ended, so its group continues after it.
 pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &mut Work) {
     let found = Arc::clone(&run(draft, graph).graph);
     let node = found.node(begin.node);
@@ -345,7 +345,7 @@ fn ask(
     Ok(())
 }
 
-/// Spawns the agent that stands for a group with a budget of its own. The first group is the graph's own agent.
+/// Spawns the agent that stands for a group with its own budget. The first group is the graph's own agent.
 fn group(
     draft: &mut Draft<'_>,
     graph: AgentIx,

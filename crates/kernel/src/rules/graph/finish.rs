@@ -10,7 +10,7 @@ use crate::record::{Exit, Failure, FailureCode, FrameIx, NodeEnd, StartOf};
 use crate::rules::{Draft, agent};
 use crate::world::{AgentIx, GraphRun};
 
-/// A failure with the name of the step that failed, so that it can be found wherever it is told; the code stays.
+/// A failure with the name of the step that failed, so it can be found wherever it is shown; the code stays.
 pub(super) fn named(end: NodeEnd, run: &GraphRun, ix: FrameIx, retried: bool) -> NodeEnd {
     let NodeEnd::Failed { error: Failure { code, message }, .. } = end else { return end };
     let frame = run.frame(ix);

@@ -270,7 +270,7 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     if is_step {
         step_values::progress(draft, graph);
     }
-    // A step's agent has ended by itself; a group's stands for nothing any more.
+    // A step's agent has ended on its own; a group's stands for nothing any more.
     if let Some(ix) = agent.filter(|ix| is_live(draft, *ix)) {
         let exit = match &end {
             NodeEnd::Succeeded { .. } | NodeEnd::Skipped { .. } => Exit::Completed,
@@ -300,7 +300,7 @@ fn stops(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> bool {
 
 fn may_retry(run: &GraphRun, ix: FrameIx, end: &NodeEnd) -> bool {
     let Some(frame) = run.frame(ix).filter(|frame| frame.of == StartOf::Node) else { return false };
-    // A person who cancels a step does not want it again, and nothing else of this changes by itself.
+    // A person who cancels a step does not want it again, and nothing else of this changes on its own.
     let is_worth_it = |error: &Failure| {
         !matches!(
             error.code,

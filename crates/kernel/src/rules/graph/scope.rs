@@ -91,7 +91,7 @@ fn super_run(world: &World, graph: AgentIx) -> &GraphRun {
     }
 }
 
-/// The case that a value selects: a text by itself, everything else by its JSON.
+/// The case that a value selects: a text on its own, everything else by its JSON.
 pub(super) fn case(value: &Value, cases: &[String]) -> Option<usize> {
     let text = match value {
         Value::String(text) => Cow::Borrowed(text.trim()),

@@ -151,6 +151,6 @@ pub(super) fn progress(draft: &mut Draft<'_>, graph: AgentIx) {
         "succeeded": run.successes, "failed": run.failures, "skipped": run.skips, "running": running,
     });
     let by = Actor::Agent(draft.agent_id(graph).clone());
-    // In a full store the graph goes on without it.
+    // If the store is full, the graph continues without it.
     drop(shared::put(draft, &name, Body::text(progress.to_string()), by));
 }

@@ -1,5 +1,5 @@
 //! A suspended tree is run again: calls that waited for that are reconsidered, in order. Comes after the reports of
-//! lost effects and due timers, so that nothing starts whose time is over.
+//! lost effects and due timers, so nothing starts whose time is over.
 
 use serde::{Deserialize, Serialize};
 

@@ -72,7 +72,7 @@ impl Failed {
         let agent = draft.agent(call.agent);
         let faults = call.past().map_or(0, |past| past.faults) + 1;
         let over = !matches!(agent.state, AgentState::Live) || call.stopped || faults >= limit::ATTEMPTS_MAX;
-        // A program outside makes its own retries.
+        // An outside program makes its own retries.
         if over || !self.fault.is_elsewhere() || call.work.outside().is_some() {
             return Next::GiveUp;
         }

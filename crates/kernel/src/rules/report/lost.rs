@@ -35,7 +35,7 @@ impl Lost {
         let losses_max = losses_max.unwrap_or(limit::LOSSES_MAX);
         let spared = !call.stopped && call.past().map_or(0, |past| past.losses) < losses_max;
         let in_time = clock::check_deadline(draft, ix).is_ok();
-        // Nobody waits for the answer to a program whose connection is gone.
+        // The answer to a program whose connection is gone has no reader.
         let awaited = call.work.outside().is_none();
         let is_wanted = matches!(draft.agent(ix).state, AgentState::Live) && spared && awaited;
         let live = is_wanted && in_time;

@@ -23,7 +23,7 @@ impl Resumed {
     }
 }
 
-/// The connections of programs outside ended with their process, so nobody waits for their calls.
+/// The connections of outside programs ended with their process, so nothing waits for their calls.
 fn drop_outside(draft: &mut Draft<'_>) {
     let open = draft.calls().all().filter(|(_, call)| !call.is_running() && call.work.outside().is_some());
     for id in open.map(|(id, _)| id).collect::<Vec<CallId>>() {

@@ -1,4 +1,4 @@
-//! Add a model to a running tree: a program outside the tree may call any model, and nobody knows which before it does.
+//! Add a model to a running tree: an outside program may call any model, and which one is not known before it does.
 
 use serde::{Deserialize, Serialize};
 

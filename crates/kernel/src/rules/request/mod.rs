@@ -75,7 +75,7 @@ use crate::rules::Draft;
 use crate::world::{AgentIx, World};
 
 /// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or
-/// loses a field; a new optional field does not raise it. Journals have versions of their own.
+/// loses a field; a new optional field does not raise it. Journals have their own versions.
 pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

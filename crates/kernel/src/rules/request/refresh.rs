@@ -14,7 +14,7 @@ use crate::window::News;
 #[serde(deny_unknown_fields)]
 pub struct Refresh {
     pub agent: AgentId,
-    /// Whether the messages shared before are removed, so that only current ones remain.
+    /// Whether the messages shared before are removed, so only current ones remain.
     #[serde(default)]
     pub replace: bool,
 }

@@ -100,7 +100,7 @@ fn room(waiting: usize, agent: &AgentId) -> Result<(), Refusal> {
     Err(Refusal::InboxFull { agent: agent.clone(), waiting })
 }
 
-/// Checks that apply to every message, whoever it is for.
+/// Checks that apply to every message, whatever its recipient.
 pub(super) fn check_message(draft: &Draft<'_>, by: &Actor, envelope: &Envelope) -> Result<(), Refusal> {
     draft.check_running()?;
     if let Actor::Agent(from) = by {

@@ -275,7 +275,7 @@ impl Spawn {
                 let (what, count) = ("tools".to_owned(), tools.len());
                 return Err(Refusal::TooMany { what, count, count_max: limit::NAMES_MAX });
             }
-            // Requesting a tool that the role lacks is requesting more, too.
+            // Requesting a tool that the role lacks also counts as more.
             tools.iter().try_for_each(|tool| role.caps.check_tool(tool))?;
             wanted.tools = Allow::only(tools.iter().cloned());
         }
@@ -301,7 +301,7 @@ pub(in crate::rules) fn check_depth(draft: &Draft<'_>, parent: AgentIx) -> Resul
     Ok(())
 }
 
-/// Whether a shortfall is the root's, so that a person can raise its ceiling.
+/// Whether a shortfall is the root's, so a person can raise its ceiling.
 fn halts_tree(draft: &Draft<'_>, account: &AgentId, short: &Shortfall) -> bool {
     let is_root =
         draft.agents().find(account).is_some() && draft.agents().find(account) == draft.agents().root();
@@ -338,7 +338,7 @@ pub(in crate::rules) enum AtSpentCeiling {
     Refuse,
     /// If it is the root's, which halts the tree: for the steps of a graph.
     AcceptRoots,
-    /// Whoever's it is: for agents of a program outside.
+    /// For any actor: for agents of an outside program.
     Accept,
 }
 

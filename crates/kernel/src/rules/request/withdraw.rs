@@ -1,4 +1,4 @@
-//! Withdraw a call that has not started: whoever asked for it no longer waits. If it halted the tree, the others go on.
+//! Withdraw a call that has not started: its caller no longer waits. If it halted the tree, the others continue.
 
 use serde::{Deserialize, Serialize};
 

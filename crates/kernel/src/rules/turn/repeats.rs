@@ -1,12 +1,12 @@
-//! Loops: an agent that calls the same tool with the same arguments and gets the same result again and again is told
-//! so, and ends if it goes on. Messages that it has not read may change that, so they come first.
+//! Loops: an agent that calls the same tool with the same arguments and gets the same result again and again is warned
+//! so, and ends if it continues. Messages that it has not read may change that, so they come first.
 
 use crate::definition::Repeats;
 use crate::record::{Event, Exit, FailureCode};
 use crate::rules::{Draft, agent};
 use crate::world::AgentIx;
 
-/// Tells an agent about its row of equal calls, or ends it. Returns whether it ended. An agent that is told gets a
+/// Warns an agent about its row of identical calls, or ends it. Returns whether it ended. A warned agent gets a
 /// turn to act on it, however many equal calls its last answer had.
 pub(super) fn ends(draft: &mut Draft<'_>, ix: AgentIx) -> bool {
     let agent = draft.agent(ix);

@@ -1,7 +1,7 @@
 //! A packet that is longer than its model takes: it is cut, once per call, and the call is tried again.
 //!
-//! The cut stays, so that the next packets do not fail in the same way. The first message and the newest one that
-//! somebody wrote are kept; if nothing else is there, cutting cannot help.
+//! The cut stays, so the next packets do not fail in the same way. The first message and the newest one that
+//! wrote are kept; if nothing else is there, cutting cannot help.
 
 use super::wrap_up;
 use crate::primitives::{CallId, limit};
@@ -20,7 +20,7 @@ pub(crate) struct Shorter {
 }
 
 /// What an ordinary turn is tried again with. `None` if it was cut before, or nothing can be left out. The text that
-/// an answer continues stays, and an agent's last call has a cut of its own.
+/// an answer continues stays, and an agent's last call has its own cut.
 pub(crate) fn shorter(world: &World, id: CallId) -> Option<Shorter> {
     let call = world.call(id)?;
     let Work::Model(work @ ModelCall { summary: None, continues: false, wrap_up: None, .. }) = &call.work
@@ -56,7 +56,7 @@ fn cut(world: &World, ix: AgentIx, window: &Window, input_tokens: u64) -> Option
     let size = window.tokens().saturating_sub(input_tokens.saturating_sub(room));
     let cut = match trim(window, &wrap_up::bounds(world, ix, size)) {
         Ok(cut) => cut,
-        // The digest of what is left out needs room, too.
+        // The digest of what is left out also needs room.
         Err(TooSmall { tokens, .. }) => {
             let size = tokens.saturating_add(tokens / 8).saturating_add(limit::FOLDED_TOKENS_MIN);
             trim(window, &wrap_up::bounds(world, ix, size)).ok().flatten()

@@ -2,7 +2,7 @@
 //! limit. The answer is its partial result.
 //!
 //! The call is the last turn that `max_steps` or the steps ceiling allows, replaces one that can never fit, or comes
-//! shortly before the deadline. It sees what fits: at least the first message and the newest one that somebody wrote.
+//! shortly before the deadline. It sees what fits: at least the first message and the newest one from a person or agent.
 //! The agent ends after it; the root's ceiling halts the tree instead, and a raise allows ordinary turns again.
 
 pub(super) use crate::record::{WrapUpCall, WrapUpReason};
@@ -144,7 +144,7 @@ fn last_call(
         wrap_up: Some(Box::new(WrapUpCall { reason, cut })),
         ..call
     });
-    // One step must be left too.
+    // One step must also be left.
     let ask = call::first_attempt(draft.definition(), &work, draft.now());
     let fits = matches!(draft.ledger().fit(draft.agent(ix).account, &ask), Fit::Yes | Fit::Wait(..));
     (fits && output >= least).then_some(work)
@@ -159,7 +159,7 @@ struct LastInput {
     estimate: Option<u64>,
 }
 
-/// The last call's packet within `room`, and the cut for it. The window's own size applies too.
+/// The last call's packet within `room`, and the cut for it. The window's own size also applies.
 fn packet_within(
     world: &World,
     ix: AgentIx,
@@ -341,7 +341,7 @@ fn raise_note(world: &World, ix: AgentIx, has_time: bool) -> Option<String> {
     (!again.is_empty() || !go_on.is_empty()).then(|| format!("The budget was raised.{go_on}{again}"))
 }
 
-/// Delivers them. A waiting turn is requested again, so that its agent reads them first.
+/// Delivers them. A waiting turn is requested again, so its agent reads them first.
 pub(crate) fn tell_raised(draft: &mut Draft<'_>, notes: Vec<(AgentIx, String)>) {
     for (ix, text) in notes {
         runtime_note::send(draft, ix, text);

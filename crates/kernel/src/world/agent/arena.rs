@@ -180,7 +180,7 @@ pub struct Agents {
 }
 
 impl PartialEq for Agents {
-    /// Spawn order counts too.
+    /// Spawn order also counts.
     fn eq(&self, other: &Self) -> bool {
         self.kept == other.kept && self.lost == other.lost && self.slots.iter().eq(other.slots.iter())
     }

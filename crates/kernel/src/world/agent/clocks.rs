@@ -14,7 +14,7 @@ pub struct AgentClock {
     pub left_ms: u64,
     /// Set while it runs.
     pub alarm: Option<Alarm>,
-    /// How long before the end the alarm fires, so that the agent can wrap up.
+    /// How long before the end the alarm fires, so the agent can wrap up.
     pub early_ms: u64,
 }
 
@@ -71,7 +71,7 @@ impl AgentClocks {
         }))
     }
 
-    /// A timeout that has none yet stands until its clock is set.
+    /// A timeout without one does not run until its clock is set.
     pub(crate) fn set_timeout(&mut self, given_ms: u64) {
         // Without a timeout the other clock says nothing about it.
         self.is_wall &= self.timeout.is_some();

@@ -178,7 +178,7 @@ impl Progress {
         self.repeated.as_ref()?.row()
     }
 
-    /// The agent is told about the row.
+    /// The agent is warned about the row.
     pub(crate) fn noticed(&mut self, tool: &str, count: u32, count_max: u32) {
         let tokens = TokenCount::of_bytes(repeats_text(tool, count, count_max).len());
         self.read(tokens);
@@ -241,7 +241,7 @@ impl Progress {
         self.window.push(Header::new(limit::WRAP_UP_TOKENS, Category::Internal, Tie::Free));
     }
 
-    /// A tool of its last answer returned; `rank` earlier ones have returned too.
+    /// A tool of its last answer returned; `rank` earlier ones have also returned.
     pub(crate) fn answered(&mut self, rank: usize, room: &Room) {
         self.read(room.tokens);
         let tokens = room.tokens.plus(limit::MESSAGE_TOKENS);

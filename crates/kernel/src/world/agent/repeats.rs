@@ -38,7 +38,7 @@ enum AskedCall {
 pub(crate) struct Row<'p> {
     pub(crate) tool: &'p str,
     pub(crate) count: u32,
-    /// Whether the agent was told about it.
+    /// Whether the agent was warned about it.
     pub(crate) is_noticed: bool,
 }
 
@@ -155,7 +155,7 @@ fn whole(body: &Body) -> &str {
     body.rest().map_or(body.text.as_str(), |rest| rest.hash.as_str())
 }
 
-/// Adds texts to a digest, each with its length, so that no two lists read the same.
+/// Adds texts to a digest, each with its length, so no two lists read the same.
 fn digest(before: &CallDigest, texts: &[&str]) -> CallDigest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(before);

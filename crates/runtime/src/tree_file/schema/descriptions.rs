@@ -74,7 +74,7 @@ const INPUT: Keys = &[
     ("default", "The value if none is given. Without one the input is required."),
     (
         "env",
-        "The environment variable that has the value if none is given. The journal keeps it: no place for keys.",
+        "The environment variable that has the value if none is given. The journal keeps it: do not use it for keys.",
     ),
     ("description", "What to give, for people."),
 ];
@@ -84,7 +84,7 @@ const MODEL: Keys = &[
         "provider",
         "Where the answers come from: openai, openai_chat, anthropic, gemini, ollama, openai_compatible or scripted.",
     ),
-    ("model", "The provider's name of the model; required unless scripted."),
+    ("model", "The provider's name for the model; required unless scripted."),
     ("base_url", "The provider's URL, if not the default; required for openai_compatible."),
     ("key_env", "The environment variable with the API key; default: the provider's usual one."),
     ("params", "Parameters of its calls."),
@@ -146,7 +146,7 @@ const AGENT: Keys = &[
     ("budget", "The ceilings of each of its agents and everything below it."),
     ("rate", "The most model calls and tokens of all its agents in a minute."),
     ("recursive", "Whether it may appear below itself, with another goal."),
-    ("share", "What its agents know at their start beside their goal."),
+    ("share", "What its agents know at the start besides their goal."),
     ("output_schema", "The JSON Schema of its answers, as a map or as JSON in a text."),
     ("window", "How much of its context one model call sees."),
     ("box", "What surrounds its commands, or none. What weakens a box needs the user's permission."),
@@ -167,7 +167,7 @@ const WINDOW: Keys = &[
     ("preset", "How categories of messages share the window."),
     ("images", "The maximum number of images in one packet; default 5."),
     ("compact", "What replaces messages that are left out: lines, count or summary."),
-    ("clamp_note", "Whether it is told when a child's window is smaller than its own."),
+    ("clamp_note", "Whether it is notified when a child's window is smaller than its own."),
 ];
 
 const BOX: Keys = &[
@@ -190,18 +190,15 @@ const BUDGET: Keys = &[
     ("steps", "Model turns."),
     ("tool_calls", "Tool calls."),
     ("retries", "Attempts after the first."),
-    (
-        "timeout",
-        "How long it may take: a time, which stands still while a person is waited for, or { wall: time }.",
-    ),
+    ("timeout", "How long it may take: a time, which stops while it waits for a person, or { wall: time }."),
     ("lend", "Whether every ancestor holds these ceilings from the start."),
     ("answer_reserve", "The share of cost and tokens that descendants must leave, in percent."),
     ("on_low", "What to do when a call does not fit: halt (default), shrink, or { downgrade: model }."),
     ("wrap_up", "Whether it gets a last call before it runs out; default on."),
-    ("repeats", "After how many equal tool calls in a row it is told, and ends."),
+    ("repeats", "After how many identical tool calls in a row it is warned, and ends."),
 ];
 
 const REPEATS: Keys = &[
-    ("notice", "After how many equal tool calls in a row it is told; default 3, 0 is never."),
-    ("end", "After how many equal tool calls in a row it ends; default 6, 0 is never."),
+    ("notice", "After how many identical tool calls in a row it is warned; default 3, 0 is never."),
+    ("end", "After how many identical tool calls in a row it ends; default 6, 0 is never."),
 ];

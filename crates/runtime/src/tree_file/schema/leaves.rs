@@ -51,7 +51,7 @@ pub(super) fn time() -> Value {
     json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(ms|s|m|h|d)$", "minimum": 1 })
 }
 
-/// A time, or one that goes on while a person is waited for.
+/// A time, or one that keeps running while the tree waits for a person.
 pub(super) fn timeout() -> Value {
     let wall = json!({
         "type": "object",

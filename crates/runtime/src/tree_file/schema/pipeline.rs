@@ -13,7 +13,7 @@ pub(super) const PIPELINE: &str = "Pipeline";
 const NODE: &str = "PipelineSteps";
 const UNDO: &str = "PipelineUndo";
 
-/// What stands in the definitions of the schema, by name.
+/// The definitions of the schema, by name.
 pub(super) fn definitions() -> Vec<(String, Value)> {
     let list = json!({ "type": "array", "items": to(NODE), "minItems": 1 });
     let kinds = Graph::KIND_KEYS.iter().map(|kind| to(&name(kind)));
@@ -120,10 +120,11 @@ fn key_of(of: &str, key: &str) -> Option<(Value, &'static str)> {
         ),
         (_, "budget") => (to("BudgetKeys"), "The ceilings of each of its runs."),
         ("ask", "ask") => (text(), "The question to a person; may use values: {{ name }}."),
-        (_, "on_timeout") => {
-            (words(&["fail", "default", "cancel"]), "What happens if nobody answers in time; default fail.")
-        }
-        (_, "default") => (text(), "The answer that counts if nobody answers in time."),
+        (_, "on_timeout") => (
+            words(&["fail", "default", "cancel"]),
+            "What happens if there is no answer in time; default fail.",
+        ),
+        (_, "default") => (text(), "The answer that counts if there is none in time."),
         (_, "sequence") => (to(NODE), "Members that run one after the other."),
         (_, "parallel") => (to(NODE), "Members that run at the same time, after what they read is written."),
         (_, "map") => (to(NODE), "Members that run once for each item of a list."),
@@ -137,7 +138,7 @@ fn key_of(of: &str, key: &str) -> Option<(Value, &'static str)> {
             "How many votes are enough: more than half (default), two thirds, all, or more than any other.",
         ),
         (_, "by") => (text(), "The key of each answer that is the vote; default: the whole answer."),
-        (_, "on_tie") => (words(&["fail", "first"]), "What happens if two values have the most votes."),
+        (_, "on_tie") => (words(&["fail", "first"]), "What happens if two values tie for the most votes."),
         (_, "missing") => (
             words(&["against", "ignored"]),
             "What a voter that failed means: a vote against (default), or none.",

@@ -2,7 +2,7 @@
 //! fields, the words of an enum, what is required. So the schema cannot differ from what is read.
 //!
 //! A value that takes several forms does not say so to a deserializer; such types are in [`leaves`](super::leaves), by
-//! their name, with an example that lets the tracing go on.
+//! their name, with an example that lets the tracing continue.
 
 use std::any::type_name;
 use std::cell::RefCell;
@@ -52,7 +52,7 @@ pub(super) struct Fields {
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     pub(super) name: &'static str,
-    /// What stands after it, if anything.
+    /// What follows it, if anything.
     pub(super) value: Option<Shape>,
 }
 
@@ -100,7 +100,7 @@ impl de::Error for Untraced {
 pub(super) fn trace<'de, T: Deserialize<'de>>() -> Result<(Shape, Traced), Untraced> {
     let tracer = Tracer::default();
     let shape = tracer.pass::<T>(Trial::default())?;
-    // Each pass may find more of them: an enum's other words have shapes of their own.
+    // Each pass may find more of them: an enum's other words have their own shapes.
     let mut tried: BTreeSet<(&'static str, usize)> = BTreeSet::new();
     loop {
         let known: Vec<(&'static str, usize)> = {

@@ -20,7 +20,7 @@ pub const PATH_BYTES_MAX: usize = 1_024;
 pub const INPUT_BLOCKS_MAX: usize = 20_000;
 /// The most texts, readable only by a provider, that are remembered with the output tokens of their responses.
 pub const OPAQUE_TEXTS_MAX: usize = 50_000;
-/// Longest text of an error of ours, in bytes.
+/// Longest text of our own errors, in bytes.
 pub const ERROR_TEXT_BYTES_MAX: usize = 2_048;
 
 /// What a provider adds to every input: its own instructions, and those for tools.

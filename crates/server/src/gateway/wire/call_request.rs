@@ -26,7 +26,7 @@ use super::response::ResponseReader;
 use super::route::{CallFormat, ProviderApi};
 use super::splice::{Splice, splice};
 
-/// Who answers.
+/// The server that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallUpstream {
     /// The provider itself, at its own address.
@@ -86,7 +86,7 @@ struct AskedCap {
     span: Range<usize>,
     /// None for null.
     tokens: Option<u64>,
-    /// Whether whoever answers knows this name.
+    /// Whether the server knows this name.
     is_enough: bool,
 }
 
@@ -100,7 +100,7 @@ struct ThinkingBudget {
 /// How a stream of chat completions is made to report its usage.
 #[derive(Clone, Debug)]
 enum UsageAsk {
-    /// It does so already, or is no such stream.
+    /// It already does, or is not such a stream.
     Given,
     /// With this change.
     Change(Splice),
@@ -383,7 +383,7 @@ fn has_long_context(headers: &HeaderMap) -> bool {
 fn plain_encoding(headers: &HeaderMap) -> Result<(), GatewayError> {
     let encodings = headers.get_all(header::CONTENT_ENCODING);
     if encodings.iter().any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Err(bad("the body is compressed, which the gateway does not read: send it as it is"));
+        return Err(bad("the body is compressed, which the gateway does not support: send it uncompressed"));
     }
     Ok(())
 }

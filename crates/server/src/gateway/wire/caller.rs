@@ -29,7 +29,7 @@ pub struct Caller {
     pub parent: Option<WireId>,
     /// What kind of sub-agent it is, as far as the program says.
     pub role: Option<WireId>,
-    /// How the program calls the agent, as far as it says. It is no id: two agents may have the same name.
+    /// How the program calls the agent, as far as it says. It is not an id: two agents may have the same name.
     pub name: Option<WireId>,
 }
 
@@ -76,7 +76,7 @@ impl Caller {
                     (session, thread, None) => (session.or(thread), None, None),
                 }
             }
-            // opencode and Kilo give each sub-agent a session of its own. The main one has no parent.
+            // opencode and Kilo give each sub-agent a separate session. The main one has no parent.
             AgentProgram::Other => match (id("x-session-id"), id("x-parent-session-id")) {
                 (Some(session), Some(parent)) => (None, Some(session), Some(parent)),
                 (session, _) => (session, None, None),

@@ -33,7 +33,7 @@ pub struct ConversationMessage {
     pub parts: Vec<ConversationPart>,
 }
 
-/// Who speaks.
+/// The speaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     System,
@@ -248,7 +248,7 @@ impl Draft {
         }
     }
 
-    /// Results of tools are messages of their own, between what the user says.
+    /// Results of tools are their own messages, between what the user says.
     fn user_blocks(&mut self, blocks: &[Value]) {
         let mut said: Option<ConversationMessage> = None;
         for block in blocks {

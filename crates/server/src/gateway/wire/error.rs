@@ -15,7 +15,7 @@ use super::route::{CallFormat, ProviderApi};
 #[error("{message}")]
 pub struct GatewayError {
     pub kind: GatewayErrorKind,
-    /// For people: what is wrong. What helps is in the words of a program, which has no options of ours.
+    /// For people: what is wrong. The remedy is worded for a program, which does not know our options.
     pub message: String,
     /// The refused name in the request, if the user can allow it.
     pub refused: Option<RefusedName>,
@@ -68,7 +68,7 @@ pub enum GatewayErrorKind {
     BadRequest,
     /// The model may not be used, or has no price, or the cost of the call has no bound.
     Refused,
-    /// The budget does not allow the call, and nobody raised it.
+    /// The budget does not allow the call and was not raised.
     Ceiling,
     /// The run ends or has ended.
     Ended,
@@ -76,11 +76,11 @@ pub enum GatewayErrorKind {
     Unreachable,
     /// The provider's answer broke off, or it did not answer in time.
     Broken,
-    /// Something of ours failed.
+    /// The gateway itself failed.
     Internal,
 }
 
-/// A response of our own.
+/// Our own response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
     pub status: StatusCode,
@@ -140,7 +140,7 @@ impl GatewayErrorKind {
         }
     }
 
-    /// Whether the same request may succeed later without anybody doing something.
+    /// Whether the same request may succeed later without intervention.
     const fn is_passing(self) -> bool {
         match self {
             Self::Unreachable | Self::Broken | Self::Internal => true,

@@ -30,7 +30,7 @@ const NOT_UP: [&str; 8] = [
 /// What does not come down: what a provider says about its own address and connection.
 const NOT_DOWN: [&str; 4] = ["alt-svc", "content-length", "proxy-authenticate", "strict-transport-security"];
 
-/// The headers of a request that go to the provider. The user's key is not among them: whoever sends adds it.
+/// The headers of a request that go to the provider. The user's key is not among them: the sender adds it.
 #[must_use]
 pub fn headers_up(from: &HeaderMap) -> HeaderMap {
     let mut up = passing(from, &NOT_UP);
@@ -38,7 +38,7 @@ pub fn headers_up(from: &HeaderMap) -> HeaderMap {
     up
 }
 
-/// The headers of a response that go to the program. The length of the body is written anew, if it is known.
+/// The headers of a response that go to the program. The length of the body is rewritten, if it is known.
 #[must_use]
 pub fn headers_down(from: &HeaderMap) -> HeaderMap {
     passing(from, &NOT_DOWN)

@@ -3,7 +3,7 @@
 //! only the others are counted, exactly where the tokenizer is public and by their bytes otherwise. A block that the
 //! provider may have left out then, or that may have changed since, is counted again.
 //!
-//! An image has a bound of its own. What is not in the request (files, stored answers) is bounded by the context of the
+//! An image has its own bound. What is not in the request (files, stored answers) is bounded by the context of the
 //! model, because a provider accepts no more. Content that only the provider can read (encrypted reasoning, pages of
 //! a PDF) has the same bound, unless the provider counts it.
 
@@ -32,7 +32,7 @@ pub(super) struct InputBlocks {
     blocks: Vec<Block>,
     /// Whether what is added is said in turns: messages or items.
     pub(super) is_in_turns: bool,
-    /// Tokens of everything that is no block.
+    /// Tokens of everything that is not a block.
     rest: u64,
     /// What of the input is not in the request.
     elsewhere: Option<Elsewhere>,
@@ -211,7 +211,7 @@ impl Media {
 }
 
 impl InputBlocks {
-    /// A block of the input. Marks for the provider's cache move from block to block and are no part of what it says.
+    /// A block of the input. Marks for the provider's cache move from block to block and are not part of its content.
     pub(super) fn push(&mut self, node: JsonNode<'_>, mut media: Media) {
         media.image_spans.sort_by_key(|image| image.start);
         let mut hasher = blake3::Hasher::new();
@@ -238,7 +238,7 @@ impl InputBlocks {
         }
     }
 
-    /// Something that is no block.
+    /// Something that is not a block.
     pub(super) fn add_bytes(&mut self, bytes: usize) {
         self.rest = self.rest.saturating_add(bytes as u64);
     }
@@ -441,8 +441,8 @@ impl InputCount<'_> {
     }
 }
 
-/// Counts every key and value of a block by itself: how the provider joins them is not known, but each join is a mark or
-/// a break of its own. OpenAI writes a text among others with quotation marks and a bar, which are three.
+/// Counts every key and value of a block on its own: how the provider joins them is not known, but each join is a mark or
+/// its own break. OpenAI writes a text among others with quotation marks and a bar, which are three.
 fn exact(tokenizer: Tokenizer, raw: &str, block: &Block) -> u64 {
     let Ok(tape) = JsonTape::read(raw) else { return raw.len() as u64 };
     let is_image = |node: JsonNode<'_>| {

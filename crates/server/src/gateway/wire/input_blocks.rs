@@ -88,7 +88,7 @@ pub(super) fn input_blocks(
             // What no model is shown.
             (_, name) if NO_INPUT.contains(&name) => {}
             (_, name) => {
-                // While no tool may be called, some servers show none. A field that nobody knows may leave anything out.
+                // While no tool may be called, some servers show none. An unknown field may leave anything out.
                 if matches!(name, "tool_choice" | "function_call") || !check.is_read(name) {
                     input.add_setting(member.key.raw());
                     input.add_setting(value.raw());
@@ -492,6 +492,6 @@ fn has_citations(part: JsonNode<'_>) -> Result<bool, GatewayError> {
 }
 
 fn not_text() -> GatewayError {
-    let message = "audio and video have prices of their own, which no hold bounds: send text and images";
+    let message = "audio and video have separate prices, which no hold bounds: send text and images";
     GatewayError::new(GatewayErrorKind::Refused, message)
 }

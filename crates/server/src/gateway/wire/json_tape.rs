@@ -1,8 +1,8 @@
 //! Where the values of a JSON text are. One pass without recursion gives a flat list of all values in the order of the
-//! text, so any part can be found by its place, and bytes can be replaced there without writing the rest anew.
+//! text, so any part can be found by its place, and bytes can be replaced there without rewriting the rest.
 //!
-//! It accepts exactly what `serde_json` accepts for a value that nobody looks at: any nesting, any number, duplicate
-//! keys, and escapes that are no characters.
+//! It accepts exactly what `serde_json` accepts for a value that is not inspected: any nesting, any number, duplicate
+//! keys, and escapes that are not characters.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::bounds::{REQUEST_BYTES_MAX, REQUEST_VALUES_MAX};
 #[derive(Debug)]
 pub(super) struct JsonTape<'b> {
     text: &'b str,
-    /// Each value before what is in it. In an object every key stands before its value.
+    /// Each value before what is in it. In an object every key comes before its value.
     nodes: Vec<Node>,
 }
 
@@ -193,7 +193,7 @@ impl<'t> JsonNode<'t> {
         }
     }
 
-    /// The text, if it is one and has no escapes that are no characters.
+    /// The text, if it is one and has no escapes that are not characters.
     pub(super) fn text(self) -> Option<Cow<'t, str>> {
         if self.kind() != JsonKind::Text {
             return None;
@@ -260,7 +260,7 @@ impl<'t> JsonNode<'t> {
         Ok(found)
     }
 
-    /// It and everything in it, keys too.
+    /// It and everything in it, including keys.
     pub(super) fn with_descendants(self) -> impl Iterator<Item = Self> {
         (self.at..self.node().after as usize).map(move |at| JsonNode { tape: self.tape, at })
     }
@@ -274,7 +274,7 @@ fn is_other_case(key: &str, name: &str) -> bool {
     folded(key) == name
 }
 
-/// A key in plain lower case: up and down again, so that letters such as the long s become plain ones.
+/// A key in plain lower case: up and down again, so letters such as the long s become plain ones.
 pub(super) fn folded(key: &str) -> String {
     key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }

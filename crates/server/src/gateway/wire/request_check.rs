@@ -224,7 +224,7 @@ impl<'c> RequestCheck<'c> {
         }
         let kind = tool.member("type")?.filter(|kind| !kind.is_null());
         let Some(kind) = kind else {
-            // Some servers turn a tool of their own on by a key.
+            // Some servers turn their own tool on by a key.
             let is_defined = self.format != CallFormat::Chat || tool.member("function")?.is_some();
             return self.unless(
                 is_defined,
@@ -279,7 +279,7 @@ impl<'c> RequestCheck<'c> {
         }
     }
 
-    /// Edits that only drop content are free. Edits that summarise call the model once more.
+    /// Edits that only drop content are free. Edits that summarise call the model again.
     fn edits(&mut self, management: JsonNode<'_>) -> Result<(), GatewayError> {
         let edits = match management.kind() {
             JsonKind::Array => Some(management),

@@ -1,5 +1,5 @@
 //! The response to a call, as it arrives: the bytes that go down, and at the end what the call used. A response that
-//! cannot be read passes all the same; its call is settled at the full hold.
+//! cannot be read passes anyway; its call is settled at the full hold.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
@@ -35,7 +35,7 @@ pub struct Forward {
     pub is_first_output: bool,
 }
 
-/// What a response came to.
+/// The outcome of a response.
 #[derive(Debug)]
 pub struct CallEnd {
     /// What was held back and goes to the program as well. There is some only if a stream ends in the middle of an event.

@@ -15,7 +15,7 @@ pub(super) struct UsageChunkFilter {
     held: Vec<u8>,
     /// How many bytes the line has that has not ended.
     line: usize,
-    /// Whether the event is too large to be the usage, so that its bytes pass as they come.
+    /// Whether the event is too large to be the usage, so its bytes pass as they come.
     is_passing: bool,
     /// The last byte was CR: LF after it belongs to the same line end.
     after_cr: Option<LineFeed>,

@@ -26,7 +26,7 @@ impl Billed {
         self.plain + self.cached + self.written_5m + self.written_1h
     }
 
-    /// In millionths of nano-dollars, so that nothing is rounded.
+    /// In millionths of nano-dollars, so nothing is rounded.
     pub(super) fn cost(&self, provider: &str, model: &str) -> u128 {
         let rates = Rates::find(provider, model, self.input());
         let parts = [

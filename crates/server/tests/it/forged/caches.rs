@@ -87,7 +87,7 @@ fn marks() -> Vec<Row> {
     ]
 }
 
-/// No mark, and writes all the same: a server in between may add marks of its own.
+/// No mark, and writes anyway: a server in between may add marks of its own.
 fn unmarked() -> Vec<Row> {
     let said = json!({ "messages": [{ "role": "user", "content": long() }] });
     let undivided = |billed: &Billed| {

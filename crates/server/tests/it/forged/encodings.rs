@@ -14,7 +14,7 @@ pub(super) fn rows() -> Vec<Row> {
     let mut rows = vec![
         row("UTF-16").refused_bytes(utf_16),
         row("a mark of the byte order").refused_bytes(format!("\u{feff}{BODY}")),
-        row("bytes that are no text").refused_bytes([BODY.as_bytes(), &[0xff]].concat()),
+        row("bytes that are not text").refused_bytes([BODY.as_bytes(), &[0xff]].concat()),
         row("two bodies").refused_bytes(format!("{BODY}{BODY}")),
         row("a comment").refused_bytes(with("{\"model\"", "{/* */\"model\"")),
         row("a comma at the end").refused_bytes(with("hi\"}]}", "hi\"}],}")),

@@ -1,4 +1,4 @@
-//! Fields, betas and query parameters that change what a call costs, or that nobody knows.
+//! Fields, betas and query parameters that change what a call costs, or that are unknown.
 
 use serde_json::{Value, json};
 

@@ -92,9 +92,9 @@ pub(super) struct Row {
     /// In nano-dollars.
     pub(super) ceiling: u64,
     pub(super) is_parallel: bool,
-    /// Whether it needs a run of its own.
+    /// Whether it needs its own run.
     pub(super) is_alone: bool,
-    /// Whether the provider's own counter lies: then a bill may be more than its hold, and is booked all the same.
+    /// Whether the provider's own counter lies: then a bill may be more than its hold, and is booked anyway.
     pub(super) has_lying_counter: bool,
 }
 
@@ -185,7 +185,7 @@ impl Row {
         Self { is_alone, ..self.sent_bytes(body, bill) }
     }
 
-    /// In a run of its own: its model is in its bytes.
+    /// In a separate run: its model is in its bytes.
     pub(super) fn sent_bytes(mut self, body: impl Into<Vec<u8>>, bill: Billed) -> Self {
         self.is_alone = true;
         self.calls.push(ForgedCall { body: body.into(), bill, answer: None, fate: Fate::Sent });

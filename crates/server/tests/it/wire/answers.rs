@@ -1,4 +1,4 @@
-//! What a response came to: usage, stop reason, faults, and what is settled at the full hold. The streams are those of
+//! The outcome of a response: usage, stop reason, faults, and what is settled at the full hold. The streams are those of
 //! the drivers' corpus.
 
 use std::path::Path;

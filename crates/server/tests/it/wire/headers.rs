@@ -45,7 +45,7 @@ fn headers() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
         "[a-z0-9 ,;=/]{0,12}".prop_map(String::into_bytes),
         prop::collection::vec(0x80_u8..=0xff, 0..8),
     ];
-    // What a connection names is dropped too; that has a test of its own.
+    // What a connection names is also dropped; that has its own test.
     let value = value.prop_filter("names of headers", |value| !value.starts_with(b"x-"));
     prop::collection::vec((name, value), 0..16)
 }

@@ -6,7 +6,7 @@ pub(super) fn space() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(String::new()), 1 => "[ \t\r\n]{1,3}"]
 }
 
-/// A text in JSON, with escapes that are no characters among them.
+/// A text in JSON, including escapes that are not characters.
 pub(super) fn quoted() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[ !#-\\[\\]-~]{1,6}",

@@ -41,7 +41,7 @@ fn reader(call: &CallRequest) -> ResponseReader {
     call.reader(StatusCode::OK, &stream_headers(), Secrets::default())
 }
 
-/// What passes of a response that arrives in chunks of these sizes, and what it came to.
+/// What passes of a response that arrives in chunks of these sizes, and its outcome.
 fn passed(mut reader: ResponseReader, response: &[u8], sizes: &[usize]) -> (Vec<u8>, CallEnd) {
     let (mut rest, mut passed) = (response, Vec::new());
     for size in sizes.iter().cycle() {

@@ -427,7 +427,10 @@ fn a_compressed_body_is_refused() {
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("zstd"));
     let body = Bytes::from_static(b"{}");
     let error = read_at(CallFormat::Responses, CallUpstream::Provider, &headers, body).unwrap_err();
-    assert_eq!(error.message, "the body is compressed, which the gateway does not read: send it as it is");
+    assert_eq!(
+        error.message,
+        "the body is compressed, which the gateway does not support: send it uncompressed"
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) struct Progress {
     begun: Vec<NodeIx>,
     /// Members that ended for good.
     ended: BTreeSet<NodeIx>,
-    /// Members that are to begin once more, with the number of that attempt.
+    /// Members that are to begin again, with the number of that attempt.
     again: BTreeMap<(NodeIx, u32), u32>,
     pub(super) round: u32,
     /// The code of the first failure that counts.

@@ -28,7 +28,7 @@ pub(super) struct Run {
     pub(super) undo: Vec<(u32, String)>,
     /// How its first node ended.
     end: Option<NodeEnd>,
-    /// Whether its agent is being ended, by itself or from outside.
+    /// Whether its agent is being ended, on its own or from outside.
     pub(super) is_ending: bool,
     /// Whether something of it was cancelled that nothing in the graph stopped: its agent ends at once, from outside.
     pub(super) is_cut_short: bool,
@@ -193,7 +193,7 @@ impl Run {
         }
     }
 
-    /// Gives a value its name. What everything in the graph sees is in the shared store, too.
+    /// Gives a value its name. What everything in the graph sees is also in the shared store.
     fn set(
         &mut self,
         within: Option<FrameIx>,

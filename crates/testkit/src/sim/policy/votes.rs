@@ -1,4 +1,4 @@
-//! Counts votes once more.
+//! Counts votes again.
 
 use std::collections::BTreeMap;
 

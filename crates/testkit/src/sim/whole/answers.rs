@@ -128,7 +128,7 @@ impl Speaker<'_> {
         ToolAsk { id: format!("c{place}"), tool: tool.to_owned(), args, tokens: None, told_tokens: None }
     }
 
-    /// A short value or one that is a blob; sometimes only if nobody has written before.
+    /// A short value or one that is a blob; sometimes only if there is none yet.
     fn writing(&self, dice: &mut Dice) -> String {
         let long = if dice.once_in(4) { "x".repeat(40_000) } else { String::new() };
         let expect = if dice.once_in(4) { r#","expect_version":0"# } else { "" };

@@ -20,7 +20,7 @@ const LIFE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 pub enum CaseStore {
     /// In memory.
     Memory,
-    /// In SQLite, in a folder of their own below this one.
+    /// In SQLite, in their own folder below this one.
     Sqlite(PathBuf),
 }
 

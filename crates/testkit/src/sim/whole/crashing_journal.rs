@@ -104,7 +104,7 @@ impl CrashingJournal {
         self
     }
 
-    /// Runs the slow disk for as long as somebody waits for it.
+    /// Runs the slow disk for as long as a caller waits for it.
     pub(super) async fn turn(&self) {
         let Some(disk) = &self.disk else { return std::future::pending().await };
         loop {

@@ -161,7 +161,7 @@ impl SimProcess {
         left
     }
 
-    /// The tree has another owner: it stops here by itself, and nothing more leaves.
+    /// The tree has another owner: it stops here on its own, and nothing more leaves.
     async fn give_up(&self, tree: &Tree) -> Law {
         let status = tree.ended().await;
         let is_owned = matches!(&status.stopped, Some(Stopped::Journal(JournalFault::Owned { .. })));

@@ -41,7 +41,7 @@ pub struct RunTally {
     pub positions: u64,
     /// Trees with crashes whose results are those without.
     pub equal: u64,
-    /// Trees with a crash during the stop of a call, so that more may have been billed under a ceiling.
+    /// Trees with a crash during the stop of a call, so more may have been billed under a ceiling.
     pub excused: u64,
     /// Batches written.
     pub batches: u64,

@@ -1,4 +1,4 @@
-//! The people around a tree. Their requests follow from the durable events alone, so that after a crash they want
+//! The people around a tree. Their requests follow from the durable events alone, so after a crash they want
 //! exactly what is still to be done.
 
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl People {
             let due = self.wishes.iter().find(|(_, from)| **from <= now).map(|(wish, _)| wish.clone());
             if let Some(wish) = due {
                 self.wishes.remove(&wish);
-                // A refusal is an answer too.
+                // A refusal is also an answer.
                 let asked = tree.request(Actor::PERSON, self.request(&wish)).await;
                 if let (Wish::Answer(_), Err(RequestError::Refused(_))) = (&wish, &asked) {
                     record.saw("a late answer was refused");

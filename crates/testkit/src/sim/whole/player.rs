@@ -110,7 +110,7 @@ impl Player {
     }
 }
 
-/// At least one tick, so that an immediate reaction is faster than any effect.
+/// At least one tick, so an immediate reaction is faster than any effect.
 fn latency(dice: &mut Dice) -> u64 {
     if dice.once_in(8) { dice.between(500, 5_000) } else { dice.between(1, 40) }
 }
@@ -160,7 +160,7 @@ impl Model for Player {
         self.lost
     }
 
-    /// Small, so that an image does not use up the budget.
+    /// Small, so an image does not use up the budget.
     fn part_tokens(&self, _part: &Part, _bytes: &[u8]) -> u64 {
         16
     }

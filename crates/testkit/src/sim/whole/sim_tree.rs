@@ -1,5 +1,5 @@
 //! The plot: derives a tree and everything around it from a seed. Everything here is a pure function of the seed and a
-//! position, so that a crash changes no answer.
+//! position, so a crash changes no answer.
 
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
@@ -105,7 +105,7 @@ impl SimTree {
             Mode::Parallel => &GraphParts::POLICIES[1..],
         };
         GraphParts {
-            // Helpers spawn nobody: a graph has many steps, and the process dies after each batch of them.
+            // Helpers spawn no agents: a graph has many steps, and the process dies after each batch of them.
             roles: &["helper", "helper", "helper", "worker"],
             policies,
             steps_max: 3,
@@ -180,7 +180,7 @@ impl SimTree {
             1 => Some(OnLow::Downgrade(parse("small"))),
             _ => None,
         };
-        // Without a deadline a hanging model would block a wild tree for ever.
+        // Without a deadline a hanging model would block a wild tree forever.
         let timeout_ms = (self.mode == Mode::Wild).then(|| dice.between(2_000, 200_000));
         let answer_reserve = dice.once_in(2).then(|| dice.below(30) as u8);
         let timeout_wall = self.dice("wall").once_in(3);
