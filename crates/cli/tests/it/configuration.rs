@@ -83,6 +83,7 @@ fn without_a_file_every_setting_is_shown_with_its_default() {
     on_low  run: halt, exec: shrink  default
     allow_hosts  –  default
     allow_field  –  default
+    allow_box  –  default
     prices  –  default
     notify  –  default
     env_files  –  default
@@ -106,6 +107,7 @@ fn every_setting_is_shown_with_its_value_and_its_source() {
     on_low  halt  config.toml
     allow_hosts  openrouter.ai  config.toml
     allow_field  claude tool:web_search  config.toml
+    allow_box  –  default
     prices.gpt-4.1  2,8  config.toml
     notify  notify-send Spinney it ended  config.toml
     env_files  ~/keys.env  config.toml
@@ -331,7 +333,7 @@ fn what_cannot_be_set_is_an_error_and_changes_nothing() {
     $ config remove allow_hosts a.b
     spinney: cannot remove from `allow_hosts`: `a.b` is not in it
     $ config unset hosts
-    spinney: unknown setting `hosts`: known settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, prices.MODEL, notify, env_files
+    spinney: unknown setting `hosts`: known settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, allow_box, prices.MODEL, notify, env_files
     ");
     assert_eq!(fs::read_to_string(path(&stage)).unwrap(), WHOLE);
     let many: Vec<String> = (0..17).map(|file| format!("/{file}.env")).collect();

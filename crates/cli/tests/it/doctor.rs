@@ -48,7 +48,7 @@ fn shown(ended: &Ended, stage: &TestFolder, servers: &[&Upstream]) -> String {
 /// What this machine enforces is not the same everywhere.
 fn without_box(text: &str) -> String {
     let is_box = |line: &&str| line.split_whitespace().nth(1) == Some("box");
-    text.lines().filter(|line| !is_box(line)).collect::<Vec<_>>().join("\n")
+    text.split_inclusive('\n').filter(|line| !is_box(line)).collect()
 }
 
 /// What commands of agents have on this machine: the same for people and for programs.

@@ -136,6 +136,7 @@ templates: { review: docs/review, hello: a, odd name: b, up: ../up, root: /etc }
     allow_hosts  127.0.0.1:8080  config.toml
     allow_field  claude tool:web_search  config.toml
     allow_field  ./it's mine beta:x  config.toml
+    allow_box  –  default
     prices.gpt-4.1  2,8  config.toml
     prices.odd name  0.1,0.2,0.1,0.3  config.toml
     notify  sh -c curl evil.example  config.toml
@@ -177,7 +178,7 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
     spinney: [folder]/spinney.yaml:1:21: `budget.cost_usd`: `a lot` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals
     spinney: [folder]/spinney.yaml:1:9: `budget`: expected the keys of a default budget, found a list
     spinney: [folder]/spinney.yaml:1:9: `on_low`: unknown word `downgrade`: known words: halt, shrink
-    spinney: [folder]/spinney.yaml:1:1: unknown key `name`: known keys: budget, on_low, templates, allow_hosts, allow_field, prices, notify, env_files
+    spinney: [folder]/spinney.yaml:1:1: unknown key `name`: known keys: budget, on_low, templates, allow_hosts, allow_field, allow_box, prices, notify, env_files
     spinney: [folder]/spinney.yaml:1:9: unclosed bracket '{'
     spinney: [folder]/spinney.yaml:2:1: duplicate key `a`: delete one of them
     spinney: [folder]/spinney.yaml:1:15: `allow_hosts`: `https://a.b` is not a host: leave out the scheme and the path; write a name or an address with an optional port, such as openrouter.ai or 127.0.0.1:8080

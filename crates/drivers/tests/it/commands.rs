@@ -24,6 +24,9 @@ use tokio::sync::mpsc;
 use crate::boxes::{ATTEMPTS, folder, launcher, tiers};
 use crate::files::TREE;
 
+/// More than a command of these tests prints.
+const PIECES_MAX: usize = 64;
+
 /// The commands of boxes of one tier, and a home.
 struct Shop {
     home: TempDir,
@@ -171,10 +174,10 @@ async fn a_command_past_a_limit_of_its_role_says_which() {
 #[tokio::test]
 async fn output_streams_to_watchers() {
     for shop in shops().await {
-        let (send, mut printed) = mpsc::unbounded_channel::<String>();
+        let (send, mut printed) = mpsc::channel::<String>(PIECES_MAX);
         let mut attempt =
             shop.attempt(&json!({ "command": "echo first; read line < wait; echo last $line" }));
-        attempt.watchers = OutputWatchers::new(move |text| drop(send.send(text.to_owned())));
+        attempt.watchers = OutputWatchers::new(move |text| drop(send.try_send(text.to_owned())));
         rustix::fs::mkfifoat(rustix::fs::CWD, wait_pipe(&shop), rustix::fs::Mode::RWXU).unwrap();
         let running = tokio::spawn(shop.commands.tool().call(attempt));
         assert_eq!(printed.recv().await.unwrap(), "first\n");
@@ -199,7 +202,7 @@ async fn l13_x10_no_process_outlives_its_call() {
     for shop in shops().await {
         let pids = Arc::new(Mutex::new(Vec::new()));
         for timeout in [Some("200ms"), None] {
-            let (send, mut printed) = mpsc::unbounded_channel::<()>();
+            let (send, mut printed) = mpsc::channel::<()>(PIECES_MAX);
             let mut args = json!({ "command": family });
             if let Some(timeout) = timeout {
                 args["timeout"] = timeout.into();
@@ -208,7 +211,7 @@ async fn l13_x10_no_process_outlives_its_call() {
             let found = Arc::clone(&pids);
             attempt.watchers = OutputWatchers::new(move |_| {
                 *found.lock().unwrap() = handles(&guards_below_us());
-                let _ = send.send(());
+                let _ = send.try_send(());
             });
             let running = tokio::spawn(shop.commands.tool().call(attempt));
             printed.recv().await.unwrap();

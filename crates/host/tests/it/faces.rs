@@ -113,6 +113,8 @@ async fn the_models_of_a_file_are_tried() {
     let shown = report.to_string().replace(&folder.path().display().to_string(), "");
     assert_snapshot!(shown, @r"
     ok       home  /home: does not exist yet, the first run creates it
+    REFUSED  box   commands are refused: Landlock 0, filters do not work, namespaces do not work
+                   refused commands: the `main` of this program does not call `guard_a_box`
     SCRIPTED fast  scripted
                    script  tree.script.yaml answers
 
