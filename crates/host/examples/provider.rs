@@ -1,6 +1,7 @@
 //! A model of a real provider, set up in code, without a configuration: `ANTHROPIC_API_KEY=… cargo run -p spinney-host
 //! --example provider`.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
+#![expect(clippy::disallowed_methods, reason = "a program reads its own environment")]
 
 use std::error::Error;
 use std::sync::Arc;

@@ -133,6 +133,7 @@ const TABOOS: [Taboo; 15] = [
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/host/examples/"),
             Home::Path("crates/runtime/examples/"),
+            Home::Path("crates/server/examples/"),
             Home::Path("xtask/src/main.rs"),
             Home::Tests,
             Home::Benches,

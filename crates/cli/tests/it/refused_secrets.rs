@@ -76,7 +76,7 @@ fn g31_secrets_are_refused_wherever_the_journal_of_a_tree_would_keep_them() {
         (
             inputs.to_owned(),
             vec!["--set", "topic=sk-ant-api03-9f8e7d6c5b4a39281706AbCd"],
-            "input `topic` has what",
+            "input `topic` contains what",
         ),
         (
             inputs.to_owned(),

@@ -1,4 +1,4 @@
-//! Counts votes again.
+//! Counts votes independently of the kernel.
 
 use std::collections::BTreeMap;
 
