@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::definition::{OnLost, OutputLimits, RUN_COMMAND, ToolSpec};
+use spinney_kernel::definition::{OnLost, OutputLimits, RUN_COMMAND, ToolSpec, ToolSubject};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, Pending};
@@ -220,6 +220,7 @@ impl Tool for RunCommand {
             lost: OnLost::Presumed,
             timeout_ms: Some(u64::try_from(TIMEOUT_MAX.as_millis()).unwrap_or(u64::MAX) + SLACK_MS),
             shown_bytes: Some(SHOWN_BYTES),
+            subject: Some(ToolSubject::command("command")),
             ..ToolSpec::default()
         }
     }

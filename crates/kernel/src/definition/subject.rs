@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Characters that a star does not stand for: with them a shell starts something else.
 const NOT_IN_STAR: [char; 7] = [';', '|', '&', '<', '>', '$', '`'];
 
+/// An argument of commands that can hold a program of any kind: a command with it is more than its line.
+const INPUT: &str = "stdin";
+
 /// Which argument of a tool is the subject of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,11 +83,11 @@ impl ToolSubject {
     }
 
     /// The subject of a call: its argument as text, a list as the words of a shell. `None` if it is missing, given twice,
-    /// or something else.
+    /// or something else, and for a command that is given its input.
     #[must_use]
     pub fn of_call(&self, args: &str) -> Option<String> {
         let mut reader = serde_json::Deserializer::from_str(args);
-        match Argument(&self.argument).deserialize(&mut reader).ok()? {
+        match Argument(self).deserialize(&mut reader).ok()? {
             Some(Value::String(text)) => Some(text),
             Some(Value::Array(words)) => {
                 let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(quoted)).collect();
@@ -207,8 +210,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The value of one key of an object, if it is there once.
-struct Argument<'a>(&'a str);
+/// The value of the subject's key of an object, if it is there once and is all that matters.
+struct Argument<'a>(&'a ToolSubject);
 
 impl<'de> DeserializeSeed<'de> for Argument<'_> {
     type Value = Option<Value>;
@@ -226,16 +229,19 @@ impl<'de> Visitor<'de> for Argument<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Value>, A::Error> {
-        let (mut found, mut times) = (None, 0);
+        let (mut found, mut times, mut is_more) = (None, 0, false);
         while let Some(key) = map.next_key::<String>()? {
-            if key == self.0 {
+            if self.0.kind == SubjectKind::Command && key == INPUT {
+                map.next_value::<IgnoredAny>()?;
+                is_more = true;
+            } else if key == self.0.argument {
                 found = Some(map.next_value()?);
                 times += 1;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(found.filter(|_| times == 1))
+        Ok(found.filter(|_| times == 1 && !is_more))
     }
 }
 
@@ -260,6 +266,8 @@ mod tests {
         let list = r#"{"command": ["git", "log", "a b", "it's", ""]}"#;
         assert_eq!(command.of_call(list).as_deref(), Some(r"git log 'a b' 'it'\''s' ''"));
         assert_eq!(command.of_call(r#"{"command": ["git", 1]}"#), None);
+        assert_eq!(command.of_call(r#"{"command": "sh", "stdin": "rm -rf ."}"#), None, "the input decides");
+        assert_eq!(path.of_call(r#"{"path": "a", "stdin": ""}"#).as_deref(), Some("a"));
     }
 
     #[test]
