@@ -12,7 +12,7 @@ const ARGUMENTS: (&str, &str) = (
 fn a_flag_or_a_command_in_a_library_is_found() {
     let text = "fn f() {\n    say(\"add --allow-host {host}\");\n    say(\"raise it with `spinney budget`\");\n    say(\"--file=x, --add-usd 1\");\n}\n";
     let remedy =
-        "say what is needed, and add the option or command in crates/cli/src/error_words.rs or hint.rs";
+        "say what is needed, and add the option or command in crates/cli/src/error_text.rs or hint.rs";
     let line = |line: usize, word: &str| {
         format!("crates/host/src/x.rs:{line}: command-words: a string of a library names `{word}`; {remedy}")
     };

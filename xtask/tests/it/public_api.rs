@@ -32,11 +32,11 @@ fn public_items_are_found_through_modules_and_re_exports() {
         ),
         ("crates/runtime/src/prelude.rs", "pub use crate::{Tree, bus::Look};"),
         (
-            "crates/kernel/src/words/mod.rs",
+            "crates/kernel/src/primitives/mod.rs",
             "mod time;\npub mod limit { pub const MOST: u32 = 7; }\npub use time::Time;\nname!(Id);",
         ),
-        ("crates/kernel/src/words/time.rs", "pub enum Time { Never, At(u64), In { ms: u64 } }"),
-        ("crates/kernel/src/lib.rs", "pub mod words;"),
+        ("crates/kernel/src/primitives/time.rs", "pub enum Time { Never, At(u64), In { ms: u64 } }"),
+        ("crates/kernel/src/lib.rs", "pub mod primitives;"),
     ]));
     insta::assert_snapshot!(found, @"
     item spinney::Id

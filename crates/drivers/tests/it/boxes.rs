@@ -315,7 +315,7 @@ async fn a_memory_bomb_ends_before_twice_its_limit() {
 async fn a_disk_bomb_ends_before_twice_its_limit() {
     bomb("disk", LIMITS, BoxLimit::Disk).await;
     bomb("disk-unlinked", LIMITS, BoxLimit::Disk).await;
-    bomb("disk-names", BoxLimits { disk_bytes: 4 << 20, ..LIMITS }, BoxLimit::Disk).await;
+    bomb("disk-names", BoxLimits { disk_bytes: 16 << 20, ..LIMITS }, BoxLimit::Disk).await;
 }
 
 /// In namespaces a path can be hidden and another one kept as it is, in a folder that is writable.

@@ -226,7 +226,7 @@ async fn a_text_that_is_there_once_is_replaced_and_the_difference_is_shown() {
     let elsewhere = json!({ "path": "history/step_001.json", "old_text": "a", "new_text": "b" });
     insta::assert_snapshot!(says(home, FileTool::Edit, elsewhere).await, @"!`history/step_001.json` is not yours to write: write below `outputs/`");
     let missing = json!({ "path": "outputs/b.md", "old_text": "a", "new_text": "b" });
-    insta::assert_snapshot!(says(home, FileTool::Edit, missing).await, @"!`outputs/b.md` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(says(home, FileTool::Edit, missing).await, @"!`outputs/b.md` does not exist: `list_files` shows what does");
 }
 
 /// L12: an edit that would pass a limit changes nothing; its result is computed before it is made.
@@ -239,7 +239,7 @@ async fn l12_an_edit_keeps_to_the_limits_of_outputs() {
     insta::assert_snapshot!(says(home, FileTool::Edit, args).await, @"!`outputs/a.md` would have 54000000000 bytes, and all of your outputs may have 1000000: replace it with less");
     write(home, "outputs/b.md", "b").await;
     let args = json!({ "path": "outputs/b.md", "old_text": "b", "new_text": "b".repeat(200_000) });
-    insta::assert_snapshot!(says(home, FileTool::Edit, args).await, @"!max_output_size_bytes would be passed: limit 1000000, there 900000, asked 200000: write less, or write over what is not needed");
+    insta::assert_snapshot!(says(home, FileTool::Edit, args).await, @"!max_output_size_bytes would be exceeded: limit 1000000, used 900000, asked 200000: write less, or overwrite what is no longer needed");
     assert_eq!(read(home, "outputs/b.md").await, "b");
 }
 
@@ -252,7 +252,7 @@ async fn a_file_is_deleted_with_the_folders_that_are_empty_without_it() {
     let delete = |path: &'static str| says(home, FileTool::Delete, json!({ "path": path }));
     insta::assert_snapshot!(delete("outputs/a/b").await, @"!`outputs/a/b` is a folder: name a file in it");
     insta::assert_snapshot!(delete("outputs/a/b/c.md").await, @"deleted outputs/a/b/c.md");
-    insta::assert_snapshot!(delete("outputs/a/b/c.md").await, @"!`outputs/a/b/c.md` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(delete("outputs/a/b/c.md").await, @"!`outputs/a/b/c.md` does not exist: `list_files` shows what does");
     insta::assert_snapshot!(delete("offload/x.txt").await, @"!`offload/x.txt` is not yours to write: write below `outputs/`");
     insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"
     outputs/a/
@@ -310,7 +310,7 @@ async fn a_search_shows_lines_with_their_files_and_numbers() {
     error: unclosed group
     ");
     insta::assert_snapshot!(search(home, json!({ "glob": "[" })).await, @"!`glob` is not a glob that can be used: error parsing glob '[': unclosed character class; missing ']'");
-    insta::assert_snapshot!(search(home, json!({ "pattern": "a", "path": "outputs/none" })).await, @"!`outputs/none` is not there: `list_files` shows what is");
+    insta::assert_snapshot!(search(home, json!({ "pattern": "a", "path": "outputs/none" })).await, @"!`outputs/none` does not exist: `list_files` shows what does");
     insta::assert_snapshot!(search(home, json!({ "pattern": "a", "path": "offload" })).await, @"nothing is in offload/");
 }
 

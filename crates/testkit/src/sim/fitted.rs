@@ -116,6 +116,9 @@ pub(super) fn check_halt(world: &World) -> Law {
     let Some(ask) = ask(world, call) else { return Ok(()) };
     let fit = world.ledger().fit(world.agents().agent(call.agent).account, &ask);
     hold(matches!(fit, Fit::Never(..) | Fit::Shut(_)), || {
-        format!("the tree is halted at a call that could start or wait: {fit:?}")
+        format!(
+            "the tree is halted at a call that could start or wait: {fit:?}, {ask:?}, {:?}",
+            world.halted()
+        )
     })
 }

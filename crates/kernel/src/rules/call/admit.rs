@@ -12,7 +12,7 @@ use crate::definition::Refusal;
 use crate::primitives::{AgentId, CallId, ModelName, Time, limit};
 use crate::record::{AccountShortfall, Alarm, Event, Exit};
 use crate::rules::{Draft, agent, clock, turn};
-use crate::world::AgentIx;
+use crate::world::{AgentIx, Halt};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admitted {
@@ -75,7 +75,7 @@ pub(crate) fn admit(draft: &mut Draft<'_>, id: CallId, scan: Option<&mut Scan>) 
 pub(crate) fn reconsider_waiting(draft: &mut Draft<'_>) {
     loop {
         // If the call that caused the halt is gone, the others may continue.
-        if draft.halted().is_some_and(|halt| draft.call(halt.call).is_none()) {
+        if draft.halted().is_some_and(|halt| draft.call(halt.call).is_none() || is_lent_back(draft, halt)) {
             draft.record(Event::TreeUnhalted);
         }
         let mut scan = Scan::default();
@@ -313,6 +313,15 @@ fn halt(draft: &mut Draft<'_>, id: CallId, ix: AgentIx, account: AgentId, short:
     draft.record(Event::TreeHalted { agent, call: id, account, short, also });
     wait(draft, id, Pause::on(WaitReason::Halted));
     Admitted::Waiting(WaitReason::Halted)
+}
+
+/// Whether what the halted call lacked has come back from a child that ended.
+fn is_lent_back(draft: &Draft<'_>, halt: &Halt) -> bool {
+    let Some(call) = draft.call(halt.call).filter(|_| draft.rules() >= 6) else { return false };
+    let Some(by) = draft.agents().find(&halt.account) else { return false };
+    let lent = draft.ledger().account(draft.agent(by).account).lent.get(halt.short.resource);
+    let fit = || draft.ledger().fit(draft.agent(call.agent).account, &needed(draft, halt.call, call));
+    lent < halt.short.lent && matches!(fit(), Fit::Yes | Fit::Wait(..))
 }
 
 /// What a call lacks beside `short`: a person raises everything at once.
