@@ -259,7 +259,7 @@ async fn a_file_is_deleted_with_the_folders_that_are_empty_without_it() {
     outputs/a/d.md  1 bytes
     ");
     insta::assert_snapshot!(delete("outputs/a/d.md").await, @"deleted outputs/a/d.md");
-    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"nothing is in outputs/");
+    insta::assert_snapshot!(says(home, FileTool::List, json!({})).await, @"outputs/ is empty");
 }
 
 async fn search(home: &Path, args: Value) -> String {
