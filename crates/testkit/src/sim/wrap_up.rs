@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spinney_kernel::budget::{Amounts, Fit, Resource};
 use spinney_kernel::definition::WrapUp;
 use spinney_kernel::primitives::{AgentId, CallId, ModelName, Time};
-use spinney_kernel::record::{Exit, Outcome, Work};
+use spinney_kernel::record::{Exit, Outcome, Work, WrapUpReason};
 use spinney_kernel::window::Bounds;
 use spinney_kernel::window::trim;
 use spinney_kernel::world::{AgentIx, AgentState};
@@ -173,13 +173,19 @@ fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
     least + least / 8 + beside + limit::WRAP_UP_TOKENS.bound()
 }
 
-/// After its last call an agent takes no ordinary turn, except the root, whose ceiling may be raised.
+/// After its last call an agent takes no ordinary turn, except the root, whose ceiling may be raised, and an agent whose
+/// time was nearly up and that got more.
 pub(super) fn check_last_calls(world: &World) -> Law {
     let root = world.agents().root();
     for (id, call) in world.calls().all().filter(|(_, call)| Some(call.agent) != root && !call.is_void()) {
         let agent = world.agents().agent(call.agent);
         let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
-        hold(!is_ordinary || agent.progress.wrapped_up().is_none(), || {
+        let is_last = match agent.progress.wrapped_up() {
+            Some(WrapUpReason::Deadline) => agent.progress.is_time_short(),
+            Some(_) => true,
+            None => false,
+        };
+        hold(!is_ordinary || !is_last, || {
             format!("{id} is a turn of {} after its last call", world.agents().id(call.agent))
         })?;
     }
