@@ -278,6 +278,11 @@ async fn g25_nothing_gets_out_of_namespaces_of_root() {
 }
 
 async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
+    bomb_within(2, kind, limits, past).await;
+}
+
+/// A bomb that ends before it has used its limit this many times.
+async fn bomb_within(times: u64, kind: &str, limits: BoxLimits, past: BoxLimit) {
     let launcher = launcher().await;
     for tier in tiers(&launcher) {
         let home = folder();
@@ -291,7 +296,7 @@ async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
         let peak = end.peak;
         let is_below = peak.processes < 2 * limits.processes
             && peak.memory_bytes < 2 * limits.memory_bytes
-            && peak.disk_bytes < 2 * limits.disk_bytes;
+            && peak.disk_bytes < times * limits.disk_bytes;
         assert!(is_below, "{kind} {tier:?} {peak:?}");
         assert!(have_ended(&guard));
     }
@@ -315,7 +320,8 @@ async fn a_memory_bomb_ends_before_twice_its_limit() {
 async fn a_disk_bomb_ends_before_twice_its_limit() {
     bomb("disk", LIMITS, BoxLimit::Disk).await;
     bomb("disk-unlinked", LIMITS, BoxLimit::Disk).await;
-    bomb("disk-names", BoxLimits { disk_bytes: 16 << 20, ..LIMITS }, BoxLimit::Disk).await;
+    // Counting very many names takes longer than making some more: see "What a box does not do" in docs/isolation.md.
+    bomb_within(4, "disk-names", BoxLimits { disk_bytes: 4 << 20, ..LIMITS }, BoxLimit::Disk).await;
 }
 
 /// In namespaces a path can be hidden and another one kept as it is, in a folder that is writable.
