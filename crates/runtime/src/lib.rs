@@ -48,7 +48,7 @@
 //!     let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
 //!     let tree = home.start(TreeFile::parse("greeting.yaml", GREETING)?.definition).await?;
 //!     tree.ended().await;
-//!     let end = tree.look().await?.end.ok_or("the tree was stopped")?;
+//!     let end = tree.snapshot().await?.end.ok_or("the tree was stopped")?;
 //!     assert_eq!(end.shown.text, "Good morning.");
 //!     Ok(())
 //! })?
@@ -86,7 +86,7 @@
 //!     let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
 //!     let tree = home.start(definition).await?;
 //!     tree.ended().await;
-//!     let end = tree.look().await?.end.ok_or("the tree was stopped")?;
+//!     let end = tree.snapshot().await?.end.ok_or("the tree was stopped")?;
 //!     assert!(end.shown.text.contains("It is noon."), "{}", end.shown.text);
 //!     Ok(())
 //! })?
