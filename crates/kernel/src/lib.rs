@@ -9,7 +9,7 @@
 //!
 //! | layer | holds |
 //! |---|---|
-//! | [`words`] | ids, times, limits, texts, faults |
+//! | [`primitives`] | ids, times, limits, texts, faults |
 //! | [`budget`] | amounts, ceilings, the ledger |
 //! | [`definition`] | what a tree is made of, and refusals |
 //! | [`record`] | events and what they are made of |
