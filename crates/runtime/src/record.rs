@@ -1,4 +1,4 @@
-//! What happened in a tree, and its state at one moment: the parts of events and of [`TreeSnapshot`](crate::tree::Look).
+//! What happened in a tree, and its state at one moment: the parts of events and of [`TreeSnapshot`](crate::tree::TreeSnapshot).
 
 pub use spinney_kernel::context::{End, EventContext, Message, Origin, SharedValue, SharedValues};
 pub use spinney_kernel::record::{
