@@ -55,18 +55,24 @@ pub(super) enum Growth {
 struct Folder {
     path: PathBuf,
     device: u64,
-    free_at_start: u64,
-    free_when_measured: u64,
+    free_bytes_at_start: u64,
+    room_when_measured: u64,
 }
 
 impl Folder {
-    fn free(&self) -> u64 {
+    fn free_bytes(&self) -> u64 {
         statfs(&self.path).map_or(0, |fs| fs.f_bfree.saturating_mul(fs.f_bsize.unsigned_abs()))
     }
 
-    /// How much less room there is than at the start, for any reason.
+    /// Free bytes and free files: a file without bytes takes room as well.
+    fn room(&self) -> u64 {
+        let files = statfs(&self.path).map_or(0, |fs| fs.f_ffree);
+        self.free_bytes().saturating_add(files.saturating_mul(FILE_BYTES))
+    }
+
+    /// How many bytes less are free than at the start, for any reason.
     fn taken(&self) -> u64 {
-        self.free_at_start.saturating_sub(self.free())
+        self.free_bytes_at_start.saturating_sub(self.free_bytes())
     }
 }
 
@@ -75,7 +81,7 @@ impl Sampler {
         let mut folders = Vec::new();
         for grant in order.grants.iter().filter(|grant| grant.access == Access::Write) {
             let (path, device) = (grant.path.clone(), fs::metadata(&grant.path)?.dev());
-            folders.push(Folder { path, device, free_at_start: 0, free_when_measured: 0 });
+            folders.push(Folder { path, device, free_bytes_at_start: 0, room_when_measured: 0 });
         }
         // A folder in another one is measured once.
         let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.path.clone()).collect();
@@ -83,8 +89,8 @@ impl Sampler {
             .retain(|folder| !paths.iter().any(|path| folder.path != *path && folder.path.starts_with(path)));
         folders.dedup_by(|one, other| one.path == other.path);
         for folder in &mut folders {
-            folder.free_at_start = folder.free();
-            folder.free_when_measured = folder.free_at_start;
+            folder.free_bytes_at_start = folder.free_bytes();
+            folder.room_when_measured = folder.room();
         }
         let mut sampler = Self {
             processes_max: order.processes_max,
@@ -99,7 +105,7 @@ impl Sampler {
             disk_ticks_left: FULL_SAMPLE_TICKS,
             peak: BoxUsage::default(),
         };
-        sampler.disk_before = sampler.measure().0;
+        sampler.disk_before = sampler.measure(u64::MAX).0;
         Ok(sampler)
     }
 
@@ -195,16 +201,16 @@ impl Sampler {
         self.disk_ticks_left = self.disk_ticks_left.saturating_sub(passed);
         let mut has_less_room = false;
         for folder in &self.folders {
-            let taken = folder.free_when_measured.saturating_sub(folder.free());
+            let taken = folder.room_when_measured.saturating_sub(folder.room());
             has_less_room |= taken >= self.disk_bytes_max / PART;
         }
         if !has_less_room && self.disk_ticks_left > 0 {
             return None;
         }
         for folder in &mut self.folders {
-            folder.free_when_measured = folder.free();
+            folder.room_when_measured = folder.room();
         }
-        let (bytes, files) = self.measure();
+        let (bytes, files) = self.measure(self.disk_before.saturating_add(self.disk_bytes_max));
         // About a tenth of the time at most, at a thousand files in a few milliseconds.
         self.disk_ticks_left = FULL_SAMPLE_TICKS.max(files / 100);
         let mut grown = bytes.saturating_sub(self.disk_before);
@@ -216,8 +222,9 @@ impl Sampler {
         (grown > self.disk_bytes_max).then_some(Reason::Disk)
     }
 
-    /// The bytes in the folders, and how many files have them.
-    fn measure(&self) -> (u64, u64) {
+    /// The bytes in the folders, and how many files have them. Ends past `bytes_max`: a box makes files while they are
+    /// counted.
+    fn measure(&self, bytes_max: u64) -> (u64, u64) {
         let mut linked = BTreeSet::new();
         let (mut bytes, mut files): (u64, u64) = (0, 0);
         for folder in &self.folders {
@@ -236,6 +243,9 @@ impl Sampler {
                         continue;
                     }
                     bytes = bytes.saturating_add(size(&found));
+                    if bytes > bytes_max {
+                        return (bytes, files);
+                    }
                 }
             }
         }
