@@ -25,7 +25,7 @@ use super::repeats::Loops;
 use super::shared;
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
-use super::wrap_up::{LastCalls, check_last_calls};
+use super::wrap_up::LastCalls;
 use super::{Broken, moves, random_definition};
 
 /// Longest life of one simulated tree, in operations.
@@ -312,7 +312,7 @@ impl Case {
                 check_windows(&self.world, &self.contexts)?;
                 rollback::check_contexts(&self.contexts)?;
                 if self.orderly {
-                    check_last_calls(&self.world)?;
+                    self.last_calls.check(&self.world)?;
                     rollback::check_answered(&self.world, &self.contexts)?;
                 }
             }

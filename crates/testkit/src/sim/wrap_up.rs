@@ -29,6 +29,8 @@ pub(super) struct LastCalls {
     turns: BTreeMap<CallId, (AgentId, ModelName, bool)>,
     /// Agents whose last turn was refused while something else of theirs was open.
     busy: BTreeSet<AgentId>,
+    /// Agents that got more time since they were asked for one.
+    extended: BTreeSet<AgentId>,
     /// The model of each agent's latest turn.
     models: BTreeMap<AgentId, ModelName>,
     /// Whether the simulator calls no models for agents that take turns: such a call has no last call after it.
@@ -76,6 +78,14 @@ impl LastCalls {
                 }
                 Ok(())
             }
+            Event::LimitRaised { agent, add_ms: 1.., .. } => {
+                self.extended.insert(agent.clone());
+                Ok(())
+            }
+            Event::TreeAdjusted(adjusted) if adjusted.timeout_ms.is_some() => {
+                self.extended.insert(adjusted.agent.clone());
+                Ok(())
+            }
             Event::ContextRestored(restored) => {
                 self.had.remove(&restored.agent);
                 self.started.remove(&restored.agent);
@@ -108,6 +118,7 @@ impl LastCalls {
                 self.models.insert(agent.clone(), model.model.clone());
                 if is_last {
                     self.had.insert(agent.clone());
+                    self.extended.remove(agent);
                 }
                 Ok(())
             }
@@ -144,6 +155,24 @@ impl LastCalls {
         let never = matches!(world.ledger().fit(agent.account, &ask), Fit::Never(..) | Fit::Shut(_));
         hold(never, || format!("{id} {how} without a last call, for which there was room: {ask:?}"))
     }
+
+    /// After its last call an agent takes no ordinary turn, except the root, whose ceiling may be raised, and an agent whose
+    /// time was nearly up and that got more.
+    pub(super) fn check(&self, world: &World) -> Law {
+        let root = world.agents().root();
+        for (id, call) in world.calls().all().filter(|(_, call)| Some(call.agent) != root && !call.is_void())
+        {
+            let (agent, name) = (world.agents().agent(call.agent), world.agents().id(call.agent));
+            let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
+            let is_over = match agent.progress.wrapped_up() {
+                Some(WrapUpReason::Deadline) => !self.extended.contains(name),
+                Some(WrapUpReason::MaxSteps | WrapUpReason::Ceiling { .. }) => true,
+                None => false,
+            };
+            hold(!is_ordinary || !is_over, || format!("{id} is a turn of {name} after its last call"))?;
+        }
+        Ok(())
+    }
 }
 
 const fn is_done(outcome: &Outcome) -> bool {
@@ -171,23 +200,4 @@ fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
     };
     // The digest of left-out messages takes a tenth of the packet.
     least + least / 8 + beside + limit::WRAP_UP_TOKENS.bound()
-}
-
-/// After its last call an agent takes no ordinary turn, except the root, whose ceiling may be raised, and an agent whose
-/// time was nearly up and that got more.
-pub(super) fn check_last_calls(world: &World) -> Law {
-    let root = world.agents().root();
-    for (id, call) in world.calls().all().filter(|(_, call)| Some(call.agent) != root && !call.is_void()) {
-        let agent = world.agents().agent(call.agent);
-        let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
-        let is_last = match agent.progress.wrapped_up() {
-            Some(WrapUpReason::Deadline) => agent.progress.is_time_short(),
-            Some(_) => true,
-            None => false,
-        };
-        hold(!is_ordinary || !is_last, || {
-            format!("{id} is a turn of {} after its last call", world.agents().id(call.agent))
-        })?;
-    }
-    Ok(())
 }
