@@ -11,6 +11,7 @@ mod claim;
 mod cursor;
 mod hash_text;
 mod json;
+mod layer;
 mod page;
 mod port;
 mod recall;
@@ -27,6 +28,7 @@ pub use claim::{Claim, Epoch};
 pub use cursor::{CursorError, HeadCursor};
 pub use hash_text::NotAChainHash;
 pub use json::Unwritable;
+pub use layer::JournalLayer;
 pub use page::{Pages, pages};
 pub use port::{
     Append, Appended, Base, ChainHash, Entry, Head, HeadPage, Journal, JournalFault, Reading, Reservation,

@@ -6,14 +6,12 @@ use std::sync::{Arc, Mutex};
 use spinney::clock::Clock;
 use spinney::{Home, Tree};
 use spinney_journal::{
-    Blocking, CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, ListedCheckpoint, Reading,
-    checkpoints, rebuild,
+    Blocking, CatalogKind, CatalogRow, Cleaned, Journal, JournalFault, JournalLayer, ListedCheckpoint,
+    Reading, checkpoints, rebuild,
 };
 use spinney_kernel::primitives::limit::CLEAN_TRIES_MAX;
 use spinney_kernel::primitives::{CheckpointKind, Seq, TreeId};
 use spinney_testkit::TestHome;
-
-use crate::journal_wrapper::pass_on;
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 const LOOKS: &str = "rules: [{ when: { turn: 25 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { when: { turn: 26 }, say: done }, { call: [{ tool: look }] }]\ntools: { look: { say: seen } }";
@@ -35,22 +33,10 @@ struct Stubborn {
     times: AtomicUsize,
 }
 
-impl Journal for Stubborn {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        append,
-        read,
-        head,
-        head_page,
-        catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Stubborn {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
         let about = self.about.lock().unwrap().clone().filter(|(about, _)| *about == tree);
@@ -110,7 +96,7 @@ impl Scene {
 async fn p26_a_home_is_cleaned_while_its_trees_run() {
     let scene = Scene::new().await;
     let (before, journal) = (scene.all(), scene.journal.as_ref());
-    let (names, heads) = (journal.catalog(CatalogKind::Tree, "").wait(), journal.heads(&[]).wait());
+    let (names, heads) = (journal.inner.catalog(CatalogKind::Tree, "").wait(), journal.heads(&[]).wait());
     assert_eq!((before.len(), names.as_ref().map(Vec::len)), (6, Ok(2)));
     scene.pass(DAY / 2);
     let nothing = Cleaned { removed: 0, left: 4, failed: Vec::new() };
@@ -123,7 +109,7 @@ async fn p26_a_home_is_cleaned_while_its_trees_run() {
         let kinds: Vec<CheckpointKind> = scene.all().into_iter().map(|listed| listed.known.kind).collect();
         assert_eq!(kinds, [CheckpointKind::Manual; 2]);
         assert_eq!(
-            (journal.catalog(CatalogKind::Tree, "").wait(), journal.heads(&[]).wait()),
+            (journal.inner.catalog(CatalogKind::Tree, "").wait(), journal.heads(&[]).wait()),
             (names.clone(), heads.clone())
         );
         for tree in &scene.trees {

@@ -5,10 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use spinney::tree::{RequestError, Stopped};
 use spinney::{Home, StartError};
-use spinney_journal::{Append, Appended, Blocking, Journal, JournalFault};
+use spinney_journal::{Append, Appended, Blocking, Journal, JournalFault, JournalLayer};
 use spinney_testkit::{TestHome, definition};
-
-use crate::journal_wrapper::pass_on;
 
 /// Writes this many batches; then the disk is full.
 pub(crate) struct Full {
@@ -22,22 +20,10 @@ impl Full {
     }
 }
 
-impl Journal for Full {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        read,
-        head,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Full {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn append(&self, append: Append, done: Appended) {
         if self.room.fetch_sub(1, Ordering::Relaxed) > 0 {

@@ -3,11 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use spinney::Shutdown;
-use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal};
+use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal, JournalLayer};
 use spinney_kernel::primitives::Seq;
 use spinney_testkit::{TestHome, settled};
-
-use crate::journal_wrapper::pass_on;
 
 /// Records what each batch says of the chain before it, and the chain after it.
 struct Noting {
@@ -15,22 +13,10 @@ struct Noting {
     said: Mutex<Vec<Option<ChainHash>>>,
 }
 
-impl Journal for Noting {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        read,
-        head,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Noting {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn append(&self, append: Append, done: Appended) {
         self.said.lock().unwrap().push(append.before);
@@ -53,7 +39,7 @@ async fn a_batch_says_the_hash_that_it_follows() {
     let tree = again.resume(tree.id()).await.unwrap();
     tree.answer(snapshot.questions[0].question, "blue").await.unwrap();
     settled(&tree).await;
-    let entries = noting.read(tree.id(), Seq(0), usize::MAX).wait().unwrap();
+    let entries = noting.inner.read(tree.id(), Seq(0), usize::MAX).wait().unwrap();
     let hashes = entries.iter().map(|entry| Some(entry.hash));
     let expected: Vec<Option<ChainHash>> = std::iter::once(None).chain(hashes).take(entries.len()).collect();
     assert!(entries.len() > 6, "{} batches", entries.len());

@@ -39,7 +39,6 @@ mod guarding;
 mod hash_chain;
 mod hooking;
 mod interfering_models;
-mod journal_wrapper;
 mod key_files;
 mod leases;
 mod lending;

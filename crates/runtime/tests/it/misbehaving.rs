@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home, Shutdown};
-use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal, JournalFault, Shared};
+use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal, JournalFault, JournalLayer, Shared};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Message, offload};
 use spinney_kernel::port::Pending;
@@ -15,8 +15,6 @@ use spinney_kernel::primitives::{Actor, BlobHash};
 use spinney_kernel::record::{Event, ToolAsk};
 use spinney_kernel::rules::request::{Cancel, Hold, HoldFor, Request};
 use spinney_testkit::{TestHome, definition, recorded};
-
-use crate::journal_wrapper::pass_on;
 
 type ScenarioModel = dyn Fn(&ModelAttempt) -> ModelAnswer + Send + Sync;
 struct Fake {
@@ -217,7 +215,11 @@ struct Swapped {
     kept: Mutex<Option<(Appended, Result<ChainHash, JournalFault>)>>,
     from: AtomicU64,
 }
-impl Journal for Swapped {
+impl JournalLayer for Swapped {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
     fn append(&self, append: Append, done: Appended) {
         let at = self.from.fetch_add(1, Ordering::Relaxed);
         let end = Arc::new(Mutex::new(None));
@@ -235,21 +237,6 @@ impl Journal for Swapped {
             d(r);
         }
     }
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        read,
-        head,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
 }
 
 #[tokio::test(start_paused = true)]

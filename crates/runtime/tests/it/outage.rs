@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use spinney::tree::Stopped;
 use spinney::{Home, Shutdown};
-use spinney_journal::{Append, Appended, Batch, Blocking, Head, Journal, JournalFault, Reading};
+use spinney_journal::{
+    Append, Appended, Batch, Blocking, Head, Journal, JournalFault, JournalLayer, Reading,
+};
 use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_kernel::record::{ClockKind, ExitKind};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, conformance, recorded, settled};
 
 use crate::clocks::{pass, turns_of};
-use crate::journal_wrapper::pass_on;
 
 const SCRIPT: &str = "rules:\n  - { when: { turn: 1 }, call: [{ tool: look }, { tool: look }] }\n  - { when: { turn: 2 }, think_ms: 20, call: [{ tool: look }] }\n  - { say: done }\ntools: { look: { think_ms: 5, say: seen } }";
 
@@ -72,21 +73,10 @@ impl Remote {
     }
 }
 
-impl Journal for Remote {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        read,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Remote {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn append(&self, append: Append, done: Appended) {
         self.appends.fetch_add(1, Ordering::SeqCst);

@@ -4,14 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use spinney::Shutdown;
-use spinney_journal::{Append, Blocking, HeadCursor, HeadPage, Journal, Reading};
+use spinney_journal::{Append, Blocking, HeadCursor, HeadPage, Journal, JournalLayer, Reading};
 use spinney_kernel::primitives::{Seq, TreeId, limit};
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::{TestHome, conformance, settled};
-
-use crate::journal_wrapper::pass_on;
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
@@ -24,21 +22,10 @@ struct Paged {
     pages: Mutex<Vec<(usize, usize)>>,
 }
 
-impl Journal for Paged {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        append,
-        head,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Paged {
+    fn inner(&self) -> &dyn Journal {
+        &self.inner
+    }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<spinney_journal::Entry>> {
         self.reads.fetch_add(usize::from(after == Seq(0)), Ordering::SeqCst);

@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use spinney::{Home, Orphan, RemoveError, Tree};
 use spinney_journal::{
-    Append, Batch, Blocking, Entry, HeadCursor, HeadPage, Journal, JournalFault, Reading, Shared, pages,
+    Append, Batch, Blocking, Entry, HeadCursor, HeadPage, Journal, JournalFault, JournalLayer, Reading,
+    Shared, pages,
 };
 use spinney_kernel::primitives::{Actor, CheckpointKind, Seq, TreeId};
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::rules::request::{Checkpoint, Request};
 use spinney_kernel::rules::{Input, InputKind};
 use spinney_testkit::{TestHome, conformance};
-
-use crate::journal_wrapper::pass_on;
 
 const ASKS: &str =
     "rules: [{ when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which? } }] }, { say: done }]";
@@ -25,22 +24,10 @@ struct Blind {
     blind: AtomicBool,
 }
 
-impl Journal for Blind {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        append,
-        read,
-        head,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Blind {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
         if self.blind.load(Ordering::Relaxed) {
@@ -118,13 +105,13 @@ async fn p27_nothing_is_removed_if_the_check_fails() {
     let blind = Arc::new(Blind { inner, blind: AtomicBool::new(false) });
     let stage = TestHome::on(Arc::<Blind>::clone(&blind) as Arc<dyn Journal>, ASKS);
     let (home, tree) = waiting(&stage).await;
-    let before = blind.head(tree.id()).wait().unwrap();
+    let before = blind.inner.head(tree.id()).wait().unwrap();
     blind.blind.store(true, Ordering::Relaxed);
     for shared in [Shared::Refuse, Shared::HandOver] {
         let failed = home.remove(tree.id(), shared).await;
         assert!(matches!(failed, Err(RemoveError::Journal(JournalFault::Failed { .. }))), "{failed:?}");
     }
-    assert_eq!(blind.head(tree.id()).wait().unwrap(), before);
+    assert_eq!(blind.inner.head(tree.id()).wait().unwrap(), before);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use spinney::{ResumeError, Shutdown};
-use spinney_journal::{Append, Appended, Blocking, Entry, Journal, Reading};
+use spinney_journal::{Append, Appended, Blocking, Entry, Journal, JournalLayer, Reading};
 use spinney_kernel::primitives::{AgentId, CheckpointName, Seq, TreeId};
 use spinney_testkit::{TestHome, settled};
 use tokio::sync::watch;
-
-use crate::journal_wrapper::pass_on;
 
 /// Holds appends back until they are released.
 struct Slow {
@@ -36,22 +34,10 @@ impl Slow {
     }
 }
 
-impl Journal for Slow {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        read,
-        head,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Slow {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn append(&self, append: Append, done: Appended) {
         match self.kept.lock().unwrap().as_mut() {
@@ -100,22 +86,10 @@ struct Stuck {
     free: watch::Sender<bool>,
 }
 
-impl Journal for Stuck {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        append,
-        head,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Stuck {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         let (read, mut free) = (self.inner.read(tree, after, batches_max), self.free.subscribe());

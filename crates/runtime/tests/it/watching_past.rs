@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::FutureExt;
 use spinney::Tree;
 use spinney::bus::{Note, Overflow, Watch, WatchFault, WatchItem, Watcher};
-use spinney_journal::{Entry, Journal, JournalFault, Reading};
+use spinney_journal::{Entry, Journal, JournalFault, JournalLayer, Reading};
 use spinney_kernel::primitives::{Actor, Envelope, Seq, TreeId};
 use spinney_testkit::{TestHome, settled};
 use tokio::sync::watch;
 
-use crate::journal_wrapper::pass_on;
 use crate::watching::WAITING;
 use crate::watching_by_many::Dice;
 
@@ -48,22 +47,10 @@ impl Gate {
     }
 }
 
-impl Journal for Gate {
-    pass_on!(
-        read_stored,
-        claim,
-        release,
-        changed,
-        reserve,
-        free,
-        append,
-        head,
-        head_page,
-        catalog,
-        replace_catalog,
-        blob,
-        remove
-    );
+impl JournalLayer for Gate {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
         self.reads.fetch_add(1, Ordering::SeqCst);

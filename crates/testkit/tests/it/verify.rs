@@ -4,10 +4,7 @@ use spinney_kernel::world::TreeState;
 use std::sync::Arc;
 
 use spinney::tree::{Diverged, Verified, verify};
-use spinney_journal::{
-    Append, Appended, Blocking, CatalogKind, CatalogRow, ChainHash, Claim, Entry, Fact, Head, HeadCursor,
-    HeadPage, Journal, JournalFault, Reading, Reservation, Shared, StoredEntry,
-};
+use spinney_journal::{Blocking, ChainHash, Entry, Head, Journal, JournalFault, JournalLayer, Reading};
 use spinney_kernel::primitives::{BlobRef, Category, Seq, TokenCount, TreeId};
 use spinney_kernel::record::{Event, Restored};
 use spinney_kernel::rules::InputKind;
@@ -52,17 +49,9 @@ impl<F> Changed<F> {
     }
 }
 
-impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
-    fn claim(&self, tree: TreeId) -> Reading<Claim> {
-        self.inner.claim(tree)
-    }
-
-    fn release(&self, claim: Claim) -> Reading<()> {
-        self.inner.release(claim)
-    }
-
-    fn append(&self, append: Append, done: Appended) {
-        self.inner.append(append, done);
+impl<F: Fn(&mut Vec<Entry>) + Send + Sync> JournalLayer for Changed<F> {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
     }
 
     fn read(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<Entry>> {
@@ -71,47 +60,15 @@ impl<F: Fn(&mut Vec<Entry>) + Send + Sync> Journal for Changed<F> {
         Box::pin(std::future::ready(read))
     }
 
-    fn read_stored(&self, tree: TreeId, after: Seq, batches_max: usize) -> Reading<Vec<StoredEntry>> {
-        self.inner.read_stored(tree, after, batches_max)
-    }
-
     fn head(&self, tree: TreeId) -> Reading<Option<Head>> {
         let mut head = self.inner.head(tree).wait();
         head.iter_mut().flatten().for_each(self.head);
         Box::pin(std::future::ready(head))
     }
 
-    fn changed(&self, tree: TreeId, after: Seq) -> Reading<Head> {
-        self.inner.changed(tree, after)
-    }
-
-    fn head_page(&self, states: &[TreeState], after: HeadCursor, heads_max: usize) -> Reading<HeadPage> {
-        self.inner.head_page(states, after, heads_max)
-    }
-
-    fn catalog(&self, kind: CatalogKind, prefix: &str) -> Reading<Vec<Fact>> {
-        self.inner.catalog(kind, prefix)
-    }
-
-    fn reserve(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<Reservation> {
-        self.inner.reserve(claim, kind, key)
-    }
-
-    fn free(&self, claim: Claim, kind: CatalogKind, key: &str) -> Reading<()> {
-        self.inner.free(claim, kind, key)
-    }
-
-    fn replace_catalog(&self, tree: TreeId, at: Seq, rows: Vec<CatalogRow>) -> Reading<()> {
-        self.inner.replace_catalog(tree, at, rows)
-    }
-
     fn blob(&self, blob: &BlobRef) -> Reading<Option<Vec<u8>>> {
         let found = self.inner.blob(blob).wait().map(|bytes| bytes.and_then(self.blobs));
         Box::pin(std::future::ready(found))
-    }
-
-    fn remove(&self, tree: TreeId, shared: Shared) -> Reading<()> {
-        self.inner.remove(tree, shared)
     }
 }
 
