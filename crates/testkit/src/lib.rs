@@ -1,4 +1,4 @@
-//! Fakes for trees of agents: a clock that tests control, trees from text and back to text, a stage for whole trees
+//! Fakes for trees of agents: a clock that tests control, trees from text and back to text, homes for whole trees
 //! with scripted models, and a simulator driven by a seed. Public, because people who build on Spinney test with it
 //! too.
 
@@ -12,6 +12,7 @@ pub mod fixture;
 pub mod golden;
 #[cfg(feature = "whole")]
 pub mod kill_campaign;
+pub mod processes;
 mod recorder;
 mod render;
 pub mod scenario;

@@ -2,12 +2,10 @@
 //! its process is killed.
 
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::json;
+use spinney_testkit::processes::{HeldProcesses, processes_below};
 
 use crate::test_folder::{Playing, TestFolder, steady};
 
@@ -136,10 +134,10 @@ fn x10_a_killed_spinney_leaves_no_command_and_reports_it_lost() {
     let mut running = stage.play(&["run", &tree(&stage, "{ processes: 16 }", &runs(FOREVER))]);
     running.until("calls run_command");
     let ran = until_there(&mut running, stage.home(), "lead");
-    let all = handles(running.pid());
-    assert!(all.len() >= 4, "{}", all.len());
+    let all = HeldProcesses::new(&processes_below(running.pid()));
+    assert!(all.count() >= 4, "{}", all.count());
     running.kill();
-    assert!(have_ended(&all));
+    assert!(all.have_ended());
     let resumed = stage.spinney(&["resume", "last", "--json"]);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     let output = resumed.result()["output"].as_str().unwrap().to_owned();
@@ -162,10 +160,10 @@ fn o15_l30_a_cancelled_tree_leaves_no_command() {
     for agent in ["lead", "a", "b"] {
         until_there(&mut running, stage.home(), agent);
     }
-    let all = handles(running.pid());
-    assert!(all.len() >= 12, "{}", all.len());
+    let all = HeldProcesses::new(&processes_below(running.pid()));
+    assert!(all.count() >= 12, "{}", all.count());
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
-    assert!(have_ended(&all));
+    assert!(all.have_ended());
     let ended = running.end();
     assert_eq!(ended.result()["state"], json!("cancelled"), "{}", ended.out);
     let ends = ended.json().into_iter().filter(|event| event["type"] == json!("agent_ended")).count();
@@ -183,27 +181,4 @@ fn until_there(running: &mut Playing, home: &Path, agent: &str) -> PathBuf {
             None => std::thread::yield_now(),
         }
     }
-}
-
-/// Handles of every process below one.
-fn handles(ancestor: u32) -> Vec<OwnedFd> {
-    let mut found = vec![ancestor.cast_signed()];
-    let mut at = 0;
-    while let Some(pid) = found.get(at) {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        let lists: Vec<String> =
-            tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
-        found.extend(
-            lists.iter().flat_map(|list| list.split_whitespace()).map(|pid| pid.parse::<i32>().unwrap()),
-        );
-        at += 1;
-    }
-    let below = found.into_iter().skip(1);
-    below.filter_map(|pid| pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()).collect()
-}
-
-/// Whether all of them end within a second.
-fn have_ended(all: &[OwnedFd]) -> bool {
-    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-    all.iter().all(|process| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)) == Ok(1))
 }

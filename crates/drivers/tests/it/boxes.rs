@@ -4,19 +4,18 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use spinney_drivers::sandbox::{
     BoxLauncher, BoxLimit, BoxLimits, BoxRefusal, BoxStep, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand,
     BoxedEnd, BoxedExit, Confinement, LandlockSupport, NamespaceNeed, NamespaceSupport, OutputStream,
 };
+use spinney_testkit::processes::{HeldProcesses, processes_below};
 use tempfile::TempDir;
 
 pub(crate) const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts");
@@ -125,16 +124,16 @@ async fn nothing_outlives_a_call() {
         let all = until_ready(&mut cancelled).await;
         cancelled.cancel();
         assert_eq!(cancelled.finish(&mut |_, _| ()).await.unwrap().exit, BoxedExit::Cancelled);
-        assert!(all.len() >= 5 && have_ended(&all), "{}", all.len());
+        assert!(all.count() >= 5 && all.have_ended(), "{}", all.count());
         let mut dropped = launcher.start(&confinement, &forever).unwrap();
         let all = until_ready(&mut dropped).await;
         drop(dropped);
-        assert!(have_ended(&all));
+        assert!(all.have_ended());
     }
 }
 
 /// Handles of every process of a box, once its command has said that all are there.
-async fn until_ready(run: &mut spinney_drivers::sandbox::BoxedRun) -> Vec<OwnedFd> {
+async fn until_ready(run: &mut spinney_drivers::sandbox::BoxedRun) -> HeldProcesses {
     let guard = run.guard_pid().unwrap();
     let (tell, ready) = tokio::sync::watch::channel(());
     let mut on_output = move |_: OutputStream, _: &[u8]| tell.send_replace(());
@@ -143,33 +142,7 @@ async fn until_ready(run: &mut spinney_drivers::sandbox::BoxedRun) -> Vec<OwnedF
         end = run.finish(&mut on_output) => panic!("{end:?}"),
         told = ready.changed() => told.unwrap(),
     }
-    handles(&family(guard.cast_signed()))
-}
-
-/// A process and everything below it.
-pub(crate) fn family(ancestor: i32) -> Vec<i32> {
-    let mut found = vec![ancestor];
-    let mut at = 0;
-    while let Some(pid) = found.get(at) {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        let lists: Vec<String> =
-            tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
-        found.extend(
-            lists.iter().flat_map(|list| list.split_whitespace()).map(|pid| pid.parse::<i32>().unwrap()),
-        );
-        at += 1;
-    }
-    found
-}
-
-fn handles(pids: &[i32]) -> Vec<OwnedFd> {
-    pids.iter().filter_map(|pid| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok()).collect()
-}
-
-/// Whether all of them end within a second.
-fn have_ended(all: &[OwnedFd]) -> bool {
-    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-    all.iter().all(|process| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)) == Ok(1))
+    HeldProcesses::new(&[&[guard], &*processes_below(guard)].concat())
 }
 
 /// X10 (processes): kill -9 of the process that runs 50 commands, and of it with all guards, leaves nothing.
@@ -183,15 +156,15 @@ async fn x10_a_killed_process_leaves_no_command() {
             let guards: Vec<i32> =
                 lines.map(|line| line.strip_prefix("guard ").unwrap().parse().unwrap()).collect();
             assert_eq!(guards.len(), 50);
-            let all = handles(&family(holder.id().cast_signed()));
-            assert!(all.len() > 250, "{}", all.len());
+            let all = HeldProcesses::new(&processes_below(holder.id()));
+            assert!(all.count() > 250, "{}", all.count());
             let killed =
                 [holder.id().cast_signed()].into_iter().chain(guards.into_iter().filter(|_| with_guards));
             for pid in killed {
                 kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
             }
             holder.wait().unwrap();
-            assert!(have_ended(&all), "{tier:?}, with guards: {with_guards}");
+            assert!(all.have_ended(), "{tier:?}, with guards: {with_guards}");
         }
     }
 }
@@ -297,7 +270,7 @@ async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
         let confinement = Confinement { limits, read, ..confinement(tier, home.path()) };
         let words: Vec<OsString> = [ATTEMPTS, "bomb", kind].map(OsString::from).to_vec();
         let mut running = launcher.start(&confinement, &BoxedCommand::new(words)).unwrap();
-        let guard = handles(&[running.guard_pid().unwrap().cast_signed()]);
+        let guard = HeldProcesses::new(&[running.guard_pid().unwrap()]);
         let end = running.finish(&mut |_, _| ()).await.unwrap();
         assert_eq!(end.exit, BoxedExit::PastLimit(past), "{kind} {tier:?} {end:?}");
         let peak = end.peak;
@@ -307,7 +280,7 @@ async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
         assert!(is_below, "{kind} {tier:?} {peak:?}");
         let left = bytes_in(home.path());
         assert!(left < 2 * limits.disk_bytes, "{kind} {tier:?} left {left} bytes");
-        assert!(have_ended(&guard));
+        assert!(guard.have_ended());
     }
 }
 

@@ -3,12 +3,9 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
 use spinney_drivers::commands::{BoxPermissions, Commands};
 use spinney_drivers::sandbox::BoxTierChoice;
@@ -18,6 +15,7 @@ use spinney_kernel::definition::{BoxSpec, BoxWalls, Definition, OutputLimits, Ro
 use spinney_kernel::port::AgentFolder;
 use spinney_kernel::port::tool::{OutputWatchers, ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::{CallId, CommandExit, CommandLimit, ModelName};
+use spinney_testkit::processes::{HeldProcesses, processes_below};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -200,7 +198,7 @@ fn wait_pipe(shop: &Shop) -> PathBuf {
 async fn l13_x10_no_process_outlives_its_call() {
     let family = "trap '' TERM; ( ( sleep 86400 & ) ); sleep 86400 & echo ready; wait";
     for shop in shops().await {
-        let pids = Arc::new(Mutex::new(Vec::new()));
+        let held = Arc::new(Mutex::new(None));
         for timeout in [Some("200ms"), None] {
             let (send, mut printed) = mpsc::channel::<()>(PIECES_MAX);
             let mut args = json!({ "command": family });
@@ -208,9 +206,10 @@ async fn l13_x10_no_process_outlives_its_call() {
                 args["timeout"] = timeout.into();
             }
             let mut attempt = shop.attempt(&args);
-            let found = Arc::clone(&pids);
+            let found = Arc::clone(&held);
             attempt.watchers = OutputWatchers::new(move |_| {
-                *found.lock().unwrap() = handles(&guards_below_us());
+                // Each test of nextest is a process.
+                *found.lock().unwrap() = Some(HeldProcesses::new(&processes_below(std::process::id())));
                 let _ = send.try_send(());
             });
             let running = tokio::spawn(shop.commands.tool().call(attempt));
@@ -223,25 +222,10 @@ async fn l13_x10_no_process_outlives_its_call() {
                 running.abort();
                 assert!(running.await.unwrap_err().is_cancelled());
             }
-            let all = std::mem::take(&mut *pids.lock().unwrap());
-            assert!(all.len() >= 4 && have_ended(&all), "{}", all.len());
+            let all = held.lock().unwrap().take().unwrap();
+            assert!(all.count() >= 4 && all.have_ended(), "{}", all.count());
         }
     }
-}
-
-/// Every process below this one. Each test of nextest is a process.
-fn guards_below_us() -> Vec<i32> {
-    crate::boxes::family(std::process::id().cast_signed()).split_off(1)
-}
-
-fn handles(pids: &[i32]) -> Vec<OwnedFd> {
-    pids.iter().filter_map(|pid| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok()).collect()
-}
-
-/// Whether all of them end within a second.
-fn have_ended(all: &[OwnedFd]) -> bool {
-    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-    all.iter().all(|process| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)) == Ok(1))
 }
 
 /// A file alone neither weakens a box nor takes a variable; with the user's word both work.
