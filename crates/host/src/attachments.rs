@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use spinney_kernel::primitives::{Enclosure, IdError, MediaType, PartName, limit};
 
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 
 /// Why a file cannot be sent.
 #[derive(Debug, thiserror::Error)]

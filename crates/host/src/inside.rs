@@ -10,20 +10,17 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use nix::errno::Errno;
-use nix::sys::socket::getsockopt;
-use nix::sys::socket::sockopt::PeerPidfd;
 use spinney_drivers::sandbox::HELPER_NAME;
 use spinney_store::layout::LOCK;
 use tokio::net::UnixStream;
 
-use crate::private_files::{self, Links};
 use crate::side_folders;
+use crate::system::files;
+use crate::system::private_files::{self, Links};
+use crate::system::processes::ProcessHandle;
 
 /// The hidden command that guards a program.
 pub const GUARD: &str = "exec-guard";
@@ -127,9 +124,9 @@ impl ProtectedHome {
     fn is_run_by(&self, ancestry: &[Process]) -> io::Result<bool> {
         let locks = fs::read_to_string("/proc/locks")?;
         let locks: Vec<FileLock> = locks.lines().filter_map(FileLock::read).collect();
-        let sees_all = fs::metadata("/proc/self/ns/pid")?.ino() == FIRST_NAMESPACE;
+        let sees_all = files::identity(&fs::metadata("/proc/self/ns/pid")?).1 == FIRST_NAMESPACE;
         for path in self.locks() {
-            let inode = fs::symlink_metadata(&path).map(|about| about.ino()).ok();
+            let inode = fs::symlink_metadata(&path).map(|about| files::identity(&about).1).ok();
             let mut holders = locks.iter().filter(|lock| Some(lock.inode) == inode).peekable();
             // Neither the locks nor the ancestors in a namespace above are listed.
             if !sees_all && holders.peek().is_none() && is_locked(&path) {
@@ -179,19 +176,15 @@ pub struct PeerProcess {
     pid: u32,
     started: u64,
     /// None on kernels before 6.5.
-    handle: Option<OwnedFd>,
+    handle: Option<ProcessHandle>,
 }
 
 impl PeerProcess {
     /// The process at the other end.
     pub fn from_stream(stream: &UnixStream) -> io::Result<Self> {
-        let handle = match getsockopt(stream, PeerPidfd) {
-            Ok(handle) => Some(handle),
-            Err(Errno::ENOPROTOOPT) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let handle = ProcessHandle::from_peer(stream)?;
         let pid = match &handle {
-            Some(handle) => pid_of(handle)?,
+            Some(handle) => handle.pid()?,
             None => stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok()),
         };
         let Process { pid, started, .. } = Process::read(pid.unwrap_or(0))?;
@@ -200,15 +193,8 @@ impl PeerProcess {
 
     /// Whether its number is still its own, so what was read with it is about this process.
     fn is_there(&self) -> io::Result<bool> {
-        self.handle.as_ref().map_or(Ok(true), |handle| Ok(pid_of(handle)? == Some(self.pid)))
+        self.handle.as_ref().map_or(Ok(true), |handle| Ok(handle.pid()? == Some(self.pid)))
     }
-}
-
-/// The number of the process of a handle. None if it has ended, or if it is in a namespace that hides it.
-fn pid_of(handle: &OwnedFd) -> io::Result<Option<u32>> {
-    let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", handle.as_raw_fd()))?;
-    let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"));
-    Ok(pid.and_then(|pid| pid.trim().parse().ok()).filter(|pid| *pid != 0))
 }
 
 /// A home by its folder, however its path is written.
@@ -222,7 +208,8 @@ impl HomeInode {
     /// The home that people name, also for the home of a run.
     pub fn read(home: &Path) -> io::Result<Self> {
         let about = fs::metadata(side_folders::above(&fs::canonicalize(home)?))?;
-        Ok(Self { device: about.dev(), inode: about.ino() })
+        let (device, inode) = files::identity(&about);
+        Ok(Self { device, inode })
     }
 }
 
@@ -483,15 +470,6 @@ mod tests {
         let peer = PeerProcess::from_stream(&one).unwrap();
         assert_eq!(peer.pid, std::process::id());
         assert!(peer.is_there().unwrap());
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let handle = rustix::process::pidfd_open(
-            rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap(),
-            rustix::process::PidfdFlags::empty(),
-        );
-        let handle = handle.unwrap();
-        assert_eq!(pid_of(&handle).unwrap(), Some(child.id()));
-        child.wait().unwrap();
-        assert_eq!(pid_of(&handle).unwrap(), None);
     }
 
     /// G23: the process of a run is known by the lock that it holds, also when its guard is gone.

@@ -2,7 +2,6 @@
 //! while the files of the journal are as they were; without it, and if anything in it is wrong, the journal is read.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,8 @@ use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::layout::{JOURNAL, LISTED};
 
-use crate::private_files::{self, Links};
+use crate::system::files;
+use crate::system::private_files::{self, Links};
 use crate::text_file;
 
 /// Another version is read again.
@@ -46,8 +46,8 @@ impl JournalFiles {
     pub(crate) fn now(home: &Path) -> Self {
         Self(["", "-wal"].map(|ending| {
             let about = fs::symlink_metadata(home.join(format!("{JOURNAL}{ending}"))).ok()?;
-            let modified = (about.mtime(), about.mtime_nsec());
-            let traits = FileTraits { inode: about.ino(), bytes: about.len(), modified };
+            let (_, inode) = files::identity(&about);
+            let traits = FileTraits { inode, bytes: about.len(), modified: files::modified(&about) };
             Some(traits).filter(|traits| traits.bytes > 0)
         }))
     }

@@ -6,16 +6,16 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use spinney::Tree;
 use spinney::bus::{TracedEvent, Watch};
 use spinney_kernel::primitives::{Millis, Seq, TreeId};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::world::TreeState;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
+use crate::system::processes;
 use crate::user::configuration::NotifyCommand;
 use crate::user::folders;
 use crate::user::variables::of_environment;
@@ -65,10 +65,6 @@ struct Subject {
     name: String,
     home: PathBuf,
     command: NotifyCommand,
-}
-
-fn pid(child: &Child) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(child.id()?).ok()?)
 }
 
 impl Notifier {
@@ -162,13 +158,12 @@ impl Subject {
             .process_group(0)
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
-        let group = pid(&child);
+        let group = child.id();
         let ended = timeout(TIME_MAX, child.wait()).await;
         if ended.is_err()
             && let Some(group) = group
         {
-            // It may have ended in this moment.
-            let _ = kill_process_group(group, Signal::KILL);
+            processes::kill_group(group);
             let _ = child.wait().await;
         }
         match ended {

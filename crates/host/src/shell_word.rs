@@ -1,6 +1,5 @@
 //! Paths and words as a shell reads them back, safe to show on a terminal.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use spinney_view::wording::is_hostile;
@@ -9,7 +8,7 @@ use spinney_view::wording::is_hostile;
 /// reads it back.
 #[must_use]
 pub fn of_path(path: &Path) -> String {
-    let bytes = path.as_os_str().as_bytes();
+    let bytes = path.as_os_str().as_encoded_bytes();
     // A leading dash would be taken for an option.
     quoted(bytes, if bytes.starts_with(b"-") { "./" } else { "" })
 }

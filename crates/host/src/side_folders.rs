@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::{EXEC, JOURNAL, RUNS};
 
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 
 /// Longer than any id.
 const NAME_BYTES_MAX: u64 = 64;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 
 /// Why the text of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum UnreadText {
 }
 
 /// Opens a plain file and reads it.
-pub fn read(path: &Path, bytes_max: u64, links: Links) -> Result<String, UnreadText> {
+pub(crate) fn read(path: &Path, bytes_max: u64, links: Links) -> Result<String, UnreadText> {
     read_opened(private_files::plain(path, links)?, bytes_max)
 }
 

@@ -9,6 +9,7 @@ mod cursor;
 pub mod layout;
 mod memory;
 mod sqlite;
+pub mod system;
 mod waiting;
 
 pub use memory::MemoryJournal;

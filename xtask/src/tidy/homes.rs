@@ -30,20 +30,21 @@ const KERNEL: &str = "crates/kernel/";
 const TABOOS: [Taboo; 15] = [
     Taboo {
         marks: &["rustix", "nix", "libc", "std::os"],
-        does: "works on one system only, and the kernel, the journal, the runtime and the views work on all",
+        does: "works on one system only, and has one place in each crate",
         within: EVERYWHERE,
         homes: &[
-            Home::Path("crates/cli/"),
+            Home::Path("crates/cli/src/huge_pages.rs"),
+            Home::Path("crates/cli/src/terminal/"),
             Home::Path("crates/drivers/"),
-            Home::Path("crates/host/"),
-            Home::Path("crates/server/"),
-            Home::Path("crates/store/"),
+            Home::Path("crates/host/src/system/"),
+            Home::Path("crates/server/src/exec/open_files.rs"),
+            Home::Path("crates/store/src/system.rs"),
             Home::Path("crates/testkit/"),
             Home::Path("xtask/"),
             Home::Tests,
             Home::Benches,
         ],
-        remedy: "ask through a port, and answer in the drivers, the store or the host",
+        remedy: "ask `system` of the host or the store, the drivers, or the terminal of the command line",
     },
     Taboo {
         marks: &["spinney_journal::Blocking", ".blocking"],

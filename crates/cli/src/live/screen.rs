@@ -3,19 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::Signal as ProcessSignal;
 use spinney::bus::{TracedEvent, WatchItem};
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::control::StreamedText;
 use spinney_kernel::primitives::{CallId, Seq, Time, TreeId};
 use spinney_view::live::LiveTree;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::view::{Commands, Size, view};
-use crate::terminal::Terminal;
 use crate::terminal::out::Unwritten;
 use crate::terminal::region;
+use crate::terminal::{self, Terminal};
 
 /// Pause between two frames: fast for people, cheap for the machine.
 const FRAME: Duration = Duration::from_millis(100);
@@ -53,7 +52,7 @@ impl LiveScreen {
             terminal,
             clock: SystemClock::new(),
             frames,
-            continued: signal(SignalKind::from_raw(ProcessSignal::CONT.as_raw())).ok(),
+            continued: terminal::continued().ok(),
             is_changed: false,
             drawn: (0, (0, 0)),
         }

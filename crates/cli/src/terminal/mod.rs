@@ -18,7 +18,9 @@ use std::io::{self, IsTerminal, Write as _, stderr, stdout};
 use std::os::fd::AsFd;
 
 use clap::ValueEnum;
+use rustix::process::Signal as ProcessSignal;
 use rustix::termios::tcgetwinsize;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -33,6 +35,11 @@ pub(crate) enum ColorChoice {
 const WIDTH_MIN: usize = 40;
 /// A terminal that does not tell its size.
 const ASSUMED: (usize, usize) = (80, 24);
+
+/// Comes when this process continues after it was stopped at the terminal.
+pub(crate) fn continued() -> io::Result<Signal> {
+    signal(SignalKind::from_raw(ProcessSignal::CONT.as_raw()))
+}
 
 /// Where something is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
-use super::address::SocketAddress;
 use super::apply::apply;
 use super::{ControlReply, ControlRequest, EXCHANGE_MS_MAX, LINE_BYTES_MAX, SteerReply, line};
 use crate::home::{self, HomeError, workspaces};
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
+use crate::system::socket_address::SocketAddress;
 use crate::trust::tree_marks;
 
 /// Tries to reach a process that has the home open but does not answer: it may be starting or ending.

@@ -2,7 +2,6 @@
 //! JSON each way, with the kernel's requests and replies and their version. Binary parts follow the line that names
 //! them. On a connection that asks for streamed text, that follows, a line for each piece. `docs/decisions/0013-steering-a-running-home.md` says why.
 
-mod address;
 mod apply;
 mod client;
 pub mod line;
@@ -16,7 +15,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::rules::request::{Reply, Request, Verb};
 
-pub use address::SocketAddress;
+pub use crate::system::socket_address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};
 pub use client::{ReachedHome, RunningTrees, SteerError, ask_with, reach, running};
 pub use resume_lease::{ResumeAnswer, ResumeLease};

@@ -11,10 +11,10 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::sleep;
 
-use super::address::SocketAddress;
 use super::client::{holder, is_nobody_there, older_owner};
 use super::text::next_line;
 use super::{ControlReply, ControlRequest, SteerError, line};
+use crate::system::socket_address::SocketAddress;
 use crate::user::allowed_host::AllowedHost;
 
 /// Tries to reach a process that has the journal open but does not listen: it may be starting or ending.

@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::address::SocketAddress;
 use super::{ControlReply, ControlRequest, LINE_BYTES_MAX, line};
+use crate::system::socket_address::SocketAddress;
 
 /// Only the end of a text is shown, so no more of a piece is sent.
 const TEXT_BYTES_MAX: usize = 4 * 1024;

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use rustix::fs::{Access as Allowed, access};
 use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use spinney_view::wording::counted;
 
 use super::DoctorWords;
 use super::report::HomeFinding;
 use crate::control::{RunningTrees, running};
+use crate::system::files;
 
 impl HomeFinding {
     /// Looks at a home.
@@ -29,7 +29,7 @@ fn state(home: &Path, words: DoctorWords) -> Result<&'static str, String> {
     {
         let place = home.ancestors().skip(1).find(|place| place.as_os_str().is_empty() || place.exists());
         let place = place.filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return match is_writable(place) {
+        return match files::is_writable_folder(place) {
             true => Ok("does not exist yet, the first run creates it"),
             false => Err(format!(
                 "cannot be created, because {} is not writable: {}",
@@ -53,14 +53,10 @@ fn state(home: &Path, words: DoctorWords) -> Result<&'static str, String> {
             return Err(format!("{fault}{}", accept.unwrap_or_default()));
         }
     };
-    if is_writable(home) {
+    if files::is_writable_folder(home) {
         return Ok(state);
     }
     Err(format!("is not writable: change its permissions, or {}", words.other_home))
-}
-
-fn is_writable(folder: &Path) -> bool {
-    access(folder, Allowed::WRITE_OK | Allowed::EXEC_OK).is_ok()
 }
 
 /// Which process has it open. That is not a fault: another run gets a side journal.

@@ -1,14 +1,14 @@
 //! The settings of Claude Code win over its environment. So those that lead to the gateway are put over the user's own.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io, path};
 
 use serde_json::{Map, Value, json};
 
 use super::BadArguments;
-use crate::private_files::{self, Links};
+use crate::system::files;
+use crate::system::private_files::{self, Links};
 use crate::text_file;
 
 /// What else could lead past the gateway: providers and sockets that Claude Code would call instead of an address.
@@ -57,8 +57,8 @@ impl ClaudeArguments {
                 let value =
                     value.ok_or_else(|| BadArguments(format!("`--settings` has no value: {REMEDY}")))?;
                 given = Some(value.as_os_str());
-            } else if let Some(value) = arg.as_bytes().strip_prefix(b"--settings=") {
-                given = Some(OsStr::from_bytes(value));
+            } else if let Some(value) = files::after_prefix(arg, "--settings=") {
+                given = Some(value);
             } else {
                 rest.push(arg.clone());
             }

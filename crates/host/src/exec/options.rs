@@ -15,7 +15,7 @@ use spinney_kernel::budget::Price;
 use spinney_kernel::primitives::{BlobHash, SourceName, TreeId};
 
 use super::program::shown_program;
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
 use crate::user::configuration::Configuration;
 

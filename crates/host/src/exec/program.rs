@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, PipeWriter};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -13,6 +12,7 @@ use spinney_drivers::processes::{
 
 use super::claude::SettingsFile;
 use crate::inside::{GUARD, HOME_OPTION, HomeInode, OURSELVES};
+use crate::system::processes::{self, INTERRUPT};
 
 /// The exit codes of a program that cannot be started, as shells have them.
 pub const NOT_EXECUTABLE: u8 = 126;
@@ -84,7 +84,7 @@ impl Program {
             ProgramEnd::NotStarted { errno } => {
                 let (why, code) = not_started(&io::Error::from_raw_os_error(errno));
                 tracing::warn!("cannot start {}: {why}", self.name);
-                ExitStatus::from_raw(i32::from(code) << 8)
+                processes::exited_with(code)
             }
         })
     }
@@ -156,14 +156,13 @@ fn not_started(error: &io::Error) -> (String, u8) {
 
 /// The exit code of a program, as shells give it.
 pub fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    let code = status.code().or_else(|| processes::signal(status).map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// Whether a program ended because it was interrupted.
 pub fn was_interrupted(status: ExitStatus) -> bool {
-    const INTERRUPT: i32 = 2;
-    status.signal() == Some(INTERRUPT) || status.code() == Some(128 + INTERRUPT)
+    processes::signal(status) == Some(INTERRUPT) || status.code() == Some(128 + INTERRUPT)
 }
 
 /// A program with its arguments, each in quotes, and nothing in them that a terminal or a reader takes for something else.

@@ -1,9 +1,8 @@
 //! Which home a command means: the one that it names, or the nearest in this folder or above.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
+use crate::system::files;
 
 /// The name of a home that nothing names.
 pub const HOME: &str = ".spinney";
@@ -24,5 +23,5 @@ pub fn nearest() -> PathBuf {
 }
 
 fn is_own(home: &Path) -> bool {
-    home.metadata().is_ok_and(|about| about.is_dir() && about.uid() == geteuid().as_raw())
+    home.metadata().is_ok_and(|about| about.is_dir() && files::is_ours(&about))
 }

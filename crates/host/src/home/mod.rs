@@ -6,7 +6,6 @@ pub mod old_copies;
 mod open;
 pub mod output_files;
 pub mod pending_folders;
-mod remove_folder;
 pub mod side_journals;
 pub mod tree_copies;
 pub mod workspaces;

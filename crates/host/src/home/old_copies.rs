@@ -20,7 +20,7 @@ use spinney_store::layout::TREES;
 
 use super::pending_folders::{self, copies, unfinished_copies};
 use super::tree_copies::{ChangedCopy, LIST, SourceTexts};
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault};
 
 const CHECKSUMS: &str = "checksums";
@@ -121,7 +121,7 @@ fn read_kept(folder: &Path, file: &str, bytes_max: u64) -> Result<String, Change
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::private_files::FLUSHED;
+    use crate::system::private_files::FLUSHED;
 
     /// A branch may survive a loss of power, so its files are on the disk before it starts.
     #[test]

@@ -10,7 +10,7 @@ use spinney_store::{Access, OpenHomeError, SqliteJournal};
 use super::{pending_folders, side_journals};
 use crate::error_text::with_causes;
 use crate::inside::{self, ChangeDenied};
-use crate::private_files;
+use crate::system::private_files;
 
 /// What a home is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

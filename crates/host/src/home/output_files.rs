@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
 use serde::{Serialize, Serializer};
 use spinney::tree_file::nearest;
 use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::WORKSPACES;
 use spinney_view::wording::short_id;
 
-use crate::private_files::checked;
+use crate::system::files::UNBLOCKED_UNLINKED;
+use crate::system::private_files::checked;
 
 /// Most files that are listed.
 pub const FILES_MAX: usize = 1_000;
@@ -128,8 +128,9 @@ pub fn named<'a>(
 /// opened, and nothing that is not a regular file.
 pub fn open(home: &Path, tree: TreeId, file: &OutputFile) -> io::Result<File> {
     let workspaces = Dir::open_ambient_dir(workspaces(home, tree), ambient_authority())?;
-    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-    let opened = workspaces.open_with(&file.name, OpenOptions::new().read(true).custom_flags(flags))?;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(UNBLOCKED_UNLINKED);
+    let opened = workspaces.open_with(&file.name, options)?;
     checked(opened.into_std())
 }
 

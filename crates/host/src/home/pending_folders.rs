@@ -12,8 +12,8 @@ use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::{TREES, WORKSPACES};
 
-use super::remove_folder::remove_folder;
-use crate::private_files;
+use crate::system::private_files;
+use crate::system::remove_folder::remove_folder;
 use crate::text_file::{FileAction, FileFault};
 
 /// Prefix of the folder of a tree's copies until it is complete.

@@ -5,8 +5,6 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::{EXEC, RUNS};
@@ -16,11 +14,12 @@ use spinney_view::TreeBeginning;
 use super::ids::{LAST, LISTED_MAX, TreeNameError};
 use super::open::{HomeError, check, open_read_only, open_writable_to_start};
 use crate::exec::run_definition;
-use crate::private_files::{self, Links};
 use crate::side_folders::branch_file;
 pub use crate::side_folders::{
     SideTree, above, branches, folders, has_any, has_journal, is_in_exec, new_folder, side_tree, trees,
 };
+use crate::system::files;
+use crate::system::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
 
 /// Prefix of a side journal that is being removed.
@@ -118,14 +117,7 @@ impl Imports {
             if folder.symlink_metadata().is_err() {
                 return fs::rename(&importing, &folder);
             }
-            match renameat_with(CWD, &importing, CWD, &folder, RenameFlags::EXCHANGE) {
-                // Not every file system can do that.
-                Err(Errno::INVAL | Errno::NOSYS) => {
-                    let removing = self.runs.join(format!("{REMOVING}{tree}"));
-                    fs::rename(&folder, &removing).and_then(|()| fs::rename(&importing, &folder))
-                }
-                exchanged => exchanged.map_err(io::Error::from),
-            }
+            files::exchange(&importing, &folder, &self.runs.join(format!("{REMOVING}{tree}")))
         });
         placed
             .and_then(|()| private_files::flush(&self.runs))

@@ -15,7 +15,7 @@ use spinney::tree_file::{FileError, KeyFile};
 use spinney_kernel::definition::PriceKeys;
 
 use self::template::bad_template;
-use crate::private_files::Links;
+use crate::system::private_files::Links;
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
 use crate::user::allowed_host::AllowedHost;
 use crate::user::box_allowance::BoxAllowance;

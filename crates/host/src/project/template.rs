@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::ProjectFile;
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 use crate::text_file::UnreadText;
 
 /// A folder is copied whole, so it must be small.

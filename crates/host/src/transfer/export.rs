@@ -1,13 +1,10 @@
 //! Writes trees of a home to one file.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use spinney_journal::{Head, Journal, JournalFault, StoredEntry, blobs_of, started_sources};
 use spinney_kernel::definition::Refusal;
@@ -23,7 +20,8 @@ use crate::control::{SteerReply, steering};
 use crate::home::ids::TreeInHome;
 use crate::home::{HomeError, open_read_only};
 use crate::off_workers::off_workers;
-use crate::private_files;
+use crate::system::files;
+use crate::system::private_files;
 use crate::text_file::{FileAction, FileFault};
 
 /// Whether unfinished trees continue where the file is imported.
@@ -248,7 +246,7 @@ impl NewFile {
     fn make(file: &Path) -> Result<Self, ExportError> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let new = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
+        let opened = private_files::create(&new);
         let opened = opened.map_err(FileFault::when(FileAction::Write, file))?;
         Ok(Self { file: file.to_owned(), new, opened })
     }
@@ -259,12 +257,7 @@ impl NewFile {
 
     fn finish(self) -> Result<(), ExportError> {
         self.opened.sync_all().map_err(|error| self.fault(error))?;
-        let named = match renameat_with(CWD, &self.new, CWD, &self.file, RenameFlags::NOREPLACE) {
-            // Not every file system can do that.
-            Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(&self.new, &self.file),
-            named => named.map_err(io::Error::from),
-        };
-        named.map_err(|error| match error {
+        files::rename_new(&self.new, &self.file).map_err(|error| match error {
             error if error.kind() == ErrorKind::AlreadyExists => ExportError::FileExists(self.file.clone()),
             error => self.fault(error),
         })?;

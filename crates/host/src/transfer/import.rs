@@ -22,8 +22,8 @@ use crate::home::side_journals::{self, Imports, SideJournalError};
 use crate::home::{HomeError, open_read_only, open_writable_to_remove, open_writable_to_start, workspaces};
 use crate::inside;
 use crate::off_workers::off_workers;
-use crate::private_files::{self, Links};
 use crate::removal::remove;
+use crate::system::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
 use crate::trust::{TrustError, foreign_home, tree_marks};
 

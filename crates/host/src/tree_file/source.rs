@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
 use spinney::Drivers;
 use spinney::tree_file::{
     FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Reach, Severity, TreeFile, nearest,
@@ -26,7 +25,8 @@ use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
 use crate::inside::{OURSELVES, command_mark};
 use crate::own_drivers::OwnDrivers;
-use crate::private_files::{self, Links};
+use crate::system::files::UNBLOCKED;
+use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
 use crate::user::variables::Variables;
 
@@ -560,7 +560,7 @@ fn open_below(folder: &Path, name: &str, allow: &'static str) -> Result<File, Un
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let folder = Dir::open_ambient_dir(folder, ambient_authority())?;
     let mut options = OpenOptions::new();
-    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    options.read(true).custom_flags(UNBLOCKED);
     match folder.open_with(name, &options) {
         Ok(file) => Ok(private_files::checked(file.into_std())?),
         Err(error) if leads_out(&error) => Err(UnreadScript::Outside { allow }),

@@ -8,19 +8,18 @@
 //! The id is in the home itself. A home is known if its id is listed for its device and inode: a copy is not, nor is
 //! another home that takes its place. Moving a home on its disk changes nothing.
 
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use spinney_kernel::primitives::TreeId;
 use spinney_store::layout::ID;
 
 use super::tree_marks::TreeMark;
 use crate::error_text::with_causes;
-use crate::private_files;
+use crate::system::files;
+use crate::system::private_files;
 use crate::text_file::{FileAction, FileFault};
 use crate::user::folders;
 use crate::user::state_files::{self, StateFileError};
@@ -47,11 +46,12 @@ struct HomeLocation {
 
 impl HomeLocation {
     fn new(path: &Path, about: &Metadata) -> Self {
-        Self { path: path.display().to_string(), device: about.dev(), inode: about.ino() }
+        let (device, inode) = files::identity(about);
+        Self { path: path.display().to_string(), device, inode }
     }
 
     fn is_at(&self, about: &Metadata) -> bool {
-        (self.device, self.inode) == (about.dev(), about.ino())
+        (self.device, self.inode) == files::identity(about)
     }
 }
 
@@ -79,7 +79,7 @@ pub fn make(home: &Path) -> HomeOrigin {
     match fs::metadata(home) {
         Ok(about) if about.is_dir() && is_empty(home) => {
             // The journal refuses such a folder, and it stays as it was.
-            if about.uid() != geteuid().as_raw() || about.mode() & STICKY != 0 {
+            if !files::is_ours(&about) || files::mode(&about) & STICKY != 0 {
                 return HomeOrigin::REFUSED;
             }
             HomeOrigin::New { unlisted: list_empty(home, &about).err() }
@@ -114,7 +114,7 @@ fn make_listed(home: &Path) -> Result<HomeOrigin, StateFileError> {
     }
     let id = draw_id(home)?;
     let unfinished = above.join(format!("{}.new-{id}", name.to_string_lossy()));
-    if DirBuilder::new().mode(0o700).create(&unfinished).is_err() {
+    if private_files::new_folder(&unfinished).is_err() {
         return Ok(HomeOrigin::REFUSED);
     }
     let cannot_write = |error| FileFault::when(FileAction::Write, home)(error);

@@ -1,16 +1,13 @@
 //! Changing the user's file: its text is changed in place and read again before it replaces the old one, whole or not at all.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{FlockOperation, flock};
 
 use super::configuration::{self, Configuration, ConfigurationError};
 use super::settings::SettingError;
 use super::toml_text::TomlText;
 use super::{folders, trusted_file};
-use crate::private_files;
+use crate::system::private_files;
 use crate::text_file::{FileAction, FileFault};
 
 /// What came of a change.
@@ -38,8 +35,7 @@ impl Draft {
         folders::make(folder).map_err(FileFault::when(FileAction::Make, folder))?;
         // One after the other, or one change would undo another. The lock ends with the handle.
         let lock = File::open(folder).map_err(FileFault::when(FileAction::Open, folder))?;
-        flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|error| FileFault::when(FileAction::Lock, folder)(io::Error::from(error)))?;
+        lock.lock().map_err(FileFault::when(FileAction::Lock, folder))?;
         let text = trusted_file::read(&path, configuration::BYTES_MAX)
             .map_err(ConfigurationError::from)?
             .unwrap_or_default();

@@ -1,13 +1,10 @@
 //! The user's own folders for this program, by the XDG rules.
 
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
-
 use crate::shell_word;
+use crate::system::{files, private_files};
 
 /// Why nothing can be recorded for a user.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +41,7 @@ pub fn has_configuration_variable() -> bool {
 
 /// Makes such a folder and what is above it, for this user only, unless it exists.
 pub fn make(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    private_files::folders(folder)
 }
 
 /// The user's home folder, which `~` stands for.
@@ -64,8 +61,8 @@ pub fn state() -> Result<PathBuf, StateFolderError> {
         return Err(StateFolderError::NoHome);
     };
     match folder.metadata() {
-        Ok(about) if about.uid() != geteuid().as_raw() => Err(StateFolderError::OtherUser { folder }),
-        Ok(about) if about.mode() & 0o022 != 0 => Err(StateFolderError::Writable { folder }),
+        Ok(about) if !files::is_ours(&about) => Err(StateFolderError::OtherUser { folder }),
+        Ok(about) if files::mode(&about) & 0o022 != 0 => Err(StateFolderError::Writable { folder }),
         Ok(_) | Err(_) => Ok(folder),
     }
 }

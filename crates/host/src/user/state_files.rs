@@ -1,8 +1,7 @@
 //! Files in the user's state folder: private, small, and replaced as a whole.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde::de::DeserializeOwned;
 use spinney::rng::secret;
 
 use super::folders::{self, StateFolderError};
-use crate::private_files::{self, Links};
+use crate::system::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
 
 /// Far more than any of them has.
@@ -85,9 +84,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".new-{}", draw_id()?));
     let new = path.with_file_name(name);
-    let mut options = OpenOptions::new();
-    let written = options.write(true).create_new(true).mode(0o600).open(&new);
-    let written = written.and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&new, path));
+    let written = private_files::write(&new, bytes).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }

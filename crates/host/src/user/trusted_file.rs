@@ -3,13 +3,11 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
-
-use crate::private_files::{self, Links};
 use crate::shell_word;
+use crate::system::files;
+use crate::system::private_files::{self, Links};
 use crate::text_file::{self, UnreadText};
 
 /// Who else may write a file.
@@ -47,7 +45,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, UntrustedFile
 
 fn text(file: File, path: &Path, bytes_max: u64) -> Result<String, Untrusted> {
     let about = file.metadata().map_err(UnreadText::Io)?;
-    trust(about.uid(), geteuid().as_raw(), about.mode(), path)?;
+    trust(files::owner(&about), files::current_user(), files::mode(&about), path)?;
     Ok(text_file::read_opened(file, bytes_max)?)
 }
 

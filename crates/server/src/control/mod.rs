@@ -3,9 +3,8 @@
 mod leases;
 mod text_readers;
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,6 +24,7 @@ use spinney_journal::{Cleaned, JournalFault};
 use spinney_kernel::primitives::{Actor, BadPart, Part, TreeId, check_parts};
 use spinney_kernel::rules::request::{Outside, Request, Verb};
 use spinney_kernel::world::TreeState;
+use spinney_store::system;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
@@ -61,7 +61,7 @@ struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let found = fs::symlink_metadata(self.address.path()).map(|found| (found.dev(), found.ino()));
+        let found = fs::symlink_metadata(self.address.path()).map(|found| system::identity(&found));
         if found.is_ok_and(|found| found == self.made) {
             // A leftover is replaced by the next process.
             let _ = fs::remove_file(self.address.path());
@@ -94,14 +94,14 @@ impl Listening {
             Ok(()) | Err(_) => {}
         }
         // A new socket's mode depends on the umask. Until it is set, the folder keeps others out.
-        if fs::metadata(home)?.permissions().mode() & 0o077 != 0 {
+        if system::mode(&fs::metadata(home)?) & 0o077 != 0 {
             let why = "other users can open the home: its mode was changed just now";
             return Err(io::Error::new(ErrorKind::PermissionDenied, why));
         }
         let listener = UnixListener::bind(address.path())?;
-        fs::set_permissions(address.path(), Permissions::from_mode(0o600))?;
+        system::make_private(address.path())?;
         let made = fs::symlink_metadata(address.path())?;
-        let made = (made.dev(), made.ino());
+        let made = system::identity(&made);
         let protected = ProtectedHome::new(home)?;
         Ok(Self { listener, file: SocketFile { address, made }, protected })
     }

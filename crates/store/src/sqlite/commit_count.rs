@@ -5,14 +5,11 @@
 //! after COMMIT, before any caller is answered, the same number is written here. A database that counts less than
 //! this file has lost confirmed commits; one that counts more was killed between the two writes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use spinney_journal::JournalFault;
 use spinney_kernel::primitives::Durability;
 
@@ -20,6 +17,7 @@ use super::fault::{from_io, from_sqlite, opening};
 use super::home_folder::refused;
 use super::schema::{self, COMMITS_VERSION, NUMBERED_VERSION};
 use super::{HomeRefusal, OpenHomeError};
+use crate::system;
 
 const FILE: &str = "journal.head";
 const MAGIC: [u8; 8] = *b"spinney1";
@@ -48,15 +46,7 @@ impl CommitCount {
     /// Opens the file for writing and creates it if needed.
     pub(super) fn open(home: &Path) -> Result<Self, OpenHomeError> {
         let path = path(home);
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(no_follow())
-            .open(&path);
-        match opened {
+        match system::open_private(&path) {
             Ok(file) => Ok(Self { file, path }),
             Err(error) => Err(from_io(&path, &error)),
         }
@@ -80,7 +70,7 @@ impl CommitCount {
     }
 
     fn put(&self, count: u64) -> io::Result<()> {
-        self.file.write_all_at(&record(count), 0)
+        system::overwrite(&self.file, &record(count))
     }
 
     fn fault(&self, error: &io::Error) -> OpenHomeError {
@@ -96,7 +86,7 @@ pub(super) fn path(home: &Path) -> PathBuf {
 pub(super) fn recorded(home: &Path) -> Result<Recorded, OpenHomeError> {
     let path = path(home);
     let mut bytes = Vec::with_capacity(RECORD_BYTES);
-    let opened = OpenOptions::new().read(true).custom_flags(no_follow()).open(&path);
+    let opened = system::open_unlinked(&path);
     let plain = opened.and_then(|file| match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
@@ -104,9 +94,7 @@ pub(super) fn recorded(home: &Path) -> Result<Recorded, OpenHomeError> {
     let read = plain.and_then(|file| file.take(RECORD_BYTES as u64 + 1).read_to_end(&mut bytes));
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Recorded::Missing),
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
-            Err(refused(&path, HomeRefusal::Link))
-        }
+        Err(error) if system::is_link_refused(&error) => Err(refused(&path, HomeRefusal::Link)),
         Err(error) => Err(from_io(&path, &error)),
         // A process that died between creating the file and its first write left it empty.
         Ok(0) => Ok(Recorded::Missing),
@@ -134,11 +122,6 @@ pub(super) fn set(connection: &Connection, count: u64) -> Result<(), JournalFaul
         .and_then(|mut update| update.execute([count as i64]))
         .map(drop)
         .map_err(|error| from_sqlite(connection, &error))
-}
-
-fn no_follow() -> i32 {
-    // Opening a pipe must not block on its other end.
-    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
 }
 
 fn record(count: u64) -> [u8; RECORD_BYTES] {

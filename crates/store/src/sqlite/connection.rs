@@ -5,7 +5,6 @@
 //! [`open_still`] bypasses it, so it is used only while this process holds no lock: before a home is opened, and to
 //! read one that cannot be locked. Nothing else in a process opens and closes the file.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
@@ -70,7 +69,7 @@ pub(super) fn open_still(file: &Path) -> Result<Connection, OpenHomeError> {
 /// The URI of a database that does not change.
 fn immutable(file: &Path) -> String {
     let mut uri = "file:".to_owned();
-    for byte in file.as_os_str().as_bytes() {
+    for byte in file.as_os_str().as_encoded_bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
                 uri.push(char::from(*byte));

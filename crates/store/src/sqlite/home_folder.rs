@@ -4,18 +4,14 @@
 //! The home itself may be a link, because people keep it on other disks. Its files may not be: a folder that contains
 //! a prepared `.spinney` must not choose which files we write.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
-use rustix::io::Errno;
-use rustix::process::geteuid;
 
 use super::fault::from_io;
 use super::{HomeRefusal, OpenHomeError};
 use crate::layout::{EXEC, ID, IGNORED, JOURNAL, LISTED, LOCK, RUNS, SOCKET, TREES, WORKSPACES};
+use crate::system::{self, PRIVATE_FILE, PRIVATE_FOLDER};
 
 const FOLDERS: [&str; 4] = [EXEC, RUNS, TREES, WORKSPACES];
 /// Prefix of all other files of a home.
@@ -27,8 +23,6 @@ const LOCK_BYTES_MAX: u64 = 32;
 /// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;
-const FOLDER_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
 
 /// A folder that is a home, or may become one.
 pub(super) struct HomeFolder {
@@ -42,7 +36,7 @@ impl HomeFolder {
         make(home).map_err(|error| from_io(home, &error))?;
         let (folder, about) = Self::found(home)?;
         owned(home, &about)?;
-        if about.mode() & STICKY != 0 {
+        if system::mode(&about) & STICKY != 0 {
             return Err(refused(home, HomeRefusal::EverybodysFolder));
         }
         folder.check_files()?;
@@ -81,7 +75,7 @@ impl HomeFolder {
     }
 
     pub(super) fn is_others(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|about| about.uid() != geteuid().as_raw())
+        fs::metadata(&self.path).is_ok_and(|about| !system::is_ours(&about))
     }
 
     /// Checks every file in it that has one of our names.
@@ -100,7 +94,7 @@ impl HomeFolder {
             } else if name.starts_with(JOURNALS) || name == ID {
                 plain(&path, &about)?;
                 owned(&path, &about)?;
-            } else if name == SOCKET && !about.file_type().is_socket() {
+            } else if name == SOCKET && !system::is_socket(&about) {
                 let is_link = about.is_symlink();
                 return Err(refused(&path, if is_link { HomeRefusal::Link } else { HomeRefusal::WrongKind }));
             }
@@ -121,7 +115,7 @@ impl HomeFolder {
         let is_ours = |name: &String| match name.as_str() {
             // Opening it checks its content.
             LOCK => true,
-            SOCKET => has_kind(SOCKET, |about| about.file_type().is_socket()),
+            SOCKET => has_kind(SOCKET, system::is_socket),
             IGNORED | ID | LISTED => has_kind(name, Metadata::is_file),
             name if FOLDERS.contains(&name) => has_kind(name, Metadata::is_dir),
             name if name.starts_with(SET_ASIDE) => has_kind(name, Metadata::is_dir),
@@ -143,16 +137,12 @@ impl HomeFolder {
     /// Opens the lock file, which only its owner may open: anyone who can open it can lock others out.
     pub(super) fn open_lock(&self) -> Result<File, OpenHomeError> {
         let path = self.path.join(LOCK);
-        let at = |error: io::Error| match Errno::from_io_error(&error) {
-            Some(Errno::LOOP) => refused(&path, HomeRefusal::Link),
-            Some(Errno::NXIO | Errno::ISDIR) => refused(&path, HomeRefusal::WrongKind),
-            Some(_) | None => from_io(&path, &error),
+        let at = |error: io::Error| match error {
+            error if system::is_link_refused(&error) => refused(&path, HomeRefusal::Link),
+            error if system::is_wrong_kind(&error) => refused(&path, HomeRefusal::WrongKind),
+            error => from_io(&path, &error),
         };
-        // Opening a pipe must not block on its other end.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(flags);
-        let file = options.open(&path).map_err(at)?;
+        let file = system::open_private(&path).map_err(at)?;
         let about = file.metadata().map_err(at)?;
         plain(&path, &about)?;
         owned(&path, &about)?;
@@ -163,20 +153,20 @@ impl HomeFolder {
         if !is_lock {
             return Err(refused(&path, HomeRefusal::NotALock));
         }
-        if about.mode() & OTHERS != 0 {
-            file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(at)?;
+        if system::mode(&about) & OTHERS != 0 {
+            system::make_private_open(&file).map_err(at)?;
         }
         Ok(file)
     }
 
     /// Removes all access for other users. Requires the lock.
     pub(super) fn close_to_others(&self) -> Result<(), OpenHomeError> {
-        close_to_others(&self.path, FOLDER_MODE)?;
+        close_to_others(&self.path, PRIVATE_FOLDER)?;
         for name in self.names().map_err(|error| from_io(&self.path, &error))? {
             if FOLDERS.contains(&name.as_str()) {
-                close_to_others(&self.path.join(name), FOLDER_MODE)?;
+                close_to_others(&self.path.join(name), PRIVATE_FOLDER)?;
             } else if name.starts_with(JOURNALS) || name == ID {
-                close_to_others(&self.path.join(name), FILE_MODE)?;
+                close_to_others(&self.path.join(name), PRIVATE_FILE)?;
             }
         }
         Ok(())
@@ -186,7 +176,7 @@ impl HomeFolder {
     /// file's mode to its other files. Only a new file is opened here, because closing an existing one would drop
     /// locks.
     pub(super) fn make_journal(&self) -> Result<(), OpenHomeError> {
-        let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(self.journal());
+        let made = system::create_private(&self.journal());
         match made {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(from_io(&self.journal(), &error)),
             Ok(_) | Err(_) => Ok(()),
@@ -202,7 +192,7 @@ fn make(home: &Path) -> io::Result<()> {
     if let Some(above) = home.parent() {
         fs::create_dir_all(above)?;
     }
-    match DirBuilder::new().mode(FOLDER_MODE).create(home) {
+    match system::create_private_folder(home) {
         // Another process may create it at the same moment.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && home.is_dir() => Ok(()),
         made => made,
@@ -215,10 +205,10 @@ fn close_to_others(path: &Path, mode: u32) -> Result<(), OpenHomeError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         about => about.map_err(|error| from_io(path, &error))?,
     };
-    if about.is_symlink() || about.mode() & OTHERS == 0 {
+    if about.is_symlink() || system::mode(&about) & OTHERS == 0 {
         return Ok(());
     }
-    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(|error| from_io(path, &error))
+    system::set_mode(path, mode).map_err(|error| from_io(path, &error))
 }
 
 /// Refuses anything except a plain file.
@@ -235,7 +225,7 @@ fn kind(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
 /// Refuses anything except a plain file with one hard link.
 fn plain(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
     kind(path, about)?;
-    if about.nlink() > 1 {
+    if system::names(about) > 1 {
         return Err(refused(path, HomeRefusal::SecondName));
     }
     Ok(())
@@ -243,7 +233,7 @@ fn plain(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
 
 /// Refuses another user's file.
 fn owned(path: &Path, about: &Metadata) -> Result<(), OpenHomeError> {
-    let (owner, ours) = (about.uid(), geteuid().as_raw());
+    let (owner, ours) = (system::owner(about), system::current_user());
     if owner == ours { Ok(()) } else { Err(refused(path, HomeRefusal::OtherOwner { owner, ours })) }
 }
 

@@ -3,7 +3,6 @@
 //! continuation of what was confirmed.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -13,6 +12,7 @@ use super::fault::opening;
 use super::loss::wal_of;
 use super::{OpenHomeError, commit_count};
 use crate::layout::JOURNAL;
+use crate::system;
 
 /// The files of an open journal.
 pub(super) struct FilesInPlace {
@@ -83,7 +83,8 @@ impl WatchedFile {
 impl FileTraits {
     fn read(path: &Path) -> Option<Self> {
         let about = fs::symlink_metadata(path).ok()?;
-        Some(Self { device: about.dev(), inode: about.ino(), bytes: about.len() })
+        let (device, inode) = system::identity(&about);
+        Some(Self { device, inode, bytes: about.len() })
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 
 use super::OpenHomeError;
 use super::fault::from_io;
 use super::home_folder::HomeFolder;
 use crate::layout::LOCK;
+use crate::system;
 
 /// Held until it is dropped or the process dies.
 pub(super) struct Lock(#[expect(dead_code, reason = "it is held, not used")] File);
@@ -30,7 +30,7 @@ impl Lock {
 /// Writes the process id for other processes. Overwrites in place, so it needs no space on a full disk.
 fn sign(file: &File) -> std::io::Result<()> {
     let text = format!("{}\n", std::process::id());
-    file.write_all_at(text.as_bytes(), 0)?;
+    system::overwrite(file, text.as_bytes())?;
     file.set_len(text.len() as u64)
 }
 

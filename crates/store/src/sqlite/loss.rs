@@ -1,7 +1,6 @@
 //! Confirmed commits that are missing from a journal: detected at every open, and accepted only by a person.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -17,6 +16,7 @@ use super::home_folder::{HomeFolder, SET_ASIDE};
 use super::lock::Lock;
 use super::wal;
 use crate::layout::JOURNAL;
+use crate::system;
 
 /// What was lost, and where a copy of the found files is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ fn copy_aside(home: &Path) -> Result<PathBuf, OpenHomeError> {
     let free =
         (1_u32..).map(|number| home.join(format!("{SET_ASIDE}{number}"))).find(|folder| !folder.exists());
     let Some(folder) = free else { unreachable!("there are more numbers than folders") };
-    DirBuilder::new().mode(0o700).create(&folder).map_err(|error| from_io(&folder, &error))?;
+    system::create_private_folder(&folder).map_err(|error| from_io(&folder, &error))?;
     let database = home.join(JOURNAL);
     for file in [commit_count::path(home), wal_of(&database), database] {
         if let (true, Some(name)) = (file.exists(), file.file_name()) {

@@ -6,7 +6,6 @@
 //! and the read is repeated.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -17,6 +16,7 @@ use super::connection::{READS, open, open_still};
 use super::fault::from_sqlite_at;
 use super::home_folder::HomeFolder;
 use super::{commit_count, loss, not_cut, not_foreign, schema};
+use crate::system;
 
 /// How often a read is repeated because files changed.
 const TRIES_MAX: u32 = 10;
@@ -47,11 +47,8 @@ impl Files {
     fn now(journal: &Path) -> Self {
         let about = |ending: &str| {
             let about = fs::symlink_metadata(beside(journal, ending)).ok()?;
-            Some(Traits {
-                inode: about.ino(),
-                bytes: about.len(),
-                modified: (about.mtime(), about.mtime_nsec()),
-            })
+            let (_, inode) = system::identity(&about);
+            Some(Traits { inode, bytes: about.len(), modified: system::modified(&about) })
         };
         Self(["", "-wal", "-shm"].map(about))
     }

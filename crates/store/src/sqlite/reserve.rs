@@ -1,9 +1,9 @@
 //! Disk space reserved for removing trees. SQLite writes before it frees, so on a full disk not even a tree
 //! could be removed; removing gives this space up first.
 
-use std::fs::{self, OpenOptions};
+use crate::system;
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const FILE: &str = "journal.reserve";
@@ -33,5 +33,5 @@ pub(super) fn give_up(home: &Path) -> io::Result<()> {
 fn fill(path: &Path) -> io::Result<()> {
     let mut bytes = vec![0; BYTES];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(&bytes)
+    system::create_private(path)?.write_all(&bytes)
 }

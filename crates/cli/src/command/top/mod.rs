@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use rustix::process::Signal as ProcessSignal;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::followed_list::FollowedList;
 use spinney_host::home::ids::TreeInHome;
@@ -24,7 +23,7 @@ use crate::exit::Exit;
 use crate::terminal::keys::{Key, Keys};
 use crate::terminal::paint::{Ink, Row};
 use crate::terminal::region;
-use crate::terminal::{Terminal, out};
+use crate::terminal::{self, Terminal, out};
 
 /// Pause between two looks at the home.
 const REFRESH: Duration = Duration::from_millis(500);
@@ -231,7 +230,7 @@ impl TopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            continued: signal(SignalKind::from_raw(ProcessSignal::CONT.as_raw()))?,
+            continued: terminal::continued()?,
         })
     }
 

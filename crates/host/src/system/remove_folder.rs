@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, openat, ren
 use rustix::io::Errno;
 
 /// Removes it, or says why not.
-pub(super) fn remove_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         // It may nest deeper than files can be open at the same time, or forbid to look into itself.
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -5,33 +5,46 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
+use spinney_store::system;
+
+use super::files::{UNBLOCKED, UNBLOCKED_UNLINKED};
 
 /// Creates a folder unless it exists. A link in its place is an error.
-pub fn folder(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
+    match new_folder(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.symlink_metadata()?.is_dir() => Ok(()),
         made => made,
     }
 }
 
-/// Creates a new file.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+/// Creates a folder that does not exist.
+pub(crate) fn new_folder(path: &Path) -> io::Result<()> {
+    system::create_private_folder(path)
+}
+
+/// Creates a folder and those above it, unless they exist.
+pub(crate) fn folders(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Creates a new file with this content.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create(path)?.write_all(bytes)
+}
+
+/// Creates a new file and opens it for writing.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    system::create_private(path)
 }
 
 /// Opens a file for reading and writing, and makes it if it does not exist.
-pub fn open_or_make(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
-    checked(opened.map_err(|error| explained(error, Links::Refuse))?)
+pub(crate) fn open_or_make(path: &Path) -> io::Result<File> {
+    checked(system::open_private(path).map_err(|error| explained(error, Links::Refuse))?)
 }
 
 /// Replaces a file by another with this content, whole or not at all.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
     let written = write(&new, bytes).and_then(|()| flush(&new)).and_then(|()| fs::rename(&new, path));
@@ -44,12 +57,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Flushes the entries of the folder that a file is in.
-pub fn flush_folder_of(path: &Path) -> io::Result<()> {
+pub(crate) fn flush_folder_of(path: &Path) -> io::Result<()> {
     flush(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
 /// Flushes a file, or a folder's entries, to disk.
-pub fn flush(path: &Path) -> io::Result<()> {
+pub(crate) fn flush(path: &Path) -> io::Result<()> {
     #[cfg(test)]
     FLUSHED.with_borrow_mut(|flushed| flushed.push(path.to_owned()));
     File::open(path)?.sync_all()
@@ -58,11 +71,11 @@ pub fn flush(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 thread_local! {
     /// What this thread flushed, for tests: only a loss of power would show it otherwise.
-    pub static FLUSHED: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
+    pub(crate) static FLUSHED: std::cell::RefCell<Vec<std::path::PathBuf>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 /// Flushes a folder and every file in it.
-pub fn flush_all(folder: &Path) -> io::Result<()> {
+pub(crate) fn flush_all(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         flush(&entry?.path())?;
     }
@@ -71,17 +84,17 @@ pub fn flush_all(folder: &Path) -> io::Result<()> {
 
 /// Opens a plain file for reading. A path may lead to anything, such as a pipe without a writer, so the opened file
 /// is checked.
-pub fn plain(path: &Path, links: Links) -> io::Result<File> {
+pub(crate) fn plain(path: &Path, links: Links) -> io::Result<File> {
     let flags = match links {
-        Links::Follow => OFlags::NONBLOCK,
-        Links::Refuse => OFlags::NONBLOCK | OFlags::NOFOLLOW,
+        Links::Follow => UNBLOCKED,
+        Links::Refuse => UNBLOCKED_UNLINKED,
     };
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     checked(opened.map_err(|error| explained(error, links))?)
 }
 
 /// Explains errors from opening something that is not a plain file.
-pub fn explained(error: io::Error, links: Links) -> io::Error {
+pub(crate) fn explained(error: io::Error, links: Links) -> io::Error {
     match (Errno::from_io_error(&error), links) {
         (Some(Errno::LOOP), Links::Refuse) => io::Error::new(ErrorKind::InvalidInput, "it is a link"),
         // A socket cannot be opened.
@@ -91,7 +104,7 @@ pub fn explained(error: io::Error, links: Links) -> io::Error {
 }
 
 /// Fails unless it is a plain file.
-pub fn checked(file: File) -> io::Result<File> {
+pub(crate) fn checked(file: File) -> io::Result<File> {
     let about = file.metadata()?;
     if about.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder: name a file in it"));
@@ -101,7 +114,7 @@ pub fn checked(file: File) -> io::Result<File> {
 
 /// Whether a path may lead through links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Links {
+pub(crate) enum Links {
     /// For the user's own files.
     Follow,
     /// For files of a home.
