@@ -65,7 +65,7 @@ fn a_checkpoint_that_cannot_be_made_says_why() {
     })
     .to_vec();
     insta::assert_snapshot!(printed.join(""), @"
-    spinney: a checkpoint `one` is there already, in tree [tree]: choose another name or leave it out
+    spinney: checkpoint `one` already exists in tree [tree]: choose another name, or leave it out
     spinney: no agent `nobody` in this tree: known agents: lead
     spinney: `zz` is not a tree id: use a prefix of one that `spinney ps` lists, or `last`
     error: invalid value 'No Name' for '--name <NAME>': `No Name` is not a valid checkpoint name: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit
@@ -245,7 +245,7 @@ fn p23_a_rollback_says_what_is_left_and_can_be_taken_back() {
     // It has ended by now, and an end cannot be undone.
     let over = stage.spinney(&["checkpoint", "rollback", "then"]);
     assert_eq!((over.code, over.out.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(steady(&over.err), @"spinney: `lead` is in a tree that has ended, and what has ended is not rolled back: branch off the checkpoint to go on in a new tree, such as: spinney checkpoint branch then --budget-usd 1");
+    insta::assert_snapshot!(steady(&over.err), @"spinney: `lead` is in a tree that has ended and cannot be rolled back: branch from the checkpoint to continue in a new tree, such as: spinney checkpoint branch then --budget-usd 1");
 }
 
 /// P25: a checkpoint is restored into another agent only with `--into`, and only within the same tree.

@@ -145,9 +145,9 @@ fn l32_depth_models_and_roles_below_an_agent() {
       told: model `slow` is not allowed here: choose one of `fast`
       answer: I have it: model `slow` is not allowed here: choose one of `fast`
     lead subagents: []: exit 0
-      told: this agent may not spawn role `helper`: there is none to choose
-      told: this agent may not spawn role `helper`: there is none to choose
-      answer: I have it: this agent may not spawn role `helper`: there is none to choose
+      told: this agent may not spawn role `helper`: there are none
+      told: this agent may not spawn role `helper`: there are none
+      answer: I have it: this agent may not spawn role `helper`: there are none
     lead subagents: [lead]: exit 0
       told: this agent may not spawn role `helper`: choose one of `lead`
       told: this agent may not spawn role `helper`: choose one of `lead`
@@ -278,22 +278,22 @@ fn l32_limits_of_the_tree_and_of_an_agent() {
       answer: I have it: helped, seen
     tree limits: { children: 1 }: exit 0
       told: helped, seen
-      told: 1 children live and the limit is 1: wait for one to end
-      answer: I have it: 1 children live and the limit is 1: wait for one to end
+      told: 1 children are alive, and the limit is 1: wait for one to end
+      answer: I have it: 1 children are alive, and the limit is 1: wait for one to end
     lead limits: { children: 1 }: exit 0
       told: helped, seen
-      told: 1 children live and the limit is 1: wait for one to end
-      answer: I have it: 1 children live and the limit is 1: wait for one to end
+      told: 1 children are alive, and the limit is 1: wait for one to end
+      answer: I have it: 1 children are alive, and the limit is 1: wait for one to end
     tree limits: { agents: 2 }: exit 0
       told: helped, seen
       told: the tree has had 2 agents and the limit is 2: do this part yourself
       answer: I have it: the tree has had 2 agents and the limit is 2: do this part yourself
     helper limits: { max_steps: 1 }: exit 0
-      told: a failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
+      told: a failed (max_steps: no answer after 1 turn, the most allowed: raise `limits.max_steps`, or ask for less); partial result:
     I look.
-      told: b failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
+      told: b failed (max_steps: no answer after 1 turn, the most allowed: raise `limits.max_steps`, or ask for less); partial result:
     I look.
-      answer: I have it: b failed (max_steps: no answer after 1 turn, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
+      answer: I have it: b failed (max_steps: no answer after 1 turn, the most allowed: raise `limits.max_steps`, or ask for less); partial result:
     I look.
     helper limits: { max_tokens_per_step: 2 }: exit 0
       told: a failed (output_truncated: the answer was cut at its output cap of 2 tokens: raise `limits.max_tokens_per_step`, or ask for less); partial result:
@@ -413,7 +413,7 @@ fn l32_an_approval_that_asks_waits_for_a_person() {
     let results: Vec<String> =
         stage.results("lead").iter().map(|result| result["text"].as_str().unwrap().to_owned()).collect();
     let no =
-        "helped, a person did not let you call `look`: not there; do without it, or ask for something else";
+        "helped, a person refused your call of `look`: not there; do without it, or ask for something else";
     assert_eq!(results, ["helped, seen", no]);
     let allowed = run(&stage, TEAM, At::Helper, "approvals: { look: allow }");
     assert_eq!(allowed.code, Some(0), "what is allowed asks nobody");

@@ -499,8 +499,8 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     assert_eq!(stage.spinney(&["run", &stage.tree("ask_human", waits)]).code, Some(5));
     insta::assert_snapshot!(refused(&stage, &["show", "ffff", "lead"]), @"spinney: no tree starts with `ffff`: `spinney ps` lists all trees");
     insta::assert_snapshot!(refused(&stage, &["window", "last"]), @"spinney: no agent `last` in this tree: known agents: lead");
-    insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the root was told nothing by anybody: refresh one of its children");
-    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "lead"]), @"spinney: `lead` cannot be told what it knows itself: name another agent");
+    insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the root has no parent to refresh from: name one of its children");
+    insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "lead"]), @"spinney: `lead` cannot share with itself: name another agent");
     insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "internal"]), @"
     error: invalid value 'internal' for '--category <CATEGORY>'
       [possible values: context, dialog]

@@ -195,9 +195,9 @@ rules:
     assert_eq!(
         refused,
         [
-            "spawn_agent: no agent can have the id `person`, which names somebody else: choose another id",
-            "send_message: the topic `tree.halt` is for the tree's own events: choose another first word",
-            "send_message: `user` is no agent and reads no messages: send it to an agent, or ask a person with `ask_human`",
+            "spawn_agent: the id `person` is reserved: choose another one",
+            "send_message: the topic `tree.halt` is reserved for the tree's own events: choose another first word",
+            "send_message: `user` is not an agent and reads no messages: send it to an agent, or ask a person with `ask_human`",
         ]
     );
     let halts = stage.spinney(&["events", "last", "--topic", "tree.halt"]);

@@ -281,7 +281,7 @@ fn show_lists_what_was_refused_and_which_child_is_smaller() {
     let stage = done();
     let shown = stage.said(&["show", "lead"]);
     assert!(shown.contains("it was refused, event "), "{shown}");
-    assert!(shown.contains("no role is called `nobody`"), "{shown}");
+    assert!(shown.contains("unknown role `nobody`"), "{shown}");
 }
 
 /// The fields of everything that `--json` writes, as `docs/cli.md` lists them.

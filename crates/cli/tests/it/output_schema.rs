@@ -40,12 +40,12 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
         (run.code, &result["state"], &result["error"]["code"]),
         (Some(1), &json!("failed"), &json!("output_mismatch"))
     );
-    insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @r#"at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema"#);
+    insta::assert_snapshot!(result["error"]["message"].as_str().unwrap(), @r#"at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; describe the expected answer in the goal, or ask for less in the schema"#);
     insta::assert_snapshot!(result["error"]["remedy"].as_str().unwrap(), @"describe the expected answer in the prompt or the goal, or ask for less in `output_schema`, and run it again");
     assert_eq!(result["output"], json!(r#"{"n": "five"}"#));
     let printed = stage.spinney(&["events", "last"]).out;
     insta::assert_snapshot!(steady(&printed), @r#"
-     1    0.00s  -  tree `test` started, by rules 6
+     1    0.00s  -  tree `test` started, by rules 7
      2    0.00s  lead  starts: Try it.
      3    0.00s  lead  asks model fast (call 1): 113 tokens in, at most 16000 out
      4    0.00s  lead  starts model fast, attempt 1: $0.02002825, 16,113 tokens, 1 step held
@@ -56,7 +56,7 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
      9    0.00s  lead  asks model fast (call 3): 427 tokens in, at most 16000 out
     10    0.00s  lead  starts model fast, attempt 1: $0.02010675, 16,427 tokens, 1 step held
     11    0.00s  lead  answers, and the answer does not match its schema (at /n: value is not of type "integer"): {"n": "five"}  [16,427 tokens held, 431 used: 427 in, 4 out]
-    12    0.00s  lead  failed (output_mismatch: at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); spent $0.0002175, 822 tokens, 3 steps
+    12    0.00s  lead  failed (output_mismatch: at /n: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; describe the expected answer in the goal, or ask for less in the schema); spent $0.0002175, 822 tokens, 3 steps
     "#);
     let step = stage.home().join("workspace");
     let mut files: Vec<_> = walk(&step).into_iter().filter(|path| path.ends_with("step_001.json")).collect();

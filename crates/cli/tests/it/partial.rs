@@ -184,7 +184,7 @@ tools: { look: { say: seen } }
 ";
     let stage = TestFolder::new();
     insta::assert_snapshot!(results(&stage, script).pop().unwrap(), @"
-    partial, time is up: 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more
+    partial, time is up: 1 of 2 ended; still working: b; wait again, or cancel the agents you no longer need
 
     [a completed, used $0.00002225, 77 tokens, 1 step]
     All of it.
@@ -215,7 +215,7 @@ tools: { look: { say: seen } }
     let without_usage: Vec<&str> =
         results.lines().map(|line| line.split_once(", used ").map_or(line, |(before, _)| before)).collect();
     insta::assert_snapshot!(without_usage.join("\n"), @"
-    partial, time is up: 2 of 3 ended; still at work: elm; wait again, or cancel whom you need no more
+    partial, time is up: 2 of 3 ended; still working: elm; wait again, or cancel the agents you no longer need
 
     [ash completed
     See https://trees.example/wood/ and https://trees.example/ash
@@ -256,7 +256,7 @@ tools: { look: { say: seen } }
     let first = results.lines().next().unwrap();
     assert_eq!(
         first,
-        "partial, time is up: 3 of 4 ended; still at work: late; wait again, or cancel whom you need no more"
+        "partial, time is up: 3 of 4 ended; still working: late; wait again, or cancel the agents you no longer need"
     );
     assert!(results.contains("[short completed, ") && results.contains("]\nAll of it.\n"), "{first}");
     let spent = "spent exhausted (steps ceiling of `spent`: limit 1, spent 1, held 0, asked 1); partial result:\nHalf of it.";

@@ -228,7 +228,7 @@ rules:
     for (stage, is_question) in &stages {
         let resumed = stage.spinney(&["resume", "last", "--json"]);
         let expected = if *is_question {
-            (0, "completed", "You said nobody answered in time; your default answer counts: blue")
+            (0, "completed", "You said no answer in time; your default answer is used: blue")
         } else {
             (1, "failed", "")
         };

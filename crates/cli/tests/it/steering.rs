@@ -44,7 +44,7 @@ fn refusals_are_reported_to_the_caller() {
     insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question 7 is open: choose one of `2`; list open questions: spinney questions [id]");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause");
     insta::assert_snapshot!(refused(&["send", "last", "No body", "hi"]), @"spinney: `No body` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit");
-    insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: give an amount of something that has a ceiling: choose one of `cost`");
+    insta::assert_snapshot!(refused(&["budget", "last", "--add-tokens", "5"]), @"spinney: nothing to raise: name a resource that has a ceiling: choose one of `cost`");
     running.kill();
     insta::assert_snapshot!(refused(&["answer", "last", "7", "blue"]), @"spinney: no question 7 is open: choose one of `2`; list open questions: spinney questions [id]");
     insta::assert_snapshot!(refused(&["unpause", "last"]), @"spinney: `lead` is not paused: nothing to unpause; continue with: spinney resume [id]");
@@ -265,7 +265,7 @@ fn time_is_added_to_a_tree_that_runs_and_to_one_that_waits() {
     stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
     let refused = stage.spinney(&["budget", "last", "--add-time", "5m"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
-    insta::assert_snapshot!(refused.err, @"spinney: `lead` has no timeout of its own to extend: name the agent that has one");
+    insta::assert_snapshot!(refused.err, @"spinney: `lead` has no timeout to extend: name the agent that has one");
     let wrong = stage.spinney(&["budget", "last", "--add-time", "soon"]);
     assert!(wrong.err.contains("`soon` is not a time"), "{}", wrong.err);
 }

@@ -111,7 +111,7 @@ fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
     let stage = TestFolder::new();
     let run = run(&stage, "s19-timeout");
     let (events, result) = (run.json(), run.result());
-    assert_eq!(result["output"], json!("The oak is eighty; about the elm nobody answered in time."));
+    assert_eq!(result["output"], json!("The oak is eighty; about the elm no answer in time."));
     assert_eq!(
         texts(&stage.results("lead")),
         ["elm failed (timeout: it took longer than its timeout of 300 ms)", "eighty rings"]
@@ -139,7 +139,7 @@ fn s20_a_circle_of_delegation_is_refused_with_its_path() {
     assert_eq!(run.result()["output"], json!("A bread, and sorted by sorter"));
     let refusal = |role: &str, path: &str| {
         format!(
-            "role `{role}` is on its own path already ({path}): do this part yourself or hand it to another role"
+            "role `{role}` is already an ancestor here ({path}): do this part yourself or hand it to another role"
         )
     };
     let baker = stage.results("baker");

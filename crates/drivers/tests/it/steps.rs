@@ -182,8 +182,8 @@ tools:
     let ran = Ran::play(&TestHome::new(script), "root $9.00 turns=20").await;
     let steps = &ran.all_steps()["root"];
     assert_snapshot!(briefly(steps), @r#"
-    step_001 serach {"query":"trees"} no: no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang` | no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`
-    step_002 spawn_agent {"agent":"nobody","goal":"x"} no: no role is called `nobody`: choose one of `root` | no role is called `nobody`: choose one of `root`
+    step_001 serach {"query":"trees"} no: unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang` | unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`
+    step_002 spawn_agent {"agent":"nobody","goal":"x"} no: unknown role `nobody`: choose one of `root` | unknown role `nobody`: choose one of `root`
     step_003 fetch {"url":"http://example.org"} no: no such host | no such host
     step_004 hang {} no: timeout: no end after 1 minute | timeout: no end after 1 minute
     step_005 agent:answer {"model":"cheap"} no: auth: rule 2 of script.yaml: attempt 2 fails as scripted | auth: rule 2 of script.yaml: attempt 2 fails as scripted
@@ -195,11 +195,11 @@ tools:
       "minimal_args": {
         "query": "trees"
       },
-      "observation": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`",
+      "observation": "unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`",
       "success": false,
       "timestamp_ms": 1700000000000,
       "outcome_ref": null,
-      "error": "no tool is called `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`",
+      "error": "unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `fetch`, `hang`",
       "metadata": {
         "tree": "018bcfe56800910abeeb8da1658eec67",
         "path": "root",

@@ -7,7 +7,8 @@ pub(super) use crate::record::{Ballot, ExitKind, WaitNeed};
 use std::fmt;
 
 use crate::budget::Amounts;
-use crate::primitives::{AgentId, AnswerDigest, cut, digest, limit};
+use crate::primitives::{AgentId, AnswerDigest, Reworded, cut, digest, limit};
+use crate::record::RULES;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -116,17 +117,25 @@ impl Findings {
     /// What is missing, in a line: how many have ended, whether that is enough, which ones still run, and what to do.
     #[must_use]
     pub fn text(&self, is_late: Late) -> String {
+        self.text_under(is_late, RULES)
+    }
+
+    pub(crate) fn text_under(&self, is_late: Late, rules: u32) -> String {
         let (ended, asked) = (self.findings.len(), self.asked());
         let agree = match (self.need, self.is_had()) {
             (WaitNeed::Majority, true) => "; more than half agree",
             (WaitNeed::Majority, false) => "; no answer has a majority",
-            (WaitNeed::First(_), false) => "; fewer completed than you need",
+            (WaitNeed::First(_), false) => TOO_FEW.under(rules),
             (WaitNeed::All | WaitNeed::Any, _) | (WaitNeed::First(_), true) => "",
         };
         let late = if is_late == Late::Yes { "partial, time is up: " } else { "" };
         let missing: Vec<&str> = self.missing.iter().map(AgentId::as_str).collect();
         let running = match missing.as_slice() {
             [] => String::new(),
+            missing if rules >= 7 => format!(
+                "; still working: {}; wait again, or cancel the agents you no longer need",
+                missing.join(", ")
+            ),
             missing => format!(
                 "; still at work: {}; wait again, or cancel whom you need no more",
                 missing.join(", ")
@@ -144,6 +153,8 @@ pub enum Late {
 }
 
 const SOURCES: &str = "Sources:";
+const TOO_FEW: Reworded =
+    Reworded::new("; fewer completed than you asked for", "; fewer completed than you need");
 
 impl fmt::Display for Finding {
     /// The agent, its exit and its text.

@@ -171,7 +171,12 @@ impl Contexts {
             Event::ContextRestored(restored) => self.restored(restored),
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
                 if let Some(context) = self.agents.get_mut(agent) {
-                    context.list.push(Arc::new(Message::Repeated(repeats_text(tool, *count, *count_max))));
+                    context.list.push(Arc::new(Message::Repeated(repeats_text(
+                        tool,
+                        *count,
+                        *count_max,
+                        self.briefs.rules(),
+                    ))));
                 }
             }
             // The rest changes no context.
@@ -385,8 +390,10 @@ impl Contexts {
         } else {
             (Whole::Journal, None)
         };
-        let (text, is_error) =
-            message.map_or_else(|| outcome_text(outcome, &whole), |message| (message.text, false));
+        let (text, is_error) = message.map_or_else(
+            || outcome_text(outcome, &whole, self.briefs.rules()),
+            |message| (message.text, false),
+        );
         self.result(&agent, ask, text, is_error, along);
     }
 

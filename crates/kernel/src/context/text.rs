@@ -2,17 +2,33 @@
 
 use crate::context::offload::Whole;
 use crate::context::{Finding, Findings, Late, offload};
-use crate::primitives::{AgentId, Body, Envelope, FaultKind, TokenCount, cut, limit};
+use crate::primitives::{AgentId, Body, Envelope, FaultKind, Reworded, TokenCount, cut, limit};
 use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, ToolAsk, WaitFor, WaitNeed};
 
 /// The most bytes that name a child, its exit, and that it is already known.
 const KNOWN_BYTES_MAX: usize = 96;
 
 /// Prefix of a default answer, so no model takes it for a person's.
-const DEFAULT_ANSWER: &str = "nobody answered in time; your default answer counts: ";
+const DEFAULT_ANSWER: Reworded = Reworded::new(
+    "no answer in time; your default answer is used: ",
+    "nobody answered in time; your default answer counts: ",
+);
 
 /// The result of a tool that had not answered at the checkpoint of a rollback.
-pub(crate) const ROLLED_BACK: &str = "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again";
+pub(crate) const ROLLED_BACK: Reworded = Reworded::new(
+    "the outcome is unknown: your context was rolled back to before it ended; check before you repeat it",
+    "nobody knows what came of this: your context was rolled back to before it ended; find out before you ask for it again",
+);
+
+const EXPIRED: Reworded = Reworded::new(
+    "no answer in time: decide yourself, or ask another person",
+    "nobody answered in time: decide yourself, or ask somebody else",
+);
+
+const LOST: Reworded = Reworded::new(
+    "lost: the process died during this call, and it is unknown whether it happened; check before you try again",
+    "lost: the process died during this call and nobody knows whether it happened; find out before you try again",
+);
 
 /// The notice of an agent's last call. Every hold counts this text, so changing it changes the rules.
 pub(crate) const LAST_CALL: &str = "This is your last call, and no tool can be used: answer now with what you have, and say what is missing.";
@@ -21,27 +37,23 @@ const _: () =
 
 /// The end of a call that is neither a model's nor for children, as a tool result: the text, and whether it is an
 /// error. `whole` is where the whole of a tool's output is.
-pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole) -> (String, bool) {
+pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole, rules: u32) -> (String, bool) {
     let notice = |text: String| (cut(&text, limit::NOTICE_BYTES_MAX), true);
     match outcome {
         Outcome::Done { body, is_error, .. } => (offload::shown(body.clone(), whole), *is_error),
         Outcome::Answered { answer, is_default } => {
-            let before = if *is_default { DEFAULT_ANSWER } else { "" };
+            let before = if *is_default { DEFAULT_ANSWER.under(rules) } else { "" };
             (format!("{before}{}", shown(answer.clone())), false)
         }
         Outcome::Children { .. } => (String::new(), false),
-        Outcome::Expired { .. } => {
-            notice("nobody answered in time: decide yourself, or ask somebody else".to_owned())
-        }
+        Outcome::Expired { .. } => notice(EXPIRED.under(rules).to_owned()),
         Outcome::Message { .. } => ("a message came".to_owned(), false),
         Outcome::Approved => (String::new(), false),
         Outcome::Failed { fault } if fault.kind == FaultKind::Stopped => notice("stopped".to_owned()),
         Outcome::Failed { fault } => notice(format!("failed ({}): {}", fault.kind.as_str(), fault.message)),
-        Outcome::Lost => {
-            notice("lost: the process died during this call and nobody knows whether it happened; find out before you try again".to_owned())
-        }
+        Outcome::Lost => notice(LOST.under(rules).to_owned()),
         Outcome::Cancelled => notice("cancelled".to_owned()),
-        Outcome::Refused { refusal } => notice(refusal.to_string()),
+        Outcome::Refused { refusal } => notice(refusal.text(rules)),
     }
 }
 
@@ -52,11 +64,12 @@ pub(crate) fn wait_text(
     sources: Sources,
     findings: Vec<Finding>,
     late: Late,
+    rules: u32,
 ) -> String {
     let findings = Findings::new(need, agents, findings);
     let mut texts = Vec::new();
     if late == Late::Yes || !findings.missing.is_empty() || !findings.is_had() || need == WaitNeed::Majority {
-        texts.push(findings.text(late));
+        texts.push(findings.text_under(late, rules));
     }
     match findings.findings.as_slice() {
         [one] if findings.missing.is_empty() => texts.push(one.text.clone()),
@@ -113,7 +126,11 @@ pub(crate) fn shown_tokens(body: &Body) -> TokenCount {
 }
 
 /// The tokens of [`outcome_text`].
-pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> TokenCount) -> TokenCount {
+pub(crate) fn outcome_tokens(
+    outcome: &Outcome,
+    rules: u32,
+    child: impl Fn(&ChildEnd) -> TokenCount,
+) -> TokenCount {
     let notice = TokenCount::of_bytes(limit::NOTICE_BYTES_MAX);
     let children =
         |ended: &[ChildEnd]| ended.iter().map(|end| child_tokens(end.state, child(end))).sum::<TokenCount>();
@@ -125,7 +142,7 @@ pub(crate) fn outcome_tokens(outcome: &Outcome, child: impl Fn(&ChildEnd) -> Tok
             asks.iter().map(asked).fold(shown_tokens(body), TokenCount::plus)
         }
         Outcome::Answered { answer, is_default } => {
-            let before = if *is_default { DEFAULT_ANSWER.len() } else { 0 };
+            let before = if *is_default { DEFAULT_ANSWER.under(rules).len() } else { 0 };
             shown_tokens(answer).plus(TokenCount::of_bytes(before))
         }
         Outcome::Children { ended } => children(ended),
@@ -165,9 +182,10 @@ pub(crate) fn child_text(agent: &str, exit: &Exit, shown: String) -> String {
 
 /// The notice that an agent repeats a tool call that brings nothing new. Every hold counts this text, so changing it
 /// changes the rules.
-pub(crate) fn repeats_text(tool: &str, count: u32, count_max: u32) -> String {
+pub(crate) fn repeats_text(tool: &str, count: u32, count_max: u32, rules: u32) -> String {
     let then = match count_max {
         0 => String::new(),
+        count_max if rules >= 7 => format!(" After {count_max} such calls in a row you will be stopped."),
         count_max => format!(" At {count_max} such calls in a row you are stopped."),
     };
     format!(

@@ -13,6 +13,7 @@ mod model_provider;
 mod output_schema;
 mod rate_limit;
 mod refusal;
+mod refusal_rules_6;
 mod repeats;
 mod role;
 mod share;

@@ -19,21 +19,21 @@ pub enum Refusal {
     // --- the tree
     #[error("the tree has not been started: start it first")]
     TreeNotStarted,
-    #[error("the tree was started already: a tree starts once")]
+    #[error("the tree has already started: a tree starts once")]
     TreeStartedBefore,
     #[error("the tree has ended: start a new one")]
     TreeEnded,
     #[error("the tree is halted at its ceiling: raise the ceiling, or cancel the tree")]
     TreeHalted,
     #[error(
-        "limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move"
+        "limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could do nothing"
     )]
     TreeCannotMove,
 
     // --- who asks, and for whom
-    #[error("no agent is called `{agent}` in this tree: its events name every agent")]
+    #[error("unknown agent `{agent}`: the tree's events name every agent")]
     UnknownAgent { agent: AgentId },
-    #[error("agent `{agent}` takes no more work, it is {state}: spawn another one")]
+    #[error("agent `{agent}` is {state} and takes no more work: spawn another one")]
     AgentEnded { agent: AgentId, state: String },
     #[error("agent `{agent}` takes no new work because `{stopped}` is ending: answer with what you have")]
     AgentStopped { agent: AgentId, stopped: AgentId },
@@ -47,34 +47,36 @@ pub enum Refusal {
     // --- spawning
     #[error("the id `{agent}` is taken: choose another one or leave it out")]
     DuplicateId { agent: AgentId },
-    #[error("no agent can have the id `{agent}`, which names somebody else: choose another id")]
+    #[error("the id `{agent}` is reserved: choose another one")]
     ReservedId { agent: AgentId },
     #[error("depth limit {depth_max} reached at depth {depth}: do this part yourself")]
     DepthLimit { depth: u32, depth_max: u32 },
     #[error(
-        "role `{role}` is on its own path already ({}): do this part yourself or hand it to another role",
+        "role `{role}` is already an ancestor here ({}): do this part yourself or hand it to another role",
         path.join(" > ")
     )]
     RoleCycle { role: RoleName, path: Vec<String> },
-    #[error("{live} children live and the limit is {live_max}: wait for one to end")]
+    #[error("{live} children are alive, and the limit is {live_max}: wait for one to end")]
     ChildrenLimit { live: u32, live_max: u32 },
     #[error("the tree has had {agents} agents and the limit is {agents_max}: do this part yourself")]
     AgentsLimit { agents: u32, agents_max: u32 },
-    #[error("no role is called `{role}`{}", one_of(known))]
+    #[error("unknown role `{role}`{}", one_of(known))]
     UnknownRole { role: RoleName, known: Vec<RoleName> },
     #[error("this agent may not spawn role `{role}`{}", one_of(allowed))]
     RoleNotAllowed { role: RoleName, allowed: Vec<RoleName> },
-    #[error("no model is called `{model}`{}", one_of(known))]
+    #[error("unknown model `{model}`{}", one_of(known))]
     UnknownModel { model: ModelName, known: Vec<ModelName> },
-    #[error("the tree has a model `{model}` already: a model keeps its price")]
+    #[error("the tree already has a model `{model}`: a model keeps its price")]
     ModelExists { model: ModelName },
-    #[error("call {call} does not wait: only a call that has not started can be withdrawn")]
+    #[error("call {call} is not waiting: only a call that has not started can be withdrawn")]
     NotWaiting { call: CallId },
     #[error("model `{model}` is not allowed here{}", one_of(allowed))]
     ModelNotAllowed { model: ModelName, allowed: Vec<ModelName> },
     #[error("not allowed here: {}{}", listed(tools), one_of(allowed))]
     ToolNotAllowed { tools: Vec<ToolName>, allowed: Vec<ToolName> },
-    #[error("network is not granted here: do without it, or have a person grant it to the whole path")]
+    #[error(
+        "network access is not granted here: do without it, or ask a person to grant it to every agent above"
+    )]
     NetworkNotAllowed,
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
@@ -103,9 +105,9 @@ pub enum Refusal {
     Unpriced { model: ModelName },
     #[error(transparent)]
     Amount(AmountError),
-    #[error("a branch needs a budget of its own: give it at least one ceiling")]
+    #[error("a branch needs its own budget: give it at least one ceiling")]
     BranchWithoutBudget,
-    #[error("nothing to raise: give an amount of something that has a ceiling{}", one_of(bounded))]
+    #[error("nothing to raise: name a resource that has a ceiling{}", one_of(bounded))]
     RaisesNothing { bounded: Vec<Resource> },
     #[error("the new ceiling is below what is already used ({}): give a higher one", short.describe(account))]
     CeilingBelowUse { account: AgentId, short: Shortfall },
@@ -123,9 +125,9 @@ pub enum Refusal {
     TimeoutBelowUse { agent: AgentId, ms: u64, used_ms: u64 },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
     BadTimeout { ms: u64, ms_max: u64 },
-    #[error("`{agent}` has no timeout of its own to extend: name the agent that has one")]
+    #[error("`{agent}` has no timeout to extend: name the agent that has one")]
     NoTimeout { agent: AgentId },
-    #[error("an answer reserve of {percent} % is above {percent_max} %: leave the children something")]
+    #[error("an answer reserve of {percent} % is above {percent_max} %: leave something for the children")]
     BadReserve { percent: u8, percent_max: u8 },
     #[error(
         "`repeats.end` of {end} is not above `repeats.notice` of {notice}, so no agent could act on the notice: raise `end`, or write 0 to turn one of them off"
@@ -139,7 +141,7 @@ pub enum Refusal {
     DeadlinePassed { agent: AgentId, deadline: Time, late_ms: u64 },
 
     // --- shared values
-    #[error("no value is called `{name}`: list_context shows which there are")]
+    #[error("unknown value `{name}`: list_context lists the values")]
     UnknownValue { name: ValueName },
     #[error("role `{role}` may not {verb} `{name}`, {}: choose another key", only(allowed))]
     ValueNotAllowed { name: ValueName, role: RoleName, verb: String, allowed: Vec<RoleName> },
@@ -154,14 +156,14 @@ pub enum Refusal {
     )]
     ValueTooLarge { name: ValueName, bytes: u64, bytes_max: u64 },
     #[error(
-        "the shared values would have {bytes} bytes with `{name}` and the limit is {bytes_max}: write null over values that nobody needs"
+        "the shared values would have {bytes} bytes with `{name}` and the limit is {bytes_max}: write null over values that are no longer needed"
     )]
     ValuesFull { name: ValueName, bytes: u64, bytes_max: u64 },
     #[error(
         "there are {count} shared values and the limit is {count_max}: write over one that exists, not `{name}`"
     )]
     ValuesLimit { name: ValueName, count: usize, count_max: usize },
-    #[error("the value for `{name}` is not JSON: put a text into double quotes")]
+    #[error("the value of `{name}` is not JSON: put text in double quotes")]
     ValueNotJson { name: ValueName },
 
     // --- calls
@@ -169,7 +171,7 @@ pub enum Refusal {
     OpenCallsLimit { open: usize, open_max: usize },
     #[error("model `{model}` is not available: its breaker is open; try another model or later")]
     ModelUnavailable { model: ModelName },
-    #[error("`{agent}` takes turns by itself: send it a message, or redirect it")]
+    #[error("`{agent}` takes its own turns: send it a message, or redirect it")]
     TakesTurns { agent: AgentId },
     #[error("nothing to wait for: name at least one child, or wait for messages")]
     NothingToWaitFor,
@@ -178,27 +180,27 @@ pub enum Refusal {
     #[error("`{agent}` is still at work: send it a message, or wait for it")]
     StillAtWork { agent: AgentId },
     #[error(
-        "`{agent}` is {state}, and what it knew is not kept: spawn another agent and tell it what it has to know"
+        "`{agent}` is {state}, and its context is gone: spawn another agent with everything it needs to know"
     )]
     NotKept { agent: AgentId, state: String },
     #[error("no question {} is open{}", question.0, one_of(&open.iter().map(|open| open.0).collect::<Vec<_>>()))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
     #[error(
-        "question {} timed out {} ago: what it says about a timeout counts, and your answer does not",
+        "question {} timed out {} ago: its `on_timeout` applied, so your answer has no effect",
         question.0,
         Millis(*late_ms)
     )]
     AnswerLate { question: CallId, late_ms: u64 },
 
-    #[error("no tool is called `{tool}`{}", one_of(known))]
+    #[error("unknown tool `{tool}`{}", one_of(known))]
     UnknownTool { tool: String, known: Vec<ToolName> },
     #[error("bad arguments for `{tool}`: {reason}; write one JSON object with the fields it takes")]
     BadArguments { tool: ToolName, reason: String },
     #[error("`{tool}` is denied here by the tree's author: do without it")]
     ToolDenied { tool: ToolName },
-    #[error("a person did not let you call `{tool}`: {answer}; do without it, or ask for something else")]
+    #[error("a person refused your call of `{tool}`: {answer}; do without it, or ask for something else")]
     NotApproved { tool: ToolName, answer: String },
-    #[error("nobody said in time whether you may call `{tool}`: do without it, or ask for something else")]
+    #[error("no answer in time on whether you may call `{tool}`: do without it, or ask for something else")]
     ApprovalExpired { tool: ToolName },
     #[error("{}", too_wide(pattern, offered.as_ref()))]
     ApprovalTooWide { pattern: SubjectPattern, offered: Option<SubjectPattern> },
@@ -206,23 +208,21 @@ pub enum Refusal {
     ApprovalsLimit { count: usize, count_max: usize },
     #[error("bad `output_schema`: {reason}; write a JSON Schema, which is a JSON object")]
     BadSchema { reason: String },
-    #[error(
-        "a tool may not be called `{tool}`, because Spinney answers that one itself: choose another name"
-    )]
+    #[error("a tool cannot be called `{tool}`: that is a built-in tool; choose another name")]
     ToolNameTaken { tool: ToolName },
 
     // --- windows
-    #[error("a window of {size} tokens is too small: at least {tokens} have to fit in")]
+    #[error("a window of {size} tokens is too small: it must hold at least {tokens}")]
     WindowTooSmall { tokens: u64, size: u64 },
-    #[error("messages of category {} are Spinney's own: send `dialog` or `context`", category.as_str())]
+    #[error("only Spinney writes messages of category {}: send `dialog` or `context`", category.as_str())]
     CategoryNotAllowed { category: Category },
-    #[error("the root was told nothing by anybody: refresh one of its children")]
+    #[error("the root has no parent to refresh from: name one of its children")]
     NobodyAbove { agent: AgentId },
-    #[error("`{agent}` cannot be told what it knows itself: name another agent")]
+    #[error("`{agent}` cannot share with itself: name another agent")]
     TellsItself { agent: AgentId },
 
     // --- texts and signals
-    #[error("the {what} is empty: say something")]
+    #[error("the {what} is empty")]
     TextEmpty { what: String },
     #[error("the {what} has {bytes} bytes and the limit is {bytes_max}: shorten it or pass a reference")]
     TextTooLong { what: String, bytes: usize, bytes_max: usize },
@@ -235,42 +235,40 @@ pub enum Refusal {
     #[error("the inbox of `{agent}` is full ({waiting} messages): let it read first")]
     InboxFull { agent: AgentId, waiting: usize },
     #[error(
-        "`{agent}` is no agent and reads no messages: send it to an agent, or ask a person with `ask_human`"
+        "`{agent}` is not an agent and reads no messages: send it to an agent, or ask a person with `ask_human`"
     )]
     NotAnAgent { agent: AgentId },
-    #[error("`{agent}` only stands for steps: name the agent of a step that runs")]
+    #[error("`{agent}` is a pipeline, not an agent: name the agent of a running step")]
     StandsForSteps { agent: AgentId },
-    #[error("the topic `{topic}` is for the tree's own events: choose another first word")]
+    #[error("the topic `{topic}` is reserved for the tree's own events: choose another first word")]
     ReservedTopic { topic: Topic },
-    #[error("the message was forwarded as often as its ttl allows: leave it")]
+    #[error("the message has used up its ttl: do not forward it again")]
     Forwarded,
-    #[error("a checkpoint `{name}` is there already, in tree {tree}: choose another name or leave it out")]
+    #[error("checkpoint `{name}` already exists in tree {tree}: choose another name, or leave it out")]
     NameTaken { name: CheckpointName, tree: TreeId },
-    #[error("nobody can say whether `{name}` is free ({reason}): try again, or leave the name out")]
+    #[error("it is unknown whether `{name}` is free ({reason}): try again, or leave the name out")]
     NameUnknown { name: CheckpointName, reason: String },
     #[error(
-        "`{agent}` is {state}, and what has ended is not rolled back: branch off the checkpoint to go on in a new tree"
+        "`{agent}` is {state} and cannot be rolled back: branch from the checkpoint to continue in a new tree"
     )]
     RollbackOver { agent: AgentId, state: String },
-    #[error("`{agent}` takes no turns by itself, so it has no context: roll back one that does")]
+    #[error("`{agent}` takes no turns, so it has no context: roll back an agent that does")]
     RollbackTurnless { agent: AgentId },
     #[error(
-        "`{agent}` has taken all of its {turns_max} turns, and a rollback gives none back: branch off the checkpoint to go on in a new tree"
+        "`{agent}` has used all of its {turns_max} turns, and a rollback does not restore them: branch from the checkpoint to continue in a new tree"
     )]
     RollbackTurns { agent: AgentId, turns_max: u32 },
-    #[error(
-        "there is no checkpoint of `{agent}` at event {at}: choose one of those in the list of checkpoints"
-    )]
+    #[error("`{agent}` has no checkpoint at event {at}: choose one from the list of checkpoints")]
     NoCheckpoint { agent: AgentId, at: u64 },
-    #[error("no checkpoint is called `{name}`: choose one of those in the list of checkpoints")]
+    #[error("unknown checkpoint `{name}`: choose one from the list of checkpoints")]
     NoSuchCheckpoint { name: CheckpointName },
     #[error(
-        "checkpoint `{name}` is in tree {tree}, and a context does not cross trees: roll back there, or branch off the checkpoint"
+        "checkpoint `{name}` belongs to tree {tree}, and contexts cannot move between trees: roll back there, or branch from the checkpoint"
     )]
     CheckpointElsewhere { name: CheckpointName, tree: TreeId },
-    #[error("what `{agent}` was at event {at} cannot be had ({reason}): choose another checkpoint")]
+    #[error("the state of `{agent}` at event {at} is not available ({reason}): choose another checkpoint")]
     NoPast { agent: AgentId, at: u64, reason: String },
-    #[error("`{agent}` is paused already: unpause it to go on")]
+    #[error("`{agent}` is already paused: unpause it to continue")]
     AlreadyPaused { agent: AgentId },
     #[error("`{agent}` is not paused: nothing to unpause")]
     NotPaused { agent: AgentId },
@@ -487,7 +485,7 @@ impl Refusal {
     }
 }
 
-fn listed<T: std::fmt::Display>(items: &[T]) -> String {
+pub(super) fn listed<T: std::fmt::Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
 }
 
@@ -504,7 +502,7 @@ fn has_version(name: &ValueName, version: u64) -> String {
 
 fn one_of<T: std::fmt::Display>(items: &[T]) -> String {
     if items.is_empty() {
-        String::from(": there is none to choose")
+        String::from(": there are none")
     } else {
         format!(": choose one of {}", listed(items))
     }

@@ -65,7 +65,7 @@ pub enum BadPart {
     Empty { name: PartName },
     #[error("`{name}` has {bytes} bytes and the limit is {bytes_max}: make it smaller, or pass it in pieces")]
     TooLarge { name: PartName, bytes: u64, bytes_max: u64 },
-    #[error("`{name}` is no image of a type that models take ({media}): use one of {}, or send it as a file", IMAGE_TYPES.join(", "))]
+    #[error("`{name}` is not an image type that models accept ({media}): use one of {}, or send it as a file", IMAGE_TYPES.join(", "))]
     NoImage { name: PartName, media: MediaType },
     #[error("{count} parts are too many, the limit is {count_max}: send them in several messages")]
     TooMany { count: usize, count_max: usize },
@@ -73,7 +73,7 @@ pub enum BadPart {
         "the parts have {bytes} bytes together and the limit is {bytes_max}: send them in several messages"
     )]
     TooLargeTogether { bytes: u64, bytes_max: u64 },
-    #[error("the bytes of `{name}` did not come with it: pass them along")]
+    #[error("the bytes of `{name}` are missing: send them with it")]
     NoBytes { name: PartName },
     #[error("the {what} holds text only: leave the parts out, or send them as a message")]
     TextOnly { what: String },

@@ -47,7 +47,7 @@ pub enum BadSources {
     #[error("two source files are named `{name}`: rename one of them")]
     Duplicate { name: SourceName },
     /// The bytes of one are missing.
-    #[error("the bytes of source file `{name}` did not come with it: pass them along")]
+    #[error("the bytes of source file `{name}` are missing: send them with it")]
     NoBytes { name: SourceName },
 }
 

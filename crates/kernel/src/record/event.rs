@@ -18,7 +18,7 @@ use crate::record::{
 };
 
 /// The version of the rules for new trees. A journal names its version, and its tree continues under that version.
-pub const RULES: u32 = 6;
+pub const RULES: u32 = 7;
 
 /// Whether this kernel implements a version of the rules. Journals of other versions can be read and continued, but
 /// their decisions cannot be replayed.

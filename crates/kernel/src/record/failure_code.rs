@@ -32,7 +32,7 @@ pub enum FailureCode {
     MaxSteps,
     /// An input of a step has no value.
     MissingInput,
-    /// Its process died again and again during one model call.
+    /// Its process died repeatedly during one model call.
     ModelLost,
     /// The agent of a step completed without an answer.
     NoAnswer,

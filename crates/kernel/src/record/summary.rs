@@ -51,14 +51,14 @@ impl Unsummed {
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
-            Self::Budget => "what is left of the budget is for the turn",
+            Self::Budget => "the rest of the budget is needed for the turn",
             Self::NoRoom => "the window is too small for one",
             Self::Refused => "the model may not be called",
             Self::Failed => "the call failed",
             Self::Lost => "the call was lost",
             Self::Cancelled => "the call was dropped",
             Self::Empty => "the model said nothing",
-            Self::Tools => "the model wants tools instead",
+            Self::Tools => "the model asked for tools instead",
             Self::Changed => "the window has changed since",
         }
     }

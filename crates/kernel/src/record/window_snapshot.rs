@@ -52,9 +52,9 @@ impl WindowSnapshot {
         } else if self.headers.len() > limit::RESTORED_MESSAGES_MAX {
             Some("it has more messages than a journal takes at once")
         } else if self.unread as usize >= self.headers.len() {
-            Some("more is unread than there is")
+            Some("it has fewer messages than unread ones")
         } else if self.tellers.len() > limit::SHARES_MAX || !self.headers.iter().all(is_shared) {
-            Some("it names tellers that are not there")
+            Some("it names senders that do not exist")
         } else if self.images.len() != images {
             Some("it counts other images than its messages have")
         } else if self.left_out.len() > Category::COUNT {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::primitives::{ModelName, Time, TimerId};
+use crate::primitives::{ModelName, Time, TimerId, UNANSWERED};
 use crate::record::{Event, Exit, FailureCode, FrameIx, Outcome, WaitReason};
 use crate::world::{AgentIx, World};
 
@@ -82,9 +82,11 @@ impl<'w> Draft<'w> {
                 let ix = self.world.agents().find(agent);
                 ix.and_then(|ix| self.world.graphs().member(ix)).map(|of| (of, exit.clone()))
             }
-            Event::CallEnded { call, outcome, .. } => {
-                self.world.graphs().frame_of_question(*call).map(|of| (of, question_exit(outcome)))
-            }
+            Event::CallEnded { call, outcome, .. } => self
+                .world
+                .graphs()
+                .frame_of_question(*call)
+                .map(|of| (of, question_exit(self.rules(), outcome))),
             _ => None,
         };
         if let Some(((graph, frame), exit)) = over {
@@ -164,10 +166,10 @@ impl<'w> Draft<'w> {
 }
 
 /// A question as a step of a graph: an answer is a success.
-fn question_exit(outcome: &Outcome) -> Exit {
+fn question_exit(rules: u32, outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Answered { .. } => Exit::Completed,
-        Outcome::Expired { .. } => Exit::failed(FailureCode::QuestionExpired, "nobody answered in time"),
+        Outcome::Expired { .. } => Exit::failed(FailureCode::QuestionExpired, UNANSWERED.under(rules)),
         _ => Exit::Cancelled { reason: "the question was dropped".to_owned() },
     }
 }

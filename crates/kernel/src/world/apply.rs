@@ -106,7 +106,8 @@ impl World {
                 self.approvals.remember(self.place(agent), tool, *scope, pattern);
             }
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
-                self.progress_mut(agent).noticed(tool, *count, *count_max);
+                let rules = self.rules;
+                self.progress_mut(agent).noticed(tool, *count, *count_max, rules);
             }
             Event::TreeHalted { account, call, short, also, .. } => {
                 self.halted = Some(Halt::new(*call, account, short, also));
@@ -667,7 +668,7 @@ impl World {
 
     /// The tokens of a call's result, facts included.
     fn outcome_tokens(&self, id: CallId, outcome: &Outcome) -> TokenCount {
-        let tokens_shown = context::outcome_tokens(outcome, |end| self.tokens_of(end));
+        let tokens_shown = context::outcome_tokens(outcome, self.rules, |end| self.tokens_of(end));
         let Some(Call { agent, work, .. }) = self.call(id) else { return tokens_shown };
         let facts = self.facts_tokens(*agent);
         // What is left, and what each child used.

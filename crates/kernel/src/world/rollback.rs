@@ -39,7 +39,7 @@ impl World {
             self.agents
                 .agent_mut(ix)
                 .progress
-                .answered(rank, &Room::from(TokenCount::of_bytes(ROLLED_BACK.len())));
+                .answered(rank, &Room::from(TokenCount::of_bytes(ROLLED_BACK.under(self.rules).len())));
         }
         let agent = self.agents.agent_mut(ix);
         let is_own = restored.from == *id;

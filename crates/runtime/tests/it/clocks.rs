@@ -310,7 +310,7 @@ async fn more_time_is_refused_without_a_clock_to_extend() {
     let tree = stage.start(&home, "root turns=5").await;
     assert_eq!(
         refused(tree.raise(more_time("root", 1_000)).await),
-        "`root` has no timeout of its own to extend: name the agent that has one"
+        "`root` has no timeout to extend: name the agent that has one"
     );
     let tree = stage.start(&home, "root turns=5 timeout=10s").await;
     assert!(refused(tree.raise(more_time("root", u64::MAX)).await).starts_with("a timeout of"));

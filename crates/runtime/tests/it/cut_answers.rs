@@ -24,7 +24,7 @@ async fn g3_a_cut_answer_goes_on_and_its_texts_are_joined() {
     let purposes: Vec<Purpose> = attempts.iter().map(|attempt| attempt.purpose).collect();
     assert_eq!(purposes, [Purpose::Turn, Purpose::Continue]);
     let last = attempts[1].packet.messages.last().unwrap().text().into_owned();
-    assert!(last.starts_with("Your answer was cut at its output cap. Go on"), "{last}");
+    assert!(last.starts_with("Your answer was cut off at its output cap. Continue"), "{last}");
 }
 
 /// G3: an answer that is cut again is partial; its result has the text of both turns.

@@ -66,7 +66,7 @@ async fn arguments_that_are_no_json_come_back_as_advice() {
     !1_11 bad arguments for `spawn_agent`: number out of range at line 1 column 61; write one JSON object with the fields it takes
     !1_12 bad arguments for `spawn_agent`: unknown field `depth`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema` at line 1 column 40; write one JSON object with the fields it takes
     !1_13 bad arguments for `spawn_agent`: `no such` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit at line 1 column 19; write one JSON object with the fields it takes
-    !1_14 the goal is empty: say something
+    !1_14 the goal is empty
     !1_15 bad arguments for `spawn_agent`: unknown field `a`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema` at line 1 column 4; write one JSON object with the fields it takes
     !1_16 bad `output_schema`: recursion limit exceeded at line 1 column 890; write a JSON Schema, which is a JSON object
     ");
@@ -85,7 +85,7 @@ async fn tools_that_are_not_there_come_back_as_advice() {
     let returned = played.returned("root");
     assert_eq!(returned.len(), names.len());
     for result in returned {
-        assert!(result.is_error && result.text.starts_with("no tool is called"), "{result:?}");
+        assert!(result.is_error && result.text.starts_with("unknown tool `"), "{result:?}");
         assert!(result.text.contains("choose one of") && result.text.len() <= limit::NOTICE_BYTES_MAX);
     }
 }
@@ -172,7 +172,7 @@ async fn a_storm_of_spawns_ends_at_the_limit_of_children() {
         let said = if n <= limit::CHILDREN_MAX {
             format!("Count {n}.")
         } else {
-            "16 children live and the limit is 16: wait for one to end".to_owned()
+            "16 children are alive, and the limit is 16: wait for one to end".to_owned()
         };
         assert_eq!((&result.text, result.is_error), (&said, n > limit::CHILDREN_MAX));
     }
@@ -207,7 +207,7 @@ rules:
 "#;
     let played = Played::on(TestHome::new(script), tree).await;
     assert_snapshot!(played.sum(), @"completed, 4 model calls, 2 agents");
-    assert_snapshot!(played.results("root"), @" 1_1 role `again` is on its own path already (root > g4 > again): do this part yourself or hand it to another role");
+    assert_snapshot!(played.results("root"), @" 1_1 role `again` is already an ancestor here (root > g4 > again): do this part yourself or hand it to another role");
 }
 
 #[tokio::test(start_paused = true)]

@@ -331,7 +331,7 @@ pipeline:
             tree.request(Actor::PERSON, message).await.unwrap_err().to_string(),
             tree.request(Actor::PERSON, redirect(agent)).await.unwrap_err().to_string(),
         ] {
-            let wanted = "only stands for steps: name the agent of a step that runs";
+            let wanted = "is a pipeline, not an agent: name the agent of a running step";
             assert!(error.contains(&format!("`{agent}` {wanted}")), "{error}");
         }
     }
@@ -428,7 +428,7 @@ async fn o11_a_bad_pipeline_is_refused_before_any_step_and_the_refusal_teaches_t
             "steps[1].output_to: `a` is the output of `worker`, too",
         ),
         (json!([{ "agent_id": "worker", "task_description": "x", "outputs": "a" }]), "unknown key `outputs`"),
-        (json!([{ "agent_id": "lead", "task_description": "x" }]), "role `lead` is on its own path"),
+        (json!([{ "agent_id": "lead", "task_description": "x" }]), "role `lead` is already an ancestor here"),
         (json!([{ "agent_id": "other", "task_description": "x" }]), "not allowed here: `spawn_agent`"),
     ] {
         let (script, definition) = lead(&json!({ "steps": steps }));

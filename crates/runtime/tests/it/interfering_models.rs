@@ -59,8 +59,8 @@ async fn waits_for_what_is_no_child_come_back_as_advice() {
      1_4 paused
     !2_1 `root` is not a child of `root`: name one of your own children
     !2_2 `g` is not a child of `root`: name one of your own children
-    !2_3 no agent is called `ghost` in this tree: its events name every agent
-    !2_4 no agent is called `ghost` in this tree: its events name every agent
+    !2_3 unknown agent `ghost`: the tree's events name every agent
+    !2_4 unknown agent `ghost`: the tree's events name every agent
     !2_5 nothing to wait for: name at least one child, or wait for messages
     !2_6 nothing to wait for: name at least one child, or wait for messages
     !2_7 bad arguments for `wait_agent`: unknown variant `few`, expected one of `all`, `any`, `first`, `majority` at line 1 column 28; write one JSON object with the fields it takes
@@ -105,11 +105,11 @@ async fn waits_that_contradict_each_other_all_end() {
      1_4 paused
      2_1 done
     !2_2 c cancelled (enough)
-     2_3 2 of 2 ended; fewer completed than you need |  | [a completed] | a completed, as you know |  | [b completed, used $0.002, 2280 tokens, 1 step] | waited
+     2_3 2 of 2 ended; fewer completed than you asked for |  | [a completed] | a completed, as you know |  | [b completed, used $0.002, 2280 tokens, 1 step] | waited
      2_4 1 of 1 ended; more than half agree |  | done
      2_5 b completed, as you know
-    !2_6 1 of 2 ended; still at work: b; wait again, or cancel whom you need no more |  | [c cancelled] | c cancelled, as you know
-    !2_7 partial, time is up: 0 of 1 ended; still at work: b; wait again, or cancel whom you need no more
+    !2_6 1 of 2 ended; still working: b; wait again, or cancel the agents you no longer need |  | [c cancelled] | c cancelled, as you know
+    !2_7 partial, time is up: 0 of 1 ended; still working: b; wait again, or cancel the agents you no longer need
      3_1 [a completed] | a completed, as you know |  | [b completed] | b completed, as you know |  | [c cancelled] | c cancelled, as you know
      3_2 [a completed] | a completed, as you know |  | [b completed] | b completed, as you know |  | [c cancelled] | c cancelled, as you know
     ");
@@ -142,9 +142,9 @@ async fn no_agent_cancels_itself_a_sibling_or_an_ancestor() {
      1_3 spawned c
      1_4 paused
     !2_1 `root` may not do this to `root`: an agent acts for itself, and signals only its descendants
-    !2_2 no agent is called `ghost` in this tree: its events name every agent
+    !2_2 unknown agent `ghost`: the tree's events name every agent
      2_3 done
-    !2_4 agent `c` takes no more work, it is ending: spawn another one
+    !2_4 agent `c` is ending and takes no more work: spawn another one
      2_5 [a completed, used $0.033, 10446 tokens, 4 steps, 1 tool call] | done |  | [b completed, used $0.002, 2280 tokens, 1 step] | waited
     ");
     assert_snapshot!(played.results("a"), @"
@@ -190,13 +190,13 @@ async fn a_followup_of_what_cannot_have_one_comes_back_as_advice() {
      1_4 paused
     !2_1 `root` is not a child of `root`: name one of your own children
     !2_2 `g` is not a child of `root`: name one of your own children
-    !2_3 no agent is called `ghost` in this tree: its events name every agent
+    !2_3 unknown agent `ghost`: the tree's events name every agent
     !2_4 `b` is still at work: send it a message, or wait for it
      2_5 done
     !2_6 `c` is still at work: send it a message, or wait for it
      2_7 [a completed, used $0.038, 9932 tokens, 3 steps, 1 tool call] | done |  | [b completed, used $0.002, 2280 tokens, 1 step] | waited
-    !3_1 `c` is cancelled, and what it knew is not kept: spawn another agent and tell it what it has to know
-    !3_2 the goal is empty: say something
+    !3_1 `c` is cancelled, and its context is gone: spawn another agent with everything it needs to know
+    !3_2 the goal is empty
     ");
     assert_snapshot!(played.results("a"), @"
      1_1 spawned g
@@ -264,8 +264,8 @@ async fn messages_to_unknown_agents_return_advice() {
      1_3 spawned c
      1_4 paused
      2_1 done
-    !2_2 agent `c` takes no more work, it is ending: spawn another one
-     2_3 no agent is called `ghost` yet: the message is kept, and read when one is spawned under that id
-    !2_4 the message is empty: say something
+    !2_2 agent `c` is ending and takes no more work: spawn another one
+     2_3 no agent has the id `ghost` yet: it will read the message when it is spawned
+    !2_4 the message is empty
     ");
 }

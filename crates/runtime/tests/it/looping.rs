@@ -32,7 +32,7 @@ async fn g2_a_loop_is_told_and_then_ended_whatever_is_left_of_the_budget() {
     };
     assert_eq!([2, 3, 4, 5].map(notices), [0, 1, 1, 1]);
     let last = attempts[3].packet.messages.last().unwrap();
-    insta::assert_snapshot!(last.text(), @"You have called `look` 3 times in a row with the same arguments, and the result was the same each time. Do something else, or answer with what you have. At 6 such calls in a row you are stopped.");
+    insta::assert_snapshot!(last.text(), @"You have called `look` 3 times in a row with the same arguments, and the result was the same each time. Do something else, or answer with what you have. After 6 such calls in a row you will be stopped.");
     let left: Vec<String> =
         attempts[5].packet.messages.iter().filter_map(|message| Some(message.facts()?.to_string())).collect();
     assert!(left.len() == 5 && left.windows(2).all(|two| two[0] != two[1]), "{left:?}");

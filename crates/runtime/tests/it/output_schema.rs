@@ -76,7 +76,7 @@ async fn a_parent_gets_a_typed_failure_for_a_child_that_answers_otherwise() {
     assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
     let end = tree.snapshot().await.unwrap().end.unwrap();
     insta::assert_snapshot!(end.shown.text, @r#"
-    c failed (output_mismatch: at /rings: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
+    c failed (output_mismatch: at /rings: value is not of type "integer": the answer still does not fit `output_schema` after 2 repairs; describe the expected answer in the goal, or ask for less in the schema); partial result:
     {"rings": "many"}
     "#);
     let repairs = usize::from(limit::REPAIRS_MAX);
@@ -202,11 +202,11 @@ async fn o9_an_answer_of_another_shape_fails_and_what_builds_on_it_does_not_star
                 assert_eq!((error.code.as_str(), spawned), ("output_mismatch", 2), "{error:?}");
                 assert!(error.message.contains("/rings"), "{}", error.message);
                 assert!(
-                    results[1].1 && results[1].0.contains("fewer completed than you need"),
+                    results[1].1 && results[1].0.contains("fewer completed than you asked for"),
                     "{results:?}"
                 );
                 assert!(
-                    results[2].1 && results[2].0.contains("is failed, and what it knew is not kept"),
+                    results[2].1 && results[2].0.contains("is failed, and its context is gone"),
                     "{results:?}"
                 );
             }

@@ -82,13 +82,13 @@ async fn a_pending_question_is_answerable_after_a_restart() {
 #[tokio::test(start_paused = true)]
 async fn after_its_timeout_a_question_ends_by_its_policy() {
     for (args, state, reads) in [
-        ("", "completed", "nobody answered in time: decide yourself, or ask somebody else"),
-        (", on_timeout: fail", "completed", "nobody answered in time: decide yourself, or ask somebody else"),
-        (", default: blue", "completed", "nobody answered in time; your default answer counts: blue"),
+        ("", "completed", "no answer in time: decide yourself, or ask another person"),
+        (", on_timeout: fail", "completed", "no answer in time: decide yourself, or ask another person"),
+        (", default: blue", "completed", "no answer in time; your default answer is used: blue"),
         (
             ", on_timeout: default, default: blue",
             "completed",
-            "nobody answered in time; your default answer counts: blue",
+            "no answer in time; your default answer is used: blue",
         ),
         (", on_timeout: cancel", "cancelled", ""),
     ] {
@@ -100,7 +100,7 @@ async fn after_its_timeout_a_question_ends_by_its_policy() {
         let recorded = recorded(&tree).await;
         if reads.is_empty() {
             let exit = serde_json::to_value(&recorded.last().unwrap().event).unwrap()["exit"].clone();
-            assert_eq!(exit["reason"], "nobody answered in time", "{args}");
+            assert_eq!(exit["reason"], "no answer in time", "{args}");
             continue;
         }
         assert_eq!(read_by(&stage), reads, "{args}");
@@ -140,11 +140,11 @@ async fn an_answer_after_the_timeout_is_refused_when_the_tree_is_not_running() {
     let ApplyError::Refused(refusal) = &refused else { panic!("{refused}") };
     assert_eq!(
         refusal.to_string(),
-        "question 2 timed out 1 minute ago: what it says about a timeout counts, and your answer does not"
+        "question 2 timed out 1 minute ago: its `on_timeout` applied, so your answer has no effect"
     );
     let (tree, state) = resumed(&stage, &tree).await;
     assert_eq!(state, TreeState::Ended(ExitKind::Completed));
-    assert_eq!(read_by(&stage), "nobody answered in time; your default answer counts: blue");
+    assert_eq!(read_by(&stage), "no answer in time; your default answer is used: blue");
     assert_eq!(question_end(&recorded(&tree).await, 2)["is_default"], true);
 }
 
@@ -163,5 +163,5 @@ async fn due_timers_are_decided_before_a_request_to_a_tree_that_is_not_running()
     assert_eq!(head.state, TreeState::Ended(ExitKind::Cancelled));
     let last = stage.journal().read(tree.id(), Seq(0), 100).wait().unwrap().pop().unwrap();
     let end = serde_json::to_value(last.batch.events.last().unwrap()).unwrap();
-    assert_eq!(end["exit"]["reason"], "nobody answered in time");
+    assert_eq!(end["exit"]["reason"], "no answer in time");
 }

@@ -141,7 +141,7 @@ rules:
     tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
     let snapshot = settled(&tree).await;
     assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
-    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"The budget was raised. What you answered last is kept as the output so far: go on. A ceiling stopped child: such a task may be given again.");
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"The budget was raised. Your last answer is kept as the output so far: continue. A ceiling stopped child: such a task may be given again.");
 }
 
 /// Leads delegate everything and then answer; workers use all that they get, forever.

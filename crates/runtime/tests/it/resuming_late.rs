@@ -115,6 +115,6 @@ async fn a_tree_that_is_resumed_late_continues_with_the_default_answer() {
     let snapshot = settled(&tree).await;
     assert_eq!(
         snapshot.end.unwrap().shown.text,
-        "nobody answered in time; your default answer counts: blue it is"
+        "no answer in time; your default answer is used: blue it is"
     );
 }

@@ -314,7 +314,7 @@ async fn a_child_that_is_waited_for_stays_so() {
         })
         .collect();
     // The tool had returned, but after the checkpoint.
-    assert_eq!(results, [(false, "seven".to_owned()), (true, "nobody".to_owned())]);
+    assert_eq!(results, [(false, "seven".to_owned()), (true, "the ou".to_owned())]);
     check(&stage, &tree);
 }
 

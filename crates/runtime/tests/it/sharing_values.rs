@@ -195,8 +195,8 @@ async fn o3_values_belong_to_their_tree_and_have_a_size() {
     bad arguments for `write_context`: expected value at line 1 column 20; write one JSON object with the fields it takes
     bad arguments for `write_context`: invalid number at line 1 column 21; write one JSON object with the fields it takes
     bad arguments for `write_context`: `value` is not JSON that can be read; write one JSON object with the fields it takes
-    no value is called `k`: list_context shows which there are
-    the shared values would have 16777217 bytes with `k16` and the limit is 16777216: write null over values that nobody needs
+    unknown value `k`: list_context lists the values
+    the shared values would have 16777217 bytes with `k16` and the limit is 16777216: write null over values that are no longer needed
     wrote k0 version 2
     k0 version 2, 4 bytes, written by root:
     null
@@ -411,7 +411,7 @@ rules:
         tokens: None,
     };
     let refused = async |verb: WriteValue| tree.request(Actor::PERSON, verb).await.unwrap_err().to_string();
-    assert!(refused(write("ash", None)).await.contains("not JSON: put a text into double quotes"));
+    assert!(refused(write("ash", None)).await.contains("not JSON: put text in double quotes"));
     assert!(refused(write("1", Some(1))).await.contains("there is no value `plan` yet"));
     let long = json!("x".repeat(limit::TEXT_BYTES_MAX)).to_string();
     assert!(refused(write(&long, None)).await.contains("32770"), "{}", refused(write(&long, None)).await);

@@ -56,7 +56,7 @@ async fn l18_refused_spawns_reach_the_model_as_errors_and_the_run_continues() {
     assert!(read.len() == 3 && read.iter().all(|(is_error, _)| *is_error), "{read:?}");
     let texts: Vec<&str> = read.iter().map(|(_, text)| text.as_str()).collect();
     insta::assert_snapshot!(texts.join("\n"), @"
-    no role is called `ghost`: choose one of `a`
+    unknown role `ghost`: choose one of `a`
     this agent may not spawn role `b`: choose one of `a`
     not allowed here: `dig`: choose one of `ask_human`, `look`, `spawn_agent`
     ");
@@ -117,8 +117,8 @@ tools: {{ look: {{ description: look at something, say: seen }} }}
     assert!(read.len() == 3 && read.iter().all(|(is_error, _)| *is_error), "{}", read.len());
     let texts: Vec<&str> = read.iter().map(|(_, text)| text.as_str()).collect();
     insta::assert_snapshot!(texts.join("\n"), @"
-    the goal is empty: say something
-    the goal is empty: say something
+    the goal is empty
+    the goal is empty
     the goal has 32769 bytes and the limit is 32768: shorten it or pass a reference
     ");
     let child = attempts.iter().find(|attempt| attempt.origin.agent().as_str() == "h").unwrap();

@@ -122,7 +122,7 @@ async fn p2_the_least_important_goes_and_what_the_agent_is_stays() {
     let end = settled(&tree).await.end.unwrap();
     let Exit::Failed { error } = &end.exit else { panic!("{:?}", end.exit) };
     assert_eq!(error.code, "window_too_small");
-    let numbers = format!("5000 fit in, {system_and_tools} of them what the agent is and has to do");
+    let numbers = format!("cannot be dropped, {system_and_tools} of them the agent's instructions and task");
     assert!(error.message.contains(&numbers), "{}", error.message);
     assert_eq!(stage.model().model().calls(), calls, "no model was called");
 }

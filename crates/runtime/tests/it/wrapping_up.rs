@@ -76,7 +76,7 @@ async fn x3_at_its_steps_ceiling_the_root_answers_and_a_raise_lets_it_continue()
     tree.raise(Raise { agent: "root".parse().unwrap(), add, add_ms: 0 }).await.unwrap();
     let snapshot = settled(&tree).await;
     assert_eq!(snapshot.state, TreeState::Ended(ExitKind::Completed));
-    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"I was told: The budget was raised. What you answered last is kept as the output so far: go on.");
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"I was told: The budget was raised. Your last answer is kept as the output so far: continue.");
     let attempts = stage.model().attempts();
     assert_eq!((attempts.len(), attempts[3].purpose), (4, Purpose::Turn));
     assert!(!attempts[3].packet.tools.is_empty());
@@ -402,7 +402,7 @@ tools: { never: { hang: true } }
     tree.raise(Raise { agent: "root".parse().unwrap(), add: Amounts::ZERO, add_ms: 60_000 }).await.unwrap();
     let end = settled(&tree).await.end.unwrap();
     assert_eq!(end.exit, Exit::Completed);
-    insta::assert_snapshot!(end.shown.text, @"I was told: The budget was raised. You have more time: go on.");
+    insta::assert_snapshot!(end.shown.text, @"I was told: The budget was raised. You have more time: continue.");
 }
 
 /// G1 (thinking): a last call of a model that thinks answers inside its ceiling; one that only thinks says nothing, and

@@ -62,7 +62,7 @@ fn a_denial_reaches_the_model_with_the_reason_and_the_run_continues() {
     "), @r#"
     #1 ended: done, spent $0.008 tokens=8 steps=1
     #2 root asks: May `root` call `write` with {"text":"x"}? Answer yes, or say why not.
-    #2 ended: refused (a person did not let you call `write`: Not into that file; do without it, or ask for something else), spent nothing
+    #2 ended: refused (a person refused your call of `write`: Not into that file; do without it, or ask for something else), spent nothing
     #3 started: held $0.10 tokens=1148 steps=1
     #3 ended: done, spent $0.009 tokens=9 steps=1
     root ended: completed, spent $0.017 tokens=17 steps=2
@@ -122,7 +122,7 @@ fn a_spawn_can_need_a_persons_leave_too() {
     #5 started: held $0.10 tokens=578 steps=1
     h's active time runs: 600000ms left
     #3 ended: approved, spent nothing
-    root tool 1 error: no role is called `nobody`: choose one of `root`, `helper`
+    root tool 1 error: unknown role `nobody`: choose one of `root`, `helper`
     #5 ended: done, spent $0.007 tokens=7 steps=1
     h ended: completed, spent $0.007 tokens=7 steps=1
     #4 ended: children h completed, spent nothing
@@ -142,7 +142,7 @@ fn an_approval_that_times_out_is_a_no() {
     "), @"
     #1 ended: done, spent $0.008 tokens=8 steps=1
     #2 root asks: May `root` call `write` with {}? Answer yes, or say why not.
-    #2 ended: refused (nobody said in time whether you may call `write`: do without it, or ask for something else), spent nothing
+    #2 ended: refused (no answer in time on whether you may call `write`: do without it, or ask for something else), spent nothing
     #3 started: held $0.10 tokens=1138 steps=1
     #3 ended: done, spent $0.009 tokens=9 steps=1
     root ended: completed, spent $0.017 tokens=17 steps=2
@@ -190,9 +190,9 @@ fn g15_always_for_this_agent_covers_what_was_shown_and_no_more() {
     #7 root asks: May `root` call `write` with {"path":"out/../b"}? Answer yes, or say why not.
     #8 root asks: May `root` call `write` with {"path":"out/a","path":"in/a"}? Answer yes, or say why not.
     #9 started: held tool_calls=1
-    #6 ended: refused (a person did not let you call `write`: no; do without it, or ask for something else), spent nothing
-    #7 ended: refused (a person did not let you call `write`: no; do without it, or ask for something else), spent nothing
-    #8 ended: refused (a person did not let you call `write`: no; do without it, or ask for something else), spent nothing
+    #6 ended: refused (a person refused your call of `write`: no; do without it, or ask for something else), spent nothing
+    #7 ended: refused (a person refused your call of `write`: no; do without it, or ask for something else), spent nothing
+    #8 ended: refused (a person refused your call of `write`: no; do without it, or ask for something else), spent nothing
     #5 ended: done, spent tool_calls=1
     #9 ended: done, spent tool_calls=1
     #10 started: held $0.10 tokens=2457 steps=1
@@ -228,7 +228,7 @@ fn g15_always_for_this_tree_covers_every_agent_and_what_waits() {
     #5 started: held tool_calls=1
     #3 ended: approved, spent nothing
     #6 started: held tool_calls=1
-    #4 ended: refused (a person did not let you call `write`: no; do without it, or ask for something else), spent nothing
+    #4 ended: refused (a person refused your call of `write`: no; do without it, or ask for something else), spent nothing
     #5 ended: done, spent tool_calls=1
     #6 ended: done, spent tool_calls=1
     #7 started: held $0.10 tokens=1245 steps=1

@@ -284,16 +284,16 @@ fn a_definition_with_an_absurd_number_starts_no_tree() {
     cost of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     retries of 18446744073709551615 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     a timeout of 0 ms is not between 1 and 31536000000: give one in that range or leave it out
-    an answer reserve of 100 % is above 90 %: leave the children something
+    an answer reserve of 100 % is above 90 %: leave something for the children
     tokens of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     a timeout of 18446744073709551615 ms is not between 1 and 31536000000: give one in that range or leave it out
     output price of 1000000000000001 is above the largest amount 1000000000000000: check the unit (cost is in nano-USD)
     rates of a price: 257 is above the limit 256: use fewer
     limits.depth: 4294967295 is above the limit 100000: use fewer
     limits.children: 4294967295 is above the limit 1000000: use fewer
-    limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move
-    limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could never move
-    the goal is empty: say something
+    limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could do nothing
+    limits.agents, limits.parallel and max_steps must be at least 1: with 0 the tree could do nothing
+    the goal is empty
     ");
 }
 

@@ -264,12 +264,12 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     `ghost` may not do this to `a`: an agent acts for itself, and signals only its descendants
     `root` is not a child of `a`: name one of your own children
     `root` may not do this to `a`: an agent acts for itself, and signals only its descendants
-    agent `dead` takes no more work, it is completed: spawn another one
-    agent `dying` takes no more work, it is ending: spawn another one
-    no agent is called `ghost` in this tree: its events name every agent
-    no model is called `ghost`: choose one of `m`, `cheap`, `free`
+    agent `dead` is completed and takes no more work: spawn another one
+    agent `dying` is ending and takes no more work: spawn another one
+    unknown agent `ghost`: the tree's events name every agent
+    unknown model `ghost`: choose one of `m`, `cheap`, `free`
     no question 99 is open: choose one of `1`
-    no role is called `ghost`: choose one of `root`, `a`, `b`, `dying`, `deep`, `dead`
+    unknown role `ghost`: choose one of `root`, `a`, `b`, `dying`, `deep`, `dead`
     nothing to wait for: name at least one child, or wait for messages
     only a person may answer a question: ask one with `ask_human`
     only a person may charge outside spending: ask one with `ask_human`
@@ -280,18 +280,18 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     the default answer has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the error code has 1025 bytes and the limit is 1024: shorten it or pass a reference
     the goal has 32769 bytes and the limit is 32768: shorten it or pass a reference
-    the goal is empty: say something
+    the goal is empty
     the instruction has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the message has 32769 bytes and the limit is 32768: shorten it or pass a reference
-    the message is empty: say something
-    the message was forwarded as often as its ttl allows: leave it
+    the message is empty
+    the message has used up its ttl: do not forward it again
     the note has 1025 bytes and the limit is 1024: shorten it or pass a reference
     the partial result has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the question has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the reason has 1025 bytes and the limit is 1024: shorten it or pass a reference
     the result has 32769 bytes and the limit is 32768: shorten it or pass a reference
-    the topic is empty: say something
-    the tree was started already: a tree starts once
+    the topic is empty
+    the tree has already started: a tree starts once
     ");
 }
 
@@ -455,12 +455,12 @@ fn a_definition_that_names_what_does_not_exist_starts_no_tree() {
         assert_eq!(events(&play), []);
     }
     insta::assert_snapshot!(recorded.join("\n"), @"
-    no role is called `ghost`: choose one of `root`, `a`
-    no model is called `ghost`: choose one of `m`, `cheap`, `free`
-    no model is called `ghost`: choose one of `m`, `cheap`, `free`
-    no model is called `ghost`: choose one of `m`, `cheap`, `free`
-    no model is called `ghost`: choose one of `m`, `cheap`, `free`
-    the name is empty: say something
+    unknown role `ghost`: choose one of `root`, `a`
+    unknown model `ghost`: choose one of `m`, `cheap`, `free`
+    unknown model `ghost`: choose one of `m`, `cheap`, `free`
+    unknown model `ghost`: choose one of `m`, `cheap`, `free`
+    unknown model `ghost`: choose one of `m`, `cheap`, `free`
+    the name is empty
     the name has 1025 bytes and the limit is 1024: shorten it or pass a reference
     ");
 }

@@ -22,7 +22,7 @@ fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
         #3 started: held $0.10 tokens=578 steps=1
         child's active time runs: 600000ms left
         #3 ended: done, spent $0.007 tokens=7 steps=1
-        message from the runtime to child: Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.
+        message from the runtime to child: Your answer was cut off at its output cap. Continue exactly where it stopped: do not repeat anything, do not explain, and be brief.
         #4 asked by child
         #4 started: held $0.10 tokens=789 steps=1
         #4 ended: done, spent $0.008 tokens=8 steps=1
@@ -31,7 +31,7 @@ fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
         #5 asked by root
         #5 started: held $0.10 tokens=1196 steps=1
         #5 ended: done, spent $0.007 tokens=7 steps=1
-        message from the runtime to root: Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.
+        message from the runtime to root: Your answer was cut off at its output cap. Continue exactly where it stopped: do not repeat anything, do not explain, and be brief.
         #6 asked by root
         #6 started: held $0.10 tokens=1407 steps=1
         #6 ended: done, spent $0.008 tokens=8 steps=1

@@ -33,7 +33,7 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     let findings = three();
     assert!(!findings.is_had());
     assert_eq!(findings.missing, [name("c")]);
-    assert_snapshot!(findings.text(Late::Yes), @"partial, time is up: 2 of 3 ended; still at work: c; wait again, or cancel whom you need no more");
+    assert_snapshot!(findings.text(Late::Yes), @"partial, time is up: 2 of 3 ended; still working: c; wait again, or cancel the agents you no longer need");
     assert_snapshot!(findings.source_lines(), @"
     Sources:
     - https://trees.example/ash#top (a, b)
@@ -126,7 +126,7 @@ fn the_first_few_that_complete_are_enough_and_come_in_the_order_of_their_birth()
         spawned(&["a", "b", "c"])
     ));
     assert_snapshot!(result(&play), @"
-    2 of 3 ended; still at work: b; wait again, or cancel whom you need no more
+    2 of 3 ended; still working: b; wait again, or cancel the agents you no longer need
 
     [a completed]
     A says that.
@@ -166,7 +166,7 @@ fn a_wait_ends_as_soon_as_most_agree() {
         spawned(&["a", "b", "c"])
     ));
     assert_snapshot!(result(&play), @"
-    2 of 3 ended; more than half agree; still at work: c; wait again, or cancel whom you need no more
+    2 of 3 ended; more than half agree; still working: c; wait again, or cancel the agents you no longer need
 
     [a completed]
     blue
@@ -189,7 +189,7 @@ fn a_majority_counts_answers_that_were_read_before() {
         spawned(&["a", "b", "c"])
     ));
     assert_snapshot!(result(&play), @"
-    2 of 3 ended; more than half agree; still at work: c; wait again, or cancel whom you need no more
+    2 of 3 ended; more than half agree; still working: c; wait again, or cancel the agents you no longer need
 
     [a completed]
     a completed, as you know
@@ -262,7 +262,7 @@ fn l33_a_wait_that_runs_out_of_time_brings_what_there_is_marked_as_partial() {
         spawned(&["a", "b", "c"])
     ));
     assert_snapshot!(result(&play), @"
-    partial, time is up: 2 of 3 ended; still at work: b; wait again, or cancel whom you need no more
+    partial, time is up: 2 of 3 ended; still working: b; wait again, or cancel the agents you no longer need
 
     [a completed]
     Oak and ash, see https://trees.example/ash/ and https://trees.example/oak

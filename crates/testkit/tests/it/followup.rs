@@ -30,7 +30,7 @@ fn a_completed_child_continues_under_the_next_name() {
     #4 ended: done, spent $0.011 tokens=11 steps=1
     h-2 spawned by root: $8.963
     h-2 told 1 messages as its own of h
-    message from root to h-2: You have a new task, which stands in your first message. You still know what you did before.
+    message from root to h-2: You have a new task: see your first message. You still have the context of your earlier work.
     #6 asked by h-2
     #6 started: held $0.10 tokens=771 steps=1
     h-2's active time runs: 600000ms left
@@ -90,11 +90,11 @@ fn a_followup_that_cannot_be_is_refused_as_advice() {
     let errors: Vec<String> =
         play.log().lines().filter(|line| line.contains("error:")).map(str::to_owned).collect();
     assert_snapshot!(errors.join("\n"), @"
-    root tool 0 error: `f` is failed, and what it knew is not kept: spawn another agent and tell it what it has to know
+    root tool 0 error: `f` is failed, and its context is gone: spawn another agent with everything it needs to know
     root tool 1 error: `w` is still at work: send it a message, or wait for it
     root tool 2 error: `root` is not a child of `root`: name one of your own children
-    root tool 3 error: no agent is called `nobody` in this tree: its events name every agent
-    root tool 4 error: `f` is failed, and what it knew is not kept: spawn another agent and tell it what it has to know
+    root tool 3 error: unknown agent `nobody`: the tree's events name every agent
+    root tool 4 error: `f` is failed, and its context is gone: spawn another agent with everything it needs to know
     ");
 }
 

@@ -248,7 +248,7 @@ tools: { look: { say: found } }
     let attempts = stage.model().attempts();
     let second = attempts.iter().find(|attempt| attempt.origin.agent().as_str() == "second").unwrap();
     insta::assert_snapshot!(second.origin.goal, @"
-    Go on from: first failed (max_steps: no answer after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
+    Go on from: first failed (max_steps: no answer after 2 turns, the most allowed: raise `limits.max_steps`, or ask for less); partial result:
     Line one and two.
     ");
 }

@@ -98,7 +98,7 @@ fn a_part_keeps_its_bounds_wherever_it_comes_from() {
     insta::assert_snapshot!(sized(0).unwrap_err(), @"`x.txt` is empty: send something, or leave it out");
     insta::assert_snapshot!(sized(limit::PART_BYTES_MAX + 1).unwrap_err(), @"`x.txt` has 8388609 bytes and the limit is 8388608: make it smaller, or pass it in pieces");
     let tiff = Part::new(PartKind::Image, name("image/tiff"), name("x.tiff"), part("a").blob().clone());
-    insta::assert_snapshot!(tiff.unwrap_err(), @"`x.tiff` is no image of a type that models take (image/tiff): use one of image/png, image/jpeg, image/gif, image/webp, or send it as a file");
+    insta::assert_snapshot!(tiff.unwrap_err(), @"`x.tiff` is not an image type that models accept (image/tiff): use one of image/png, image/jpeg, image/gif, image/webp, or send it as a file");
     // What a journal holds is checked again.
     let json = serde_json::to_string(&part("a.png")).unwrap();
     insta::assert_snapshot!(json, @r#"{"kind":"image","media":"image/png","name":"a.png","blob":{"hash":"05ddb15114285aef3e5c222ba682ca3dec83ebb74da59e25dfd22604b6d1e019","bytes":9}}"#);

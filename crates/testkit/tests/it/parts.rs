@@ -169,7 +169,7 @@ async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
         (many(17), 16, "17 parts are too many"),
         (vec![image("a.png"), huge], 1, "`huge.bin` has 8388609 bytes and the limit is 8388608"),
         (vec![empty, image("a.png")], 1, "`empty.txt` is empty"),
-        (vec![wrong], 0, "`scan.tiff` is no image of a type that models take (image/tiff)"),
+        (vec![wrong], 0, "`scan.tiff` is not an image type that models accept (image/tiff)"),
         (heavy, 4, "41943040 bytes together"),
     ];
     for (returned, kept, words) in cases {

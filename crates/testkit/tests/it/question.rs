@@ -52,9 +52,9 @@ fn an_unanswered_question_follows_its_timeout_policy() {
     insta::assert_snapshot!(check("root / a / b", "ask a Which? cancel timeout=5s\npass 5s"), @"
     #1 a asks: Which?
     #1 ended: cancelled, spent nothing
-    a ending: cancelled (nobody answered in time)
+    a ending: cancelled (no answer in time)
     b ended: cancelled (`a` ended), spent nothing
-    a ended: cancelled (nobody answered in time), spent nothing
+    a ended: cancelled (no answer in time), spent nothing
     root idle
       a cancelled
         b cancelled

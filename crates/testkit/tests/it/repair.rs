@@ -122,10 +122,10 @@ fn repairs_that_do_not_help_end_in_a_typed_failure() {
         assert_eq!(end(&play, "child"), "lives", "{at}");
         answer(&mut play, "five", Some(misfit()));
     }
-    assert_snapshot!(end(&play, "child"), @r#"output_mismatch: at /n: value is not of type "integer"; and 1 more: the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema"#);
+    assert_snapshot!(end(&play, "child"), @r#"output_mismatch: at /n: value is not of type "integer"; and 1 more: the answer still does not fit `output_schema` after 2 repairs; describe the expected answer in the goal, or ask for less in the schema"#);
     let heard: Vec<String> = contexts(&play).unread(&name("root")).map(|m| m.text().into_owned()).collect();
     assert_snapshot!(heard.join("\n"), @r#"
-    child failed (output_mismatch: at /n: value is not of type "integer"; and 1 more: the answer still does not fit `output_schema` after 2 repairs; say in the goal what is wanted, or ask for less in the schema); partial result:
+    child failed (output_mismatch: at /n: value is not of type "integer"; and 1 more: the answer still does not fit `output_schema` after 2 repairs; describe the expected answer in the goal, or ask for less in the schema); partial result:
     five
     "#);
     let turns = events(&play).iter().filter(|event| matches!(event, Event::CallAsked { .. })).count();
@@ -145,7 +145,7 @@ fn turns_that_run_out_while_repairing_say_what_is_still_wrong() {
     let mut play = grow("root turns=2");
     answer(&mut play, "five", Some(misfit()));
     answer(&mut play, "six", Some(misfit()));
-    assert_snapshot!(end(&play, "root"), @r#"max_steps: at /n: value is not of type "integer"; and 1 more: no answer fits `output_schema` after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less"#);
+    assert_snapshot!(end(&play, "root"), @r#"max_steps: at /n: value is not of type "integer"; and 1 more: no answer fits `output_schema` after 2 turns, the most allowed: raise `limits.max_steps`, or ask for less"#);
 }
 
 /// The agent pays for its repairs: at its ceiling it ends as at any other turn, with its progress.

@@ -57,7 +57,7 @@ fn x7_each_write_raises_the_version_and_a_conditional_one_may_be_refused() {
         "list_context {\"prefix\":\"x\"}".to_owned(),
     ];
     assert_snapshot!(answers(&mut play, "root", &calls).join("\n"), @"
-    no value is called `plan`: list_context shows which there are
+    unknown value `plan`: list_context lists the values
     there is no value `plan` yet, so its version is 0, not 1: read it again, and write with `expect_version: 0`
     wrote plan version 1
     wrote plan version 2
@@ -141,7 +141,7 @@ fn o3_sizes_and_keys_have_limits() {
     wrote k13 version 1
     wrote k14 version 1
     wrote k15 version 1
-    the shared values would have 16777217 bytes with `k16` and the limit is 16777216: write null over values that nobody needs
+    the shared values would have 16777217 bytes with `k16` and the limit is 16777216: write null over values that are no longer needed
     wrote k0 version 2
     wrote k16 version 1
     bad arguments for `write_context`: expected value at line 1 column 20; write one JSON object with the fields it takes
@@ -183,7 +183,7 @@ fn o4_the_values_are_cleared_before_the_root_ends() {
 fn older_rules_do_not_know_these_tools() {
     let mut play = Scenario::grow_under(4, "root $9.00 turns=20");
     let answers = answers(&mut play, "root", &[write("plan", &json!(1))]);
-    assert!(answers[0].starts_with("no tool is called `write_context`"), "{answers:?}");
+    assert!(answers[0].starts_with("unknown tool `write_context`"), "{answers:?}");
     assert!(!answers[0].contains("read_context"), "{answers:?}");
 }
 

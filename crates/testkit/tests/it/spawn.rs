@@ -189,17 +189,17 @@ fn the_first_thing_wrong_with_a_spawn_is_the_refusal() {
     }
     assert!(play.ask(Request::Spawn(spawn)).is_ok(), "with all that mended it works");
     insta::assert_snapshot!(recorded.join("\n"), @"
-    no agent is called `ghost` in this tree: its events name every agent
+    unknown agent `ghost`: the tree's events name every agent
     the id `a` is taken: choose another one or leave it out
-    the goal is empty: say something
+    the goal is empty
     depth limit 2 reached at depth 2: do this part yourself
-    role `root` is on its own path already (root > a > root): do this part yourself or hand it to another role
-    1 children live and the limit is 1: wait for one to end
-    no role is called `ghost`: choose one of `root`, `b`, `online`, `plain`
+    role `root` is already an ancestor here (root > a > root): do this part yourself or hand it to another role
+    1 children are alive, and the limit is 1: wait for one to end
+    unknown role `ghost`: choose one of `root`, `b`, `online`, `plain`
     this agent may not spawn role `shut`: choose one of `b`, `online`, `plain`, `root`
     model `cheap` is not allowed here: choose one of `m`
     not allowed here: `run`: choose one of `read`
-    network is not granted here: do without it, or have a person grant it to the whole path
+    network access is not granted here: do without it, or ask a person to grant it to every agent above
     tokens ceiling of `root`: limit 9, spent 9, held 0: answer with what you have, or ask for less
     ");
 }

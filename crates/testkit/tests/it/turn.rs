@@ -36,12 +36,12 @@ fn l28_unknown_tools_and_malformed_arguments_are_results_that_the_model_can_act_
         said #2 Then without.
     "), @"
     #1 ended: done, spent $0.003 tokens=3 steps=1
-    root tool 0 error: no tool is called `raed`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `read`, `write`
+    root tool 0 error: unknown tool `raed`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `read`, `write`
     root tool 1 error: bad arguments for `read`: EOF while parsing a value at line 1 column 8; write one JSON object with the fields it takes
     root tool 2 error: bad arguments for `read`: they are not a JSON object; write one JSON object with the fields it takes
     root tool 3 error: bad arguments for `spawn_agent`: missing field `goal` at line 1 column 16; write one JSON object with the fields it takes
-    root tool 4 error: no tool is called `Not`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `read`, `write`
-    root tool 5 error: no role is called `nobody`: choose one of `root`
+    root tool 4 error: unknown tool `Not`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `read`, `write`
+    root tool 5 error: unknown role `nobody`: choose one of `root`
     #2 asked by root
     #2 started: held $0.10 tokens=1688 steps=1
     #2 ended: done, spent $0.013 tokens=13 steps=1
@@ -219,7 +219,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     one ended: cancelled (), spent nothing
     #5 ended: done, spent steps=1
     #6 root waits
-    root tool 1 error: no agent is called `nobody` in this tree: its events name every agent
+    root tool 1 error: unknown agent `nobody`: the tree's events name every agent
     #3 ended: done, spent $0.006 tokens=6 steps=1
     #7 asked by two
     #7 started: held $0.10 tokens=668 steps=1

@@ -37,7 +37,7 @@ fn a_last_call_that_says_nothing_leaves_what_was_said_before() {
         .map(|message| message.text().into_owned())
         .collect();
     assert_snapshot!(recorded.last().unwrap(), @"
-    child failed (max_steps: no answer after 2 turns, which is all that it may take: raise `limits.max_steps`, or ask for less); partial result:
+    child failed (max_steps: no answer after 2 turns, the most allowed: raise `limits.max_steps`, or ask for less); partial result:
     Half.
     ");
 }
@@ -122,7 +122,7 @@ fn after_the_roots_last_call_the_tree_halts_until_its_ceiling_is_raised() {
         #5 waiting: halted
         root raised by $3.00
         tree unhalted
-        message from the runtime to root: The budget was raised. What you answered last is kept as the output so far: go on.
+        message from the runtime to root: The budget was raised. Your last answer is kept as the output so far: continue.
         #5 ended: cancelled, spent nothing
         #6 asked by root
         #6 started: held $1.50 tokens=1960 steps=1

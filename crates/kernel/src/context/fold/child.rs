@@ -94,6 +94,6 @@ impl Contexts {
         let alone = findings.first().filter(|one| agents.iter().all(|agent| *agent == one.agent));
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };
         let is_error = is_late || !findings.iter().any(Finding::is_completed);
-        Some((wait_text(agents, *need, *sources, findings, late), is_error, facts))
+        Some((wait_text(agents, *need, *sources, findings, late, self.briefs.rules()), is_error, facts))
     }
 }

@@ -157,7 +157,7 @@ impl Contexts {
         let Some(context) = self.agents.get_mut(&restored.agent) else { return };
         context.restore(known.list, known.unread, known.all);
         for ask in &restored.unanswered {
-            self.result(&restored.agent, *ask, ROLLED_BACK.to_owned(), true, None);
+            self.result(&restored.agent, *ask, ROLLED_BACK.under(self.briefs.rules()).to_owned(), true, None);
         }
     }
 

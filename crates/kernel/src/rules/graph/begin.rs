@@ -198,13 +198,14 @@ pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &
     let begun = prepared.and_then(|prepared| match prepared {
         Prepared::Step(task) => {
             let spawned = spawn(draft, graph, frame, node, &begin, task);
-            spawned.map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()))
+            spawned
+                .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())))
         }
         Prepared::Ask(question) => ask(draft, graph, &begin, node, question),
         Prepared::Group | Prepared::Items(_) => {
             work.push(frame);
             group(draft, graph, frame, node, &begin)
-                .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()))
+                .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())))
         }
     });
     if let Err(end) = begun {
@@ -331,7 +332,7 @@ fn ask(
     let AskStep { timeout_ms, on_timeout, .. } = ask.as_ref();
     let asker = holder(run(draft, graph), graph, begin.within);
     room_for_call(draft, asker)
-        .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()))?;
+        .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())))?;
     let on_timeout = match on_timeout {
         AskTimeout::Fail => OnTimeout::Fail,
         AskTimeout::Cancel => OnTimeout::Cancel,

@@ -11,7 +11,7 @@ mod step_values;
 mod vote;
 
 use crate::definition::{GraphNode, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess};
-use crate::primitives::limit;
+use crate::primitives::{ALL_ALLOWED, Reworded, limit};
 use crate::record::{Event, Exit, Failure, FailureCode, FrameIx, NodeEnd, Outcome, Skip, StartOf};
 use crate::rules::{Draft, StepOver, agent, call};
 use crate::world::{AgentIx, AgentState, GraphRun, NodeFrame, World};
@@ -125,7 +125,7 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
                 Ok(true) => done(frame),
                 Ok(false) if frame.round + 1 < *max_rounds => begin(members.first, frame.round + 1),
                 Ok(false) if *on_max_rounds == OnMaxRounds::Continue => done(frame),
-                Ok(false) => Next::End(too_many_rounds(*max_rounds, until.source())),
+                Ok(false) => Next::End(too_many_rounds(draft.rules(), *max_rounds, until.source())),
                 Err(fault) => {
                     Next::End(NodeEnd::failed(FailureCode::BadCondition, format!("`until`: {fault}")))
                 }
@@ -149,7 +149,7 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
         }
         NodeKind::Race { .. } => match members.at(frame.cursor) {
             Some(member) => begin(member, frame.cursor),
-            None if is_idle => Next::End(nobody_won(frame)),
+            None if is_idle => Next::End(nobody_won(draft.rules(), frame)),
             None => Next::Wait,
         },
         NodeKind::Vote { rule, .. } => {
@@ -157,7 +157,7 @@ fn next(draft: &Draft<'_>, graph: AgentIx, ix: FrameIx) -> Next {
             if frame.cursor < voters {
                 return begin(members.first + frame.cursor % members.count, frame.cursor);
             }
-            if is_idle { Next::End(vote::count(rule, &frame.collected)) } else { Next::Wait }
+            if is_idle { Next::End(vote::count(draft.rules(), rule, &frame.collected)) } else { Next::Wait }
         }
         NodeKind::Choose { on, cases, .. } => match (frame.cursor, is_idle) {
             (0, _) => match on.value(&Scope::inside(draft, graph, ix)) {
@@ -189,19 +189,22 @@ fn done(frame: &NodeFrame) -> Next {
     })
 }
 
-fn too_many_rounds(max_rounds: u32, until: &str) -> NodeEnd {
+const STILL_FALSE: Reworded = Reworded::new("is still false", "does not hold");
+const NOBODY_WON: Reworded = Reworded::new("no member won the race", "nobody won the race");
+
+fn too_many_rounds(rules: u32, max_rounds: u32, until: &str) -> NodeEnd {
+    let (holds, most) = (STILL_FALSE.under(rules), ALL_ALLOWED.under(rules));
     let message = format!(
-        "`{until}` does not hold after {max_rounds} rounds, which is all that it may take: raise `max_rounds`, or write `on_max_rounds: continue`"
+        "`{until}` {holds} after {max_rounds} rounds, {most}: raise `max_rounds`, or write `on_max_rounds: continue`"
     );
     NodeEnd::failed(FailureCode::MaxRounds, message)
 }
 
-fn nobody_won(frame: &NodeFrame) -> NodeEnd {
+fn nobody_won(rules: u32, frame: &NodeFrame) -> NodeEnd {
+    let nobody = NOBODY_WON.under(rules);
     match &frame.failure {
-        Some(Failure { code, message }) => {
-            NodeEnd::failed(code.clone(), format!("nobody won the race: {message}"))
-        }
-        None => NodeEnd::failed(FailureCode::NobodyWon, "nobody won the race: every member was skipped"),
+        Some(Failure { code, message }) => NodeEnd::failed(code.clone(), format!("{nobody}: {message}")),
+        None => NodeEnd::failed(FailureCode::NobodyWon, format!("{nobody}: every member was skipped")),
     }
 }
 
@@ -260,7 +263,7 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
     }
     let end = match step_values::publish(draft, graph, ix, &end) {
         Ok(()) => end,
-        Err(refusal) => NodeEnd::failed(FailureCode::from(&refusal), refusal.to_string()),
+        Err(refusal) => NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())),
     };
     let is_again = may_retry(run(draft, graph), ix, &end) && !is_stopped;
     let end = finish::named(end, run(draft, graph), ix, is_again);

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::definition::{Majority, Missing, OnTie, VoteRule};
+use crate::primitives::Reworded;
 use crate::record::{FailureCode, NamedValue, NodeEnd};
 
+const NO_MAJORITY: Reworded = Reworded::new("which is not a majority", "which is no majority");
+
 /// The winner of a vote is the first voter with the winning value. `None` is a voter without a vote.
-pub(super) fn count(rule: &VoteRule, votes: &[Option<Arc<NamedValue>>]) -> NodeEnd {
+pub(super) fn count(rules: u32, rule: &VoteRule, votes: &[Option<Arc<NamedValue>>]) -> NodeEnd {
     let cast: Vec<Option<Value>> =
         votes.iter().map(|vote| vote.as_ref().and_then(|vote| ballot(rule, vote))).collect();
     // The first voter and the number of votes of each value.
@@ -38,7 +41,8 @@ pub(super) fn count(rule: &VoteRule, votes: &[Option<Arc<NamedValue>>]) -> NodeE
         Majority::Most => true,
     };
     if !is_enough {
-        let message = format!("{most} of {all} votes agree, which is no majority ({})", word(rule.majority));
+        let message =
+            format!("{most} of {all} votes agree, {} ({})", NO_MAJORITY.under(rules), word(rule.majority));
         return NodeEnd::failed(FailureCode::NoMajority, message);
     }
     if is_tie && rule.on_tie == OnTie::Fail {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::primitives::{CallId, TimerId};
+use crate::primitives::{CallId, TimerId, UNANSWERED};
 use crate::record::{Exit, OnTimeout, Outcome, WaitFor, Work};
 use crate::rules::{Draft, Receipt, agent, call, clock, turn};
 use crate::world::Subject;
@@ -48,7 +48,8 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
                 call::end(draft, id, Outcome::Answered { answer: *answer, is_default });
             }
             OnTimeout::Cancel => {
-                agent::end(draft, ix, Exit::Cancelled { reason: "nobody answered in time".to_owned() }, None);
+                let reason = UNANSWERED.under(draft.rules()).to_owned();
+                agent::end(draft, ix, Exit::Cancelled { reason }, None);
             }
         },
     }

@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::{Collect, Spawn, SpawnReply, Verb, acting};
 use crate::context::{Frame, Goal};
 use crate::definition::{Allow, BudgetSpec, GivenMessage, Refusal, Share};
-use crate::primitives::{Actor, AgentId, Body, Category, TokenCount};
+use crate::primitives::{Actor, AgentId, Body, Category, Reworded, TokenCount};
 use crate::record::Span;
 use crate::rules::Draft;
 use crate::world::AgentIx;
 
 /// The last message of the copied context.
-const NOTE: &str =
-    "You have a new task, which stands in your first message. You still know what you did before.";
+const NOTE: Reworded = Reworded::new(
+    "You have a new task: see your first message. You still have the context of your earlier work.",
+    "You have a new task, which stands in your first message. You still know what you did before.",
+);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +69,10 @@ impl Followup {
             budget: self.budget.clone(),
             collect: self.collect,
             share: Some(Share::Goal),
-            messages: vec![GivenMessage { category: Category::Dialog, body: Body::text(NOTE) }],
+            messages: vec![GivenMessage {
+                category: Category::Dialog,
+                body: Body::text(NOTE.under(draft.rules())),
+            }],
             frame: Frame::default(),
         };
         spawn.decide_after(draft, by, Some(child))

@@ -53,7 +53,7 @@ fn end(draft: &mut Draft<'_>, ix: AgentIx, place: u32, acted: Result<Option<Answ
         Ok(None) => {}
         Ok(Some(given)) => answer(draft, ix, place, given, false),
         Err(refusal) => {
-            let text = cut(&refusal.to_string(), limit::NOTICE_BYTES_MAX);
+            let text = cut(&refusal.text(draft.rules()), limit::NOTICE_BYTES_MAX);
             answer(draft, ix, place, Answer::text(text), true);
         }
     }

@@ -4,7 +4,7 @@
 
 use super::act;
 use crate::definition::{Approval, Refusal, RememberedApproval};
-use crate::primitives::{CallId, ToolName, cut, limit};
+use crate::primitives::{CallId, ToolName, UNANSWERED, cut, limit};
 use crate::record::{Alarm, Event, OnTimeout, Outcome, Question, ToolAsk, Work};
 use crate::rules::{Draft, call};
 use crate::world::{AgentIx, Call, World};
@@ -104,7 +104,7 @@ pub(crate) fn answered(draft: &mut Draft<'_>, id: CallId, answer: Option<&str>) 
         return true;
     }
     let is_expired = answer.is_none() && draft.rules() >= 3;
-    let answer = answer.map_or("nobody answered in time", str::trim);
+    let answer = answer.map_or(UNANSWERED.under(draft.rules()), str::trim);
     let answer = cut(if answer.is_empty() { "no" } else { answer }, limit::NOTICE_BYTES_MAX / 2);
     let refusal = match approves.tool.parse() {
         Ok(tool) if is_expired => Refusal::ApprovalExpired { tool },

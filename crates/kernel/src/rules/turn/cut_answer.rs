@@ -3,13 +3,16 @@
 
 use super::{Said, ask, runtime_note, telling_left, whole_window, wrap_up};
 use crate::budget::Fit;
-use crate::primitives::{TokenCount, limit};
+use crate::primitives::{Reworded, TokenCount, limit};
 use crate::record::{ModelCall, Work};
 use crate::rules::{Draft, call};
 use crate::world::AgentIx;
 
-const NOTE: &str = "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.";
-/// For a model that only thought: there is no text to go on from.
+const NOTE: Reworded = Reworded::new(
+    "Your answer was cut off at its output cap. Continue exactly where it stopped: do not repeat anything, do not explain, and be brief.",
+    "Your answer was cut at its output cap. Go on exactly where it stopped: do not repeat anything, do not explain, and be brief.",
+);
+/// For a model that only thought: there is no text to continue.
 const NOTE_IF_SILENT: &str =
     "You reached your output cap before you said anything. Think less this time, and answer briefly.";
 
@@ -18,7 +21,7 @@ pub(super) fn is_continued(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) 
     if draft.rules() < 4 || said.continued {
         return false;
     }
-    let note = if said.is_silent { NOTE_IF_SILENT } else { NOTE };
+    let note = if said.is_silent { NOTE_IF_SILENT } else { NOTE.under(draft.rules()) };
     let Some(work) = room(draft, ix, note) else { return false };
     runtime_note::send(draft, ix, note);
     let work = telling_left(draft, ix, work);

@@ -18,7 +18,7 @@ mod wrap_up;
 
 use crate::context::Goal;
 use crate::definition::{Mismatch, Refusal};
-use crate::primitives::{AgentId, FaultKind, cut, limit};
+use crate::primitives::{ALL_ALLOWED, AgentId, FaultKind, Reworded, cut, limit};
 use crate::record::{Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::Bounds;
@@ -165,7 +165,7 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
     let turns_max = turns.turns_max;
     let agent = draft.agent(ix);
     if agent.progress.turns >= turns_max {
-        return agent::end(draft, ix, out_of_turns(turns_max), None);
+        return agent::end(draft, ix, out_of_turns(draft.rules(), turns_max), None);
     }
     if wrap_up::instead_of_turn(draft, ix, tokens) {
         return;
@@ -186,7 +186,12 @@ fn ask_model(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) {
             }
         }
         Err(refusal) => {
-            agent::end(draft, ix, Exit::failed(FailureCode::from(&refusal), refusal.to_string()), None);
+            agent::end(
+                draft,
+                ix,
+                Exit::failed(FailureCode::from(&refusal), refusal.text(draft.rules())),
+                None,
+            );
         }
     }
 }
@@ -203,10 +208,16 @@ fn whole_window(draft: &Draft<'_>, ix: AgentIx, counted: u64) -> Result<ModelCal
     })
 }
 
-fn out_of_turns(turns_max: u32) -> Exit {
+const DIED: Reworded = Reworded::new(
+    "the process died repeatedly during this call",
+    "the process died again and again during this call",
+);
+
+fn out_of_turns(rules: u32, turns_max: u32) -> Exit {
     let message = format!(
-        "no answer after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
-        turns_text(turns_max)
+        "no answer after {}, {}: raise `limits.max_steps`, or ask for less",
+        turns_text(turns_max),
+        ALL_ALLOWED.under(rules)
     );
     Exit::failed(FailureCode::MaxSteps, message)
 }
@@ -271,9 +282,15 @@ fn fit(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> Result<Fitted, Exit> 
         Err(short) => {
             let [tokens, system, size] =
                 [short.tokens, short.system, short.size].map(|tokens| window.corrected(tokens));
-            let message = format!(
-                "{tokens} tokens have to be in the window and {size} fit in, {system} of them what the agent is and has to do: raise `window.size`, use a model that takes more, or ask for less at once"
-            );
+            let message = if draft.rules() >= 7 {
+                format!(
+                    "the window holds {size} tokens, but {tokens} cannot be dropped, {system} of them the agent's instructions and task: raise `window.size`, use a model with a larger context, or ask for less at once"
+                )
+            } else {
+                format!(
+                    "{tokens} tokens have to be in the window and {size} fit in, {system} of them what the agent is and has to do: raise `window.size`, use a model that takes more, or ask for less at once"
+                )
+            };
             return Err(Exit::failed(FailureCode::WindowTooSmall, message));
         }
     }
@@ -299,15 +316,16 @@ fn failure(rules: u32, outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Failed { fault } => {
             let words = if fault.message.is_empty() { String::new() } else { format!(": {}", fault.message) };
-            let remedy =
-                if fault.kind == FaultKind::ContextTooLong && rules >= 5 { too_long::REMEDY } else { "" };
+            let remedy = if fault.kind == FaultKind::ContextTooLong && rules >= 5 {
+                too_long::REMEDY.under(rules)
+            } else {
+                ""
+            };
             let message = format!("the model call failed{words}{remedy}");
             Exit::failed(FailureCode::Model(fault.kind), message)
         }
-        Outcome::Refused { refusal } => Exit::failed(FailureCode::from(refusal), refusal.to_string()),
-        Outcome::Lost => {
-            Exit::failed(FailureCode::ModelLost, "the process died again and again during this call")
-        }
+        Outcome::Refused { refusal } => Exit::failed(FailureCode::from(refusal), refusal.text(rules)),
+        Outcome::Lost => Exit::failed(FailureCode::ModelLost, DIED.under(rules)),
         Outcome::Cancelled
         | Outcome::Done { .. }
         | Outcome::Answered { .. }

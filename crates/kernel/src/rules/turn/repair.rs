@@ -1,10 +1,13 @@
 //! Repairs: an agent whose answer does not match its schema gets another turn, and fails after a few of them.
 
 use crate::definition::{Mismatch, MismatchKind};
-use crate::primitives::limit;
+use crate::primitives::{ALL_ALLOWED, Reworded, limit};
 use crate::record::{Exit, FailureCode};
 use crate::rules::{Draft, agent};
 use crate::world::AgentIx;
+
+const SAY_MORE: Reworded =
+    Reworded::new("describe the expected answer in the goal", "say in the goal what is wanted");
 
 /// Ends an agent whose answer can no longer be repaired. Otherwise nothing is decided here: its context has the
 /// mismatch, and without open calls it takes another turn.
@@ -23,13 +26,15 @@ pub(super) fn repair(draft: &mut Draft<'_>, ix: AgentIx, mismatch: &Mismatch, cu
         super::truncated(output_cap)
     } else if repairs >= limit::REPAIRS_MAX {
         let message = format!(
-            "{wrong}: the answer still does not fit `output_schema` after {repairs} repairs; say in the goal what is wanted, or ask for less in the schema"
+            "{wrong}: the answer still does not fit `output_schema` after {repairs} repairs; {}, or ask for less in the schema",
+            SAY_MORE.under(draft.rules())
         );
         Exit::failed(FailureCode::OutputMismatch, message)
     } else if turns >= turns_max {
         let message = format!(
-            "{wrong}: no answer fits `output_schema` after {}, which is all that it may take: raise `limits.max_steps`, or ask for less",
-            super::turns_text(turns_max)
+            "{wrong}: no answer fits `output_schema` after {}, {}: raise `limits.max_steps`, or ask for less",
+            super::turns_text(turns_max),
+            ALL_ALLOWED.under(draft.rules())
         );
         Exit::failed(FailureCode::MaxSteps, message)
     } else {

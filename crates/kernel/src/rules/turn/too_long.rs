@@ -4,14 +4,17 @@
 //! wrote are kept; if nothing else is there, cutting cannot help.
 
 use super::wrap_up;
-use crate::primitives::{CallId, limit};
+use crate::primitives::{CallId, Reworded, limit};
 use crate::record::{Cut, Event, ModelCall, Shortened, Span, Work};
 use crate::rules::Draft;
 use crate::window::{TooSmall, Window, trim};
 use crate::world::{AgentIx, World};
 
 /// What people can do about it, at the end of the error.
-pub(super) const REMEDY: &str = "; set the model's `context` to what it takes, give the agent a smaller `window.size`, or ask for less at once";
+pub(super) const REMEDY: Reworded = Reworded::new(
+    "; set the model's `context` to its real size, give the agent a smaller `window.size`, or ask for less at once",
+    "; set the model's `context` to what it takes, give the agent a smaller `window.size`, or ask for less at once",
+);
 
 /// How a packet becomes shorter.
 pub(crate) struct Shorter {

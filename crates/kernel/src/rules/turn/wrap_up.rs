@@ -11,7 +11,7 @@ use crate::world::Call;
 use super::{runtime_note, thread};
 use crate::budget::{Amounts, Fit, Resource, Shortfall};
 use crate::definition::{Refusal, WrapUp};
-use crate::primitives::{AgentId, Body, CallId, ModelName, limit};
+use crate::primitives::{AgentId, Body, CallId, ModelName, Reworded, limit};
 use crate::record::{Cut, Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
 use crate::rules::{Draft, agent, call};
 use crate::window;
@@ -203,21 +203,29 @@ pub(super) fn bounds(world: &World, ix: AgentIx, size: u64) -> Bounds {
     Bounds { size, preset: spec.preset, images_max: spec.images, compact: spec.compact, thread }
 }
 
+const OUT_OF_TIME: Reworded = Reworded::new(
+    "it ran out of time: this is as far as it got; give it more time",
+    "its time was nearly up: this is as far as it got; give it more time",
+);
+const KEPT: Reworded = Reworded::new(
+    " Your last answer is kept as the output so far: continue.",
+    " What you answered last is kept as the output so far: go on.",
+);
+const MORE_TIME: Reworded = Reworded::new(" You have more time: continue.", " You have more time: go on.");
+
 /// The last call has ended, with or without an answer: the agent ends too, and its parent gets its progress. At the
 /// root's ceiling the tree halts: the ordinary turn that does not fit waits for a raise.
 pub(super) fn over(draft: &mut Draft<'_>, ix: AgentIx, reason: WrapUpReason) {
     let exit = match reason {
-        WrapUpReason::MaxSteps => {
-            super::out_of_turns(draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or_default())
-        }
+        WrapUpReason::MaxSteps => super::out_of_turns(
+            draft.rules(),
+            draft.turns_of(ix).map(|turns| turns.turns_max).unwrap_or_default(),
+        ),
         // A person gave it more time meanwhile.
         WrapUpReason::Deadline if !draft.agent(ix).progress.is_time_short() => {
             return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
         }
-        WrapUpReason::Deadline => Exit::failed(
-            FailureCode::Timeout,
-            "its time was nearly up: this is as far as it got; give it more time",
-        ),
+        WrapUpReason::Deadline => Exit::failed(FailureCode::Timeout, OUT_OF_TIME.under(draft.rules())),
         WrapUpReason::Ceiling { .. } if draft.agents().parent(ix).is_none() => {
             return super::ask_model(draft, ix, draft.agent(ix).progress.tokens);
         }
@@ -334,8 +342,8 @@ fn raise_note(world: &World, ix: AgentIx, has_time: bool) -> Option<String> {
         }
     };
     let go_on = match world.agent(ix).progress.wrapped_up() {
-        Some(WrapUpReason::Ceiling { .. }) => " What you answered last is kept as the output so far: go on.",
-        Some(WrapUpReason::Deadline) if has_time => " You have more time: go on.",
+        Some(WrapUpReason::Ceiling { .. }) => KEPT.under(world.rules()),
+        Some(WrapUpReason::Deadline) if has_time => MORE_TIME.under(world.rules()),
         Some(WrapUpReason::MaxSteps | WrapUpReason::Deadline) | None => "",
     };
     (!again.is_empty() || !go_on.is_empty()).then(|| format!("The budget was raised.{go_on}{again}"))

@@ -179,8 +179,8 @@ impl Progress {
     }
 
     /// The agent is warned about the row.
-    pub(crate) fn noticed(&mut self, tool: &str, count: u32, count_max: u32) {
-        let tokens = TokenCount::of_bytes(repeats_text(tool, count, count_max).len());
+    pub(crate) fn noticed(&mut self, tool: &str, count: u32, count_max: u32, rules: u32) {
+        let tokens = TokenCount::of_bytes(repeats_text(tool, count, count_max, rules).len());
         self.read(tokens);
         let tokens = tokens.plus(limit::MESSAGE_TOKENS);
         self.window.push(Header::new(tokens, Category::Error, Tie::Free));

@@ -46,6 +46,10 @@ pub(super) fn run(
             let send = Send { to, body: Body { tokens, ..Body::text(text) }, envelope };
             Ok(Some(match send.decide(draft, &by)? {
                 SendReply::Delivered => done(),
+                SendReply::Queued if draft.rules() >= 7 => Answer::text(format!(
+                    "no agent has the id `{}` yet: it will read the message when it is spawned",
+                    send.to
+                )),
                 SendReply::Queued => Answer::text(format!(
                     "no agent is called `{}` yet: the message is kept, and read when one is spawned under that id",
                     send.to
