@@ -1,11 +1,12 @@
-//! `delete_file`: removes a file of the agent's outputs.
+//! `delete_file`: removes a file of the agent's outputs, or one of the user's.
 
 use serde::Deserialize;
 use spinney_kernel::primitives::{Durability, OutputPath};
 
 use super::advice::Refused;
-use super::path::FilePath;
-use crate::workspace::{NotRemoved, Workspace};
+use super::granted;
+use super::place::{Place, Reach};
+use crate::workspace::NotRemoved;
 
 pub(super) const DESCRIPTION: &str =
     "delete a file {path} below `outputs/` of your own folder; folders that are empty without it go with it";
@@ -19,14 +20,21 @@ pub(super) struct Args {
 
 pub(super) fn act(
     args: &Args,
-    workspace: &Workspace,
+    reach: &Reach<'_>,
     durability: Durability,
-) -> Result<(String, OutputPath), Refused> {
-    let path = FilePath::parse(&args.path)?;
+) -> Result<(String, Option<OutputPath>), Refused> {
+    let place = reach.place(&args.path)?;
+    let said = format!("deleted {place}");
+    let path = match &place {
+        Place::Own(path) => path,
+        Place::Granted(path) => {
+            return granted::remove(reach, path, durability).map(|()| (said, None));
+        }
+    };
     let output = path.output()?;
-    match workspace.remove_output(&output, durability) {
-        Ok(()) => Ok((format!("deleted {path}"), output)),
-        Err(NotRemoved::NotPlain) => Err(Refused::not_plain(&path)),
-        Err(NotRemoved::Io(error)) => Err(Refused::io(&path, &error)),
+    match reach.workspace.remove_output(&output, durability) {
+        Ok(()) => Ok((said, Some(output))),
+        Err(NotRemoved::NotPlain) => Err(Refused::not_plain(path)),
+        Err(NotRemoved::Io(error)) => Err(Refused::io(path, &error)),
     }
 }

@@ -5,8 +5,9 @@ use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
-use super::path::FilePath;
-use crate::workspace::{Stopped, Workspace};
+use super::granted;
+use super::place::{Place, Reach};
+use crate::workspace::Stopped;
 
 pub(super) const DESCRIPTION: &str = "write a text file {path, text} below `outputs/` of your own folder, in place of what is there; use it for results that are too long to say, and name the file in your answer";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/report.md"},"text":{"type":"string","description":"the whole of the file"}},"required":["path","text"],"additionalProperties":false}"#;
@@ -20,26 +21,30 @@ pub(super) struct Args {
 
 pub(super) fn act(
     args: Args,
-    workspace: &Workspace,
+    reach: &Reach<'_>,
     limits: OutputLimits,
     durability: Durability,
-) -> Result<(String, WrittenFile), Refused> {
-    let path = FilePath::parse(&args.path)?;
-    let file = WrittenFile { path: path.output()?, bytes: args.text.into_bytes() };
-    put(&path, &file, workspace, limits, durability)?;
-    Ok((format!("wrote {} bytes to {path}", file.bytes.len()), file))
+) -> Result<(String, Option<WrittenFile>), Refused> {
+    let (path, bytes) = (reach.place(&args.path)?, args.text.into_bytes());
+    let said = format!("wrote {} bytes to {path}", bytes.len());
+    Ok((said, put(reach, &path, bytes, limits, durability)?))
 }
 
-/// Writes a file, or refuses before anything is written.
+/// Writes a file, or refuses before anything is written. One of the agent's own is returned, to be kept.
 pub(super) fn put(
-    path: &FilePath,
-    file: &WrittenFile,
-    workspace: &Workspace,
+    reach: &Reach<'_>,
+    place: &Place,
+    bytes: Vec<u8>,
     limits: OutputLimits,
     durability: Durability,
-) -> Result<(), Refused> {
-    let written = workspace.write_output(&file.path, &file.bytes, limits, durability);
-    written.map_err(|stopped| match stopped {
+) -> Result<Option<WrittenFile>, Refused> {
+    let path = match place {
+        Place::Own(path) => path,
+        Place::Granted(path) => return granted::write(reach, path, &bytes, durability).map(|()| None),
+    };
+    let file = WrittenFile { path: path.output()?, bytes };
+    let written = reach.workspace.write_output(&file.path, &file.bytes, limits, durability);
+    written.map(|()| Some(file)).map_err(|stopped| match stopped {
         Stopped::Io(error) => Refused::io(path, &error),
         Stopped::Limit { over, limit, used, asked } => Refused::new(format!(
             "{over} would be exceeded: limit {limit}, used {used}, asked {asked}: write less, or overwrite what is no longer needed"

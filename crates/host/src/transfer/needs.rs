@@ -1,11 +1,13 @@
-//! What a tree needs on the machine that continues it and no file can bring: keys of providers, and the program that it was
-//! started for.
+//! What a tree needs on the machine that continues it and no file can bring: keys of providers, folders of the user, and the
+//! program that it was started for.
 
 use std::fmt;
 use std::path::Path;
 
 use spinney_journal::Journal;
-use spinney_kernel::primitives::TreeId;
+use spinney_kernel::definition::FolderAccess;
+use spinney_kernel::primitives::{FolderPath, Seq, TreeId};
+use spinney_kernel::record::Event;
 
 use crate::exec::options::RunOptions;
 use crate::exec::program::shown_program;
@@ -19,12 +21,23 @@ pub enum TreeNeed {
     Sends(String),
     /// A program with its arguments, for people.
     Program(String),
+    /// A folder of the user.
+    Folder {
+        /// What agents may do in it.
+        access: FolderAccess,
+        /// Where it was.
+        path: FolderPath,
+    },
 }
 
 impl fmt::Display for TreeNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sends(line) => write!(f, "{line}"),
+            Self::Folder { access: FolderAccess::Read, path } => write!(f, "the folder {path}, to read"),
+            Self::Folder { access: FolderAccess::Write, path } => {
+                write!(f, "the folder {path}, to read and write")
+            }
             Self::Program(program) => write!(f, "the program `{program}`, and the files that it works on"),
         }
     }
@@ -37,8 +50,20 @@ pub(super) async fn needs(home: &Path, journal: &dyn Journal, tree: TreeId) -> V
         let program = options.and_then(|options| options.program().ok());
         return program.map(|program| TreeNeed::Program(shown_program(&program))).into_iter().collect();
     }
-    let Ok(kept) = tree_copies::read(home, journal, tree).await else { return Vec::new() };
-    let Some(called) = kept.called else { return Vec::new() };
-    let all = Egress::all(&called.file, &called.models, InputValues::Known);
-    all.iter().map(|egress| TreeNeed::Sends(egress.line())).collect()
+    let mut needs = folders(journal, tree).await;
+    let kept = tree_copies::read(home, journal, tree).await.ok();
+    if let Some(called) = kept.and_then(|kept| kept.called) {
+        let all = Egress::all(&called.file, &called.models, InputValues::Known);
+        needs.extend(all.iter().map(|egress| TreeNeed::Sends(egress.line())));
+    }
+    needs
+}
+
+/// The folders that a tree was started with, by the paths that they have to have.
+async fn folders(journal: &dyn Journal, tree: TreeId) -> Vec<TreeNeed> {
+    let first = journal.read(tree, Seq(0), 1).await.unwrap_or_default();
+    let first = first.into_iter().next().and_then(|entry| entry.batch.events.into_iter().next());
+    let Some(Event::TreeStarted { definition, .. }) = first else { return Vec::new() };
+    let all = definition.all_folders();
+    all.iter().map(|(path, access)| TreeNeed::Folder { access, path: path.clone() }).collect()
 }

@@ -20,6 +20,7 @@ use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, Role};
 use spinney_kernel::primitives::{BlobHash, ByName, ModelName, RoleName, ToolName};
 
+use super::folders::{self, hidden_folders};
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
@@ -211,8 +212,12 @@ pub fn examine(
     let problems = errors.into_iter().map(FileProblem::error).collect();
     let (can_start, lacks_only_keys) = (false, false);
     let mut examined = Examined { problems, texts: Vec::new(), source: None, can_start, lacks_only_keys };
-    if let Some(file) = file {
+    if let Some(mut file) = file {
         let folder = path.parent().unwrap_or(Path::new(""));
+        let hidden = hidden_folders(home);
+        let resolved =
+            file.resolve_folders(&|written, access| folders::resolve(written, access, folder, &hidden));
+        examined.problems.extend(resolved.into_iter().map(FileProblem::error));
         let found = find_scripts(&file, folder, allowed, (user, own), &mut examined);
         examined.finish(file, text.clone(), found, home, keys, (user, own))?;
     }
@@ -502,7 +507,8 @@ pub fn with_tools(
     home: &Path,
     is_wanted: impl Fn(&ToolName) -> bool,
 ) -> (Drivers, Option<Commands>) {
-    let files = Files::default();
+    let hidden = hidden_folders(home);
+    let files = Files::default().hiding(hidden.clone());
     let drivers = drivers.with_workspaces(Workspaces::root(home)).with_folder_filler(Arc::new(files.clone()));
     let is_missing = |drivers: &Drivers, name: &ToolName| {
         is_wanted(name) && !drivers.tool_names().any(|played| played == name)
@@ -515,7 +521,7 @@ pub fn with_tools(
     if !is_missing(&drivers, &name) {
         return (drivers, None);
     }
-    let commands = Commands::new(OURSELVES.into());
+    let commands = Commands::new(OURSELVES.into()).hiding(hidden);
     let drivers = drivers.with_tool(name, commands.tool()).with_tool_source(Arc::new(commands.clone()));
     (drivers, Some(commands))
 }

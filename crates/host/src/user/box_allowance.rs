@@ -1,10 +1,12 @@
-//! What the user allows a tree file to take from the box of its commands: `signals`, `none`, or a variable, `env:NAME`.
+//! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, or a folder,
+//! `read:PATH` and `write:PATH`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
-use spinney_kernel::definition::BoxWalls;
+use spinney_kernel::definition::{BoxWalls, FolderAccess};
+use spinney_kernel::primitives::FolderPath;
 use spinney_kernel::primitives::limit::NAME_BYTES_MAX;
 
 /// Something that a file alone cannot have.
@@ -14,6 +16,13 @@ pub enum BoxAllowance {
     Walls(BoxWalls),
     /// A variable of the user's environment.
     Env(String),
+    /// A folder of the user, with everything in it.
+    Folder {
+        /// What may be done in it.
+        access: FolderAccess,
+        /// Absolute.
+        path: FolderPath,
+    },
 }
 
 /// A text that names nothing of that kind.
@@ -23,7 +32,10 @@ pub struct NotABoxAllowance(String);
 impl fmt::Display for NotABoxAllowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: String = self.0.chars().take(60).collect();
-        write!(f, "`{text}` is nothing that a box can be without: write `signals`, `none` or `env:NAME`")
+        write!(
+            f,
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH` or `write:PATH` with an absolute path"
+        )
     }
 }
 
@@ -36,11 +48,21 @@ impl FromStr for BoxAllowance {
         match text {
             "signals" => Ok(Self::Walls(BoxWalls::OpenToSignals)),
             "none" => Ok(Self::Walls(BoxWalls::None)),
-            other => match other.strip_prefix("env:").filter(|name| is_variable(name)) {
-                Some(name) => Ok(Self::Env(name.to_owned())),
-                None => Err(NotABoxAllowance(text.to_owned())),
-            },
+            other => Self::named(other).ok_or_else(|| NotABoxAllowance(text.to_owned())),
         }
+    }
+}
+
+impl BoxAllowance {
+    fn named(text: &str) -> Option<Self> {
+        let (kind, name) = text.split_once(':')?;
+        let access = match kind {
+            "env" => return is_variable(name).then(|| Self::Env(name.to_owned())),
+            "read" => FolderAccess::Read,
+            "write" => FolderAccess::Write,
+            _ => return None,
+        };
+        Some(Self::Folder { access, path: name.parse().ok()? })
     }
 }
 
@@ -58,6 +80,7 @@ impl fmt::Display for BoxAllowance {
             Self::Walls(BoxWalls::None) => f.write_str("none"),
             Self::Walls(BoxWalls::OpenToSignals | BoxWalls::Whole) => f.write_str("signals"),
             Self::Env(name) => write!(f, "env:{name}"),
+            Self::Folder { access, path } => write!(f, "{}:{path}", access.as_str()),
         }
     }
 }
@@ -74,12 +97,14 @@ mod tests {
 
     #[test]
     fn an_allowance_is_written_as_it_is_read() {
-        for text in ["signals", "none", "env:CI", "env:_A1"] {
+        for text in ["signals", "none", "env:CI", "env:_A1", "read:/a/b", "write:/a b"] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }
-        for wrong in ["", "all", "env:", "env:A=B", "env:1A", "env:A B", "CI"] {
+        for wrong in
+            ["", "all", "env:", "env:A=B", "env:1A", "env:A B", "CI", "read:a", "write:/", "read:/a/.."]
+        {
             let error = wrong.parse::<BoxAllowance>().unwrap_err().to_string();
-            assert!(error.contains("write `signals`, `none` or `env:NAME`"), "{error}");
+            assert!(error.contains("write `signals`, `none`, `env:NAME`, `read:PATH`"), "{error}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::primitives::{Body, SealKind, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::definition::SubjectPattern;
+use crate::definition::{FolderGrants, SubjectPattern};
 use crate::primitives::{
     AgentId, BadPart, BadSources, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time,
     ToolName, Topic, TreeId, ValueName, check_parts,
@@ -78,6 +78,10 @@ pub enum Refusal {
         "network access is not granted here: do without it, or ask a person to grant it to every agent above"
     )]
     NetworkNotAllowed,
+    #[error(
+        "not granted here: {folders}; granted here is {allowed}: do without, or ask a person to grant it"
+    )]
+    FolderNotAllowed { folders: FolderGrants, allowed: FolderGrants },
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
 
@@ -403,6 +407,7 @@ impl Refusal {
             Self::ModelNotAllowed { .. } => "model_not_allowed",
             Self::ToolNotAllowed { .. } => "tool_not_allowed",
             Self::NetworkNotAllowed => "network_not_allowed",
+            Self::FolderNotAllowed { .. } => "folder_not_allowed",
             Self::LendWithoutCeiling => "lend_without_ceiling",
             Self::GraphTooLarge { .. } => "graph_too_large",
             Self::BadGraph { .. } => "bad_graph",

@@ -52,13 +52,14 @@ pub(super) fn read(
     }
     let reader =
         Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
-    let read = reader.tree();
+    let (read, folders) = (reader.tree(), reader.folders());
     errors.extend(reader.errors.into_inner());
     let tree_file = read.map(|(definition, models, inputs)| {
         let usual =
             |(name, source): (&ModelName, &ModelSource)| Some((name.clone(), source.usual_price(catalog)?));
         let usual_prices = models.iter().filter_map(usual).collect();
-        TreeFile { definition, models, inputs, file: file.to_owned(), root, usual_prices }
+        TreeFile { definition, models, inputs, folders, file: file.to_owned(), root, usual_prices }
+            .without_folders()
     });
     (tree_file, errors)
 }
@@ -136,6 +137,7 @@ impl Reader<'_> {
             durability: keys.durability,
             graph: graph.map(Arc::new),
             inputs: BTreeMap::new(),
+            folders: None,
             tags,
         };
         Some((definition, sources, inputs))
@@ -318,6 +320,7 @@ impl Reader<'_> {
                 tools: Allow::only(keys.tools.iter().cloned()),
                 spawn: subagents.map_or(Allow::All, |roles| Allow::only(roles.iter().cloned())),
                 network: Network::Denied,
+                folders: None,
                 depth_max: depth.map_or(depth_max, narrow),
             },
             budget: self.noted(self.budget(&at("budget"), &keys.budget)),
