@@ -9,7 +9,10 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr::{null, null_mut};
 
+use rustix::io::Errno;
 use rustix::process::Pid;
+
+use super::forks::Made;
 
 /// What is known after a fork.
 pub(super) enum Forked {
@@ -175,15 +178,66 @@ pub(super) fn seccomp_is_there() -> io::Result<()> {
     checked(done).map(drop)
 }
 
-/// Filters the system calls of this process forever. Needs `no_new_privs`.
-pub(super) fn seccomp_filter(program: &[libc::sock_filter]) -> io::Result<()> {
+/// Filters the system calls of this process forever. Needs `no_new_privs`. Whoever has what it returns answers the calls that
+/// the filter leaves open; without anybody they fail.
+pub(super) fn seccomp_filter(program: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
-    let none: c_uint = 0;
+    // A call that the guard has read is not begun again for a signal that does not kill.
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     // SAFETY: the kernel copies the program, which lives during the call, and changes nothing.
+    let listener =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    owned(listener)
+}
+
+/// A call that waits for an answer.
+pub(super) struct AskedCall {
+    id: u64,
+    pub(super) by: Option<Pid>,
+    pub(super) made: Made,
+}
+
+/// The next call of a listener that has one. None if its process was killed meanwhile.
+pub(super) fn asked_call(listener: BorrowedFd<'_>) -> io::Result<Option<AskedCall>> {
+    // SAFETY: all zeroes are a valid value, and what the kernel asks for; it lives during the call.
+    let (received, asked) = unsafe {
+        let mut asked: libc::seccomp_notif = std::mem::zeroed();
+        let received = libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked);
+        (received, asked)
+    };
+    match checked(received.into()) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
+        Err(error) => Err(error),
+        Ok(_) => {
+            let is_clone = c_long::from(asked.data.nr) == libc::SYS_clone;
+            let is_thread = is_clone && asked.data.args[0] & libc::CLONE_THREAD as u64 != 0;
+            let made = if is_thread { Made::Thread } else { Made::Process };
+            let by = Pid::from_raw(asked.pid.cast_signed());
+            Ok(Some(AskedCall { id: asked.id, by, made }))
+        }
+    }
+}
+
+/// Lets a call happen, or fail. Its arguments are numbers, which nothing can change meanwhile.
+pub(super) fn answer_call(
+    listener: BorrowedFd<'_>,
+    call: &AskedCall,
+    answer: Result<(), Errno>,
+) -> io::Result<()> {
+    let (error, flags) = match answer {
+        Ok(()) => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+        Err(errno) => (-errno.raw_os_error(), 0),
+    };
+    let answer = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags };
+    // SAFETY: the answer lives during the call.
     let done =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, none, &raw const program) };
-    checked(done).map(drop)
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const answer) };
+    match checked(done.into()) {
+        // It was killed meanwhile.
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+        done => done.map(drop),
+    }
 }
 
 /// Adds attributes to a mount and everything mounted below it.
@@ -228,6 +282,13 @@ fn owned(descriptor: c_long) -> io::Result<OwnedFd> {
     let descriptor = c_int::try_from(descriptor).map_err(|_| io::ErrorKind::InvalidData)?;
     // SAFETY: the kernel has just made it for us.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// The group of a process. None if it has ended, or if its group is outside of our namespace.
+pub(super) fn group_of(process: Pid) -> Option<Pid> {
+    // SAFETY: takes a number.
+    let group = unsafe { libc::getpgid(process.as_raw_nonzero().get()) };
+    (group > 0).then(|| Pid::from_raw(group)).flatten()
 }
 
 /// Lets every other process run first.

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use libc::sock_filter;
 use rustix::io::Errno;
@@ -15,6 +15,7 @@ use rustix::thread::{
 use super::calls::{
     ExecList, close_others_on_exec, exec, exit_now, reset_signals, run_when_idle, seccomp_filter,
 };
+use super::forks::hand_over;
 use super::inside::{During as _, Failed};
 use super::landlock::Ruleset;
 use super::order::Walls;
@@ -32,6 +33,8 @@ pub(super) struct CommandPlan<'a> {
     pub(super) environment: ExecList,
     pub(super) walls: Walls,
     pub(super) reports: BorrowedFd<'a>,
+    /// To the guard, which answers before a process is made.
+    pub(super) forks: BorrowedFd<'a>,
 }
 
 /// Says what failed, if something does.
@@ -65,7 +68,8 @@ fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
     }
     close_others_on_exec().during(BoxStep::Session)?;
     if plan.walls != Walls::None {
-        seccomp_filter(plan.filter).during(BoxStep::SystemCalls)?;
+        let listener = seccomp_filter(plan.filter).during(BoxStep::SystemCalls)?;
+        hand_over(plan.forks, listener.as_fd()).during(BoxStep::SystemCalls)?;
     }
     Ok(())
 }

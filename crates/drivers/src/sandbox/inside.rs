@@ -36,6 +36,8 @@ pub(super) struct Inside<'a> {
     /// Closes when the guard is gone.
     pub(super) guard: OwnedFd,
     pub(super) reports: OwnedFd,
+    /// Where the command sends what its guard answers by.
+    pub(super) forks: OwnedFd,
     pub(super) nothing: OwnedFd,
     /// Who the guard is.
     pub(super) user: (Uid, Gid),
@@ -70,7 +72,7 @@ pub(super) fn inside(given: &Inside<'_>) -> ! {
 }
 
 fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
-    let Inside { order, guard, reports, nothing, user } = given;
+    let Inside { order, guard, reports, forks, nothing, user } = given;
     if order.walls == Walls::Namespaces {
         mounts::map_user(*user).during(BoxStep::UserMap)?;
         mounts::enter(order)?;
@@ -89,6 +91,7 @@ fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
         environment: ExecList::new(environment(order, workspace).during(BoxStep::Exec)?),
         walls: order.walls,
         reports: reports.as_fd(),
+        forks: forks.as_fd(),
     };
     let children = child_signals().during(BoxStep::Session)?;
     let command = match fork(NO_NAMESPACES).during(BoxStep::Session)? {

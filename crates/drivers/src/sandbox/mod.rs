@@ -11,6 +11,7 @@ mod command;
 mod confinement;
 mod entry;
 mod exact_path;
+mod forks;
 mod inside;
 mod kept_output;
 mod kill;

@@ -5,7 +5,8 @@
 
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ENOSYS,
-    EPERM, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, c_long, sock_filter,
+    EPERM, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF, c_long,
+    sock_filter,
 };
 
 /// Where a box runs decides what it may do with the network and with numbers of processes.
@@ -227,6 +228,12 @@ const ON_ITSELF_ONLY: [c_long; 5] = [
     libc::SYS_sched_setattr,
 ];
 
+/// Other ways to make a process than `clone`.
+#[cfg(target_arch = "x86_64")]
+const FORKS_HERE: [c_long; 2] = [libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const FORKS_HERE: [c_long; 0] = [];
+
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 const PRIORITY_OF_PROCESS: u32 = 0;
@@ -244,7 +251,10 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
     for call in REFUSED.into_iter().chain(REFUSED_HERE) {
         program.when(call, &[answer(EPERM)]);
     }
-    program.when(libc::SYS_clone, &[load(0), jump(BPF_JSET, NEW_NAMESPACES, 0, 1), answer(EPERM), allow()]);
+    program.when(libc::SYS_clone, &[load(0), jump(BPF_JSET, NEW_NAMESPACES, 0, 1), answer(EPERM), ask()]);
+    for call in FORKS_HERE {
+        program.when(call, &[ask()]);
+    }
     for (call, mode) in WITH_MODE.into_iter().chain(WITH_MODE_HERE) {
         program.when_also(call, &[load(mode), jump(BPF_JSET, SET_ID_BITS, 0, 1), answer(EPERM)]);
     }
@@ -367,6 +377,11 @@ fn load_word(offset: u32) -> sock_filter {
 
 fn answer(errno: i32) -> sock_filter {
     ret(SECCOMP_RET_ERRNO | errno.cast_unsigned())
+}
+
+/// The guard decides.
+fn ask() -> sock_filter {
+    ret(SECCOMP_RET_USER_NOTIF)
 }
 
 fn allow() -> sock_filter {

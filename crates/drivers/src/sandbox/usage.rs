@@ -13,6 +13,7 @@ use rustix::fs::statfs;
 use rustix::process::Pid;
 use rustix::system::sysinfo;
 
+use super::calls::group_of;
 use super::landlock::Access;
 use super::order::BoxOrder;
 use super::report::{BoxUsage, Reason};
@@ -44,12 +45,21 @@ pub(super) struct Sampler {
     peak: BoxUsage,
 }
 
-/// Whether a box can have more processes while it is counted.
+/// Whether a box asks before it makes processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
     /// It grows faster than it is counted, perhaps: the count ends as soon as it seems so.
-    Possible,
-    Stopped,
+    Unasked,
+    Asked,
+}
+
+/// Where all processes of a box are, whatever becomes of their parents.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scope {
+    /// The namespace of its first process.
+    Namespace(Pid),
+    /// Its group, which none of them can leave.
+    Group(Pid),
 }
 
 struct Folder {
@@ -119,31 +129,42 @@ impl Sampler {
         self.seen_in_box + new > self.processes_max
     }
 
-    /// Counts the processes of a namespace by the `/proc` in it, which has no others. This takes a few system calls.
-    pub(super) fn count_namespace(&mut self, first: Pid) -> Option<Reason> {
-        let on_machine = processes_on_machine();
-        // While the box is being made it has the machine's.
-        let own = fs::read_dir(format!("/proc/{}/root/proc", first.as_raw_nonzero())).ok()?;
-        let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        let numbers = own.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_process));
-        let processes = (numbers.count() as u64).saturating_sub(1);
-        if processes >= on_machine {
-            return None;
+    /// How many processes and threads a box may still make. It must make none meanwhile: each that lives is listed then.
+    pub(super) fn left(&mut self, scope: Scope) -> io::Result<(u64, u64)> {
+        let listed = match scope {
+            Scope::Namespace(first) => format!("/proc/{}/root/proc", first.as_raw_nonzero()),
+            Scope::Group(_) => "/proc".to_owned(),
+        };
+        let (mut processes, mut threads) = (0, 0);
+        for entry in fs::read_dir(&listed)? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw) else {
+                continue;
+            };
+            let is_ours = match scope {
+                // The first one is not the command's.
+                Scope::Namespace(_) => pid != Pid::INIT,
+                Scope::Group(group) => group_of(pid) == Some(group),
+            };
+            if is_ours {
+                processes += 1;
+                threads += threads_of(&format!("{listed}/{}", pid.as_raw_nonzero()));
+            }
         }
-        (self.seen_on_machine, self.seen_in_box) = (on_machine, processes);
         self.peak.processes = self.peak.processes.max(processes);
-        (processes > self.processes_max).then_some(Reason::Processes)
+        let threads_max = self.processes_max.saturating_mul(THREADS_PER_PROCESS);
+        Ok((self.processes_max.saturating_sub(processes), threads_max.saturating_sub(threads)))
     }
 
     /// Samples if it is time or something grew. The limit that was passed, if one was.
-    pub(super) fn tick(&mut self, first: Pid, passed: u64) -> Option<Reason> {
+    pub(super) fn tick(&mut self, first: Pid, passed: u64, growth: Growth) -> Option<Reason> {
         self.ticks += passed;
         let free_memory = free_memory();
         let has_less_memory =
             self.seen_free_memory.saturating_sub(free_memory) >= self.memory_bytes_max / PART;
         if has_less_memory || self.ticks >= FULL_SAMPLE_TICKS {
             self.disk_ticks_left = self.disk_ticks_left.saturating_sub(passed);
-            return self.sample_now(first, Growth::Possible);
+            return self.sample_now(first, growth);
         }
         self.seen_free_memory = self.seen_free_memory.max(free_memory);
         self.seen_on_machine = self.seen_on_machine.min(processes_on_machine());
@@ -160,15 +181,15 @@ impl Sampler {
             processes.push(pid);
             let count = processes.len() as u64;
             match growth {
-                Growth::Stopped => {}
-                Growth::Possible if count > self.processes_max => return Some(Reason::Processes),
-                Growth::Possible if count.is_multiple_of(16) => {
+                Growth::Asked => {}
+                Growth::Unasked if count > self.processes_max => return Some(Reason::Processes),
+                Growth::Unasked if count.is_multiple_of(16) => {
                     self.seen_in_box = count;
                     if self.is_suspicious() {
                         return None;
                     }
                 }
-                Growth::Possible => {}
+                Growth::Unasked => {}
             }
         }
         self.sample_processes(&processes).or_else(|| self.tick_disk(first, 0))
@@ -179,8 +200,7 @@ impl Sampler {
         for pid in found {
             processes += 1;
             let folder = format!("/proc/{pid}");
-            threads +=
-                fs::metadata(format!("{folder}/task")).map_or(1, |tasks| tasks.nlink().saturating_sub(2));
+            threads += threads_of(&folder);
             resident += resident_bytes(&folder);
         }
         self.seen_in_box = processes;
@@ -295,6 +315,10 @@ fn below(first: Pid) -> impl Iterator<Item = i32> {
         waiting.extend(children(pid));
         Some(pid.as_raw_nonzero().get())
     })
+}
+
+fn threads_of(process: &str) -> u64 {
+    fs::metadata(format!("{process}/task")).map_or(1, |tasks| tasks.nlink().saturating_sub(2))
 }
 
 fn resident_bytes(process: &str) -> u64 {

@@ -22,6 +22,7 @@ use rustix::time::{
 
 use super::calls::{ALL_NAMESPACES, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
 use super::exact_path::open_exact;
+use super::forks::Forks;
 use super::inside::{During as _, Failed, Inside, inside};
 use super::kill::kill_below;
 use super::order::{BoxOrder, Presence, Walls};
@@ -99,6 +100,7 @@ struct Guard<'a> {
     children: OwnedFd,
     timer: OwnedFd,
     sampler: Sampler,
+    forks: Forks,
 }
 
 impl<'a> Guard<'a> {
@@ -109,6 +111,7 @@ impl<'a> Guard<'a> {
         let (reports, report_to) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let nothing: OwnedFd = File::options().read(true).write(true).open("/dev/null")?.into();
         let children = child_signals()?;
+        let forks = Forks::new()?;
         let user = (geteuid(), getegid());
         let namespaces = if order.walls == Walls::Namespaces { ALL_NAMESPACES } else { NO_NAMESPACES };
         let first = match fork(namespaces) {
@@ -127,7 +130,14 @@ impl<'a> Guard<'a> {
                 drop((alive, reports, children, sampler));
                 close_copy(control);
                 if is_ready {
-                    inside(&Inside { order, guard, reports: report_to, nothing, user });
+                    inside(&Inside {
+                        order,
+                        guard,
+                        reports: report_to,
+                        forks: forks.into_box_end(),
+                        nothing,
+                        user,
+                    });
                 }
                 exit_now(1)
             }
@@ -152,6 +162,7 @@ impl<'a> Guard<'a> {
             children,
             timer,
             sampler,
+            forks,
         })
     }
 
@@ -159,8 +170,9 @@ impl<'a> Guard<'a> {
         let timeout_ticks = order.timeout_ms.div_ceil(TICK_MS);
         let mut ticks: u64 = 0;
         let reason = loop {
-            let [asked, ended, ticked] =
-                ready([self.control.as_fd(), self.children.as_fd(), self.timer.as_fd()])?;
+            let sources =
+                [self.control.as_fd(), self.children.as_fd(), self.timer.as_fd(), self.forks.source()];
+            let [asked, ended, ticked, forks] = ready(sources)?;
             if ended && self.reap()? {
                 break Reason::Command;
             }
@@ -168,6 +180,9 @@ impl<'a> Guard<'a> {
                 // An unread message would hide our report behind an error.
                 let _ = rustix::io::read(self.control, &mut [0]);
                 break Reason::Asked;
+            }
+            if forks && let Some(limit) = self.forks.answer(&mut self.sampler, self.first, self.walls)? {
+                break limit;
             }
             if ticked {
                 let passed = expirations(&self.timer);
@@ -244,33 +259,13 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// A box that seems to have too many processes is counted at once. Without namespaces it stands still meanwhile.
+    /// Only what runs without walls makes processes unasked: it is counted as soon as it seems to have too many.
     fn sample(&mut self, passed: u64) -> Option<Reason> {
-        if !self.sampler.is_suspicious() {
-            let limit = self.sampler.tick(self.first, passed);
-            // A box that begins to grow while it is sampled grows faster than it is counted.
-            if limit.is_some() || !self.sampler.is_suspicious() {
-                return limit;
-            }
+        let growth = if self.walls == Walls::None { Growth::Unasked } else { Growth::Asked };
+        if growth == Growth::Unasked && self.sampler.is_suspicious() {
+            return self.sampler.sample_now(self.first, growth);
         }
-        if self.walls == Walls::Namespaces {
-            let limit = self.sampler.count_namespace(self.first);
-            return limit.or_else(|| self.sampler.tick(self.first, 0));
-        }
-        self.read_reports();
-        let growth = if self.signal_group(Signal::STOP) { Growth::Stopped } else { Growth::Possible };
-        let limit = self.sampler.sample_now(self.first, growth);
-        if limit.is_none() {
-            self.signal_group(Signal::CONT);
-        }
-        limit
-    }
-
-    /// All processes of a box without namespaces, at once. Whether it was done: a command without walls may have left its
-    /// group.
-    fn signal_group(&self, signal: Signal) -> bool {
-        let group = self.group.filter(|_| self.walls == Walls::Landlock);
-        group.is_some_and(|group| kill_process_group(group, signal).is_ok())
+        self.sampler.tick(self.first, passed, growth)
     }
 
     /// What the box has said until now. What went wrong stays.

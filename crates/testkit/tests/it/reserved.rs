@@ -67,7 +67,10 @@ fn no_model_speaks_under_the_topics_of_the_trees_own_events() {
         assert_eq!(play.ask_as(by(), publish(topic)), Ok(Reply::Accepted(Accepted {})), "{topic}");
     }
     let recorded = play.ask_as(by(), send("tree.halt")).unwrap_err().to_string();
-    assert_eq!(recorded, "the topic `tree.halt` is reserved for the tree's own events: choose another first word");
+    assert_eq!(
+        recorded,
+        "the topic `tree.halt` is reserved for the tree's own events: choose another first word"
+    );
 }
 
 /// Trees continue under the rules that they started with.

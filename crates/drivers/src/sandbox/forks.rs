@@ -1,0 +1,137 @@
+//! A box asks before it makes a process or a thread. The kernel holds the call until the guard has answered, so that no
+//! command has more of them than it may, however fast it makes them and however busy the machine is.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+
+use rustix::process::Pid;
+
+use super::calls::{answer_call, asked_call, group_of};
+use super::order::Walls;
+use super::report::Reason;
+use super::usage::{Sampler, Scope};
+
+/// What a call that makes something would make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    Process,
+    Thread,
+}
+
+/// The guard's end of the asking.
+pub(super) struct Forks {
+    from: OwnedFd,
+    /// Kept, so that the other end has nothing to say once the listener has come.
+    to: OwnedFd,
+    /// Comes from the command before it is executed.
+    listener: Option<OwnedFd>,
+    /// How many more there may be before they are counted.
+    processes_left: u64,
+    threads_left: u64,
+}
+
+impl Forks {
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (from, to) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        Ok(Self { from, to, listener: None, processes_left: 0, threads_left: 0 })
+    }
+
+    /// The end of the box, in its first process.
+    pub(super) fn into_box_end(self) -> OwnedFd {
+        self.to
+    }
+
+    /// What becomes readable when there is something to do.
+    pub(super) fn source(&self) -> BorrowedFd<'_> {
+        self.listener.as_ref().unwrap_or(&self.from).as_fd()
+    }
+
+    /// Answers one call. While its processes are counted, the box makes nothing. The limit that it would pass, if it would.
+    pub(super) fn answer(
+        &mut self,
+        sampler: &mut Sampler,
+        first: Pid,
+        walls: Walls,
+    ) -> io::Result<Option<Reason>> {
+        let Some(listener) = &self.listener else {
+            self.listener = receive(&self.from)?;
+            return Ok(None);
+        };
+        let Some(call) = asked_call(listener.as_fd())? else {
+            if is_over(listener)? {
+                self.listener = None;
+            }
+            return Ok(None);
+        };
+        let left = match call.made {
+            Made::Process => self.processes_left,
+            Made::Thread => self.threads_left,
+        };
+        if left == 0 {
+            let scope = match (walls, call.by) {
+                (Walls::Namespaces, _) => Scope::Namespace(first),
+                (Walls::None | Walls::Landlock, Some(by)) => {
+                    Scope::Group(group_of(by).ok_or(io::ErrorKind::NotFound)?)
+                }
+                (Walls::None | Walls::Landlock, None) => return Err(io::ErrorKind::InvalidData.into()),
+            };
+            (self.processes_left, self.threads_left) = sampler.left(scope)?;
+        }
+        let left = match call.made {
+            Made::Process => &mut self.processes_left,
+            Made::Thread => &mut self.threads_left,
+        };
+        if *left == 0 {
+            answer_call(listener.as_fd(), &call, Err(Errno::AGAIN))?;
+            return Ok(Some(Reason::Processes));
+        }
+        *left -= 1;
+        answer_call(listener.as_fd(), &call, Ok(()))?;
+        Ok(None)
+    }
+}
+
+/// Whether no process is left that could ask.
+fn is_over(listener: &OwnedFd) -> io::Result<bool> {
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    Ok(polled[0].revents().contains(PollFlags::HUP))
+}
+
+/// Hands the listener of this process to its guard. Does not allocate.
+pub(super) fn hand_over(to: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [listener];
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    sendmsg(to, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// The listener, if it has come. The end of a box that never had one is not an error.
+fn receive(from: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    match recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        Ok(_) => {}
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let mut messages = ancillary.drain();
+    Ok(messages.find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    }))
+}
