@@ -1,7 +1,5 @@
 //! Asks the person at the terminal whether a home or a file may do what it would do.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use spinney_drivers::http::HostName;
 use spinney_host::shell_word;
@@ -87,7 +85,7 @@ pub(crate) fn agree_to_boxes(text: &Text, needs: &BoxNeeds, allowed: &AllowedBox
 pub(crate) fn box_option(what: &BoxAllowance) -> String {
     match what {
         BoxAllowance::Folder { access, path } => {
-            format!("--{} {}", access.as_str(), shell_word::of_path(Path::new(path.as_str())))
+            format!("--{} {}", access.as_str(), shell_word::of_word(path.as_str()))
         }
         what => format!("--allow-box {what}"),
     }

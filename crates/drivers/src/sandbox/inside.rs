@@ -162,7 +162,7 @@ fn rules(order: &BoxOrder) -> Result<Option<Ruleset>, Failed> {
     for (grant, index) in order.grants.iter().zip(0..) {
         let allowed = match grant.presence {
             Presence::Exact => {
-                open_exact(&grant.path).and_then(|opened| rules.allow_opened(opened, grant.access))
+                open_exact(&grant.path).and_then(|opened| rules.allow_opened(&opened, grant.access))
             }
             Presence::Required | Presence::IfThere => rules.allow(&grant.path, grant.access),
         };

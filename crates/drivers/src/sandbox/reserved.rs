@@ -101,6 +101,7 @@ impl Drop for ReservedFolder {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "another process' release of a lock is no event")]
 fn lock(folder: &OwnedFd) -> io::Result<()> {
     for _ in 0..LOCK_TRIES {
         match flock(folder, FlockOperation::NonBlockingLockShared) {

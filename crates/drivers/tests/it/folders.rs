@@ -168,7 +168,9 @@ async fn file_tools_work_in_granted_folders() {
     +++ /m/repo/src/main.rs
     @@ -1 +1 @@
     -as it was
+    \ No newline at end of file
     +as it is
+    \ No newline at end of file
     ");
     assert_eq!(machine.text("repo/src/main.rs"), "as it is");
     let mode = fs::metadata(machine.path("repo/src/main.rs")).unwrap().permissions().mode();

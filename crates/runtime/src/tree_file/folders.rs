@@ -63,12 +63,6 @@ impl Reader<'_> {
 }
 
 impl TreeFile {
-    /// Whether the file names folders of the user.
-    #[must_use]
-    pub fn has_folders(&self) -> bool {
-        self.folders.values().any(|written| written.lists().iter().any(|(_, texts)| !texts.is_empty()))
-    }
-
     /// What has a list has nothing before it is resolved, and nothing of its parent's.
     pub(super) fn without_folders(mut self) -> Self {
         self.resolve_folders(&|_, _| Err(String::new()));

@@ -79,15 +79,15 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
     insta::assert_snapshot!(edited("script: fast", "scirpt: fast"), @"tree.yaml:8:5: unknown key `scirpt`: did you mean `script`?");
     insta::assert_snapshot!(edited("input_per_mtok_usd", "input_per_mtok"), @"tree.yaml:9:14: unknown key `input_per_mtok`: did you mean `input_per_mtok_usd`?");
     insta::assert_snapshot!(edited("limits: { depth: 3 }", "limits: { deep: 3 }"), @"tree.yaml:4:11: unknown key `deep`: known keys: depth, children, agents, parallel, rate");
-    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, durability, unpriced, thread, tags, shared, inputs");
+    insta::assert_snapshot!(edited("name: research", "colour: red"), @"tree.yaml:1:1: unknown key `colour`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, read, write, durability, unpriced, thread, tags, shared, …");
     insta::assert_snapshot!(edited("name: research", "Name: research"), @"tree.yaml:1:1: unknown key `Name`: did you mean `name`?");
 }
 
 #[test]
 fn a_key_of_a_later_release_is_unknown_today() {
-    insta::assert_snapshot!(edited("entry: lead", "schedule: {}"), @"tree.yaml:18:1: unknown key `schedule`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, durability, unpriced, thread, tags, shared, inputs");
+    insta::assert_snapshot!(edited("entry: lead", "schedule: {}"), @"tree.yaml:18:1: unknown key `schedule`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, read, write, durability, unpriced, thread, tags, shared, …");
     insta::assert_snapshot!(edited("script: fast", "batch: fast"), @"tree.yaml:8:5: unknown key `batch`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, cache_wait, price, rate, fallback");
-    insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window, box");
+    insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window, box, read, write");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn broken_json_names_its_place() {
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"a\", \"name\": \"b\"}"), @"tree.json:1:15: duplicate key `name`: first on line 1");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e999}}}}"), @"tree.json:2:56: number out of range");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"n\", \"models\": {\"m\": {\"provider\": \"scripted\", \"script\": \"s\"}},\n \"agents\": {\"a\": {\"model\": \"m\", \"budget\": {\"cost_usd\": 1e99}}}}"), @"tree.json:2:56: `1000000000000000000000000000000000000000` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals");
-    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, durability, unpriced, thread, tags, shared, inputs");
+    insta::assert_snapshot!(told_of("tree.json", "{\"é\": 1, \"name\": null}"), @"tree.json:1:2: unknown key `é`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, read, write, durability, unpriced, thread, tags, shared, …");
     insta::assert_snapshot!(told_of("tree.json", "[\"name\"]"), @"tree.json:1:1: expected the keys of a tree, found a list");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": \"\\ud800\"}"), @"tree.json:1:10: unexpected end of hex escape");
     insta::assert_snapshot!(told_of("tree.json", "{\"name\": NaN}"), @"tree.json:1:10: expected value");
