@@ -4,7 +4,7 @@ use serde::Deserialize;
 use spinney_kernel::primitives::{Durability, OutputPath};
 
 use super::advice::Refused;
-use super::path::FilePath;
+use super::path::{FilePath, Top};
 use crate::workspace::{NotRemoved, Workspace};
 
 pub(super) const DESCRIPTION: &str =
@@ -21,10 +21,16 @@ pub(super) fn act(
     args: &Args,
     workspace: &Workspace,
     durability: Durability,
-) -> Result<(String, OutputPath), Refused> {
+) -> Result<(String, Option<OutputPath>), Refused> {
     let path = FilePath::parse(&args.path)?;
-    let output = path.output()?;
-    match workspace.remove_output(&output, durability) {
+    let (removed, output) = match (path.top(), path.split()) {
+        (Top::Copy, Some((folders, name))) => (workspace.remove_copy(folders, name, durability), None),
+        _ => {
+            let output = path.output()?;
+            (workspace.remove_output(&output, durability), Some(output))
+        }
+    };
+    match removed {
         Ok(()) => Ok((format!("deleted {path}"), output)),
         Err(NotRemoved::NotPlain) => Err(Refused::not_plain(&path)),
         Err(NotRemoved::Io(error)) => Err(Refused::io(&path, &error)),

@@ -7,7 +7,7 @@ use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
 use super::diff::{self, Replaced};
-use super::path::FilePath;
+use super::path::{FilePath, Top};
 use super::{handle, write};
 use crate::workspace::Workspace;
 
@@ -32,21 +32,22 @@ pub(super) fn act(
     workspace: &Workspace,
     limits: OutputLimits,
     durability: Durability,
-) -> Result<(String, WrittenFile), Refused> {
+) -> Result<(String, Option<WrittenFile>), Refused> {
     let path = FilePath::parse(&args.path)?;
-    let output = path.output()?;
+    let bytes_max = match path.top() {
+        Top::Copy => BLOB_BYTES_MAX as u64,
+        _ => path.output().map(|_| limits.bytes_max)?,
+    };
     let before = text(&path, workspace)?;
     let replaced = replaced(args, &path, &before)?;
     // Computed before it is made: many short texts can become many long ones.
     let bytes = replaced.bytes_after();
-    if bytes > limits.bytes_max {
+    if bytes > bytes_max {
         return Err(Refused::new(format!(
-            "`{path}` would have {bytes} bytes, and all of your outputs may have {}: replace it with less",
-            limits.bytes_max
+            "`{path}` would have {bytes} bytes, and at most {bytes_max} are allowed: replace it with less"
         )));
     }
-    let file = WrittenFile { path: output, bytes: replaced.after().into_bytes() };
-    write::put(&path, &file, workspace, limits, durability)?;
+    let file = write::put(&path, replaced.after().into_bytes(), workspace, limits, durability)?;
     let times = match replaced.at.len() {
         1 => "once".to_owned(),
         times => format!("{times} times"),

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::advice::Refused;
-use super::path::FilePath;
+use super::path::{FilePath, GIT_DIRECTORY};
 
 /// One entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entr
     let mut names: Vec<String> = Vec::new();
     for entry in folder.entries()? {
         // What has no name that could be asked for is not shown.
-        names.extend(entry?.file_name().into_string());
+        names.extend(entry?.file_name().into_string().ok().filter(|name| name != GIT_DIRECTORY));
     }
     names.sort_unstable();
     for name in names {

@@ -5,7 +5,8 @@ use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
-use super::path::FilePath;
+use super::handle;
+use super::path::{FilePath, Top};
 use crate::workspace::{Stopped, Workspace};
 
 pub(super) const DESCRIPTION: &str = "write a text file {path, text} below `outputs/` of your own folder, in place of what is there; use it for results that are too long to say, and name the file in your answer";
@@ -23,26 +24,34 @@ pub(super) fn act(
     workspace: &Workspace,
     limits: OutputLimits,
     durability: Durability,
-) -> Result<(String, WrittenFile), Refused> {
+) -> Result<(String, Option<WrittenFile>), Refused> {
     let path = FilePath::parse(&args.path)?;
-    let file = WrittenFile { path: path.output()?, bytes: args.text.into_bytes() };
-    put(&path, &file, workspace, limits, durability)?;
-    Ok((format!("wrote {} bytes to {path}", file.bytes.len()), file))
+    let bytes = args.text.into_bytes();
+    let said = format!("wrote {} bytes to {path}", bytes.len());
+    Ok((said, put(&path, bytes, workspace, limits, durability)?))
 }
 
-/// Writes a file, or refuses before anything is written.
+/// Writes a file, or refuses before anything is written. Returns what the journal gets: nothing of a working copy.
 pub(super) fn put(
     path: &FilePath,
-    file: &WrittenFile,
+    bytes: Vec<u8>,
     workspace: &Workspace,
     limits: OutputLimits,
     durability: Durability,
-) -> Result<(), Refused> {
+) -> Result<Option<WrittenFile>, Refused> {
+    if path.top() == Top::Copy {
+        let (folders, name) =
+            path.split().ok_or_else(|| Refused::new("`copy` is a folder: name a file in it"))?;
+        let written = workspace.write_copy(folders, name, &bytes, durability);
+        return written.map(|()| None).map_err(|error| handle::linked(path, &error));
+    }
+    let file = WrittenFile { path: path.output()?, bytes };
     let written = workspace.write_output(&file.path, &file.bytes, limits, durability);
     written.map_err(|stopped| match stopped {
         Stopped::Io(error) => Refused::io(path, &error),
         Stopped::Limit { over, limit, used, asked } => Refused::new(format!(
             "{over} would be exceeded: limit {limit}, used {used}, asked {asked}: write less, or overwrite what is no longer needed"
         )),
-    })
+    })?;
+    Ok(Some(file))
 }

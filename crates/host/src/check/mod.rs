@@ -108,11 +108,8 @@ impl CheckedFile {
             let needs = BoxNeeds::from_definition(&Reach::new(&definition).pruned(definition.clone()));
             let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration);
             for (need, role, line) in needs.open(&source.text, &allowed)? {
-                let error = source.file.bad_agent(
-                    role,
-                    "box",
-                    format!("would {line}, and you have not allowed that"),
-                );
+                let message = format!("would {line}, and you have not allowed that");
+                let error = source.file.bad_agent(role, need.key(), message);
                 let help = format!("if you trust this file, {}", (words.allow_box)(need));
                 problems.push(FileProblem::warning(error.with_help(help)));
             }

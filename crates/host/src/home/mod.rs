@@ -9,6 +9,7 @@ pub mod pending_folders;
 mod remove_folder;
 pub mod side_journals;
 pub mod tree_copies;
+pub mod working_copies;
 pub mod workspaces;
 
 pub use self::find::{HOME, nearest};

@@ -1,5 +1,5 @@
-//! What the commands of a tree need beyond a whole box, and whether the user allows it. A file may ask for less of a box and
-//! for variables of the user; it decides neither: the user allows them for one start, in their configuration, or in answer
+//! What the agents of a tree need beyond a whole box, and whether the user allows it. A file may ask for less of a box, for
+//! variables and for copies of repositories of the user; it decides none of them: the user allows them for one start, in their configuration, or in answer
 //! to a question about that text of the file.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::fmt;
 use spinney_drivers::commands::BoxPermissions;
 use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::definition::{BoxWalls, Definition};
-use spinney_kernel::primitives::{RoleName, Seq, TreeId};
+use spinney_kernel::primitives::{FolderPath, RoleName, Seq, TreeId};
 use spinney_kernel::record::Event;
 
 use super::file_answers::FileAnswers;
@@ -25,7 +25,7 @@ use crate::user::variables::Variables;
 pub struct BoxNeeds(BTreeMap<BoxAllowance, Vec<RoleName>>);
 
 impl BoxNeeds {
-    /// Those of a definition, by the roles that run commands.
+    /// Those of a definition: of the roles that run commands, and of those that have working copies.
     #[must_use]
     pub fn from_definition(definition: &Definition) -> Self {
         let mut needs: BTreeMap<BoxAllowance, Vec<RoleName>> = BTreeMap::new();
@@ -33,6 +33,12 @@ impl BoxNeeds {
             let spec = settings.sandbox();
             let walls = (spec.walls != BoxWalls::Whole).then_some(BoxAllowance::Walls(spec.walls));
             for need in walls.into_iter().chain(spec.env.into_iter().map(BoxAllowance::Env)) {
+                needs.entry(need).or_default().push(role.clone());
+            }
+        }
+        for (role, settings) in &definition.roles {
+            if let Some(repository) = settings.working_copy() {
+                let need = BoxAllowance::Copy(repository.clone());
                 needs.entry(need).or_default().push(role.clone());
             }
         }
@@ -66,6 +72,14 @@ impl BoxNeeds {
         Ok(open.filter_map(|(need, roles)| Some((need, roles.first()?, line(need, roles)))).collect())
     }
 
+    /// The repositories that agents have working copies of.
+    pub fn repositories(&self) -> impl Iterator<Item = &FolderPath> {
+        self.0.keys().filter_map(|need| match need {
+            BoxAllowance::Copy(path) => Some(path),
+            BoxAllowance::Walls(_) | BoxAllowance::Env(_) => None,
+        })
+    }
+
     /// What happens, for people, one line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -79,6 +93,8 @@ impl BoxNeeds {
         for need in self.0.keys() {
             match need {
                 BoxAllowance::Walls(walls) => permissions.walls = permissions.walls.max(*walls),
+                // Its driver makes it from what the tree's definition says.
+                BoxAllowance::Copy(_) => {}
                 // A key of a provider is never given, whatever was allowed.
                 BoxAllowance::Env(name) if providers::is_usual_key(name) => {}
                 BoxAllowance::Env(name) => {
@@ -110,6 +126,9 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
             )
         }
         BoxAllowance::Env(name) => format!("give {name} to commands of {roles}"),
+        BoxAllowance::Copy(path) => {
+            format!("give {roles} a working copy of {path}, and make branches in it")
+        }
     }
 }
 

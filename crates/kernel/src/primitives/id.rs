@@ -257,6 +257,11 @@ name!(
     "1 to 15 names with `/` between them, of letters, digits, spaces and `. _ - + = @ , ( )`; no name begins or ends with a dot or a space"
 );
 name!(
+    /// A folder of the machine that a tree may be granted, by its absolute path.
+    FolderPath, "path of a folder", is_folder_path,
+    "an absolute path of 1 to 64 names, without `.`, `..`, empty names and characters that cannot be seen"
+);
+name!(
     /// The BLAKE3 hash of a blob.
     BlobHash, "blob hash", is_hash,
     "64 lowercase hex digits"
@@ -285,6 +290,15 @@ impl AgentId {
     #[must_use]
     pub fn of_role(role: &RoleName) -> Self {
         Self(Arc::clone(&role.0))
+    }
+}
+
+impl FolderPath {
+    /// Whether a path is this folder or below it, by names alone: links are not looked at here.
+    #[must_use]
+    pub fn contains(&self, path: &Self) -> bool {
+        let below = path.0.strip_prefix(&*self.0);
+        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
     }
 }
 
@@ -541,6 +555,16 @@ fn is_output_path(text: &str) -> bool {
     text.len() <= limit::FILE_PATH_BYTES_MAX
         && text.split('/').count() < limit::FILE_PATH_NAMES_MAX
         && text.split('/').all(is_file_name)
+}
+
+/// The root of the machine is not one: it contains everything that must not be granted.
+fn is_folder_path(text: &str) -> bool {
+    let Some(names) = text.strip_prefix('/') else { return false };
+    text.len() <= limit::FOLDER_PATH_BYTES_MAX
+        && names.split('/').count() <= limit::FOLDER_PATH_NAMES_MAX
+        && names.split('/').all(|name| !matches!(name, "" | "." | ".."))
+        && is_printed(names)
+        && !names.contains(is_hostile)
 }
 
 /// Whether a file or folder of an agent may have this name.

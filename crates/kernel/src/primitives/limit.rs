@@ -182,6 +182,12 @@ pub const OUTPUT_TOKENS_RULES_4: u64 = 2_000;
 pub const FILE_PATH_BYTES_MAX: usize = 1_024;
 /// Most names in such a path, the first one (`outputs`) included.
 pub const FILE_PATH_NAMES_MAX: usize = 16;
+/// Longest path of a folder that is granted, in bytes.
+pub const FOLDER_PATH_BYTES_MAX: usize = 1_024;
+/// Most names in such a path.
+pub const FOLDER_PATH_NAMES_MAX: usize = 64;
+/// Most folders of one agent: each is a mount and a rule of every command.
+pub const FOLDERS_MAX: usize = 64;
 /// Most files that one tool call may write. Together they have at most as many bytes as one blob.
 pub const CALL_FILES_MAX: usize = 256;
 /// Longest pattern of an approval that is remembered, in bytes: what a person can read.

@@ -25,7 +25,7 @@ use super::keys::{
 use super::node::{Kind, Node, Step};
 use super::recover::{self, Lost};
 use super::value_error::cut;
-use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest};
+use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest, working_copies};
 use crate::output_schema;
 
 /// How often a call may be restarted because its process died.
@@ -52,13 +52,13 @@ pub(super) fn read(
     }
     let reader =
         Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
-    let read = reader.tree();
+    let (read, working_copies) = (reader.tree(), reader.working_copies());
     errors.extend(reader.errors.into_inner());
     let tree_file = read.map(|(definition, models, inputs)| {
         let usual =
             |(name, source): (&ModelName, &ModelSource)| Some((name.clone(), source.usual_price(catalog)?));
         let usual_prices = models.iter().filter_map(usual).collect();
-        TreeFile { definition, models, inputs, file: file.to_owned(), root, usual_prices }
+        TreeFile { definition, models, inputs, working_copies, file: file.to_owned(), root, usual_prices }
     });
     (tree_file, errors)
 }
@@ -324,7 +324,7 @@ impl Reader<'_> {
             rate: self.rate(&at("rate"), &keys.rate),
             recursive: if keys.recursive { Recursion::Allowed } else { Recursion::Refused },
             turns: Some(Turns {
-                prompt: Body::text(keys.prompt.clone()),
+                prompt: Body::text(working_copies::prompt(keys)),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap,
                 approvals: keys.approvals.clone(),

@@ -240,6 +240,7 @@ pub(super) struct AgentKeys {
     pub(super) window: Option<WindowKeys>,
     #[serde(rename = "box")]
     pub(super) sandbox: Option<WrittenBox>,
+    pub(super) working_copy: Option<String>,
 }
 
 #[derive(Deserialize)]

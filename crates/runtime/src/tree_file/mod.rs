@@ -29,6 +29,7 @@ mod source;
 mod toml;
 mod typed;
 mod value_error;
+mod working_copies;
 mod worst_case;
 mod yaml;
 
@@ -51,6 +52,7 @@ pub use worst_case::{CallBound, SpendBound, WorstCase};
 use error::TextPosition;
 use node::{Kind, Node, Step};
 use value_error::Wrong;
+use working_copies::WrittenCopies;
 
 /// Largest tree file, in bytes: a pipeline of the most steps, with short tasks.
 pub const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -95,6 +97,7 @@ pub struct TreeFile {
     pub models: ByName<ModelName, ModelSource>,
     /// What the file asks for. Its goal and prompts are templates until [`with_inputs`](Self::with_inputs) fills them.
     pub inputs: InputSpecs,
+    working_copies: WrittenCopies,
     file: String,
     root: Node,
     /// What models at a URL of their own cost at their providers, by the names of the catalog.

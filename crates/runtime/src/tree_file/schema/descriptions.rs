@@ -150,6 +150,7 @@ const AGENT: Keys = &[
     ("output_schema", "The JSON Schema of its answers, as a map or as JSON in a text."),
     ("window", "How much of its context one model call sees."),
     ("box", "What surrounds its commands, or none. What weakens a box needs the user's permission."),
+    ("working_copy", "A git repository that each of its agents gets a copy of. Needs the user's permission."),
 ];
 
 const AGENT_LIMITS: Keys = &[
