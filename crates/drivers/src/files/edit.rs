@@ -34,9 +34,9 @@ pub(super) fn act(
     durability: Durability,
 ) -> Result<(String, Option<WrittenFile>), Refused> {
     let path = FilePath::parse(&args.path)?;
-    let bytes_max = match path.top() {
-        Top::Copy => BLOB_BYTES_MAX as u64,
-        _ => path.output().map(|_| limits.bytes_max)?,
+    let (bytes_max, counted) = match path.top() {
+        Top::Copy => (BLOB_BYTES_MAX as u64, "a file"),
+        _ => (path.output().map(|_| limits.bytes_max)?, "all of your outputs"),
     };
     let before = text(&path, workspace)?;
     let replaced = replaced(args, &path, &before)?;
@@ -44,7 +44,7 @@ pub(super) fn act(
     let bytes = replaced.bytes_after();
     if bytes > bytes_max {
         return Err(Refused::new(format!(
-            "`{path}` would have {bytes} bytes, and at most {bytes_max} are allowed: replace it with less"
+            "`{path}` would have {bytes} bytes, and {counted} may have {bytes_max}: replace it with less"
         )));
     }
     let file = write::put(&path, replaced.after().into_bytes(), workspace, limits, durability)?;

@@ -180,7 +180,7 @@ async fn g27_what_an_agent_changed_becomes_a_branch_of_the_repository() {
             "{first}"
         );
         let again = scene
-            .done("sed -i 's/-/+/' src/add.sh && git commit -qam 'Add, not subtract' && sh src/add.sh 2 3")
+            .done("echo 'echo $(($1 + $2))' > src/add.sh && git commit -qam 'Add, not subtract' && sh src/add.sh 2 3")
             .await;
         assert_eq!(again, "exit code 0\n[stdout]\n5");
         scene.done("echo new > 'a file' && rm link && mkdir build && echo x > build/out && echo y > run.log && chmod +x src/add.sh || true").await;
@@ -298,33 +298,33 @@ async fn g27_a_hostile_git_directory_runs_nothing_and_leaks_nothing() {
             "mkdir 'a\nb'; echo n > 'a\nb/-rf'; echo o > ':(exclude)kept'; echo p > '*'; ln -s SECRETS/secret out",
         ),
     ];
-    for tier in tiers(&launcher().await) {
-        for (what, line) in TABLE {
-            let scene = Scene::new(tier).await;
-            let secrets = scene.place.path().join("secrets");
-            fs::create_dir(&secrets).unwrap();
-            git(&secrets, &["init", "-q"]);
-            write(secrets.join("secret"), "a secret of the user");
-            git(&secrets, &["add", "-A"]);
-            git(&secrets, &["commit", "-q", "-m", "secret"]);
-            let mark = scene.place.path().join("mark");
-            let before = scene.settled();
-            let line = line
-                .replace("MARK", mark.to_str().unwrap())
-                .replace("SECRETS", secrets.to_str().unwrap())
-                .replace("SECRET", secrets.join("secret").to_str().unwrap())
-                .replace("REPO", scene.repo().to_str().unwrap());
-            scene.done(&format!("{SET_CONFIG}\n{line}\necho kept > kept")).await;
-            let diff = scene.diff().await.text;
-            let taken = scene.take().await;
-            let shown = scene.shown(&format!("{}:kept", Scene::branch()));
-            assert_eq!((shown.as_str(), mark.exists()), ("kept\n", false), "{what}");
-            assert_eq!(scene.settled(), before, "{what}");
-            let all = git(&scene.repo(), &["log", "-p", "--all", "--text"]);
-            assert!(!all.contains("secret of the user") && !diff.contains("secret of the user"), "{what}");
-            assert_eq!(taken.branches.len(), 1, "{what}: {taken:?}");
-            assert_eq!(git(&scene.repo(), &["fsck", "--strict"]), "", "{what}");
-        }
+    // Each row in one of the tiers.
+    let tiers = tiers(&launcher().await);
+    for ((what, line), tier) in TABLE.into_iter().zip(tiers.into_iter().cycle()) {
+        let scene = Scene::new(tier).await;
+        let secrets = scene.place.path().join("secrets");
+        fs::create_dir(&secrets).unwrap();
+        git(&secrets, &["init", "-q"]);
+        write(secrets.join("secret"), "a secret of the user");
+        git(&secrets, &["add", "-A"]);
+        git(&secrets, &["commit", "-q", "-m", "secret"]);
+        let mark = scene.place.path().join("mark");
+        let before = scene.settled();
+        let line = line
+            .replace("MARK", mark.to_str().unwrap())
+            .replace("SECRETS", secrets.to_str().unwrap())
+            .replace("SECRET", secrets.join("secret").to_str().unwrap())
+            .replace("REPO", scene.repo().to_str().unwrap());
+        scene.done(&format!("{SET_CONFIG}\n{line}\necho kept > kept")).await;
+        let diff = scene.diff().await.text;
+        let taken = scene.take().await;
+        let shown = scene.shown(&format!("{}:kept", Scene::branch()));
+        assert_eq!((shown.as_str(), mark.exists()), ("kept\n", false), "{what}");
+        assert_eq!(scene.settled(), before, "{what}");
+        let all = git(&scene.repo(), &["log", "-p", "--all", "--text"]);
+        assert!(!all.contains("secret of the user") && !diff.contains("secret of the user"), "{what}");
+        assert_eq!(taken.branches.len(), 1, "{what}: {taken:?}");
+        assert_eq!(git(&scene.repo(), &["fsck", "--strict"]), "", "{what}");
     }
 }
 
@@ -562,7 +562,7 @@ async fn file_tools_work_in_the_copy_and_not_in_its_git_directory() {
     let listed = scene.file(FileTool::List, json!({ "path": "copy" })).await;
     assert_eq!(
         listed,
-        "copy/.github/\ncopy/.github/ci.yml  3 bytes\ncopy/.gitignore  13 bytes\ncopy/docs/\ncopy/docs/.notes  3 bytes\ncopy/src/\ncopy/src/add.sh  18 bytes"
+        "copy/.github/\ncopy/.github/ci.yml  3 bytes\ncopy/.gitignore  14 bytes\ncopy/docs/\ncopy/docs/.notes  3 bytes\ncopy/src/\ncopy/src/add.sh  18 bytes"
     );
     let found = scene.file(FileTool::Search, json!({ "path": "copy", "pattern": "echo" })).await;
     assert!(found.starts_with("copy/src/add.sh:1: echo $(($1 + $2))\n"), "{found}");
