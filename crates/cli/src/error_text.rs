@@ -237,6 +237,7 @@ fn of_preparing(error: &PrepareError) -> Option<String> {
             Some(format!("{}: {}", file.display(), errors.join("\n")))
         }
         PrepareError::Source(_)
+        | PrepareError::Folder(_)
         | PrepareError::Secret(_)
         | PrepareError::Name(_)
         | PrepareError::Prices(_) => None,

@@ -90,7 +90,7 @@ fn raise_words(SuggestedRaise { resource, amount, .. }: &SuggestedRaise) -> [Str
 
 /// The command of git that merges what an agent changed.
 pub(crate) fn merging(AgentBranch { repository, branch, .. }: &AgentBranch) -> String {
-    let repository = shell_word::of_path(Path::new(repository));
+    let repository = shell_word::of_word(repository);
     format!("git -C {repository} merge {branch}")
 }
 

@@ -1,13 +1,17 @@
 //! Asks the person at the terminal whether a home or a file may do what it would do.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use spinney_drivers::http::HostName;
+use spinney_host::shell_word;
 use spinney_host::tree_file::source::Text;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds, BoxQuestion};
 use spinney_host::trust::egress::{Egress, EgressQuestion};
 use spinney_host::trust::foreign_home::HomeQuestion;
 use spinney_host::trust::tree_marks::TreeMark;
+use spinney_host::user::box_allowance::BoxAllowance;
 
 use crate::args::HomeTrust;
 use crate::hint;
@@ -73,9 +77,19 @@ pub(crate) fn agree_to_boxes(text: &Text, needs: &BoxNeeds, allowed: &AllowedBox
             Ok(())
         }
         Reply::No | Reply::Nobody => {
-            let options: Vec<String> = question.refused().map(|what| format!("--allow-box {what}")).collect();
+            let options: Vec<String> = question.refused().map(box_option).collect();
             bail!("{question}\nNothing was started. If you trust this file, add {}", options.join(" "))
         }
+    }
+}
+
+/// The option that would allow something beyond a whole box.
+pub(crate) fn box_option(what: &BoxAllowance) -> String {
+    match what {
+        BoxAllowance::Folder { access, path } => {
+            format!("--{} {}", access.as_str(), shell_word::of_path(Path::new(path.as_str())))
+        }
+        what => format!("--allow-box {what}"),
     }
 }
 

@@ -6,6 +6,7 @@
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub mod commands;
 pub mod files;
+pub mod folders;
 #[cfg(feature = "http")]
 pub mod http;
 mod off_worker;

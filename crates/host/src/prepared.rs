@@ -14,6 +14,7 @@ use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
 use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
+use crate::tree_file::folders::{GivenFolderError, given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
 use crate::tree_file::source::{self, Scripts, SourceError, Text, TreeSource};
@@ -73,6 +74,9 @@ pub enum PrepareError {
     /// The file or its scripts cannot be read, or are wrong.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// A folder that was given cannot be granted.
+    #[error(transparent)]
+    Folder(#[from] GivenFolderError),
     /// An input is missing or of another type.
     #[error("{}: {}", file.display(), .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Inputs {
@@ -131,10 +135,12 @@ impl PreparedTree {
         let StartRequest { file, given, .. } = request;
         let defaults = Defaults::of_tree_file(file)?;
         let user = Variables::read(&defaults.configuration)?;
+        let granted = given_grants(&given.folders, home)?;
         let source = source::read(file, home, request.scripts, &user, own)?;
         let definition = given.adjusted(&source, &defaults, &user);
-        let definition =
+        let mut definition =
             definition.map_err(|errors| PrepareError::Inputs { file: (*file).to_owned(), errors })?;
+        grant(&mut definition, &granted);
         if definition.goal.trim().is_empty() {
             return Err(PrepareError::NoGoal { file: (*file).to_owned() });
         }
@@ -152,7 +158,7 @@ impl PreparedTree {
         check_secrets(&source, given, &user)?;
         let sources = TreeSources::new(&source)?;
         let box_needs = BoxNeeds::from_definition(&definition);
-        let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration);
+        let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration).with_folders(&granted);
         let permissions = BoxPermissions::default();
         Ok(Self {
             source,

@@ -2,11 +2,11 @@
 
 pub use spinney_kernel::budget::{CacheWrites, Price, PriceActive, PriceChange, PriceTier, Rates};
 pub use spinney_kernel::definition::{
-    Allow, Approval, ApprovalScope, BudgetSpec, CacheTime, Caps, Compact, Definition, Graph, GraphNode,
-    GraphProblem, GraphStep, Lend, ModelProvider, ModelSpec, Network, NodeIx, OnLost, OnLow,
-    OnPartialSuccess, OutputLimits, OutputSchema, PathStep, Preset, ProblemCode, RateLimit, Recursion,
-    Refusal, RememberedApproval, Repeats, Role, Share, SharedAccess, Shares, SubjectKind, SubjectPattern,
-    Tags, Thinking, TokenCounter, ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced, ValueAccess,
-    WindowSpec, WrapUp,
+    Allow, Approval, ApprovalScope, BudgetSpec, CacheTime, Caps, Compact, Definition, FolderAccess,
+    FolderGrants, Graph, GraphNode, GraphProblem, GraphStep, Lend, ModelProvider, ModelSpec, Network, NodeIx,
+    OnLost, OnLow, OnPartialSuccess, OutputLimits, OutputSchema, PathStep, Preset, ProblemCode, RateLimit,
+    Recursion, Refusal, RememberedApproval, Repeats, Role, Share, SharedAccess, Shares, SubjectKind,
+    SubjectPattern, Tags, Thinking, TokenCounter, ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced,
+    ValueAccess, WindowSpec, WrapUp,
 };
-pub use spinney_kernel::primitives::{Body, ByName, Durability, TokenCount};
+pub use spinney_kernel::primitives::{Body, ByName, Durability, FolderPath, TokenCount};

@@ -61,7 +61,7 @@ const TABLES: [Table; 6] = [
         folder: "crates/drivers/src/",
         module: &[],
         rows: &[
-            &["off_worker", "prices", "processes", "tokens", "wire", "workspace"],
+            &["folders", "off_worker", "prices", "processes", "tokens", "wire", "workspace"],
             &["http", "sandbox", "scripted"],
             &["working_copies"],
             &["commands", "files", "providers"],

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
+use spinney_host::tree_file::folders::GivenFolder;
 use spinney_host::tree_file::overrides::GivenValues;
 use spinney_host::tree_file::source::Scripts;
 use spinney_host::user::allowed_host::AllowedHost;
 use spinney_host::user::box_allowance::BoxAllowance;
-use spinney_kernel::definition::{ModelProvider, TimeSpan, Usd};
+use spinney_kernel::definition::{FolderAccess, ModelProvider, TimeSpan, Usd};
 
 use super::TreeArg;
 use super::values::input;
@@ -50,12 +51,15 @@ pub(crate) struct Given {
     pub(crate) allowed: HostOptions,
     #[command(flatten)]
     pub(crate) boxes: BoxOptions,
+    #[command(flatten)]
+    pub(crate) folders: FolderOptions,
 }
 
 impl Given {
     pub(crate) fn values(&self) -> GivenValues {
         let cost_nanos = self.budget_usd.map(Usd::nanos);
-        GivenValues { goal: self.goal.clone(), inputs: self.set.clone(), cost_nanos }
+        let folders = self.folders.given();
+        GivenValues { goal: self.goal.clone(), inputs: self.set.clone(), cost_nanos, folders }
     }
 
     pub(crate) const fn scripts(&self) -> Scripts {
@@ -82,6 +86,26 @@ pub(crate) struct BoxOptions {
     /// Allow the file a weaker box for its commands: signals, none, or env:NAME; may be repeated
     #[arg(long, value_name = "WHAT")]
     pub(crate) allow_box: Vec<BoxAllowance>,
+}
+
+/// Folders of the user.
+#[derive(Debug, Group)]
+pub(crate) struct FolderOptions {
+    /// Let the tree read a folder; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    read: Vec<PathBuf>,
+    /// Let the tree read and write a folder; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    write: Vec<PathBuf>,
+}
+
+impl FolderOptions {
+    pub(crate) fn given(&self) -> Vec<GivenFolder> {
+        let all = |paths: &[PathBuf], access| -> Vec<GivenFolder> {
+            paths.iter().map(|path| GivenFolder { path: path.clone(), access }).collect()
+        };
+        [all(&self.read, FolderAccess::Read), all(&self.write, FolderAccess::Write)].concat()
+    }
 }
 
 /// Whether the user trusts the home.
@@ -167,6 +191,8 @@ pub(crate) struct Resume {
     pub(crate) allowed: HostOptions,
     #[command(flatten)]
     pub(crate) boxes: BoxOptions,
+    #[command(flatten)]
+    pub(crate) folders: FolderOptions,
     #[command(flatten)]
     pub(crate) trusted: TrustOptions,
     /// Write each event as a line of JSON, then the result

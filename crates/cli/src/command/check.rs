@@ -16,12 +16,13 @@ use super::run::start_request;
 use crate::args;
 use crate::error_text::{in_words_of, of_input};
 use crate::exit::Exit;
+use crate::permission::box_option;
 use crate::terminal::{Terminal, out};
 
 const WORDS: CheckWords = CheckWords {
     no_goal: "`goal` is missing, so `run` needs --goal",
     allow_host: |host| format!("run it with --allow-host {host}"),
-    allow_box: |what| format!("run it with --allow-box {what}"),
+    allow_box: |what| format!("run it with {}", box_option(what)),
     input: of_input,
 };
 

@@ -15,6 +15,7 @@ use spinney_host::home::tree_copies::ResumeSource;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
 use spinney_host::transfer::seal_of;
+use spinney_host::tree_file::folders::given_grants;
 use spinney_host::tree_file::source::prepare_commands;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds};
@@ -128,7 +129,8 @@ async fn take_up(
         let allowed = AllowedHosts::new(&args.allowed.allow_host, &configuration, &user);
         let tree = OldTree { home: path, journal: &journal, head: &known, source: kept.source.clone() };
         agree(&tree, &kept, &needs, allowed, args.trusted.trust()).await?;
-        let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration);
+        let given = given_grants(&args.folders.given(), path)?;
+        let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration).with_folders(&given);
         agree_to_boxes(&kept.text, &needs, &boxes)?;
     }
     drop(journal);

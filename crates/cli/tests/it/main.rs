@@ -34,6 +34,7 @@ mod exec_show;
 mod exec_start;
 mod explaining;
 mod file_tools;
+mod folders;
 mod following;
 mod graphs;
 mod homes;

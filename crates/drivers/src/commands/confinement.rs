@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use spinney_kernel::definition::{BoxSpec, BoxWalls};
 use spinney_kernel::port::{FolderAccess, Rights};
 
+use super::covers::FolderCovers;
 use super::permissions::BoxPermissions;
 use crate::sandbox::{BoxLimits, BoxTierChoice, BoxWeakness, Confinement};
 use crate::workspace::CommandFolders;
@@ -14,6 +15,7 @@ use crate::workspace::CommandFolders;
 pub(super) fn confinement(
     folders: CommandFolders,
     rights: &Rights,
+    covers: FolderCovers,
     spec: &BoxSpec,
     permissions: &BoxPermissions,
     tier: BoxTierChoice,
@@ -21,15 +23,16 @@ pub(super) fn confinement(
     if let Some(lacking) = permissions.lacks(spec) {
         return Err(format!("{lacking} needs the user's permission"));
     }
-    let granted = |access| {
-        let folders = rights.folders.iter().filter(move |folder| folder.access == access);
-        folders.map(|folder| folder.path.clone()).collect::<Vec<PathBuf>>()
-    };
     let mut confinement = Confinement::new(folders.scratch);
     confinement.write.push(folders.outputs);
-    confinement.write.extend(granted(FolderAccess::Write));
     confinement.read = folders.ours;
-    confinement.read.extend(granted(FolderAccess::Read));
+    // A folder in both lists may be written.
+    let written = |path: &PathBuf| rights.access(path) == Some(FolderAccess::Write);
+    let granted =
+        rights.folders.iter().filter(|folder| folder.access == FolderAccess::Write || !written(&folder.path));
+    confinement.folders = granted.cloned().collect();
+    let FolderCovers { hidden, read_only, reserved } = covers;
+    (confinement.hidden, confinement.read_only, confinement.reserved) = (hidden, read_only, reserved);
     confinement.limits = limits(spec);
     confinement.tier = tier;
     confinement.weaknesses = weaknesses(spec.walls);

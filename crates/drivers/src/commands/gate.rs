@@ -1,11 +1,14 @@
 //! Whether a tree may start: every role that runs commands can have its box on this machine, and the user allows what its
 //! file asks for. It offers no tool itself; it refuses the whole tree before anything runs.
 
+use std::path::PathBuf;
+
 use spinney_kernel::definition::{Definition, RUN_COMMAND, Role};
-use spinney_kernel::port::{OfferedTool, Pending, ToolDiscovery, ToolSource};
+use spinney_kernel::port::{OfferedTool, Pending, Rights, ToolDiscovery, ToolSource};
 use spinney_kernel::primitives::{Fault, FaultKind, RoleName};
 
 use super::confinement::{limits, weaknesses};
+use super::covers::FolderCovers;
 use super::remedy::refusal_remedy;
 use super::tool::Commands;
 use crate::sandbox::{BoxRefusal, Confinement};
@@ -54,12 +57,34 @@ impl Commands {
             confinement.limits = limits(&spec);
             confinement.tier = self.tier_choice();
             confinement.weaknesses = weaknesses(spec.walls);
+            if let Some(folder) = self.uncovered(definition, settings) {
+                // It stands for all of them: they are found when a command starts.
+                confinement.read_only.push(folder);
+            }
+            let is_about_folders = !confinement.read_only.is_empty();
             let tier = launcher.tier(&confinement);
-            tier.map_err(|refusal| format!("commands of `{role}` cannot be contained: {}", said(&refusal)))?;
+            tier.map_err(|refusal| {
+                let otherwise = if is_about_folders { OTHERWISE } else { "" };
+                format!("commands of `{role}` cannot be contained: {}{otherwise}", said(&refusal))
+            })?;
         }
         Ok(())
     }
+
+    /// A folder of a role's agents in which something must be kept from their commands. A role without a list has what one
+    /// above it has, which may be any.
+    fn uncovered(&self, definition: &Definition, role: &Role) -> Option<PathBuf> {
+        let grants = role.caps.folders.clone().unwrap_or_else(|| definition.all_folders());
+        let mut rights =
+            grants.iter().map(|(path, access)| Rights::none().with_folder(path.as_str(), access));
+        let rights = rights.find(|rights| FolderCovers::are_needed(rights, self.hidden()))?;
+        rights.folders.into_iter().next().map(|folder| folder.path)
+    }
 }
+
+/// What else helps where a box cannot keep parts of a folder.
+const OTHERWISE: &str =
+    "; or grant folders for reading only that do not contain the home, and let commands work on copies";
 
 pub(super) fn said(refusal: &BoxRefusal) -> String {
     refusal_remedy(refusal).map_or_else(|| refusal.to_string(), |remedy| format!("{refusal}: {remedy}"))

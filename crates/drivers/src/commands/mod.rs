@@ -4,6 +4,7 @@
 mod answer;
 mod args;
 mod confinement;
+mod covers;
 mod gate;
 mod permissions;
 mod remedy;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney_kernel::definition::{OnLost, OutputLimits, RUN_COMMAND, ToolSpec, ToolSubject};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
-use spinney_kernel::port::{AgentFolder, Pending};
+use spinney_kernel::port::{AgentFolder, Pending, Rights};
 use spinney_kernel::primitives::{FolderPath, ToolName};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
@@ -16,8 +16,10 @@ use tokio::sync::OnceCell;
 use super::answer::{answer, not_started};
 use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX};
 use super::confinement::confinement;
+use super::covers::FolderCovers;
 use super::gate::said;
 use super::permissions::BoxPermissions;
+use crate::folders::HiddenFolders;
 use crate::off_worker::off_worker;
 use crate::sandbox::{
     BoxLauncher, BoxRefusal, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedRun, Confinement, OutputStream,
@@ -37,6 +39,7 @@ const SHOWN_BYTES: u32 = 8_192;
 #[derive(Clone, Debug)]
 pub struct Commands {
     shared: Arc<SharedCommands>,
+    hidden: HiddenFolders,
 }
 
 /// What a tree may do with commands in this process.
@@ -71,7 +74,15 @@ impl Commands {
     pub fn with_tier(helper: PathBuf, tier: BoxTierChoice) -> Self {
         let (launcher, prepared) = (OnceCell::new(), Mutex::default());
         let (agents, untaken) = (AgentLocks::default(), Mutex::default());
-        Self { shared: Arc::new(SharedCommands { helper, tier, launcher, prepared, agents, untaken }) }
+        let shared = SharedCommands { helper, tier, launcher, prepared, agents, untaken };
+        Self { shared: Arc::new(shared), hidden: HiddenFolders::default() }
+    }
+
+    /// Keeps these folders from every command, whatever is granted around them.
+    #[must_use]
+    pub fn hiding(mut self, hidden: HiddenFolders) -> Self {
+        self.hidden = hidden;
+        self
     }
 
     /// Sets what the user allows, and what each guard has on its command line, so that others know what it guards. Nothing
@@ -99,6 +110,10 @@ impl Commands {
     pub(super) fn prepared(&self) -> Result<PreparedCommands, String> {
         let prepared = self.shared.prepared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         prepared.ok_or_else(|| "this process is not prepared for commands: the `main` of its program has to call `guard_a_box` first, and its home has to be readable".to_owned())
+    }
+
+    pub(super) fn hidden(&self) -> &HiddenFolders {
+        &self.hidden
     }
 
     pub(super) fn tier_choice(&self) -> BoxTierChoice {
@@ -130,19 +145,19 @@ impl Commands {
         let launcher = self.launcher(&prepared).await.map_err(|refusal| said(&refusal))?;
         let held = self.shared.agents.get(&folder).lock_owned().await;
         let path = folder.path();
-        let mut ready = Ready::new(folder.clone(), attempt.outputs).await?;
+        let rights = attempt.rights.clone();
+        let mut ready = Ready::new(folder.clone(), attempt.outputs, (rights, self.hidden.clone())).await?;
         let copy = open_copy(&folder, attempt.working_copy.as_ref()).await?;
         let begin = copy.as_ref().map(|copy| copy.folder.as_path());
         let command = args.command(&ready.folders.scratch, begin)?;
         let spec = &attempt.sandbox;
         let folders = ready.folders.clone();
-        let mut confinement =
-            confinement(folders, &attempt.rights, spec, &prepared.permissions, self.tier_choice())?;
+        let (permissions, tier) = (&prepared.permissions, self.tier_choice());
+        let covers = ready.covers.clone();
+        let mut confinement = confinement(folders, &attempt.rights, covers, spec, permissions, tier)?;
         if let Some(copy) = &copy {
-            ready
-                .workspace
-                .link_copy()
-                .map_err(|error| format!("your folder cannot be used: {}", error.kind()))?;
+            let unusable = |error: std::io::Error| format!("your folder cannot be used: {}", error.kind());
+            ready.workspace.link_copy().map_err(unusable)?;
             confinement.write.push(copy.folder.clone());
             confinement.read.push(copy.objects.clone());
         }
@@ -184,11 +199,17 @@ struct Ready {
     workspace: Workspace,
     folders: CommandFolders,
     before: OutputMarks,
+    covers: FolderCovers,
 }
 
 impl Ready {
-    async fn new(folder: AgentFolder, outputs: OutputLimits) -> Result<Self, String> {
+    async fn new(
+        folder: AgentFolder,
+        outputs: OutputLimits,
+        (rights, hidden): (Rights, HiddenFolders),
+    ) -> Result<Self, String> {
         off_worker(move || {
+            let covers = FolderCovers::new(&rights, &hidden)?;
             let unusable = |error: std::io::Error| format!("your folder cannot be used: {}", error.kind());
             let opened = || -> Result<Workspace, WorkspaceFault> {
                 Workspaces::below(folder.root(), folder.origin().tree)?.agent(folder.origin().agent())
@@ -200,7 +221,7 @@ impl Ready {
                 Err(Stopped::Limit { .. }) => OutputMarks::default(),
                 Err(Stopped::Io(error)) => return Err(unusable(error)),
             };
-            Ok(Self { workspace, folders, before })
+            Ok(Self { workspace, folders, before, covers })
         })
         .await
     }

@@ -1,8 +1,8 @@
 //! Why a file tool refused, in words that a model can act on.
 
+use std::fmt;
 use std::io::{self, ErrorKind};
 
-use super::path::FilePath;
 use crate::workspace::WorkspaceFault;
 
 /// What the operating system says, and what that means to a model.
@@ -26,7 +26,7 @@ impl Refused {
     }
 
     /// What the operating system says about a path, without a path of the machine.
-    pub(super) fn io(path: &FilePath, error: &io::Error) -> Self {
+    pub(super) fn io(path: &dyn fmt::Display, error: &io::Error) -> Self {
         let kind = error.kind();
         let known = KNOWN.iter().find(|(known, _)| *known == kind);
         let words = known.map_or_else(|| format!("cannot be used: {kind}"), |(_, words)| (*words).to_owned());
@@ -34,7 +34,7 @@ impl Refused {
     }
 
     /// It exists and is not a regular file of this agent.
-    pub(super) fn not_plain(path: &FilePath) -> Self {
+    pub(super) fn not_plain(path: &dyn fmt::Display) -> Self {
         Self(format!("`{path}` is not a regular file: links, devices and pipes are not opened"))
     }
 }

@@ -1,11 +1,13 @@
-//! `delete_file`: removes a file of the agent's outputs.
+//! `delete_file`: removes a file of the agent's outputs, or one of the user's.
 
 use serde::Deserialize;
 use spinney_kernel::primitives::{Durability, OutputPath};
 
 use super::advice::Refused;
-use super::path::{FilePath, Top};
-use crate::workspace::{NotRemoved, Workspace};
+use super::granted;
+use super::path::Top;
+use super::place::{Place, Reach};
+use crate::workspace::NotRemoved;
 
 pub(super) const DESCRIPTION: &str =
     "delete a file {path} below `outputs/` of your own folder; folders that are empty without it go with it";
@@ -19,20 +21,27 @@ pub(super) struct Args {
 
 pub(super) fn act(
     args: &Args,
-    workspace: &Workspace,
+    reach: &Reach<'_>,
     durability: Durability,
 ) -> Result<(String, Option<OutputPath>), Refused> {
-    let path = FilePath::parse(&args.path)?;
-    let (removed, output) = match (path.top(), path.split()) {
-        (Top::Copy, Some((folders, name))) => (workspace.remove_copy(folders, name, durability), None),
-        _ => {
+    let place = reach.place(&args.path)?;
+    let said = format!("deleted {place}");
+    let path = match &place {
+        Place::Own(path) => path,
+        Place::Granted(path) => {
+            return granted::remove(reach, path, durability).map(|()| (said, None));
+        }
+    };
+    let (removed, output) = match path.names().split_last().filter(|_| path.top() == Top::Copy) {
+        Some((name, folders)) => (reach.workspace.remove_copy(folders, name, durability), None),
+        None => {
             let output = path.output()?;
-            (workspace.remove_output(&output, durability), Some(output))
+            (reach.workspace.remove_output(&output, durability), Some(output))
         }
     };
     match removed {
-        Ok(()) => Ok((format!("deleted {path}"), output)),
-        Err(NotRemoved::NotPlain) => Err(Refused::not_plain(&path)),
-        Err(NotRemoved::Io(error)) => Err(Refused::io(&path, &error)),
+        Ok(()) => Ok((said, output)),
+        Err(NotRemoved::NotPlain) => Err(Refused::not_plain(path)),
+        Err(NotRemoved::Io(error)) => Err(Refused::io(path, &error)),
     }
 }

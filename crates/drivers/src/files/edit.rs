@@ -7,9 +7,9 @@ use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
 use super::diff::{self, Replaced};
-use super::path::{FilePath, Top};
+use super::path::Top;
+use super::place::{Place, Reach};
 use super::{handle, write};
-use crate::workspace::Workspace;
 
 pub(super) const DESCRIPTION: &str = "replace text in a file below `outputs/` of your own folder {path, old_text, new_text, replace_all?}: `old_text` must be in the file exactly once, character by character, unless `replace_all` is set; shows the difference";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/report.md"},"old_text":{"type":"string","description":"what to replace, exactly as it is in the file, with enough around it to be there only once"},"new_text":{"type":"string","description":"what to put in its place; empty to remove it"},"replace_all":{"type":"boolean","description":"replace every occurrence; false if left out"}},"required":["path","old_text","new_text"],"additionalProperties":false}"#;
@@ -29,25 +29,32 @@ pub(super) struct Args {
 
 pub(super) fn act(
     args: &Args,
-    workspace: &Workspace,
+    reach: &Reach<'_>,
     limits: OutputLimits,
     durability: Durability,
 ) -> Result<(String, Option<WrittenFile>), Refused> {
-    let path = FilePath::parse(&args.path)?;
-    let (bytes_max, counted) = match path.top() {
-        Top::Copy => (BLOB_BYTES_MAX as u64, "a file"),
-        _ => (path.output().map(|_| limits.bytes_max)?, "all of your outputs"),
+    let path = reach.place(&args.path)?;
+    let (bytes_max, of_what) = match &path {
+        Place::Own(path) if path.top() == Top::Copy => (BLOB_BYTES_MAX as u64, "a file that is edited"),
+        Place::Own(path) => {
+            path.output()?;
+            (limits.bytes_max, "all of your outputs")
+        }
+        Place::Granted(path) => {
+            reach.check_write(path)?;
+            (BLOB_BYTES_MAX as u64, "a file that is edited")
+        }
     };
-    let before = text(&path, workspace)?;
+    let before = text(&path, reach)?;
     let replaced = replaced(args, &path, &before)?;
     // Computed before it is made: many short texts can become many long ones.
     let bytes = replaced.bytes_after();
     if bytes > bytes_max {
         return Err(Refused::new(format!(
-            "`{path}` would have {bytes} bytes, and {counted} may have {bytes_max}: replace it with less"
+            "`{path}` would have {bytes} bytes, and {of_what} may have {bytes_max}: replace it with less"
         )));
     }
-    let file = write::put(&path, replaced.after().into_bytes(), workspace, limits, durability)?;
+    let file = write::put(reach, &path, replaced.after().into_bytes(), limits, durability)?;
     let times = match replaced.at.len() {
         1 => "once".to_owned(),
         times => format!("{times} times"),
@@ -56,8 +63,8 @@ pub(super) fn act(
 }
 
 /// The whole of a text file.
-fn text(path: &FilePath, workspace: &Workspace) -> Result<String, Refused> {
-    let part = handle::read(workspace.folder(), path, 0, BLOB_BYTES_MAX as u64)?;
+fn text(path: &Place, reach: &Reach<'_>) -> Result<String, Refused> {
+    let part = handle::read(reach, path, 0, BLOB_BYTES_MAX as u64)?;
     if part.whole > part.bytes.len() as u64 {
         return Err(Refused::new(format!("`{path}` has {} bytes: too many to edit", part.whole)));
     }
@@ -66,7 +73,7 @@ fn text(path: &FilePath, workspace: &Workspace) -> Result<String, Refused> {
 }
 
 /// Where the old text is, if that is what was asked for.
-fn replaced<'a>(args: &'a Args, path: &FilePath, before: &'a str) -> Result<Replaced<'a>, Refused> {
+fn replaced<'a>(args: &'a Args, path: &Place, before: &'a str) -> Result<Replaced<'a>, Refused> {
     let Args { old_text: old, new_text: new, replace_all, .. } = args;
     if old.is_empty() {
         return Err(Refused::new(

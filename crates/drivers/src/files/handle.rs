@@ -1,6 +1,7 @@
 //! Files by handles: from an agent's folder down, one folder at a time, without following links. Checks use the
 //! opened file and never its name, so what was checked is what is used.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
@@ -9,7 +10,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::advice::Refused;
-use super::path::{FilePath, GIT_DIRECTORY};
+use super::place::{Place, Reach};
+use crate::folders::HiddenIds;
 
 /// One entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,19 +29,10 @@ pub(super) struct Part {
     pub(super) whole: u64,
 }
 
-/// Opens a folder of an agent's.
-pub(super) fn folder(agent: &Dir, top: &str, names: &[String]) -> io::Result<Dir> {
-    let top = agent.open_dir_nofollow(top)?;
-    names.iter().try_fold(top, |folder, name| folder.open_dir_nofollow(name))
-}
-
 /// Reads part of a plain file. One that has another name somewhere is not ours alone, and is not read.
-pub(super) fn read(agent: &Dir, path: &FilePath, from: u64, bytes_max: u64) -> Result<Part, Refused> {
+pub(super) fn read(reach: &Reach<'_>, path: &Place, from: u64, bytes_max: u64) -> Result<Part, Refused> {
     let fault = |error: io::Error| Refused::io(path, &error);
-    let Some((folders, name)) = path.split() else {
-        return Err(Refused::new(format!("`{path}` is a folder: name a file in it")));
-    };
-    let folder = folder(agent, path.top().as_str(), folders).map_err(|error| linked(path, &error))?;
+    let (folder, name) = reach.file(path)?;
     let mut reading = OpenOptions::new();
     reading.read(true).follow(FollowSymlinks::No).custom_flags(nonblock());
     let mut file: File = folder.open_with(name, &reading).map_err(|error| linked(path, &error))?;
@@ -62,21 +55,32 @@ const fn nonblock() -> i32 {
 }
 
 /// Everything below a folder, in name order, as far as there is room.
-pub(super) fn list(folder: &Dir, most: usize, depth_max: u32) -> io::Result<Vec<Entry>> {
+pub(super) fn list(folder: &Dir, listing: &Listing) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
-    walk(folder, "", most, depth_max, &mut found)?;
+    walk(folder, "", listing, listing.depth_max, &mut found)?;
     Ok(found)
 }
 
-fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entry>) -> io::Result<()> {
+/// What a list has.
+pub(super) struct Listing {
+    /// The most entries; one more shows that there are more.
+    pub(super) most: usize,
+    pub(super) depth_max: u32,
+    /// Folders that it does not have.
+    pub(super) hidden: HiddenIds,
+    /// Whether it names a folder without looking into it.
+    pub(super) is_closed: fn(&str) -> bool,
+}
+
+fn walk(folder: &Dir, above: &str, listing: &Listing, depth: u32, found: &mut Vec<Entry>) -> io::Result<()> {
     let mut names: Vec<String> = Vec::new();
     for entry in folder.entries()? {
         // What has no name that could be asked for is not shown.
-        names.extend(entry?.file_name().into_string().ok().filter(|name| name != GIT_DIRECTORY));
+        names.extend(entry?.file_name().into_string());
     }
     names.sort_unstable();
     for name in names {
-        if found.len() > most {
+        if found.len() > listing.most {
             return Ok(());
         }
         let path = format!("{above}{name}");
@@ -86,9 +90,17 @@ fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entr
             about => about?,
         };
         if about.is_dir() {
+            let below = folder.open_dir_nofollow(&name)?;
+            if listing.hidden.has_folder(&below) {
+                continue;
+            }
             found.push(Entry { path: format!("{path}/"), bytes: None });
-            if depth > 0 {
-                walk(&folder.open_dir_nofollow(&name)?, &format!("{path}/"), most, depth - 1, found)?;
+            if depth > 0 && !(listing.is_closed)(&name) {
+                match walk(&below, &format!("{path}/"), listing, depth - 1, found) {
+                    // It is named, and that is all that can be seen of it.
+                    Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
+                    walked => walked?,
+                }
             }
         } else if about.is_file() {
             found.push(Entry { path, bytes: Some(about.len()) });
@@ -98,7 +110,7 @@ fn walk(folder: &Dir, above: &str, most: usize, depth: u32, found: &mut Vec<Entr
 }
 
 /// Reports a link as such, whatever error the operating system gives.
-pub(super) fn linked(path: &FilePath, error: &io::Error) -> Refused {
+pub(super) fn linked(path: &dyn fmt::Display, error: &io::Error) -> Refused {
     match Errno::from_io_error(error) {
         Some(Errno::LOOP | Errno::NXIO) => Refused::not_plain(path),
         Some(_) | None => Refused::io(path, error),

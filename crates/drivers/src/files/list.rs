@@ -6,9 +6,9 @@ use std::io::ErrorKind;
 use serde::Deserialize;
 
 use super::advice::Refused;
-use super::handle;
-use super::path::{FilePath, Top};
-use crate::workspace::Workspace;
+use super::handle::{self, Listing};
+use super::path::Top;
+use super::place::{Place, Reach};
 
 pub(super) const DESCRIPTION: &str = "list the files of your own folder {path?} with their bytes; everything in `outputs/` if no path is given";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"a folder: outputs, history, offload, or one below"}},"additionalProperties":false}"#;
@@ -24,17 +24,25 @@ pub(super) struct Args {
     path: Option<String>,
 }
 
-pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused> {
-    let path = FilePath::parse(args.path.as_deref().unwrap_or(Top::Outputs.as_str()))?;
-    let folder = match handle::folder(workspace.folder(), path.top().as_str(), path.names()) {
+pub(super) fn act(args: &Args, reach: &Reach<'_>) -> Result<String, Refused> {
+    let path = reach.place(args.path.as_deref().unwrap_or(Top::Outputs.as_str()))?;
+    let folder = match reach.folder(&path, path.names()) {
         // Nothing was ever kept there.
-        Err(error) if error.kind() == ErrorKind::NotFound && path.names().is_empty() => {
+        Err(error)
+            if error.kind() == ErrorKind::NotFound && matches!(path, Place::Own(_)) && path.is_top() =>
+        {
             return Ok(empty(&path));
         }
         opened => opened.map_err(|error| Refused::io(&path, &error))?,
     };
-    let entries =
-        handle::list(&folder, ENTRIES_MAX, DEPTH_MAX).map_err(|error| Refused::io(&path, &error))?;
+    let is_closed: fn(&str) -> bool = match &path {
+        Place::Own(path) if path.top() != Top::Copy => |_| false,
+        // A repository would fill the whole list.
+        Place::Own(_) | Place::Granted(_) => |name| name == ".git",
+    };
+    let hidden = reach.hidden_ids(&path);
+    let listing = Listing { most: ENTRIES_MAX, depth_max: DEPTH_MAX, hidden, is_closed };
+    let entries = handle::list(&folder, &listing).map_err(|error| Refused::io(&path, &error))?;
     if entries.is_empty() {
         return Ok(empty(&path));
     }
@@ -49,6 +57,6 @@ pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused>
     Ok(told.trim_end().to_owned())
 }
 
-fn empty(path: &FilePath) -> String {
+fn empty(path: &Place) -> String {
     format!("{path}/ is empty")
 }

@@ -9,7 +9,7 @@ use spinney_kernel::primitives::{OutputPath, is_file_name};
 use super::advice::Refused;
 
 /// Where git has its own files.
-pub(super) const GIT_DIRECTORY: &str = ".git";
+const GIT_DIRECTORY: &str = ".git";
 
 /// A folder at the top of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +98,6 @@ impl FilePath {
         self.top
     }
 
-    /// The folders from the top folder down, and the file in the last of them. None if it is the top folder itself.
-    pub(super) fn split(&self) -> Option<(&[String], &str)> {
-        let (file, folders) = self.names.split_last()?;
-        Some((folders, file))
-    }
-
     /// The same as the path of an output, for a tool that changes one.
     ///
     /// # Errors
@@ -139,6 +133,10 @@ fn is_copied_name(name: &str) -> bool {
 }
 
 fn wrong(text: &str, what: &str, instead: &str) -> Refused {
-    let shown: String = text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
-    Refused::new(format!("`{shown}` {what}: {instead}"))
+    Refused::new(format!("`{}` {what}: {instead}", shown(text)))
+}
+
+/// A path that is wrong, as it may be shown.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -4,8 +4,7 @@ use serde::Deserialize;
 
 use super::advice::Refused;
 use super::handle;
-use super::path::FilePath;
-use crate::workspace::Workspace;
+use super::place::Reach;
 
 pub(super) const DESCRIPTION: &str = "read a text file of your own folder {path, offset?, bytes?}: `outputs/` is what you wrote, `history/` what you did, `offload/` long tool outputs in full; use it to look into an output that was shown only in part";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"such as outputs/notes.md or a file that an output names"},"offset":{"type":"integer","minimum":0,"description":"the byte to begin at, 0 if left out"},"bytes":{"type":"integer","minimum":1,"maximum":16000,"description":"how many to read at most, 4000 if left out"}},"required":["path"],"additionalProperties":false}"#;
@@ -25,10 +24,10 @@ pub(super) struct Args {
     bytes: Option<u64>,
 }
 
-pub(super) fn act(args: &Args, workspace: &Workspace) -> Result<String, Refused> {
-    let path = FilePath::parse(&args.path)?;
+pub(super) fn act(args: &Args, reach: &Reach<'_>) -> Result<String, Refused> {
+    let path = reach.place(&args.path)?;
     let bytes_max = args.bytes.unwrap_or(BYTES).clamp(1, BYTES_MAX);
-    let part = handle::read(workspace.folder(), &path, args.offset, bytes_max)?;
+    let part = handle::read(reach, &path, args.offset, bytes_max)?;
     if args.offset > 0 && args.offset >= part.whole {
         let whole = part.whole;
         return Err(Refused::new(format!("`{path}` has {whole} bytes: begin before byte {whole}")));

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use super::advice::Refused;
 use super::handle;
 use super::matching::{self, Case, Line};
-use super::path::{FilePath, Top};
+use super::path::Top;
+use super::place::{Place, Reach};
 use super::walk::{self, Folder, Visit, Walked};
-use crate::workspace::Workspace;
 
 pub(super) const DESCRIPTION: &str = "search the text files of your own folder {pattern?, glob?, path?, ignore_case?}: shows each line that the regular expression `pattern` matches, with its file and number, or without `pattern` the names of the files that `glob` matches; everything in `outputs/` if no path is given; hidden files and what `.gitignore` and `.ignore` name are left out";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"pattern":{"type":"string","description":"a regular expression as ripgrep has them; it matches within one line"},"glob":{"type":"string","description":"which files: *.md by name at any depth, or notes/**/*.md by the path below the folder"},"path":{"type":"string","description":"a folder or a file: outputs, history, offload, or one below"},"ignore_case":{"type":"boolean","description":"false if left out"}},"additionalProperties":false}"#;
@@ -46,10 +46,10 @@ pub(super) struct Args {
     ignore_case: bool,
 }
 
-pub(super) fn act(args: &Args, workspace: &Workspace, stop: &AtomicBool) -> Result<String, Refused> {
-    let path = FilePath::parse(args.path.as_deref().unwrap_or(Top::Outputs.as_str()))?;
+pub(super) fn act(args: &Args, reach: &Reach<'_>, stop: &AtomicBool) -> Result<String, Refused> {
+    let path = reach.place(args.path.as_deref().unwrap_or(Top::Outputs.as_str()))?;
     let finding = Finding::new(args)?;
-    let (folder, file) = match opened(&path, workspace)? {
+    let (folder, file) = match opened(&path, reach)? {
         Some(opened) => opened,
         None => return Ok(format!("nothing is in {path}/")),
     };
@@ -58,15 +58,15 @@ pub(super) fn act(args: &Args, workspace: &Workspace, stop: &AtomicBool) -> Resu
 }
 
 /// The folder to search, and the file in it if the path names one. `None` if nothing was ever kept there.
-fn opened(path: &FilePath, workspace: &Workspace) -> Result<Option<(Folder, Option<String>)>, Refused> {
+fn opened(path: &Place, reach: &Reach<'_>) -> Result<Option<(Folder, Option<String>)>, Refused> {
     let refused = |error: std::io::Error| handle::linked(path, &error);
-    let top = match handle::folder(workspace.folder(), path.top().as_str(), &[]) {
-        Err(error) if error.kind() == ErrorKind::NotFound && path.names().is_empty() => return Ok(None),
+    let top = match reach.top(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && path.is_top() => return Ok(None),
         top => top.map_err(refused)?,
     };
-    let mut folder = Folder::top(&top).map_err(refused)?;
-    let (last, above) = match path.split() {
-        Some((above, last)) => (Some(last), above),
+    let mut folder = Folder::top(&top, reach.hidden_ids(path)).map_err(refused)?;
+    let (last, above) = match path.names().split_last() {
+        Some((last, above)) => (Some(last), above),
         None => (None, &[][..]),
     };
     for name in above {
@@ -136,7 +136,7 @@ impl Finding {
     }
 
     /// What a model reads: the lines in the order of their files, then what was searched.
-    fn shown(self, path: &FilePath, file: Option<&str>, walked: Walked) -> String {
+    fn shown(self, path: &Place, file: Option<&str>, walked: Walked) -> String {
         let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         let name = |below: &str| if file.is_some() { path.to_string() } else { format!("{path}/{below}") };

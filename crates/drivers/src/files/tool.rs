@@ -16,7 +16,9 @@ use spinney_kernel::primitives::{Durability, OutputPath, ToolName, WrittenFile};
 
 use super::advice::Refused;
 use super::path::Top;
+use super::place::Reach;
 use super::{delete, edit, list, read, search, write};
+use crate::folders::HiddenFolders;
 use crate::off_worker::off_worker;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 use crate::working_copies::{CopyLock, OpenCopy};
@@ -29,9 +31,17 @@ pub struct Files {
     /// One call at a time for an agent, in the order they came: a limit that was checked still holds when the file is
     /// there.
     agents: Arc<AgentLocks>,
+    hidden: HiddenFolders,
 }
 
 impl Files {
+    /// Keeps these folders from every agent, whatever is granted around them.
+    #[must_use]
+    pub fn hiding(mut self, hidden: HiddenFolders) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
     /// One of its tools.
     #[must_use]
     pub fn tool(&self, tool: FileTool) -> Arc<dyn Tool> {
@@ -159,26 +169,31 @@ impl FileTool {
         self,
         attempt: &ToolAttempt,
         folder: &AgentFolder,
+        hidden: &HiddenFolders,
         stop: &AtomicBool,
     ) -> Result<ToolAnswer, Refused> {
+        let workspace = match self {
+            Self::Write | Self::Edit => workspace_to_write(folder, attempt.durability)?,
+            Self::Read | Self::Delete | Self::List | Self::Search => workspace(folder)?,
+        };
+        let reach = Reach { workspace: &workspace, rights: &attempt.rights, hidden };
+        let (outputs, durability) = (attempt.outputs, attempt.durability);
         match self {
-            Self::Read => read::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::text),
+            Self::Read => read::act(&args(attempt)?, &reach).map(ToolAnswer::text),
             Self::Write => {
-                let (args, workspace) = (args(attempt)?, workspace_to_write(folder, attempt.durability)?);
-                let (said, file) = write::act(args, &workspace, attempt.outputs, attempt.durability)?;
+                let (said, file) = write::act(args(attempt)?, &reach, outputs, durability)?;
                 Ok(ToolAnswer::text(said).with_files(file.into_iter().collect()))
             }
             Self::Edit => {
-                let (args, workspace) = (args(attempt)?, workspace_to_write(folder, attempt.durability)?);
-                let (said, file) = edit::act(&args, &workspace, attempt.outputs, attempt.durability)?;
+                let (said, file) = edit::act(&args(attempt)?, &reach, outputs, durability)?;
                 Ok(ToolAnswer::text(said).with_files(file.into_iter().collect()))
             }
             Self::Delete => {
-                let (said, path) = delete::act(&args(attempt)?, &workspace(folder)?, attempt.durability)?;
+                let (said, path) = delete::act(&args(attempt)?, &reach, durability)?;
                 Ok(ToolAnswer::text(said).with_removed(path.into_iter().collect()))
             }
-            Self::List => list::act(&args(attempt)?, &workspace(folder)?).map(ToolAnswer::text),
-            Self::Search => search::act(&args(attempt)?, &workspace(folder)?, stop).map(ToolAnswer::text),
+            Self::List => list::act(&args(attempt)?, &reach).map(ToolAnswer::text),
+            Self::Search => search::act(&args(attempt)?, &reach, stop).map(ToolAnswer::text),
         }
     }
 }
@@ -202,7 +217,7 @@ impl Tool for Opened {
     }
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
-        let tool = self.tool;
+        let (tool, hidden) = (self.tool, self.files.hidden.clone());
         let lock = attempt.workspace.as_ref().map(|folder| self.files.agents.get(folder));
         Box::pin(async move {
             let held = match lock {
@@ -217,7 +232,8 @@ impl Tool for Opened {
             let stop = Stop::default();
             let stopping = Arc::clone(&stop.0);
             let answer = pin!(off_worker(move || {
-                let acted = folder(&attempt).and_then(|folder| tool.act(&attempt, folder, &stopping));
+                let acted =
+                    folder(&attempt).and_then(|folder| tool.act(&attempt, folder, &hidden, &stopping));
                 // A call that was given up still has it until its file is there.
                 drop((held, copy));
                 acted

@@ -13,6 +13,7 @@ use std::thread;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 
 use super::ignored::Ignored;
+use crate::folders::HiddenIds;
 
 /// Entries that one walk looks at.
 const ENTRIES_MAX: u64 = 200_000;
@@ -65,22 +66,30 @@ pub(super) struct Folder {
     path: String,
     ignored: Option<Arc<Ignored>>,
     depth: u32,
+    /// Folders that are not opened.
+    hidden: HiddenIds,
 }
 
 impl Folder {
     /// The folder from which ignore files count. Its handle may only name it: it is opened to be read.
-    pub(super) fn top(handle: impl AsFd) -> io::Result<Self> {
+    pub(super) fn top(handle: impl AsFd, hidden: HiddenIds) -> io::Result<Self> {
         let handle = openat(handle, ".", FOLDER_FLAGS, Mode::empty())?;
         let ignored = Ignored::below(None, &handle, 0);
-        Ok(Self { handle, path: String::new(), ignored, depth: 0 })
+        Ok(Self { handle, path: String::new(), ignored, depth: 0, hidden })
     }
 
     /// A folder in it. A link is an error.
     pub(super) fn below(&self, name: &str) -> io::Result<Self> {
         let handle = openat(&self.handle, name, FOLDER_FLAGS, Mode::empty())?;
+        if !self.hidden.is_empty() {
+            let found = fstat(&handle)?;
+            if self.hidden.has((found.st_dev, found.st_ino)) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
         let path = format!("{}{name}/", self.path);
         let ignored = Ignored::below(self.ignored.clone(), &handle, path.len());
-        Ok(Self { handle, path, ignored, depth: self.depth + 1 })
+        Ok(Self { handle, path, ignored, depth: self.depth + 1, hidden: self.hidden.clone() })
     }
 
     /// Whether a plain file has this name.

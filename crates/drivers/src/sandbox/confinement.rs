@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use spinney_kernel::port::FolderRight;
+
 /// What a command may touch and use. Everything else of the machine is out of its reach.
 #[derive(Clone, Debug)]
 pub struct Confinement {
@@ -13,10 +15,15 @@ pub struct Confinement {
     pub write: Vec<PathBuf>,
     /// Folders and files that it may read and run, beside the programs and libraries of the system.
     pub read: Vec<PathBuf>,
-    /// Paths in those that it must not see. Needs namespaces.
+    /// Folders of the user. Others can write around them, so a path with a link in it is refused instead of followed.
+    pub folders: Vec<FolderRight>,
+    /// Paths in those that it must not see. What else is granted below one is there. Needs namespaces.
     pub hidden: Vec<PathBuf>,
     /// Paths in those that it must not change. Each must exist. Needs namespaces.
     pub read_only: Vec<PathBuf>,
+    /// Paths in folders that it may write which must not come to be: while it runs, an empty folder that it cannot change
+    /// has each of these names. Needs namespaces.
+    pub reserved: Vec<PathBuf>,
     /// Variables beside `PATH`, `HOME`, `LANG` and `TERM`, or instead of one of them.
     pub environment: Vec<(OsString, OsString)>,
     pub limits: BoxLimits,
@@ -33,8 +40,10 @@ impl Confinement {
             workspace,
             write: Vec::new(),
             read: Vec::new(),
+            folders: Vec::new(),
             hidden: Vec::new(),
             read_only: Vec::new(),
+            reserved: Vec::new(),
             environment: Vec::new(),
             limits: BoxLimits::default(),
             tier: BoxTierChoice::Best,

@@ -16,6 +16,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::calls::{ExecList, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
 use super::command::{CommandPlan, become_command};
+use super::exact_path::open_exact;
 use super::kill::kill_below;
 use super::landlock::{Access, Ruleset, Tcp};
 use super::mounts;
@@ -156,7 +157,13 @@ fn rules(order: &BoxOrder) -> Result<Option<Ruleset>, Failed> {
     };
     let rules = Ruleset::new(order.landlock_abi, tcp).during(BoxStep::Rules)?;
     for (grant, index) in order.grants.iter().zip(0..) {
-        match rules.allow(&grant.path, grant.access) {
+        let allowed = match grant.presence {
+            Presence::Exact => {
+                open_exact(&grant.path).and_then(|opened| rules.allow_opened(opened, grant.access))
+            }
+            Presence::Required | Presence::IfThere => rules.allow(&grant.path, grant.access),
+        };
+        match allowed {
             Err(error) if grant.presence == Presence::IfThere && is_absent(&error) => {}
             allowed => allowed.during(BoxStep::Grant { index })?,
         }

@@ -97,7 +97,11 @@ impl Ruleset {
 
     /// Grants a path that must exist. Links in it are followed: what is granted is where it leads now.
     pub(super) fn allow(&self, path: &Path, access: Access) -> io::Result<()> {
-        let opened = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        self.allow_opened(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?, access)
+    }
+
+    /// Grants what is open.
+    pub(super) fn allow_opened(&self, opened: OwnedFd, access: Access) -> io::Result<()> {
         let kind = FileType::from_raw_mode(fstat(&opened)?.st_mode);
         let possible = if kind == FileType::Directory { self.handled } else { self.handled & OF_FILES };
         landlock_allow(self.rules.as_fd(), opened.as_fd(), access.bits() & possible)

@@ -17,6 +17,7 @@ use rustix::net::{
     socketpair,
 };
 use rustix::process::geteuid;
+use spinney_kernel::port::{FolderAccess, FolderRight};
 use tokio::process::Command;
 
 use super::confinement::{BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
@@ -145,6 +146,7 @@ impl BoxLauncher {
         let mut all = vec![required(&confinement.workspace, Access::Write)];
         all.extend::<Vec<Grant>>(given(&confinement.write, Access::Write));
         all.extend::<Vec<Grant>>(given(&confinement.read, Access::Read));
+        all.extend(confinement.folders.iter().map(exact));
         all.extend(grants());
         if tier != BoxTier::Namespaces {
             all.extend(facts());
@@ -156,6 +158,7 @@ impl BoxLauncher {
             grants: all,
             hidden: confinement.hidden.clone(),
             read_only: confinement.read_only.clone(),
+            reserved: confinement.reserved.clone(),
             folder: command.folder.clone().unwrap_or_default(),
             arguments: command.arguments.clone(),
             search: searched(&environment),
@@ -201,10 +204,18 @@ fn required(path: &Path, access: Access) -> Grant {
     Grant { path: path.to_owned(), access, presence: Presence::Required }
 }
 
+fn exact(folder: &FolderRight) -> Grant {
+    let access = match folder.access {
+        FolderAccess::Read => Access::Read,
+        FolderAccess::Write => Access::Write,
+    };
+    Grant { path: folder.path.clone(), access, presence: Presence::Exact }
+}
+
 fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
     if !confinement.hidden.is_empty() {
         Some(NamespaceNeed::HiddenPaths)
-    } else if !confinement.read_only.is_empty() {
+    } else if !confinement.read_only.is_empty() || !confinement.reserved.is_empty() {
         Some(NamespaceNeed::ReadOnlyPaths)
     } else {
         (confinement.tier == BoxTierChoice::Namespaces).then_some(NamespaceNeed::Tier)
@@ -212,9 +223,11 @@ fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
 }
 
 fn check(confinement: &Confinement, command: &BoxedCommand) -> Result<(), BoxRefusal> {
-    let Confinement { workspace, write, read, hidden, read_only, .. } = confinement;
-    let paths = [write, read, hidden, read_only].into_iter().flatten();
-    let relative = paths.chain([workspace]).chain(&command.folder).find(|path| !path.is_absolute());
+    let Confinement { workspace, write, read, folders, hidden, read_only, reserved, .. } = confinement;
+    let paths = [write, read, hidden, read_only, reserved].into_iter().flatten();
+    let folders = folders.iter().map(|folder| &folder.path);
+    let relative =
+        paths.chain(folders).chain([workspace]).chain(&command.folder).find(|path| !path.is_absolute());
     if let Some(path) = relative {
         return Err(BoxRefusal::RelativePath { path: path.clone() });
     }

@@ -1,13 +1,16 @@
 //! The files of a box with its own namespaces: an empty root with what was granted, a `/proc` of its own processes only,
 //! and private temporary folders in memory. What was not granted is not there.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, fstat};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
     mount_remount, unmount,
@@ -17,6 +20,7 @@ use rustix::process::{Gid, Uid, chdir, pivot_root, umask};
 use rustix::system::sethostname;
 
 use super::calls::{restrict_mounts, start_loopback};
+use super::exact_path::open_exact;
 use super::inside::{During as _, Failed, is_absent};
 use super::landlock::Access;
 use super::order::{BoxOrder, Grant, Presence};
@@ -42,28 +46,57 @@ pub(super) fn map_user((user, group): (Uid, Gid)) -> io::Result<()> {
 /// Makes the new root and moves into it.
 pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
     umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
-    let places = places(order)?;
-    let covers = Covers::new(order)?;
+    let layers = layers(order)?;
     move_into_empty_root().during(BoxStep::Mounts)?;
     private_folders(order.memory_bytes_max).during(BoxStep::Mounts)?;
     private_processes().during(BoxStep::Processes)?;
-    let mut sorted: Vec<&BindMount> = places.iter().collect();
-    // A folder in another one comes after it, and so is on top.
-    sorted.sort_by_key(|place| place.path.components().count());
-    for place in sorted {
-        place.show().during(BoxStep::Grant { index: place.index })?;
+    for (_, layer) in &layers {
+        match layer {
+            Layer::Shown(place) => place.show().during(BoxStep::Grant { index: place.index })?,
+            Layer::Cover(cover) => cover.mount().during(BoxStep::Covers)?,
+        }
     }
-    covers.mount().during(BoxStep::Covers)?;
+    for (_, layer) in &layers {
+        if let Layer::Cover(cover) = layer {
+            cover.close().during(BoxStep::Covers)?;
+        }
+    }
     leave_old_root().during(BoxStep::Mounts)?;
     let udp = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     start_loopback(udp.during(BoxStep::Loopback)?).during(BoxStep::Loopback)?;
     sethostname(HOST_NAME).during(BoxStep::Mounts)
 }
 
+/// Something that is mounted, by its path.
+enum Layer {
+    Shown(BindMount),
+    Cover(Cover),
+}
+
+/// Everything, in its order: what is in a folder comes after it, and so is on top.
+fn layers(order: &BoxOrder) -> Result<Vec<(PathBuf, Layer)>, Failed> {
+    let places = places(order)?;
+    let covers = covers(order)?;
+    let kept: Vec<&Path> = places
+        .iter()
+        .map(|place| place.path.as_path())
+        .chain(covers.iter().map(|cover| cover.path.as_path()))
+        .collect();
+    let pinned = pinned(order, &kept);
+    let mut layers: Vec<(PathBuf, Layer)> = Vec::new();
+    layers.extend(places.into_iter().map(|place| (place.path.clone(), Layer::Shown(place))));
+    layers.extend(covers.into_iter().chain(pinned).map(|cover| (cover.path.clone(), Layer::Cover(cover))));
+    // What covers a path that is granted itself comes after it.
+    layers.sort_by_key(|(path, _)| path.components().count());
+    Ok(layers)
+}
+
 /// A path of the machine that will be at the same path inside.
 struct BindMount {
     index: u32,
     path: PathBuf,
+    /// What is mounted, if it is known by more than its path.
+    opened: Option<OwnedFd>,
     shown: Shown,
 }
 
@@ -91,10 +124,14 @@ impl BindMount {
     fn new(grant: &Grant, index: u32) -> io::Result<Self> {
         if grant.presence == Presence::IfThere && fs::symlink_metadata(&grant.path)?.is_symlink() {
             let shown = Shown::Link(fs::read_link(&grant.path)?);
-            return Ok(Self { index, path: grant.path.clone(), shown });
+            return Ok(Self { index, path: grant.path.clone(), opened: None, shown });
         }
         let path = grant.path.clone();
-        let is_folder = fs::metadata(&path)?.is_dir();
+        let opened = (grant.presence == Presence::Exact).then(|| open_exact(&path)).transpose()?;
+        let is_folder = match &opened {
+            Some(opened) => FileType::from_raw_mode(fstat(opened)?.st_mode) == FileType::Directory,
+            None => fs::metadata(&path)?.is_dir(),
+        };
         let attributes = match grant.access {
             Access::Read | Access::ReadData => {
                 libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV
@@ -103,7 +140,7 @@ impl BindMount {
             // Devices are written anyway; their modes are the machine's.
             Access::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
         };
-        Ok(Self { index, path, shown: Shown::Mounted { is_folder, attributes } })
+        Ok(Self { index, path, opened, shown: Shown::Mounted { is_folder, attributes } })
     }
 
     fn show(&self) -> io::Result<()> {
@@ -123,52 +160,103 @@ impl BindMount {
                     make_folders(self.path.parent())?;
                     File::create(&self.path)?;
                 }
-                mount_bind_recursive(below_old(&self.path), &self.path)?;
+                let source = match &self.opened {
+                    Some(opened) => PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())),
+                    None => below_old(&self.path),
+                };
+                mount_bind_recursive(source, &self.path)?;
                 restrict_mounts(&text(&self.path)?, *attributes)
             }
         }
     }
 }
 
-/// Paths in what was granted that must not be seen or not be changed.
-struct Covers {
-    hidden: Vec<(PathBuf, bool)>,
-    read_only: Vec<PathBuf>,
+/// A path in what was granted that must not be seen, changed or moved.
+struct Cover {
+    path: PathBuf,
+    kind: CoverKind,
 }
 
-impl Covers {
-    fn new(order: &BoxOrder) -> Result<Self, Failed> {
-        let mut hidden = Vec::new();
-        for path in &order.hidden {
-            match fs::canonicalize(path) {
-                // There is nothing to hide.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                found => {
-                    let path = found.during(BoxStep::Covers)?;
-                    let is_folder = fs::metadata(&path).during(BoxStep::Covers)?.is_dir();
-                    hidden.push((path, is_folder));
-                }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CoverKind {
+    HiddenFolder,
+    HiddenFile,
+    ReadOnly,
+    /// It may be changed and not be renamed: something that is kept is below it.
+    Pinned,
+}
+
+fn covers(order: &BoxOrder) -> Result<Vec<Cover>, Failed> {
+    let mut covers = Vec::new();
+    for path in &order.hidden {
+        match fs::canonicalize(path) {
+            // There is nothing to hide.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => {
+                let path = found.during(BoxStep::Covers)?;
+                let is_folder = fs::metadata(&path).during(BoxStep::Covers)?.is_dir();
+                let kind = if is_folder { CoverKind::HiddenFolder } else { CoverKind::HiddenFile };
+                covers.push(Cover { path, kind });
             }
         }
-        let read_only = order.read_only.iter().map(|path| fs::canonicalize(path).during(BoxStep::Covers));
-        Ok(Self { hidden, read_only: read_only.collect::<Result<_, _>>()? })
+    }
+    for path in &order.read_only {
+        let path = fs::canonicalize(path).during(BoxStep::Covers)?;
+        covers.push(Cover { path, kind: CoverKind::ReadOnly });
+    }
+    Ok(covers)
+}
+
+/// The folders between what a box may write and what is kept in it. Without a mount they could be renamed, and others made
+/// in their place.
+fn pinned(order: &BoxOrder, kept: &[&Path]) -> Vec<Cover> {
+    let writable: Vec<&Path> = order
+        .grants
+        .iter()
+        .filter(|grant| grant.access == Access::Write)
+        .map(|grant| grant.path.as_path())
+        .collect();
+    let mut between: BTreeSet<&Path> = BTreeSet::new();
+    for path in kept {
+        let above = path.ancestors().skip(1);
+        between.extend(
+            above.filter(|above| writable.iter().any(|folder| above.starts_with(folder) && above != folder)),
+        );
+    }
+    between.retain(|path| !kept.contains(path));
+    between.into_iter().map(|path| Cover { path: path.to_owned(), kind: CoverKind::Pinned }).collect()
+}
+
+impl Cover {
+    fn mount(&self) -> io::Result<()> {
+        let path = &self.path;
+        // It is in nothing that was granted.
+        if fs::symlink_metadata(path).is_err() {
+            return Ok(());
+        }
+        match self.kind {
+            CoverKind::Pinned => Ok(mount_bind_recursive(path, path)?),
+            CoverKind::ReadOnly => {
+                mount_bind_recursive(path, path)?;
+                restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY)
+            }
+            // The way to what is granted below it is made in here.
+            CoverKind::HiddenFolder => memory_folder(path, "mode=0755,size=64k,nr_inodes=64"),
+            CoverKind::HiddenFile => {
+                mount_bind_recursive(below_old(Path::new("/dev/null")), path)?;
+                restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)
+            }
+        }
     }
 
-    fn mount(&self) -> io::Result<()> {
-        for path in self.read_only.iter().filter(|path| fs::symlink_metadata(path).is_ok()) {
-            mount_bind_recursive(path, path)?;
-            restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY)?;
+    /// After everything is mounted: a hidden folder takes nothing more.
+    fn close(&self) -> io::Result<()> {
+        let is_there = self.kind == CoverKind::HiddenFolder && fs::symlink_metadata(&self.path).is_ok();
+        if !is_there {
+            return Ok(());
         }
-        for (path, is_folder) in self.hidden.iter().filter(|(path, _)| fs::symlink_metadata(path).is_ok()) {
-            if *is_folder {
-                memory_folder(path, "mode=0,size=4k,nr_inodes=2")?;
-                restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY)?;
-            } else {
-                mount_bind_recursive(below_old(Path::new("/dev/null")), path)?;
-                restrict_mounts(&text(path)?, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)?;
-            }
-        }
-        Ok(())
+        let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+        Ok(mount_remount(&self.path, flags, c"")?)
     }
 }
 

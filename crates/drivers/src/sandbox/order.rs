@@ -32,6 +32,8 @@ pub(super) enum Presence {
     Required,
     /// Not every machine has it.
     IfThere,
+    /// It must, and no link may be in its path.
+    Exact,
 }
 
 /// Everything about one command.
@@ -43,6 +45,7 @@ pub(super) struct BoxOrder {
     pub(super) grants: Vec<Grant>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) read_only: Vec<PathBuf>,
+    pub(super) reserved: Vec<PathBuf>,
     /// Where the command begins; the workspace, if it is empty.
     pub(super) folder: PathBuf,
     /// The command. If it is empty, everything is made ready and nothing is started.
@@ -71,6 +74,7 @@ impl BoxOrder {
         }
         put_paths(put, &self.hidden);
         put_paths(put, &self.read_only);
+        put_paths(put, &self.reserved);
         put_bytes(put, self.folder.as_os_str().as_bytes());
         for list in [&self.arguments, &self.environment, &self.search] {
             put_paths(put, list);
@@ -95,7 +99,7 @@ impl BoxOrder {
             Ok(Grant {
                 path: from.path()?,
                 access: from.choice(&[Access::Read, Access::Write, Access::Device, Access::ReadData])?,
-                presence: from.choice(&[Presence::Required, Presence::IfThere])?,
+                presence: from.choice(&[Presence::Required, Presence::IfThere, Presence::Exact])?,
             })
         })?;
         Ok(Self {
@@ -104,6 +108,7 @@ impl BoxOrder {
             grants,
             hidden: from.list(Reader::path)?,
             read_only: from.list(Reader::path)?,
+            reserved: from.list(Reader::path)?,
             folder: from.path()?,
             arguments: from.list(Reader::text)?,
             environment: from.list(Reader::text)?,

@@ -49,7 +49,7 @@ impl std::fmt::Display for NamespaceNeed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::HiddenPaths => "hidden paths",
-            Self::ReadOnlyPaths => "read-only paths in writable folders",
+            Self::ReadOnlyPaths => "read-only or hidden paths in granted folders",
             Self::Tier => "boxes of tier 2",
         })
     }

@@ -21,10 +21,12 @@ use rustix::time::{
 };
 
 use super::calls::{ALL_NAMESPACES, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
+use super::exact_path::open_exact;
 use super::inside::{During as _, Failed, Inside, inside};
 use super::kill::kill_below;
 use super::order::{BoxOrder, Presence, Walls};
 use super::report::{BoxReport, REPORT_BYTES, Reason};
+use super::reserved::ReservedNames;
 use super::step::BoxStep;
 use super::usage::{Growth, Sampler};
 
@@ -48,11 +50,18 @@ pub(super) fn watch() -> io::Result<()> {
 fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
     let (mut order, stdin) = receive(control).during(BoxStep::Order)?;
     // What is granted is where a path leads now, whatever becomes of its links.
-    for (grant, index) in
-        order.grants.iter_mut().zip(0..).filter(|(grant, _)| grant.presence == Presence::Required)
-    {
-        grant.path = fs::canonicalize(&grant.path).during(BoxStep::Grant { index })?;
+    for (grant, index) in order.grants.iter_mut().zip(0..) {
+        match grant.presence {
+            Presence::Required => {
+                grant.path = fs::canonicalize(&grant.path).during(BoxStep::Grant { index })?;
+            }
+            Presence::Exact => drop(open_exact(&grant.path).during(BoxStep::Grant { index })?),
+            Presence::IfThere => {}
+        }
     }
+    // Until everything in the box has ended.
+    let reserved = ReservedNames::make(&order.reserved).during(BoxStep::Covers)?;
+    order.read_only.extend(reserved.paths());
     let guard = Guard::start(control, &order, &stdin).during(BoxStep::Order)?;
     guard.follow(&order).during(BoxStep::Order)
 }

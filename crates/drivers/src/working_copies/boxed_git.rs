@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::git::{ENVIRONMENT, SETTINGS, said};
 use super::own_git;
 use super::record::copy_folder;
+use crate::off_worker::off_worker;
 use crate::sandbox::{
     BoxLauncher, BoxLimits, BoxRefusal, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedExit, Confinement,
 };
@@ -60,7 +61,7 @@ pub(super) struct BoxedGit<'a> {
 
 impl<'a> BoxedGit<'a> {
     /// For a copy, which it may read: its files and its objects, and those of its repository.
-    pub(super) fn with_copy(
+    pub(super) async fn with_copy(
         boxes: Boxes<'a>,
         agent: &Path,
         place: &str,
@@ -73,11 +74,11 @@ impl<'a> BoxedGit<'a> {
         let has_own = is_folder(&copy.join(".git")) && is_folder(&own);
         let borrowed: Vec<PathBuf> = has_own.then_some(own).into_iter().chain([objects.to_owned()]).collect();
         let read = vec![copy.clone(), objects.to_owned()];
-        Self::make(boxes, agent.join(place), copy, &borrowed, read, is_sha256)
+        Self::make(boxes, agent.join(place), copy, borrowed, read, is_sha256).await
     }
 
     /// For a repository alone, of which it may read the objects.
-    pub(super) fn with_objects(
+    pub(super) async fn with_objects(
         boxes: Boxes<'a>,
         agent: &Path,
         place: &str,
@@ -85,21 +86,25 @@ impl<'a> BoxedGit<'a> {
         is_sha256: bool,
     ) -> io::Result<Self> {
         let (place, read) = (agent.join(place), vec![objects.to_owned()]);
-        Self::make(boxes, place.clone(), place.join("git"), &read, read.clone(), is_sha256)
+        Self::make(boxes, place.clone(), place.join("git"), read.clone(), read, is_sha256).await
     }
 
-    fn make(
+    async fn make(
         boxes: Boxes<'a>,
         place: PathBuf,
         folder: PathBuf,
-        borrowed: &[PathBuf],
+        borrowed: Vec<PathBuf>,
         read: Vec<PathBuf>,
         is_sha256: bool,
     ) -> io::Result<Self> {
-        own_git::remove(&place)?;
         let (git_dir, lists) = (place.join("git"), place.join("lists"));
-        fs::create_dir_all(&lists)?;
-        own_git::make(&git_dir, borrowed, is_sha256)?;
+        let (made, git, names) = (place.clone(), git_dir.clone(), lists.clone());
+        let make = move || -> io::Result<()> {
+            own_git::remove(&made)?;
+            fs::create_dir_all(&names)?;
+            own_git::make(&git, &borrowed, is_sha256)
+        };
+        off_worker(make).await?;
         let mut confinement = Confinement::new(git_dir.clone());
         confinement.read = read;
         confinement.read.push(lists);
@@ -165,7 +170,8 @@ impl<'a> BoxedGit<'a> {
     }
 
     /// Removes everything that it wrote.
-    pub(super) fn clean(&self) -> io::Result<()> {
-        own_git::remove(&self.place)
+    pub(super) async fn clean(&self) -> io::Result<()> {
+        let place = self.place.clone();
+        off_worker(move || own_git::remove(&place)).await
     }
 }

@@ -14,6 +14,7 @@ use super::git::{Git, GitError, word};
 use super::own_git;
 use super::record::{CopyRecord, UNFINISHED_COPY, copy_folder};
 use super::repository::{Repository, RepositoryError};
+use crate::off_worker::off_worker;
 
 const UNFINISHED_LOOK: &str = ".unfinished-look";
 /// A file that is a submodule, as git lists it.
@@ -105,7 +106,8 @@ async fn make(folder: &AgentFolder, agent: &Path, repository: &Path) -> Result<C
     record.repository.set_ref(&record.base_ref(), &record.base, kept.as_ref()).await?;
     record.is_without_changes = has_changes(&record.repository, agent, &record.base).await?;
     let unfinished = agent.join(UNFINISHED_COPY);
-    own_git::remove(&unfinished)?;
+    let old = unfinished.clone();
+    off_worker(move || own_git::remove(&old)).await?;
     check_out(&record, agent, &unfinished).await?;
     record.submodules = submodules(&unfinished).await?;
     record.write(agent)?;
@@ -160,7 +162,8 @@ async fn has_changes(repository: &Repository, agent: &Path, base: &CommitId) -> 
     let index = Git::at(&repository.path).run(&words).await?;
     let index = PathBuf::from(String::from_utf8_lossy(&index).trim_end());
     let copied = look.join("index");
-    let changed = match fs::copy(&index, &copied) {
+    let (from, to) = (index, copied.clone());
+    let changed = match off_worker(move || fs::copy(from, to)).await {
         // Nothing was ever added: then nothing of the base is there.
         Err(_) => true,
         Ok(_) => {

@@ -95,12 +95,12 @@ pub(super) async fn take_over(
     record.taken_ms.get_or_insert(now_ms);
     record.write(agent)?;
     let objects = &record.repository.objects;
-    let mut git = BoxedGit::with_copy(boxes, agent, PLACE, objects, record.repository.is_sha256)?;
+    let mut git = BoxedGit::with_copy(boxes, agent, PLACE, objects, record.repository.is_sha256).await?;
     let taken = match pack(&mut git, agent, record, now_ms).await {
         Ok(packed) => place(&git, record, packed).await,
         Err(error) => Err(error),
     };
-    let cleaned = git.clean();
+    let cleaned = git.clean().await;
     let taken = taken?;
     cleaned?;
     record.taken = Some(taken.clone());

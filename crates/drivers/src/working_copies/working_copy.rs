@@ -132,11 +132,11 @@ impl WorkingCopy {
         let repository = &self.record.repository;
         let (objects, is_sha256) = (&repository.objects, repository.is_sha256);
         let (git, commit) = if self.folder().is_dir() {
-            let mut git = BoxedGit::with_copy(boxes, &self.folder, &place, objects, is_sha256)?;
+            let mut git = BoxedGit::with_copy(boxes, &self.folder, &place, objects, is_sha256).await?;
             let packed = pack(&mut git, &self.folder, &self.record, now_ms).await;
             (git, packed.map(|packed| packed.commit))
         } else {
-            let git = BoxedGit::with_objects(boxes, &self.folder, &place, objects, is_sha256)?;
+            let git = BoxedGit::with_objects(boxes, &self.folder, &place, objects, is_sha256).await?;
             let taken = self.taken().map_or(self.base(), |taken| &taken.commit);
             (git, Ok(taken.clone()))
         };
@@ -147,7 +147,7 @@ impl WorkingCopy {
             }
             Err(error) => Err(error),
         };
-        let cleaned = git.clean();
+        let cleaned = git.clean().await;
         let printed = ended?.stdout;
         cleaned?;
         let (head, tail) = (String::from_utf8_lossy(printed.head()).into_owned(), printed.tail());

@@ -5,6 +5,8 @@
 mod agent_files;
 mod bad_script;
 #[cfg(all(feature = "processes", target_os = "linux"))]
+mod boxed_folders;
+#[cfg(all(feature = "processes", target_os = "linux"))]
 mod boxes;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 mod commands;
@@ -12,6 +14,7 @@ mod corpus;
 mod escapes;
 mod expressions;
 mod files;
+mod folders;
 mod golden;
 #[cfg(feature = "http")]
 mod http;

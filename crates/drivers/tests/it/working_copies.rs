@@ -562,7 +562,7 @@ async fn file_tools_work_in_the_copy_and_not_in_its_git_directory() {
     let listed = scene.file(FileTool::List, json!({ "path": "copy" })).await;
     assert_eq!(
         listed,
-        "copy/.github/\ncopy/.github/ci.yml  3 bytes\ncopy/.gitignore  14 bytes\ncopy/docs/\ncopy/docs/.notes  3 bytes\ncopy/src/\ncopy/src/add.sh  18 bytes"
+        "copy/.git/\ncopy/.github/\ncopy/.github/ci.yml  3 bytes\ncopy/.gitignore  14 bytes\ncopy/docs/\ncopy/docs/.notes  3 bytes\ncopy/src/\ncopy/src/add.sh  18 bytes"
     );
     let found = scene.file(FileTool::Search, json!({ "path": "copy", "pattern": "echo" })).await;
     assert!(found.starts_with("copy/src/add.sh:1: echo $(($1 + $2))\n"), "{found}");

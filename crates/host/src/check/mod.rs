@@ -21,6 +21,7 @@ pub use self::problem::CheckedProblem;
 use crate::defaults::Defaults;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, StartRequest};
+use crate::tree_file::folders::{given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::source::{self, Examined, Keys, TreeSource};
 use crate::tree_file::{low_prices, problems};
@@ -90,9 +91,11 @@ impl CheckedFile {
         let user = Variables::read(&defaults.configuration).map_err(PrepareError::from)?;
         let examined = source::examine(file, home, request.scripts, Keys::Optional, &user, own);
         let Examined { mut problems, texts, source, can_start, .. } = examined.map_err(PrepareError::from)?;
+        let granted = given_grants(&given.folders, home).map_err(PrepareError::from)?;
         let mut outline = None;
         if let Some(source) = &source {
-            let (definition, found) = definition(source, given, &defaults, &user, words.input);
+            let (mut definition, found) = definition(source, given, &defaults, &user, words.input);
+            grant(&mut definition, &granted);
             problems.extend(found);
             problems.extend(source.file.check(&definition));
             let low = low_prices::find(source, &defaults.configuration, now)?;
@@ -106,10 +109,14 @@ impl CheckedFile {
             let egress = EgressCheck::new(source, request, &defaults.configuration, &user)?;
             problems.extend(egress.problems(&source.file, words.allow_host));
             let needs = BoxNeeds::from_definition(&Reach::new(&definition).pruned(definition.clone()));
-            let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration);
+            let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration).with_folders(&granted);
             for (need, role, line) in needs.open(&source.text, &allowed)? {
                 let message = format!("would {line}, and you have not allowed that");
-                let error = source.file.bad_agent(role, need.key(), message);
+                let of_role = definition.roles.get(role).and_then(|role| role.caps.folders.as_ref());
+                let error = match (need, of_role) {
+                    (BoxAllowance::Folder { .. }, None) => source.file.bad_key(need.key(), message),
+                    _ => source.file.bad_agent(role, need.key(), message),
+                };
                 let help = format!("if you trust this file, {}", (words.allow_box)(need));
                 problems.push(FileProblem::warning(error.with_help(help)));
             }

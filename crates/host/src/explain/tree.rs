@@ -123,6 +123,12 @@ impl ExplainedTree<'_> {
         for host in self.request.hosts {
             all.add("allow_hosts", host.to_string(), OptionSource::CommandLine);
         }
+        for folder in &given.folders {
+            all.add(folder.access.as_str(), folder.path.display().to_string(), OptionSource::CommandLine);
+        }
+        for (path, access) in self.written.all_folders().iter() {
+            all.add(access.as_str(), path.to_string(), file());
+        }
         for what in self.request.boxes {
             all.add("allow_box", what.to_string(), OptionSource::CommandLine);
         }

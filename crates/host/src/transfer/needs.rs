@@ -1,16 +1,18 @@
-//! What a tree needs on the machine that continues it and no file can bring: keys of providers, repositories, and the program
-//! that it was started for.
+//! What a tree needs on the machine that continues it and no file can bring: keys of providers, folders and repositories of
+//! the user, and the program that it was started for.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
 use spinney_journal::Journal;
-use spinney_kernel::primitives::{FolderPath, TreeId};
+use spinney_kernel::definition::FolderAccess;
+use spinney_kernel::primitives::{FolderPath, Seq, TreeId};
+use spinney_kernel::record::Event;
 
 use crate::exec::options::RunOptions;
 use crate::exec::program::shown_program;
 use crate::home::{side_journals, tree_copies};
-use crate::trust::boxes::BoxNeeds;
 use crate::trust::egress::{Egress, InputValues};
 
 /// What a tree needs where it continues.
@@ -20,6 +22,13 @@ pub enum TreeNeed {
     Sends(String),
     /// A program with its arguments, for people.
     Program(String),
+    /// A folder of the user.
+    Folder {
+        /// What agents may do in it.
+        access: FolderAccess,
+        /// Where it was.
+        path: FolderPath,
+    },
     /// A repository that agents have working copies of. The copies do not move.
     Repository(FolderPath),
 }
@@ -28,8 +37,12 @@ impl fmt::Display for TreeNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sends(line) => write!(f, "{line}"),
+            Self::Folder { access: FolderAccess::Read, path } => write!(f, "the folder {path}, to read"),
             Self::Repository(path) => {
                 write!(f, "the repository {path}: agents there begin with new working copies")
+            }
+            Self::Folder { access: FolderAccess::Write, path } => {
+                write!(f, "the folder {path}, to read and write")
             }
             Self::Program(program) => write!(f, "the program `{program}`, and the files that it works on"),
         }
@@ -43,10 +56,23 @@ pub(super) async fn needs(home: &Path, journal: &dyn Journal, tree: TreeId) -> V
         let program = options.and_then(|options| options.program().ok());
         return program.map(|program| TreeNeed::Program(shown_program(&program))).into_iter().collect();
     }
-    let boxes = BoxNeeds::of_stored(journal, tree).await.unwrap_or_default();
-    let repositories = boxes.repositories().cloned().map(TreeNeed::Repository);
-    let called = tree_copies::read(home, journal, tree).await.ok().and_then(|kept| kept.called);
-    let all = called.map(|called| Egress::all(&called.file, &called.models, InputValues::Known));
-    let sent = all.unwrap_or_default();
-    sent.iter().map(|egress| TreeNeed::Sends(egress.line())).chain(repositories).collect()
+    let mut needs = folders(journal, tree).await;
+    let kept = tree_copies::read(home, journal, tree).await.ok();
+    if let Some(called) = kept.and_then(|kept| kept.called) {
+        let all = Egress::all(&called.file, &called.models, InputValues::Known);
+        needs.extend(all.iter().map(|egress| TreeNeed::Sends(egress.line())));
+    }
+    needs
+}
+
+/// The folders and repositories that a tree was started with, by the paths that they have to have.
+async fn folders(journal: &dyn Journal, tree: TreeId) -> Vec<TreeNeed> {
+    let first = journal.read(tree, Seq(0), 1).await.unwrap_or_default();
+    let first = first.into_iter().next().and_then(|entry| entry.batch.events.into_iter().next());
+    let Some(Event::TreeStarted { definition, .. }) = first else { return Vec::new() };
+    let all = definition.all_folders();
+    let folders = all.iter().map(|(path, access)| TreeNeed::Folder { access, path: path.clone() });
+    let copied = definition.roles.values().filter_map(|role| role.working_copy().cloned());
+    let copied: BTreeSet<FolderPath> = copied.collect();
+    folders.chain(copied.into_iter().map(TreeNeed::Repository)).collect()
 }

@@ -4,6 +4,7 @@ use spinney::tree_file::{InputError, ModelSource};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::definition::Definition;
 
+use super::folders::GivenFolder;
 use super::source::TreeSource;
 use crate::defaults::Defaults;
 use crate::user::variables::Variables;
@@ -17,6 +18,8 @@ pub struct GivenValues {
     pub inputs: Vec<(String, String)>,
     /// The tree's cost ceiling in nano-dollars, instead of the one in the file.
     pub cost_nanos: Option<u64>,
+    /// Folders for the root, beside those in the file.
+    pub folders: Vec<GivenFolder>,
 }
 
 impl GivenValues {

@@ -22,6 +22,7 @@ use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, Role};
 use spinney_kernel::primitives::{BlobHash, ByName, FolderPath, IdError, ModelName, RoleName, ToolName};
 
+use super::folders::{self, hidden_folders};
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
@@ -216,6 +217,10 @@ pub fn examine(
         let folder = path.parent().unwrap_or(Path::new(""));
         let unresolved = file.resolve_working_copies(&|text| repository(folder, text));
         examined.problems.extend(unresolved.into_iter().map(FileProblem::error));
+        let hidden = hidden_folders(home);
+        let resolved =
+            file.resolve_folders(&|written, access| folders::resolve(written, access, folder, &hidden));
+        examined.problems.extend(resolved.into_iter().map(FileProblem::error));
         let found = find_scripts(&file, folder, allowed, (user, own), &mut examined);
         examined.finish(file, text.clone(), found, home, keys, (user, own))?;
     }
@@ -513,7 +518,8 @@ pub fn with_tools(
     home: &Path,
     is_wanted: impl Fn(&ToolName) -> bool,
 ) -> (Drivers, Option<Commands>) {
-    let files = Files::default();
+    let hidden = hidden_folders(home);
+    let files = Files::default().hiding(hidden.clone());
     let drivers = drivers.with_workspaces(Workspaces::root(home)).with_folder_filler(Arc::new(files.clone()));
     let guard = can_guard_boxes().then(|| OURSELVES.into());
     let drivers = drivers.with_tool_source(Arc::new(WorkingCopyGate::new(guard)));
@@ -528,7 +534,7 @@ pub fn with_tools(
     if !is_missing(&drivers, &name) {
         return (drivers, None);
     }
-    let commands = Commands::new(OURSELVES.into());
+    let commands = Commands::new(OURSELVES.into()).hiding(hidden);
     let drivers = drivers.with_tool(name, commands.tool()).with_tool_source(Arc::new(commands.clone()));
     (drivers, Some(commands))
 }

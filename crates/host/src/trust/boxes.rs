@@ -1,14 +1,14 @@
 //! What the agents of a tree need beyond a whole box, and whether the user allows it. A file may ask for less of a box, for
-//! variables and for copies of repositories of the user; it decides none of them: the user allows them for one start, in their configuration, or in answer
-//! to a question about that text of the file.
+//! variables, and for folders and copies of repositories of the user; it decides none of it: the user allows them for one
+//! start, in their configuration, or in answer to a question about that text of the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use spinney_drivers::commands::BoxPermissions;
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::definition::{BoxWalls, Definition};
-use spinney_kernel::primitives::{FolderPath, RoleName, Seq, TreeId};
+use spinney_kernel::definition::{BoxWalls, Definition, FolderAccess, FolderGrants};
+use spinney_kernel::primitives::{RoleName, Seq, TreeId};
 use spinney_kernel::record::Event;
 
 use super::file_answers::FileAnswers;
@@ -20,12 +20,13 @@ use crate::user::configuration::Configuration;
 use crate::user::state_files::StateFileError;
 use crate::user::variables::Variables;
 
-/// What the boxes of a tree are without, with the roles that ask for it.
+/// What the agents of a tree have beyond a whole box, with the roles that ask for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxNeeds(BTreeMap<BoxAllowance, Vec<RoleName>>);
 
 impl BoxNeeds {
-    /// Those of a definition: of the roles that run commands, and of those that have working copies.
+    /// Those of a definition: of the boxes of roles that run commands, and the folders and working copies of all roles. The
+    /// tree's folders are the root's.
     #[must_use]
     pub fn from_definition(definition: &Definition) -> Self {
         let mut needs: BTreeMap<BoxAllowance, Vec<RoleName>> = BTreeMap::new();
@@ -40,6 +41,17 @@ impl BoxNeeds {
             if let Some(repository) = settings.working_copy() {
                 let need = BoxAllowance::Copy(repository.clone());
                 needs.entry(need).or_default().push(role.clone());
+            }
+        }
+        let of_tree = definition.folders.iter().map(|folders| (&definition.entry, folders));
+        let of_roles =
+            definition.roles.iter().filter_map(|(name, role)| Some((name, role.caps.folders.as_ref()?)));
+        for (role, folders) in of_tree.chain(of_roles) {
+            for (path, access) in folders.iter() {
+                let roles = needs.entry(BoxAllowance::Folder { access, path: path.clone() }).or_default();
+                if !roles.contains(role) {
+                    roles.push(role.clone());
+                }
             }
         }
         Self(needs)
@@ -72,14 +84,6 @@ impl BoxNeeds {
         Ok(open.filter_map(|(need, roles)| Some((need, roles.first()?, line(need, roles)))).collect())
     }
 
-    /// The repositories that agents have working copies of.
-    pub fn repositories(&self) -> impl Iterator<Item = &FolderPath> {
-        self.0.keys().filter_map(|need| match need {
-            BoxAllowance::Copy(path) => Some(path),
-            BoxAllowance::Walls(_) | BoxAllowance::Env(_) => None,
-        })
-    }
-
     /// What happens, for people, one line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -95,6 +99,8 @@ impl BoxNeeds {
                 BoxAllowance::Walls(walls) => permissions.walls = permissions.walls.max(*walls),
                 // Its driver makes it from what the tree's definition says.
                 BoxAllowance::Copy(_) => {}
+                // What an agent has of them is in its rights.
+                BoxAllowance::Folder { .. } => {}
                 // A key of a provider is never given, whatever was allowed.
                 BoxAllowance::Env(name) if providers::is_usual_key(name) => {}
                 BoxAllowance::Env(name) => {
@@ -114,7 +120,9 @@ impl BoxNeeds {
 }
 
 fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
-    let roles: Vec<String> = roles.iter().map(|role| format!("`{role}`")).collect();
+    let named =
+        |role: &RoleName| if role.is_of_graphs() { "the tree".to_owned() } else { format!("`{role}`") };
+    let roles: Vec<String> = roles.iter().map(named).collect();
     let roles = roles.join(", ");
     match need {
         BoxAllowance::Walls(BoxWalls::None) => {
@@ -128,6 +136,10 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
         BoxAllowance::Env(name) => format!("give {name} to commands of {roles}"),
         BoxAllowance::Copy(path) => {
             format!("give {roles} a working copy of {path}, and make branches in it")
+        }
+        BoxAllowance::Folder { access: FolderAccess::Read, path } => format!("let {roles} read {path}"),
+        BoxAllowance::Folder { access: FolderAccess::Write, path } => {
+            format!("let {roles} read and write {path}")
         }
     }
 }
@@ -143,15 +155,27 @@ impl AllowedBoxes {
         Self(named.iter().chain(configuration.allow_box()).cloned().collect())
     }
 
+    /// With folders that are given now.
+    #[must_use]
+    pub fn with_folders(mut self, grants: &FolderGrants) -> Self {
+        let folders = grants.iter().map(|(path, access)| BoxAllowance::Folder { access, path: path.clone() });
+        self.0.extend(folders);
+        self
+    }
+
     fn allow(&self, need: &BoxAllowance) -> bool {
         self.0.iter().any(|allowed| covers(allowed, need))
     }
 }
 
-/// A box without walls has no walls to be weakened.
+/// A box without walls has no walls to be weakened, and a folder covers what is in it.
 pub(super) fn covers(allowed: &BoxAllowance, need: &BoxAllowance) -> bool {
     match (allowed, need) {
         (BoxAllowance::Walls(allowed), BoxAllowance::Walls(need)) => need <= allowed,
+        (
+            BoxAllowance::Folder { access: allowed, path: around },
+            BoxAllowance::Folder { access: need, path },
+        ) => need <= allowed && around.contains(path),
         (allowed, need) => allowed == need,
     }
 }

@@ -1,11 +1,11 @@
-//! What the user allows a tree file to take: from the box of its commands `signals` or `none`, a variable, `env:NAME`, or a
-//! copy of a repository, `copy:PATH`.
+//! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, a folder,
+//! `read:PATH` and `write:PATH`, or working copies of a repository, `copy:PATH`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
-use spinney_kernel::definition::BoxWalls;
+use spinney_kernel::definition::{BoxWalls, FolderAccess};
 use spinney_kernel::primitives::FolderPath;
 use spinney_kernel::primitives::limit::NAME_BYTES_MAX;
 
@@ -16,16 +16,24 @@ pub enum BoxAllowance {
     Walls(BoxWalls),
     /// A variable of the user's environment.
     Env(String),
+    /// A folder of the user, with everything in it.
+    Folder {
+        /// What may be done in it.
+        access: FolderAccess,
+        /// Absolute.
+        path: FolderPath,
+    },
     /// Working copies of a repository.
     Copy(FolderPath),
 }
 
 impl BoxAllowance {
-    /// The key of an agent that asks for it.
+    /// The key of a file that asks for it.
     #[must_use]
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Walls(_) | Self::Env(_) => "box",
+            Self::Folder { access, .. } => access.as_str(),
             Self::Copy(_) => "working_copy",
         }
     }
@@ -40,7 +48,7 @@ impl fmt::Display for NotABoxAllowance {
         let text: String = self.0.chars().take(60).collect();
         write!(
             f,
-            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME` or `copy:PATH`"
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path"
         )
     }
 }
@@ -54,13 +62,22 @@ impl FromStr for BoxAllowance {
         match text {
             "signals" => Ok(Self::Walls(BoxWalls::OpenToSignals)),
             "none" => Ok(Self::Walls(BoxWalls::None)),
-            other => {
-                let env = other.strip_prefix("env:").filter(|name| is_variable(name));
-                let copy = other.strip_prefix("copy:").and_then(|path| path.parse().ok());
-                let named = env.map(|name| Self::Env(name.to_owned())).or(copy.map(Self::Copy));
-                named.ok_or_else(|| NotABoxAllowance(text.to_owned()))
-            }
+            other => Self::named(other).ok_or_else(|| NotABoxAllowance(text.to_owned())),
         }
+    }
+}
+
+impl BoxAllowance {
+    fn named(text: &str) -> Option<Self> {
+        let (kind, name) = text.split_once(':')?;
+        let access = match kind {
+            "env" => return is_variable(name).then(|| Self::Env(name.to_owned())),
+            "copy" => return name.parse().ok().map(Self::Copy),
+            "read" => FolderAccess::Read,
+            "write" => FolderAccess::Write,
+            _ => return None,
+        };
+        Some(Self::Folder { access, path: name.parse().ok()? })
     }
 }
 
@@ -78,6 +95,7 @@ impl fmt::Display for BoxAllowance {
             Self::Walls(BoxWalls::None) => f.write_str("none"),
             Self::Walls(BoxWalls::OpenToSignals | BoxWalls::Whole) => f.write_str("signals"),
             Self::Env(name) => write!(f, "env:{name}"),
+            Self::Folder { access, path } => write!(f, "{}:{path}", access.as_str()),
             Self::Copy(path) => write!(f, "copy:{path}"),
         }
     }
@@ -95,14 +113,24 @@ mod tests {
 
     #[test]
     fn an_allowance_is_written_as_it_is_read() {
-        for text in ["signals", "none", "env:CI", "env:_A1", "copy:/home/user/my project"] {
+        for text in ["signals", "none", "env:CI", "env:_A1", "read:/a/b", "write:/a b", "copy:/a/b"] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }
-        for wrong in
-            ["", "all", "env:", "env:A=B", "env:1A", "env:A B", "CI", "copy:", "copy:here", "copy:/a/../b"]
-        {
+        for wrong in [
+            "",
+            "all",
+            "env:",
+            "env:A=B",
+            "env:1A",
+            "env:A B",
+            "CI",
+            "read:a",
+            "write:/",
+            "read:/a/..",
+            "copy:a",
+        ] {
             let error = wrong.parse::<BoxAllowance>().unwrap_err().to_string();
-            assert!(error.contains("write `signals`, `none`, `env:NAME` or `copy:PATH`"), "{error}");
+            assert!(error.contains("write `signals`, `none`, `env:NAME`, `read:PATH`"), "{error}");
         }
     }
 }

@@ -57,10 +57,15 @@ fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     Some(folder.join("spinney"))
 }
 
+/// Where the state folder is, without a check of it. None if the environment names no home folder.
+pub fn state_path() -> Option<PathBuf> {
+    folder("XDG_STATE_HOME", ".local/state")
+}
+
 /// Where we remember what the user made and decided. Fails if the environment names no home folder, or if others can write
 /// there: what they write is not what the user decided.
 pub fn state() -> Result<PathBuf, StateFolderError> {
-    let Some(folder) = folder("XDG_STATE_HOME", ".local/state") else {
+    let Some(folder) = state_path() else {
         return Err(StateFolderError::NoHome);
     };
     match folder.metadata() {

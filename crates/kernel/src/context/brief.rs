@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Message;
-use crate::definition::{Allow, Builtin, Caps, Definition, OutputSchema, ToolSpec, Turns};
+use crate::definition::{
+    Allow, Builtin, Caps, Definition, FolderAccess, FolderGrants, OutputSchema, ToolSpec, Turns,
+};
 use crate::primitives::{ByName, RoleName, TokenCount, ToolName, limit};
 use crate::record::RULES;
 
@@ -39,6 +41,7 @@ const TASK: &str = "Your task: ";
 const OTHERS_TASK: &str = "Its task: ";
 const _: () = assert!(OTHERS_TASK.len() <= TASK.len());
 const TOOLS: &str = "Tools you may use:";
+const FOLDERS: &str = "Folders of the user that you may use beside your own, by their absolute paths:";
 /// The most bytes of the line breaks between them.
 const GAPS: usize = 8;
 const CLOSE: &str = "When you are done, answer with a clear summary of the result.";
@@ -151,7 +154,7 @@ impl Brief {
     }
 
     fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
-        let Own { tools, schema } = own;
+        let Own { tools, folders, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
@@ -159,14 +162,15 @@ impl Brief {
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
+        let granted = folders.map(folder_lines).unwrap_or_default();
         let order = if rules >= 5 { Order::GoalLast } else { Order::GoalFirst };
         Self {
             prompt: format!("{prompt}{gap}"),
             task: TASK,
             others_task: if rules >= 6 { OTHERS_TASK } else { TASK },
             around: match order {
-                Order::GoalFirst => format!("\n\n{listed}{close}"),
-                Order::GoalLast => format!("{listed}{close}\n\n"),
+                Order::GoalFirst => format!("\n\n{listed}{granted}{close}"),
+                Order::GoalLast => format!("{listed}{granted}{close}\n\n"),
             },
             order,
             tools: described(definition, tools, rules).filter_map(ToolDescription::from_text).collect(),
@@ -180,17 +184,25 @@ impl Brief {
 #[derive(Clone, Copy)]
 pub(super) struct Own<'a> {
     pub(super) tools: &'a Allow<ToolName>,
+    pub(super) folders: Option<&'a FolderGrants>,
     /// The schema of its answer, if its spawner gave one.
     pub(super) schema: Option<&'a OutputSchema>,
 }
 
-/// The latest brief of each role. Most agents of a role have the same tools; one with different tools replaces the
+/// The latest brief of each role. Most agents of a role have the same tools and folders; one with others replaces the
 /// shared brief.
 #[derive(Clone, Debug)]
 pub(super) struct Briefs {
     /// The tree's rules decide the arguments of the built-in tools.
     rules: u32,
-    by_role: ByName<RoleName, (Allow<ToolName>, Arc<Brief>)>,
+    by_role: ByName<RoleName, SharedBrief>,
+}
+
+#[derive(Clone, Debug)]
+struct SharedBrief {
+    tools: Allow<ToolName>,
+    folders: Option<FolderGrants>,
+    brief: Arc<Brief>,
 }
 
 impl Briefs {
@@ -215,13 +227,15 @@ impl Briefs {
         if own.schema.is_some() {
             return Arc::new(Brief::new(definition, role, own, self.rules));
         }
-        if let Some((of, brief)) = self.by_role.get(role)
-            && of == own.tools
+        if let Some(shared) = self.by_role.get(role)
+            && shared.tools == *own.tools
+            && shared.folders.as_ref() == own.folders
         {
-            return Arc::clone(brief);
+            return Arc::clone(&shared.brief);
         }
         let brief = Arc::new(Brief::new(definition, role, own, self.rules));
-        self.by_role.insert(role.clone(), (own.tools.clone(), Arc::clone(&brief)));
+        let (tools, folders) = (own.tools.clone(), own.folders.cloned());
+        self.by_role.insert(role.clone(), SharedBrief { tools, folders, brief: Arc::clone(&brief) });
         brief
     }
 }
@@ -285,7 +299,21 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> TokenCou
     };
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
-    tools.fold(around, TokenCount::plus)
+    let folders = caps.folders.as_ref().map(folder_lines).unwrap_or_default();
+    tools.fold(around, TokenCount::plus).plus(TokenCount::of_bytes(folders.len()))
+}
+
+/// A paragraph for an agent that has folders, and nothing for others.
+fn folder_lines(folders: &FolderGrants) -> String {
+    if folders.is_empty() {
+        return String::new();
+    }
+    let line = |(path, access)| match access {
+        FolderAccess::Read => format!("- {path} (read)\n"),
+        FolderAccess::Write => format!("- {path} (read and write)\n"),
+    };
+    let lines: String = folders.iter().map(line).collect();
+    format!("{FOLDERS}\n{lines}\n")
 }
 
 /// Tokens of the kernel's own text in a first message and of the built-in tools. They are on lines of their own,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::Refusal;
+use crate::definition::{FolderGrants, Refusal};
 use crate::primitives::{ModelName, RoleName, ToolName};
 
 /// A right to all or some items of a kind.
@@ -105,6 +105,10 @@ pub struct Caps {
     pub spawn: Allow<RoleName>,
     #[serde(default)]
     pub network: Network,
+    /// Folders of the user that it may use and pass on. A role that lists none gets its parent's, and the root without a
+    /// list has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders: Option<FolderGrants>,
     /// How deep below the root its descendants may be.
     pub depth_max: u32,
 }
@@ -126,6 +130,7 @@ impl Caps {
             tools: Allow::All,
             spawn: Allow::All,
             network: Network::Granted,
+            folders: None,
             depth_max,
         }
     }
@@ -183,10 +188,10 @@ impl Caps {
     }
 
     /// The rights of a child with `wanted` under this parent: allowlists of models and roles shrink to what both
-    /// allow; if the parent lacks the tools or the network, the spawn is refused.
+    /// allow; if the parent lacks the tools, the network or the folders, the spawn is refused.
     ///
     /// # Errors
-    /// Names the tools the parent lacks, or the network.
+    /// Names the tools or folders the parent lacks, or the network.
     pub fn narrowed(&self, wanted: &Self) -> Result<Self, Refusal> {
         let tools = match wanted.tools.beyond(&self.tools) {
             Beyond::Nothing => wanted.tools.clone(),
@@ -199,14 +204,28 @@ impl Caps {
         if wanted.network > self.network {
             return Err(Refusal::NetworkNotAllowed);
         }
+        let folders = match &wanted.folders {
+            Some(folders) => {
+                self.check_folders(folders)?;
+                Some(folders.clone())
+            }
+            None => self.folders.clone(),
+        };
         Ok(Self {
             models: self.child_models(wanted),
             below: self.below.and(&wanted.below),
             tools,
             spawn: self.spawn.and(&wanted.spawn),
             network: wanted.network,
+            folders,
             depth_max: self.depth_max.min(wanted.depth_max),
         })
+    }
+
+    fn check_folders(&self, wanted: &FolderGrants) -> Result<(), Refusal> {
+        let allowed = self.folders.clone().unwrap_or_default();
+        let folders = wanted.beyond(&allowed);
+        if folders.is_empty() { Ok(()) } else { Err(Refusal::FolderNotAllowed { folders, allowed }) }
     }
 
     fn child_models(&self, wanted: &Self) -> Allow<ModelName> {

@@ -7,6 +7,7 @@ mod builtin;
 mod cache_time;
 mod caps;
 mod expression;
+mod folder_grants;
 mod graph;
 mod literals;
 mod model_provider;
@@ -38,6 +39,7 @@ pub use builtin::Builtin;
 pub use cache_time::{CacheTime, NotCacheTime};
 pub use caps::{Allow, Caps, Network};
 pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
+pub use folder_grants::{FolderAccess, FolderGrants};
 pub(crate) use graph::flow;
 pub use graph::{
     AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphProblem, GraphStep, GraphSurroundings, Majority,
@@ -98,6 +100,9 @@ pub struct Definition {
     /// Named values that exist from the start.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<ValueName, serde_json::Value>,
+    /// Folders of the user for the root, unless its role lists some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folders: Option<FolderGrants>,
     /// Labels for watchers. Shared by reference with every event that is shown.
     #[serde(default, skip_serializing_if = "has_none")]
     pub tags: Arc<Tags>,
@@ -297,6 +302,7 @@ impl Definition {
             durability: Durability::default(),
             graph: None,
             inputs: BTreeMap::new(),
+            folders: None,
             tags: Arc::default(),
         }
     }
@@ -319,6 +325,24 @@ impl Definition {
         let of_graph = self.graph.as_deref().and_then(|graph| graph.nodes().first()?.budget.as_deref());
         let of_role = self.roles.get(&self.entry).map(|role| &role.budget);
         of_graph.or(of_role).map_or_else(|| self.budget.clone(), |own| self.budget.or(own))
+    }
+
+    /// The folders of the root: those of its role, and if that lists none, those of the tree.
+    #[must_use]
+    pub fn root_folders(&self) -> Option<&FolderGrants> {
+        let of_role = self.roles.get(&self.entry).and_then(|role| role.caps.folders.as_ref());
+        of_role.or(self.folders.as_ref())
+    }
+
+    /// Every folder that the tree or a role lists.
+    #[must_use]
+    pub fn all_folders(&self) -> FolderGrants {
+        let roles = self.roles.values().filter_map(|role| role.caps.folders.as_ref());
+        let mut all = FolderGrants::default();
+        for (path, access) in roles.chain(&self.folders).flat_map(FolderGrants::iter) {
+            all.add(path.clone(), access);
+        }
+        all
     }
 
     /// Sets the root's ceilings.
@@ -400,6 +424,7 @@ impl Definition {
         bounded("roles", self.roles.len())?;
         self.models.values().try_for_each(|model| self.check_spec(model))?;
         self.shared.check(self)?;
+        self.folders.as_ref().map_or(Ok(()), FolderGrants::check)?;
         bounded("tools", self.tools.len())?;
         for (name, tool) in &self.tools {
             tool.check(name, rules)?;
@@ -412,6 +437,7 @@ impl Definition {
             role.budget.check()?;
             role.rate.check()?;
             bounded("caps", role.caps.len())?;
+            role.caps.folders.as_ref().map_or(Ok(()), FolderGrants::check)?;
             if let Some(OnLow::Downgrade(model)) = &role.budget.on_low {
                 self.model(model)?;
             }

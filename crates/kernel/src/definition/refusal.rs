@@ -6,7 +6,7 @@ use crate::primitives::{Body, SealKind, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::definition::SubjectPattern;
+use crate::definition::{FolderGrants, SubjectPattern};
 use crate::primitives::{
     AgentId, BadPart, BadSources, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time,
     ToolName, Topic, TreeId, ValueName, check_parts,
@@ -76,6 +76,10 @@ pub enum Refusal {
     ToolNotAllowed { tools: Vec<ToolName>, allowed: Vec<ToolName> },
     #[error("network is not granted here: do without it, or have a person grant it to the whole path")]
     NetworkNotAllowed,
+    #[error(
+        "not granted here: {folders}; granted here is {allowed}: do without, or ask a person to grant it"
+    )]
+    FolderNotAllowed { folders: FolderGrants, allowed: FolderGrants },
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
 
@@ -405,6 +409,7 @@ impl Refusal {
             Self::ModelNotAllowed { .. } => "model_not_allowed",
             Self::ToolNotAllowed { .. } => "tool_not_allowed",
             Self::NetworkNotAllowed => "network_not_allowed",
+            Self::FolderNotAllowed { .. } => "folder_not_allowed",
             Self::LendWithoutCeiling => "lend_without_ceiling",
             Self::GraphTooLarge { .. } => "graph_too_large",
             Self::BadGraph { .. } => "bad_graph",

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
 use crate::definition::{
-    Allow, BoxSpec, Caps, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share, WindowSpec, bounded,
+    Allow, BoxSpec, Caps, FolderGrants, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share,
+    WindowSpec, bounded,
 };
 use crate::primitives::{Body, ByName, FolderPath, ModelName, TokenCount, ToolName, limit};
 
@@ -41,6 +42,7 @@ impl Role {
             tools: Allow::only([]),
             spawn: Allow::All,
             network: Network::Denied,
+            folders: None,
             depth_max: limit::DEPTH_MAX,
         };
         let (budget, recursive) = (BudgetSpec::default(), Recursion::Refused);
@@ -58,6 +60,13 @@ impl Role {
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
         self.caps.tools = Allow::only(tools);
+        self
+    }
+
+    /// Grants exactly these folders of the user. Without it, its agents have those of their parents.
+    #[must_use]
+    pub fn with_folders(mut self, folders: FolderGrants) -> Self {
+        self.caps.folders = Some(folders);
         self
     }
 

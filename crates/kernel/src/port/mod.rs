@@ -9,7 +9,8 @@ mod workspace;
 
 use std::pin::Pin;
 
-pub use rights::{FolderAccess, FolderRight, Rights};
+pub use crate::definition::FolderAccess;
+pub use rights::{FolderRight, Rights};
 pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
 pub use workspace::{AgentFolder, FolderFiller};
 

@@ -3,14 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::definition::{Caps, Network};
+use crate::definition::{Caps, FolderAccess, Network};
 
 /// The rights of the agent that calls. Its own workspace needs none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rights {
     pub network: Network,
-    /// Folders beside its workspace. Those that are not here, or below one that is, it may not open.
+    /// Folders beside its workspace. Those that are not here, or below one that is, it may not open; of several around a
+    /// path the nearest decides.
     pub folders: Vec<FolderRight>,
 }
 
@@ -21,13 +22,6 @@ pub struct FolderRight {
     /// Absolute.
     pub path: PathBuf,
     pub access: FolderAccess,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FolderAccess {
-    Read,
-    /// Writing includes reading.
-    Write,
 }
 
 impl Rights {
@@ -50,19 +44,26 @@ impl Rights {
         self
     }
 
-    /// What may be done with a path, by its name alone: a driver must also keep links from leading out of the folder.
-    /// `None` if nothing.
+    /// The nearest folder around a path, by its name alone: a driver must also keep links from leading out of it. `None`
+    /// if there is none.
+    #[must_use]
+    pub fn folder_around(&self, path: &Path) -> Option<&FolderRight> {
+        let around = self.folders.iter().filter(|folder| path.starts_with(&folder.path));
+        around.max_by_key(|folder| (folder.path.components().count(), folder.access))
+    }
+
+    /// What may be done with a path, by the nearest folder around it.
     #[must_use]
     pub fn access(&self, path: &Path) -> Option<FolderAccess> {
-        let around = self.folders.iter().filter(|folder| path.starts_with(&folder.path));
-        around.map(|folder| folder.access).max()
+        self.folder_around(path).map(|folder| folder.access)
     }
 }
 
 impl From<&Caps> for Rights {
-    /// Capabilities grant no folders, so there are none.
     fn from(caps: &Caps) -> Self {
-        Self::none().with_network(caps.network)
+        let rights = Self::none().with_network(caps.network);
+        let granted = caps.folders.iter().flat_map(|folders| folders.iter());
+        granted.fold(rights, |rights, (path, access)| rights.with_folder(path.as_str(), access))
     }
 }
 
@@ -71,12 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_folder_around_a_path_decides() {
+    fn the_nearest_folder_around_a_path_decides() {
         let rights = Rights::none()
             .with_folder("/data", FolderAccess::Read)
-            .with_folder("/data/out", FolderAccess::Write);
+            .with_folder("/data/out", FolderAccess::Write)
+            .with_folder("/data/out/kept", FolderAccess::Read);
         assert_eq!(rights.access(Path::new("/data/in.csv")), Some(FolderAccess::Read));
         assert_eq!(rights.access(Path::new("/data/out/a/b.csv")), Some(FolderAccess::Write));
+        assert_eq!(rights.access(Path::new("/data/out/kept/a.csv")), Some(FolderAccess::Read));
         assert_eq!(rights.access(Path::new("/database")), None);
         assert_eq!(Rights::none().access(Path::new("/")), None);
     }

@@ -23,6 +23,7 @@ impl TreeFile {
         let rest = [self.unpriced_later(definition, &reach), self.unreachable(definition, &reach), unused];
         problems.extend(rest.into_iter().flatten().map(FileProblem::warning));
         problems.extend(self.weaker_boxes(definition));
+        problems.extend(self.folders_beyond(definition).into_iter().map(FileProblem::error));
         problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
         problems
     }
@@ -200,6 +201,11 @@ fn refused(parent: &RoleName, role: &RoleName, refusal: &Refusal) -> (String, St
                 "add `{model}` to the `subagent_models` above `{role}`, or give `{role}` another model"
             );
             (reason, help, Some("model"))
+        }
+        Refusal::FolderNotAllowed { folders, .. } => {
+            let key = if folders.write.is_empty() { "read" } else { "write" };
+            let help = format!("also list it for `{parent}`, or take it from `{role}`");
+            (format!("`{parent}` may not {folders}"), help, Some(key))
         }
         Refusal::DepthLimit { depth_max, .. } => {
             let reason = format!("`{parent}` is at the depth limit of {depth_max}");

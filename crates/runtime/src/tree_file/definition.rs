@@ -52,13 +52,15 @@ pub(super) fn read(
     }
     let reader =
         Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
-    let (read, working_copies) = (reader.tree(), reader.working_copies());
+    let (read, folders, working_copies) = (reader.tree(), reader.folders(), reader.working_copies());
     errors.extend(reader.errors.into_inner());
     let tree_file = read.map(|(definition, models, inputs)| {
         let usual =
             |(name, source): (&ModelName, &ModelSource)| Some((name.clone(), source.usual_price(catalog)?));
         let usual_prices = models.iter().filter_map(usual).collect();
-        TreeFile { definition, models, inputs, working_copies, file: file.to_owned(), root, usual_prices }
+        let file = file.to_owned();
+        TreeFile { definition, models, inputs, folders, working_copies, file, root, usual_prices }
+            .without_folders()
     });
     (tree_file, errors)
 }
@@ -136,6 +138,7 @@ impl Reader<'_> {
             durability: keys.durability,
             graph: graph.map(Arc::new),
             inputs: BTreeMap::new(),
+            folders: None,
             tags,
         };
         Some((definition, sources, inputs))
@@ -318,6 +321,7 @@ impl Reader<'_> {
                 tools: Allow::only(keys.tools.iter().cloned()),
                 spawn: subagents.map_or(Allow::All, |roles| Allow::only(roles.iter().cloned())),
                 network: Network::Denied,
+                folders: None,
                 depth_max: depth.map_or(depth_max, narrow),
             },
             budget: self.noted(self.budget(&at("budget"), &keys.budget)),

@@ -28,6 +28,8 @@ pub(super) struct TreeKeys {
     pub(super) pipeline: Option<PipelineKeys>,
     #[serde(rename = "box")]
     pub(super) sandbox: Option<WrittenBox>,
+    pub(super) read: Option<Vec<String>>,
+    pub(super) write: Option<Vec<String>>,
     #[serde(default)]
     pub(super) durability: Durability,
     #[serde(default)]
@@ -240,6 +242,8 @@ pub(super) struct AgentKeys {
     pub(super) window: Option<WindowKeys>,
     #[serde(rename = "box")]
     pub(super) sandbox: Option<WrittenBox>,
+    pub(super) read: Option<Vec<String>>,
+    pub(super) write: Option<Vec<String>>,
     pub(super) working_copy: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The tree file: what people write to describe a tree of agents, in YAML, JSON or TOML.
 //!
-//! Text in, [`Definition`] out. Nothing here opens a file: the caller supplies the text and resolves the scripts that
-//! it names. A file is read whole or refused with the place, the reason and what to write instead.
+//! Text in, [`Definition`] out. Nothing here opens a file: the caller supplies the text and resolves the scripts and
+//! folders that it names. A file is read whole or refused with the place, the reason and what to write instead.
 //!
 //! ```text
 //! text ─► node (yaml, json, toml) ─► keys (serde) ─► definition, every name checked
@@ -11,6 +11,7 @@ mod boxes;
 mod check;
 mod definition;
 mod error;
+mod folders;
 mod foreign_keys;
 mod hint_format;
 mod inputs;
@@ -50,6 +51,7 @@ pub use spinney_kernel::primitives::nearest;
 pub use worst_case::{CallBound, SpendBound, WorstCase};
 
 use error::TextPosition;
+use folders::FolderLists;
 use node::{Kind, Node, Step};
 use value_error::Wrong;
 use working_copies::WrittenCopies;
@@ -97,6 +99,7 @@ pub struct TreeFile {
     pub models: ByName<ModelName, ModelSource>,
     /// What the file asks for. Its goal and prompts are templates until [`with_inputs`](Self::with_inputs) fills them.
     pub inputs: InputSpecs,
+    folders: FolderLists,
     working_copies: WrittenCopies,
     file: String,
     root: Node,

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Builtin, Caps, Definition, Graph, OnLow, Recursion, Refusal, Role, ValueAccess,
+    Allow, BudgetSpec, Builtin, Caps, Definition, FolderGrants, Graph, OnLow, Recursion, Refusal, Role,
+    ValueAccess,
 };
 use spinney_kernel::primitives::{ModelName, RoleName, ToolName};
 
@@ -29,7 +30,7 @@ impl Reach {
     pub fn new(definition: &Definition) -> Self {
         let mut reach = Self { is_whole: true, ..Self::default() };
         let mut waiting: VecDeque<(RoleName, Caps, u32)> = VecDeque::new();
-        // A graph has every right, and bounds the depth of its steps itself.
+        // A graph has every right except folders, and bounds the depth of its steps itself.
         let first: Vec<(&RoleName, u32)> = match definition.graph.as_deref() {
             Some(graph) => step_roles(graph).into_iter().map(|role| (role, 1)).collect(),
             None => vec![(&definition.entry, 0)],
@@ -39,6 +40,7 @@ impl Reach {
                 Some(role) => {
                     let mut caps = role.caps.clone();
                     caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+                    caps.folders = caps.folders.or_else(|| definition.folders.clone());
                     waiting.push_back((name.clone(), caps, depth));
                 }
                 None => reach.is_whole = false,
@@ -193,9 +195,9 @@ fn spawned(parent: &Caps, depth: u32, wanted: &Caps, model: &ModelName) -> Resul
     parent.narrowed(wanted)
 }
 
-type CapsState = (Allow<ModelName>, Allow<ModelName>, Allow<RoleName>, u32);
+type CapsState = (Allow<ModelName>, Allow<ModelName>, Allow<RoleName>, Option<FolderGrants>, u32);
 
 /// What differs between two agents of one role. Its tools never do.
 fn state(caps: &Caps) -> CapsState {
-    (caps.models.clone(), caps.below.clone(), caps.spawn.clone(), caps.depth_max)
+    (caps.models.clone(), caps.below.clone(), caps.spawn.clone(), caps.folders.clone(), caps.depth_max)
 }

@@ -240,6 +240,7 @@ fn every_key() -> Definition {
             tools: Allow::only([name("spawn_agent"), name("wait_agent")]),
             spawn: Allow::only([name("researcher")]),
             network: Network::Denied,
+            folders: None,
             depth_max: 1,
         },
         budget: BudgetSpec {
@@ -305,6 +306,7 @@ fn every_key() -> Definition {
         durability: Durability::Full,
         graph: None,
         inputs: Default::default(),
+        folders: None,
         tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
     }
 }
@@ -319,6 +321,7 @@ fn plain(model: &str, depth_max: u32) -> Role {
             tools: Allow::only([]),
             spawn: Allow::All,
             network: Network::Denied,
+            folders: None,
             depth_max,
         },
         budget: BudgetSpec::default(),
@@ -556,6 +559,7 @@ fn what_is_left_out_has_its_default() {
         durability: Durability::Normal,
         graph: None,
         inputs: Default::default(),
+        folders: None,
         tags: Default::default(),
     };
     assert_eq!(tree.definition, definition);

@@ -40,6 +40,7 @@ pub fn exec_definition(name: &str, goal: &str, budget: &ExecBudget) -> Result<De
         tools: Allow::only([]),
         spawn: Allow::only([agent.clone()]),
         network: Network::Denied,
+        folders: None,
         depth_max: DEPTH_MAX,
     };
     let role = |recursive| Role {

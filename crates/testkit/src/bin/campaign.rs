@@ -150,6 +150,7 @@ fn definition() -> Definition {
         durability: Default::default(),
         graph: None,
         inputs: Default::default(),
+        folders: None,
         tags: Default::default(),
     }
 }

@@ -4,12 +4,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, ResourceSet, Scan};
-use spinney_kernel::definition::{Allow, Caps, Role};
+use spinney_kernel::definition::{Allow, Caps, FolderAccess, FolderGrants, Role};
 use spinney_kernel::primitives::{AgentId, CallId, Time};
 use spinney_kernel::record::{Event, Spawned, WaitReason, Work};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
 
 use super::fitted;
+
+/// Whether what one may do at each folder that either names, and just below it, the other may do as well.
+fn are_folders_within(own: Option<&FolderGrants>, other: Option<&FolderGrants>) -> bool {
+    let named: BTreeSet<String> =
+        own.into_iter().chain(other).flat_map(FolderGrants::iter).map(|(path, _)| path.to_string()).collect();
+    let places = named.iter().flat_map(|path| [path.clone(), format!("{path}/below")]);
+    places.into_iter().all(|place| folder_access(own, &place) <= folder_access(other, &place))
+}
+
+/// Goes up from a path to the first folder that is granted.
+fn folder_access(grants: Option<&FolderGrants>, path: &str) -> Option<FolderAccess> {
+    let mut at = path;
+    while !at.is_empty() {
+        if grants?.write.iter().any(|folder| folder.as_str() == at) {
+            return Some(FolderAccess::Write);
+        }
+        if grants?.read.iter().any(|folder| folder.as_str() == at) {
+            return Some(FolderAccess::Read);
+        }
+        at = at.rsplit_once('/').map_or("", |(above, _)| above);
+    }
+    None
+}
 
 /// Whether every right in `caps` is also in `other`.
 #[must_use]
@@ -26,6 +49,7 @@ pub fn is_within(caps: &Caps, other: &Caps) -> bool {
         && all(&caps.tools, &other.tools)
         && all(&caps.spawn, &other.spawn)
         && caps.network <= other.network
+        && are_folders_within(caps.folders.as_ref(), other.folders.as_ref())
         && caps.depth_max <= other.depth_max
 }
 

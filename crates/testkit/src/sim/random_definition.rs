@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, Lend, ModelSpec, Network, OnLost, OnLow,
-    Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter, ToolSpec, ToolSubject, TreeLimits,
-    Turns, Unpriced, ValueAccess, WindowSpec, WrapUp,
+    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, FolderAccess, FolderGrants, Lend,
+    ModelSpec, Network, OnLost, OnLow, Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter,
+    ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced, ValueAccess, WindowSpec, WrapUp,
 };
 use spinney_kernel::primitives::{Body, ByName, RoleName, ToolName, limit};
 
@@ -51,6 +51,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         durability: Default::default(),
         graph: None,
         inputs: Default::default(),
+        folders: dice.once_in(2).then(|| granted(FolderGrants::default(), ("/data", FolderAccess::Write))),
         tags: Default::default(),
     };
     match dice.below(16) {
@@ -194,6 +195,7 @@ fn role(dice: &mut Dice) -> Role {
             tools: Allow::list(some(dice, &tools).iter().map(|name| parse(name))),
             spawn: Allow::list(some(dice, &ROLES).iter().map(|name| parse(name))),
             network: if dice.once_in(2) { Network::Granted } else { Network::Denied },
+            folders: dice.once_in(5).then(|| folders(dice)),
             depth_max: dice.between(1, 6) as u32,
         },
         budget: if dice.once_in(2) { budget(dice, 600) } else { BudgetSpec::default() },
@@ -201,6 +203,23 @@ fn role(dice: &mut Dice) -> Role {
         rate: Default::default(),
         turns: dice.once_in(2).then(|| turns(dice)),
     }
+}
+
+/// Folders in and around each other, so that some are covered by others.
+const FOLDERS: [(&str, FolderAccess); 5] = [
+    ("/data", FolderAccess::Read),
+    ("/data", FolderAccess::Write),
+    ("/data/kept", FolderAccess::Read),
+    ("/data/kept/open", FolderAccess::Write),
+    ("/datas", FolderAccess::Read),
+];
+
+fn granted(grants: FolderGrants, (path, access): (&str, FolderAccess)) -> FolderGrants {
+    grants.with(parse(path), access)
+}
+
+fn folders(dice: &mut Dice) -> FolderGrants {
+    FOLDERS.into_iter().filter(|_| dice.once_in(2)).fold(FolderGrants::default(), granted)
 }
 
 fn turns(dice: &mut Dice) -> Turns {

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Definition, Lend, Network, OnLow, Refusal, TreeLimits,
+    Allow, BudgetSpec, Caps, Definition, FolderAccess, FolderGrants, Lend, Network, OnLow, Refusal,
+    TreeLimits,
 };
+use spinney_kernel::port::Rights;
 use spinney_kernel::primitives::{AgentId, ModelName, ToolName};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Hold, HoldFor, Request, Spawn, SpawnReply};
@@ -122,6 +126,116 @@ fn a_spawn_cannot_give_a_role_tools_it_does_not_have() {
     assert_eq!(caps_of(&play, "x").tools, Allow::only([]), "no tools is no tools");
 }
 
+/// `r/a w/b` may read `/a` and write `/b`.
+fn folders(text: &str) -> Option<FolderGrants> {
+    Some(text.split_whitespace().fold(FolderGrants::default(), |grants, word| {
+        let (access, path) = word.split_at(1);
+        grants.with(name(path), if access == "w" { FolderAccess::Write } else { FolderAccess::Read })
+    }))
+}
+
+/// L8: folders only shrink downwards: a role that lists none gets its parent's, one that lists more is refused with what
+/// is too much, and one with an empty list has none.
+#[test]
+fn l8_folders_only_shrink_downwards() {
+    let table = [
+        // The parent, the role, what its agent has.
+        (None, None, Ok(None)),
+        (None, Some(""), Ok(Some(""))),
+        (None, Some("r/a"), Err("r/a")),
+        (Some("r/a w/b"), None, Ok(Some("r/a w/b"))),
+        (Some("r/a w/b"), Some(""), Ok(Some(""))),
+        (Some("r/a w/b"), Some("r/a/x r/b"), Ok(Some("r/a/x r/b"))),
+        (Some("r/a w/b"), Some("w/a r/b r/c"), Err("w/a r/c")),
+        (Some("w/a r/a/kept"), Some("w/a"), Err("w/a/kept")),
+        (Some("w/a r/a/kept"), Some("w/a r/a/kept"), Ok(Some("w/a r/a/kept"))),
+    ];
+    for (parent, role, has) in table {
+        let mut play = Scenario::grow_as("root / a later", |tree| {
+            tree.folders = parent.and_then(folders);
+            tree.roles[1].caps.folders = role.and_then(folders);
+        });
+        let asked = play.ask(spawn_x("root", "a")).map(|_| ());
+        match has {
+            Ok(has) => {
+                assert_eq!(asked, Ok(()), "{parent:?} {role:?}");
+                assert_eq!(caps_of(&play, "x").folders, has.and_then(folders), "{parent:?} {role:?}");
+            }
+            Err(beyond) => {
+                let refusal = Refusal::FolderNotAllowed {
+                    folders: folders(beyond).unwrap_or_default(),
+                    allowed: parent.and_then(folders).unwrap_or_default(),
+                };
+                assert_eq!(asked, Err(refusal), "{parent:?} {role:?}");
+            }
+        }
+    }
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(vec!["a", "b", "ab"]), 1..5)
+        .prop_map(|names| format!("/{}", names.join("/")))
+}
+
+fn grants() -> impl Strategy<Value = FolderGrants> {
+    let word = (prop::bool::ANY, path()).prop_map(|(writes, path)| {
+        let access = if writes { "w" } else { "r" };
+        format!("{access}{path}")
+    });
+    prop::collection::vec(word, 0..5).prop_map(|words| folders(&words.join(" ")).unwrap_or_default())
+}
+
+proptest! {
+    /// L8: what is not beyond a parent's folders allows nothing at any path that the parent's do not allow, and what is
+    /// beyond them is named at a path where it is.
+    #[test]
+    fn l8_what_is_covered_allows_nothing_more_at_any_path(own in grants(), parent in grants(), at in path()) {
+        let beyond = own.beyond(&parent);
+        if beyond.is_empty() {
+            prop_assert!(own.access(&name(&at)) <= parent.access(&name(&at)));
+        }
+        for (path, access) in beyond.iter() {
+            prop_assert_eq!(own.access(path), Some(access));
+            prop_assert!(parent.access(path) < Some(access));
+        }
+    }
+}
+
+/// The root has what its role lists, and otherwise what the tree lists. A driver gets both by path.
+#[test]
+fn the_root_has_the_folders_of_its_role_or_of_the_tree() {
+    let play = Scenario::grow_as("root / a", |tree| tree.folders = folders("r/data w/data/out"));
+    assert_eq!(caps_of(&play, "root").folders, folders("r/data w/data/out"));
+    let rights = Rights::from(&caps_of(&play, "a"));
+    let expected = Rights::none()
+        .with_network(Network::Granted)
+        .with_folder("/data", FolderAccess::Read)
+        .with_folder("/data/out", FolderAccess::Write);
+    assert_eq!(rights, expected);
+    let play = Scenario::grow_as("root / a", |tree| {
+        tree.folders = folders("r/data");
+        tree.roles[0].caps.folders = folders("r/other");
+    });
+    assert_eq!(caps_of(&play, "root").folders, folders("r/other"));
+    let refusal = Refusal::FolderNotAllowed {
+        folders: folders("w/b").unwrap_or_default(),
+        allowed: FolderGrants::default(),
+    };
+    insta::assert_snapshot!(refusal, @"not granted here: write `/b`; granted here is no folder: do without, or ask a person to grant it");
+}
+
+/// Journals from before folders have none and are written as before.
+#[test]
+fn rights_without_folders_are_written_as_they_always_were() {
+    let caps = serde_json::to_string(&Caps::all(3)).unwrap_or_default();
+    assert_eq!(caps, r#"{"models":"all","tools":"all","spawn":"all","network":"granted","depth_max":3}"#);
+    assert_eq!(serde_json::from_str::<Caps>(&caps).ok().and_then(|caps| caps.folders), None);
+    let caps = Caps { folders: folders("r/a"), ..Caps::all(3) };
+    let text = serde_json::to_string(&caps).unwrap_or_default();
+    assert!(text.contains(r#""folders":{"read":["/a"]}"#), "{text}");
+    assert_eq!(serde_json::from_str::<Caps>(&text).ok(), Some(caps));
+}
+
 /// A set of rights is within another only if each right is.
 #[test]
 fn rights_with_one_more_of_anything_are_not_within() {
@@ -131,6 +245,7 @@ fn rights_with_one_more_of_anything_are_not_within() {
         tools: Allow::only([name("read")]),
         spawn: Allow::only([name("a")]),
         network: Network::Denied,
+        folders: None,
         depth_max: 2,
     };
     assert!(is_within(&base, &base) && is_within(&base, &Caps::all(2)));
@@ -143,6 +258,7 @@ fn rights_with_one_more_of_anything_are_not_within() {
         Caps { spawn: Allow::All, ..base.clone() },
         Caps { spawn: Allow::only([name("a"), name("b")]), ..base.clone() },
         Caps { network: Network::Granted, ..base.clone() },
+        Caps { folders: folders("r/data"), ..base.clone() },
         Caps { depth_max: 3, ..base.clone() },
     ] {
         assert!(!is_within(&more, &base), "{more:?}");
@@ -156,8 +272,11 @@ fn prison(tree: &mut Definition) {
         models: Allow::only([name("m")]),
         below: Allow::only([name("m")]),
         tools: Allow::only([name("read"), name("write")]),
-        spawn: Allow::only(["a", "b", "greedy", "online", "deep", "boss", "armed", "rich"].map(name)),
+        spawn: Allow::only(
+            ["a", "b", "greedy", "online", "deep", "boss", "armed", "rich", "housed"].map(name),
+        ),
         network: Network::Denied,
+        folders: None,
         depth_max: 3,
     };
     for (role, definition) in &mut tree.roles {
@@ -168,6 +287,7 @@ fn prison(tree: &mut Definition) {
             "boss" => Caps { spawn: Allow::All, ..lead.clone() },
             "armed" => Caps { tools: Allow::only([name("read"), name("run")]), ..lead.clone() },
             "rich" => Caps { models: Allow::All, below: Allow::All, ..lead.clone() },
+            "housed" => Caps { folders: folders("w/data"), ..lead.clone() },
             _ => lead.clone(),
         };
     }
@@ -199,7 +319,7 @@ fn wishes() -> Vec<Spawn> {
 #[test]
 fn x6_no_spawn_gets_more_than_its_parent_has() {
     let fixture = "root $1.00 timeout=60s / a / b\nroot / greedy\nroot / online\nroot / deep\nroot / boss\n\
-                   root / armed\nroot / rich\nroot / outside";
+                   root / armed\nroot / rich\nroot / housed\nroot / outside";
     let seed = Scenario::grow_as("root $1.00 timeout=60s / a / b", |tree| {
         let plants = spinney_testkit::fixture::plants(fixture);
         tree.roles = spinney_testkit::fixture::definition(&plants).roles;
@@ -207,7 +327,7 @@ fn x6_no_spawn_gets_more_than_its_parent_has() {
     });
     let (mut tried, mut born) = (0, 0);
     for parent in ["root", "a", "b"] {
-        for role in ["greedy", "online", "deep", "boss", "armed", "rich", "outside"] {
+        for role in ["greedy", "online", "deep", "boss", "armed", "rich", "housed", "outside"] {
             for wish in wishes() {
                 let mut play = seed.clone();
                 let request = Spawn { parent: name(parent), role: name(role), ..wish };

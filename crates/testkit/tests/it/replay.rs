@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use spinney_journal::Batch;
 use spinney_kernel::budget::{AmountError, Resource, Shortfall};
-use spinney_kernel::definition::Refusal;
+use spinney_kernel::definition::{FolderAccess, FolderGrants, Refusal};
 use spinney_kernel::primitives::Time;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Input;
@@ -115,6 +115,10 @@ fn one_of_each() -> Vec<Refusal> {
         Refusal::ModelNotAllowed { model: model(), allowed: vec![model()] },
         Refusal::ToolNotAllowed { tools: vec![tool()], allowed: Vec::new() },
         Refusal::NetworkNotAllowed,
+        Refusal::FolderNotAllowed {
+            folders: FolderGrants::default().with(name("/a"), FolderAccess::Write),
+            allowed: FolderGrants::default().with(name("/a"), FolderAccess::Read),
+        },
         Refusal::LendWithoutCeiling,
         Refusal::Ceiling { account: agent(), short },
         Refusal::Unpriced { model: model() },

@@ -62,6 +62,7 @@ fn prison() -> Definition {
         tools: Allow::only(tools.map(name)),
         spawn: Allow::only(allowed.map(name)),
         network: Network::Denied,
+        folders: None,
         depth_max: DEPTH_MAX,
     };
     let all = Caps { network: Network::Denied, ..Caps::all(limit::DEPTH_CAP) };

@@ -142,6 +142,7 @@ fn overfull() -> Scenario {
             tools: Allow::only([name("read")]),
             spawn: Allow::only(["root", "b", "online", "plain"].map(name)),
             network: Network::Denied,
+            folders: None,
             depth_max: 2,
         };
         for (role, definition) in &mut tree.roles {

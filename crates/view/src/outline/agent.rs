@@ -6,7 +6,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use spinney::tree_file::CallBound;
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::definition::{Allow, Approval, BudgetSpec, Lend, OnLow, Role, Share};
+use spinney_kernel::definition::{Allow, Approval, BudgetSpec, FolderGrants, Lend, OnLow, Role, Share};
 use spinney_kernel::primitives::{ByName, Millis, ModelName, RoleName, ToolName, grouped};
 
 use super::listed;
@@ -22,6 +22,9 @@ pub struct AgentOutline {
     pub model: ModelName,
     /// The tools that they may call.
     pub tools: Vec<ToolName>,
+    /// The folders of the user that they may use, if the role lists some; otherwise those of their parents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folders: Option<FolderGrants>,
     /// The tools that need a person's approval or are forbidden.
     pub approvals: Option<ByName<ToolName, Approval>>,
     /// The roles that they can spawn.
@@ -69,6 +72,8 @@ pub(super) struct OutlinedRole<'p> {
     /// The roles that its agents can spawn.
     pub(super) spawns: Option<&'p BTreeSet<RoleName>>,
     pub(super) call: Option<&'p CallBound>,
+    /// The folders that its agents have, if they are not their parents'.
+    pub(super) folders: Option<&'p FolderGrants>,
 }
 
 impl OutlinedRole<'_> {
@@ -87,6 +92,7 @@ impl OutlinedRole<'_> {
                 Allow::Only(tools) => tools.iter().cloned().collect(),
                 Allow::All => Vec::new(),
             },
+            folders: self.folders.cloned(),
             approvals: turns.map(|turns| turns.approvals.clone()),
             spawns: spawns.cloned(),
             can_start: self.can_start,
@@ -108,6 +114,7 @@ impl OutlinedRole<'_> {
         {
             lines.push(format!("tools: {}", listed(tools.iter())));
         }
+        lines.extend(self.folders.map(|folders| format!("folders: {folders}")));
         for (approval, words) in [(Approval::Ask, "asks a person before"), (Approval::Deny, "may not call")] {
             let tools: Vec<&ToolName> = self.approvals(approval).collect();
             if !tools.is_empty() {

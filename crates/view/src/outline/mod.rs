@@ -216,6 +216,12 @@ fn agents(definition: &Definition, reach: &Reach, worst: &WorstCase) -> Vec<Agen
         can_start: reach.has(name),
         spawns: reach.spawns.get(name),
         call: worst.calls.iter().find(|call| call.role == *name),
+        folders: match &definition.graph {
+            _ if name == entry => definition.root_folders(),
+            // A step has those of the tree.
+            Some(_) => role.caps.folders.as_ref().or(definition.folders.as_ref()),
+            None => role.caps.folders.as_ref(),
+        },
     });
     outlined.map(|role| role.outline()).collect()
 }

@@ -43,6 +43,7 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> Ag
         tools: Allow::All,
         spawn: Allow::All,
         network: Network::Granted,
+        folders: definition.folders.clone(),
         depth_max: definition.limits.depth_max,
     };
     let thread = definition.thread.clone().unwrap_or_else(|| ThreadId::of_tree(draft.tree()));

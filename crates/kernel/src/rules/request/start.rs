@@ -74,6 +74,7 @@ impl Start {
         let due = due(draft, role, &budget);
         let mut caps = role.caps.clone();
         caps.depth_max = caps.depth_max.min(definition.limits.depth_max);
+        caps.folders = definition.root_folders().cloned();
         let agent = AgentId::of_role(&definition.entry);
         if draft.rules() >= 3 && agent.is_reserved() {
             return Err(Refusal::ReservedId { agent });

@@ -46,6 +46,8 @@ const TREE: Keys = &[
     ("limits", "The limits of the whole tree."),
     ("durability", "What the journal survives: full (a power loss), normal (the death of the process), off."),
     ("box", "What surrounds the commands of all agents; an agent may have its own."),
+    ("read", "Folders of yours that the tree may read. Needs the user's permission."),
+    ("write", "Folders of yours that the tree may read and write. Needs the user's permission."),
     ("unpriced", "Whether a model without a price is refused under a cost ceiling, or counts as free."),
     ("thread", "The conversation that the tree belongs to; default: its own."),
     ("tags", "Your own labels. They appear on every event; agents never see them."),
@@ -150,6 +152,8 @@ const AGENT: Keys = &[
     ("output_schema", "The JSON Schema of its answers, as a map or as JSON in a text."),
     ("window", "How much of its context one model call sees."),
     ("box", "What surrounds its commands, or none. What weakens a box needs the user's permission."),
+    ("read", "Folders of yours that it may read; its parent's if neither list is there."),
+    ("write", "Folders of yours that it may read and write."),
     ("working_copy", "A git repository that each of its agents gets a copy of. Needs the user's permission."),
 ];
 

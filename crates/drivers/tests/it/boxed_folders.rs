@@ -1,0 +1,264 @@
+//! Folders of the user in boxes, as real commands have them.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+
+use serde_json::json;
+use spinney_drivers::commands::{BoxPermissions, Commands};
+use spinney_drivers::sandbox::BoxTierChoice;
+use spinney_kernel::definition::{BoxSpec, Definition, FolderGrants, Role};
+use spinney_kernel::port::tool::ToolAnswer;
+use spinney_kernel::port::{FolderAccess, Rights};
+use spinney_kernel::primitives::CommandExit;
+
+use crate::boxes::{ATTEMPTS, launcher, tiers};
+use crate::folders::Machine;
+
+fn commands(machine: &Machine, tier: BoxTierChoice) -> Commands {
+    let commands = Commands::with_tier(ATTEMPTS.into(), tier).hiding(machine.hidden());
+    commands.prepare(BoxPermissions::default(), Vec::new());
+    commands
+}
+
+async fn run(machine: &Machine, commands: &Commands, rights: Rights, command: &str) -> ToolAnswer {
+    let attempt = machine.attempt(Commands::tool_name(), rights, &json!({ "command": command }));
+    commands.tool().call(attempt).await.unwrap()
+}
+
+/// Whether boxes with namespaces can be made here.
+async fn has_namespaces() -> bool {
+    tiers(&launcher().await).contains(&BoxTierChoice::Namespaces)
+}
+
+/// What a command may do with the folders.
+const ALLOWED: &str = "
+cat $M/docs/guide.md $M/repo/.git/config $M/repo/vendor/lib.rs > /dev/null || exit 1
+cd $M/repo || exit 2
+echo new > new.txt && mkdir -p a/b && echo x > a/b/c && mv a/b/c a/d && rm a/d || exit 3
+echo changed > src/main.rs || exit 4
+find . > /dev/null || exit 5
+echo scratch > $HOME/kept && cat $HOME/kept > /dev/null || exit 6
+";
+
+/// Each line is an attempt; one that succeeds says so.
+const ATTEMPTED: [&str; 44] = [
+    "echo x > .git/config",
+    "echo x > .git/hooks/post-checkout",
+    "mkdir .git/hooks/new",
+    "mv .git .old",
+    "rm -rf .git/config",
+    "mv .git/config x",
+    "ln .git/config hard && echo x > hard",
+    "chmod 777 .git/config",
+    "mkdir new.git && mv -T new.git .git",
+    "mount -t tmpfs none .git",
+    "umount .git",
+    "echo x > .claude/settings.json",
+    "mv .claude .old",
+    "rmdir .hg",
+    "mkdir .hg/store",
+    "echo x > .envrc",
+    "mkdir .vscode/x",
+    "rmdir .vscode && mkdir -p .vscode/x",
+    "mv .mcp.json x",
+    "mv new.txt .mcp.json",
+    "mv -T src .vscode",
+    "ln -s /etc .idea",
+    "mv deep deep2",
+    "mv deep/er deep2",
+    "mv deep/er/module deep2",
+    "echo x > deep/er/module/.git/config",
+    "echo x > vendor/lib.rs",
+    "echo x > vendor/new.rs",
+    "mv vendor vendor2",
+    "rm vendor/lib.rs",
+    "cat home/journal.db",
+    "ls home/journal.db",
+    "echo x > home/journal.db",
+    "echo x > home/x",
+    "mv home home2",
+    "mkdir -p settings/of/ours",
+    "mv src settings",
+    "cat out/secret.txt",
+    "cat src/secret.rs",
+    "cat ../other/secret.txt",
+    "echo x > ../other/x",
+    "echo x > $M/docs/guide.md",
+    "echo x > $M/docs/new.md",
+    "cat $M/docs/out/secret.txt",
+];
+
+/// L8, G25 (granted folders): of what commands try with links, renames, mounts, hard links and names that were not there,
+/// nothing gets out of a granted folder or changes what may only be read.
+#[tokio::test]
+async fn g25_commands_keep_to_granted_folders() {
+    if !has_namespaces().await {
+        return;
+    }
+    let machine = Machine::new();
+    let commands = commands(&machine, BoxTierChoice::Namespaces);
+    let set = format!("M={}\n", machine.path("").display().to_string().trim_end_matches('/'));
+    let allowed = run(&machine, &commands, machine.rights(), &format!("{set}{ALLOWED}")).await;
+    assert_eq!(allowed.exit, Some(CommandExit::Code(0)), "{}", allowed.text);
+    assert_eq!(fs::read_to_string(machine.path("repo/new.txt")).unwrap(), "new\n");
+    let tried: String = ATTEMPTED
+        .iter()
+        .enumerate()
+        .map(|(at, line)| format!("( cd $M/repo; {line} ) 2> /dev/null > /dev/null && echo passed {at}\n"))
+        .collect();
+    let tried = run(&machine, &commands, machine.rights(), &format!("{set}{tried}echo all tried")).await;
+    assert_eq!(tried.text, "exit code 0\n[stdout]\nall tried");
+    machine.assert_kept();
+}
+
+/// Names that are not there cannot be made while a command runs, and are free again when it has ended, also those that a
+/// killed guard left. What the user made meanwhile stays.
+#[tokio::test]
+async fn reserved_names_go_with_the_command() {
+    if !has_namespaces().await {
+        return;
+    }
+    let machine = Machine::new();
+    let commands = commands(&machine, BoxTierChoice::Namespaces);
+    let left = machine.path("repo/.hg");
+    fs::create_dir(&left).unwrap();
+    fs::set_permissions(&left, fs::Permissions::from_mode(0o1555)).unwrap();
+    fs::create_dir(machine.path("repo/.idea")).unwrap();
+    let line = format!("cd {}; mkdir .hg/x; mkdir .jj/x; ls -d .*", machine.path("repo").display());
+    let seen = run(&machine, &commands, machine.rights(), &line).await;
+    assert!(seen.text.contains("\n.envrc\n") && seen.text.contains("\n.jj\n"), "{}", seen.text);
+    let mut names: Vec<String> = fs::read_dir(machine.path("repo"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.'))
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, [".claude", ".git", ".idea"]);
+}
+
+/// A name stays taken until the last of several commands has ended.
+#[tokio::test]
+async fn reserved_names_stay_for_commands_that_still_run() {
+    if !has_namespaces().await {
+        return;
+    }
+    let machine = Machine::new();
+    let (first, second) =
+        (commands(&machine, BoxTierChoice::Namespaces), commands(&machine, BoxTierChoice::Namespaces));
+    let fifo = machine.path("repo/fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let repo = machine.path("repo").display().to_string();
+    let waits = format!("cd {repo}; cat fifo; mkdir .hg/store .hg .vscode 2> /dev/null && echo made; exit 0");
+    let waiting = run(&machine, &first, machine.rights(), &waits);
+    let ended = async {
+        // Opening it waits for the command that reads it.
+        let path = fifo.clone();
+        let opened = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(path));
+        let mut opened = opened.await.unwrap().unwrap();
+        let other = run(&machine, &second, machine.rights(), "true").await;
+        assert_eq!(other.exit, Some(CommandExit::Code(0)), "{}", other.text);
+        assert!(machine.path("repo/.hg").exists());
+        opened.write_all(b"go\n").unwrap();
+    };
+    let (waited, ()) = tokio::join!(waiting, ended);
+    assert_eq!(waited.text, "exit code 0\n[stdout]\ngo");
+    machine.assert_kept();
+}
+
+/// A folder that may be read works in both tiers. What needs something kept from a command is refused without namespaces.
+#[tokio::test]
+async fn without_namespaces_only_plain_reading_is_granted() {
+    let machine = Machine::new();
+    for tier in tiers(&launcher().await) {
+        let commands = commands(&machine, tier);
+        let docs = Rights::none().with_folder(machine.path("docs"), FolderAccess::Read);
+        let line = format!(
+            "cat {0}/guide.md; cat {0}/out/secret.txt; echo x > {0}/new.md; true",
+            machine.path("docs").display()
+        );
+        let read = run(&machine, &commands, docs, &line).await;
+        assert!(read.text.starts_with("exit code 0\n[stdout]\nas it was\n[stderr]"), "{}", read.text);
+        machine.assert_kept();
+        if tier == BoxTierChoice::Namespaces {
+            continue;
+        }
+        for (folder, access) in [("repo/src", FolderAccess::Write), ("repo", FolderAccess::Read)] {
+            let rights = Rights::none().with_folder(machine.path(folder), access);
+            let refused = run(&machine, &commands, rights, "true").await;
+            assert_eq!(refused.exit, Some(CommandExit::NotStarted), "{}", refused.text);
+            assert!(refused.text.contains("need namespaces"), "{}", refused.text);
+        }
+    }
+}
+
+fn definition(machine: &Machine, folder: &str, access: FolderAccess) -> Definition {
+    let mut role = Role::new("m".parse().unwrap()).with_tools([Commands::tool_name()]);
+    if let Some(turns) = role.turns.as_mut() {
+        turns.sandbox = BoxSpec::default();
+    }
+    let path = machine.path(folder).display().to_string().parse().unwrap();
+    let role = role.with_folders(FolderGrants::default().with(path, access));
+    Definition::new("tree", "Work.", "lead".parse().unwrap()).with_role("lead".parse().unwrap(), role)
+}
+
+/// A tree whose folders cannot be kept on this machine does not start, and says what helps.
+#[tokio::test]
+async fn a_tree_whose_folders_cannot_be_kept_does_not_start() {
+    let machine = Machine::new();
+    for tier in tiers(&launcher().await) {
+        let commands = commands(&machine, tier);
+        let reading = commands.check(&definition(&machine, "docs", FolderAccess::Read)).await;
+        assert_eq!(reading, Ok(()));
+        for (folder, access) in [("repo/src", FolderAccess::Write), ("repo", FolderAccess::Read)] {
+            let checked = commands.check(&definition(&machine, folder, access)).await;
+            match tier {
+                BoxTierChoice::Namespaces => assert_eq!(checked, Ok(())),
+                _ => {
+                    let why = checked.unwrap_err();
+                    assert!(why.contains("need namespaces") && why.contains("or grant folders"), "{why}");
+                }
+            }
+        }
+    }
+}
+
+/// L8: a folder whose path goes through a link, and a link in place of what is only read, are refused.
+#[tokio::test]
+async fn l8_links_in_place_of_granted_folders_are_refused() {
+    let machine = Machine::new();
+    for tier in tiers(&launcher().await) {
+        let commands = commands(&machine, tier);
+        let linked = Rights::none().with_folder(machine.path("repo/out"), FolderAccess::Read);
+        let refused = run(&machine, &commands, linked, "cat /dev/null").await;
+        assert!(refused.text.contains("or a link leads to it"), "{}", refused.text);
+    }
+    if has_namespaces().await {
+        symlink("../other", machine.path("repo/.idea")).unwrap();
+        let commands = commands(&machine, BoxTierChoice::Namespaces);
+        let refused = run(&machine, &commands, machine.rights(), "true").await;
+        assert!(refused.text.contains("is a link, so it cannot be kept read-only"), "{}", refused.text);
+    }
+}
+
+/// A folder that a command closes is not a way to what is only read in it.
+#[tokio::test]
+async fn g25_a_folder_that_was_closed_is_not_skipped() {
+    if !has_namespaces().await || rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = Machine::new();
+    let closed = machine.path("repo/closed");
+    fs::DirBuilder::new().mode(0o000).create(&closed).unwrap();
+    let commands = commands(&machine, BoxTierChoice::Namespaces);
+    let refused = run(&machine, &commands, machine.rights(), "true").await;
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(refused.exit, Some(CommandExit::NotStarted), "{}", refused.text);
+}
