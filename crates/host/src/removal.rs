@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spinney::{Drivers, Home, Orphan, RemoveError};
-use spinney_drivers::working_copies::{LeftOut, WorkingCopy};
+use spinney_drivers::working_copies::{UntakenFiles, WorkingCopy};
 use spinney_journal::{Journal as _, JournalFault, Shared};
 use spinney_kernel::primitives::{AgentId, TreeId};
 use spinney_store::SqliteJournal;
@@ -65,7 +65,7 @@ pub struct RemovedTree {
     /// Branches of repositories with what its agents changed.
     pub branches: Vec<AgentBranch>,
     /// What was in working copies and was removed with them, by agent.
-    pub left_out: Vec<(AgentId, LeftOut)>,
+    pub left_out: Vec<(AgentId, UntakenFiles)>,
 }
 
 /// Removes a tree that no process runs.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use spinney_drivers::working_copies::{LeftNames, LeftOut, TakenCopy, WorkingCopy};
+use spinney_drivers::working_copies::{LeftNames, TakenCopy, UntakenFiles, WorkingCopy};
 use spinney_host::control::steering::does_run;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::home::working_copies::HomeCopies;
@@ -92,7 +92,7 @@ async fn show(copies: &HomeCopies, copy: &mut WorkingCopy, runs: bool, json: boo
 }
 
 /// What stayed in a copy, for people.
-pub(super) fn left_words(left: &LeftOut) -> String {
+pub(super) fn left_words(left: &UntakenFiles) -> String {
     let of = |what: &str, LeftNames { count, names }: &LeftNames| {
         if *count == 0 {
             return None;

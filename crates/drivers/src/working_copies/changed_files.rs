@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, open, openat, statat};
 use rustix::io::Errno;
 
-use super::record::LeftOut;
+use super::record::UntakenFiles;
 
 /// Larger files are not committed.
 pub(super) const FILE_BYTES_MAX: u64 = 10_000_000;
@@ -23,7 +23,7 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOL
 pub(super) struct ChangedFiles {
     pub(super) add: Vec<u8>,
     pub(super) remove: Vec<u8>,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: UntakenFiles,
 }
 
 /// What a name is.

@@ -32,7 +32,7 @@ pub(super) const SETTINGS: [&str; 10] = [
 ];
 
 /// The environment of every git, in boxes as well.
-pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
+pub(super) const ENVIRONMENT: [(&str, &str); 9] = [
     ("LC_ALL", "C"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -41,6 +41,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_TEMPLATE_DIR", ""),
 ];
 
 /// Who sets references, and commits what an agent did not.

@@ -121,7 +121,7 @@ async fn check_out(record: &CopyRecord, agent: &Path, copy: &Path) -> Result<(),
     let format = if record.repository.is_sha256 { "sha256" } else { "sha1" };
     let format = format!("--object-format={format}");
     let copy_word = word(copy).ok_or(NoCopy::Path)?;
-    Git::at(agent).run(&["init", "-q", "--template=", &branch, &format, copy_word]).await?;
+    Git::at(agent).run(&["init", "-q", &branch, &format, copy_word]).await?;
     let git_dir = copy.join(".git");
     own_git::borrow(&git_dir, std::slice::from_ref(&record.repository.objects))?;
     fs::create_dir_all(git_dir.join("info"))?;

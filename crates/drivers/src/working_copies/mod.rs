@@ -30,7 +30,7 @@ pub use self::gate::WorkingCopyGate;
 pub use self::git::{GitError, check_git};
 pub use self::making::NoCopy;
 pub(crate) use self::making::OpenCopy;
-pub use self::record::{LeftNames, LeftOut, TakenCopy};
+pub use self::record::{LeftNames, TakenCopy, UntakenFiles};
 pub use self::repository::{Repository, RepositoryError};
 pub use self::takeover::NotTaken;
 pub use self::working_copy::{CopyDiff, WorkingCopy};

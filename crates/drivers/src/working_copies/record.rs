@@ -49,13 +49,13 @@ pub struct TakenCopy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<String>,
     /// What stayed in the folder.
-    #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
-    pub left_out: LeftOut,
+    #[serde(default, skip_serializing_if = "UntakenFiles::is_empty")]
+    pub left_out: UntakenFiles,
 }
 
 /// What is in a copy and is not taken over. Names are bounded, counts are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct UntakenFiles {
     /// Files and folders that ignore files name.
     pub ignored: LeftNames,
     /// Files of more than 10 MB.
@@ -83,7 +83,7 @@ impl LeftNames {
     }
 }
 
-impl LeftOut {
+impl UntakenFiles {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ignored.count + self.large.count + self.other.count == 0

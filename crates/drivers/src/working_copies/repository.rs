@@ -120,9 +120,11 @@ impl Repository {
     /// # Errors
     /// If there is none.
     pub async fn head(&self) -> Result<CommitId, RepositoryError> {
-        let head = Git::at(&self.path).ask(&["rev-parse", "--verify", "-q", "HEAD^{commit}"]).await?;
-        head.and_then(|head| CommitId::from_output(&head))
-            .ok_or_else(|| RepositoryError::NoCommit { path: self.path.clone() })
+        let no_commit = || RepositoryError::NoCommit { path: self.path.clone() };
+        match Git::at(&self.path).run(&["rev-list", "--max-count=1", "HEAD"]).await {
+            Err(GitError::Failed { .. }) => Err(no_commit()),
+            head => CommitId::from_output(&head?).ok_or_else(no_commit),
+        }
     }
 
     fn git(&self) -> Git<'_> {
@@ -132,8 +134,11 @@ impl Repository {
 
     /// What a reference has, if it exists.
     pub(super) async fn read_ref(&self, name: &str) -> Result<Option<CommitId>, GitError> {
-        let found = self.git().ask(&["rev-parse", "--verify", "-q", name]).await?;
-        Ok(found.and_then(|found| CommitId::from_output(&found)))
+        // It also lists what is below the name.
+        let listed = self.git().run(&["for-each-ref", "--format=%(objectname) %(refname)", name]).await?;
+        let listed = String::from_utf8_lossy(&listed);
+        let found = listed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '));
+        Ok(found.and_then(|found| found.parse().ok()))
     }
 
     /// Sets a reference that has what was read of it before.

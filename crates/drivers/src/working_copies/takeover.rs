@@ -10,7 +10,7 @@ use super::changed_files::ChangedFiles;
 use super::commit_id::CommitId;
 use super::copy_lock::{CopyLock, CopyUse};
 use super::git::{COMMITTER, GitError};
-use super::record::{CopyRecord, LeftOut, TakenCopy, copy_folder, open_plain, read_bounded};
+use super::record::{CopyRecord, TakenCopy, UntakenFiles, copy_folder, open_plain, read_bounded};
 use super::tips;
 use crate::off_worker::off_worker;
 
@@ -39,7 +39,7 @@ git update-index -z --force-remove --stdin < "$3/remove"
 git update-index -z --add --stdin < "$3/add"
 tree=$(git write-tree)
 commit=$1
-if [ "$tree" != "$(git rev-parse --verify "$1^{tree}")" ]; then
+if [ "$tree" != "$(git rev-parse "$1^{tree}")" ]; then
   commit=$(git commit-tree -p "$1" -m "$4" "$tree")
 fi
 echo "$commit" > "$GIT_DIR/commit"
@@ -65,7 +65,7 @@ pub(super) struct Packed {
     pub(super) commit: CommitId,
     /// Tips that the agent did not work on last.
     others: Vec<CommitId>,
-    left_out: LeftOut,
+    left_out: UntakenFiles,
 }
 
 /// Takes a copy over. The record is written before and after.
@@ -87,8 +87,11 @@ pub(super) async fn take_over(
     }
     if !copy_folder(agent).symlink_metadata().is_ok_and(|found| found.is_dir()) {
         // It was never made, or a person removed it.
-        let nothing =
-            TakenCopy { commit: record.base.clone(), branches: Vec::new(), left_out: LeftOut::default() };
+        let nothing = TakenCopy {
+            commit: record.base.clone(),
+            branches: Vec::new(),
+            left_out: UntakenFiles::default(),
+        };
         return Ok(record.taken.clone().unwrap_or(nothing));
     }
     // The same time at every try, so that the same changes are the same commit.
@@ -123,7 +126,7 @@ pub(super) async fn pack(
     git.run(LIST, &words).await?;
     let [tracked, untracked, ignored] = ["tracked", "untracked", "ignored"].map(|name| git.written(name));
     let lists = git.lists();
-    let left_out = off_worker(move || -> io::Result<LeftOut> {
+    let left_out = off_worker(move || -> io::Result<UntakenFiles> {
         let read = |path: &Path| read_bounded(path, LIST_BYTES_MAX);
         let changed = ChangedFiles::new(&copy, &read(&tracked)?, &read(&untracked)?, &read(&ignored)?)?;
         fs::write(lists.join("add"), &changed.add)?;
