@@ -116,7 +116,7 @@ fn sum<'a>(shown: impl Iterator<Item = &'a KnownMessage>) -> String {
     let (mut all, mut left_out, mut unread) = (0, 0, 0);
     for known in shown {
         all += 1;
-        left_out += u64::from(known.place == MessagePlace::UntakenFiles);
+        left_out += u64::from(known.place == MessagePlace::LeftOut);
         unread += u64::from(known.place == MessagePlace::Unread);
     }
     let mut text = counted(all, "message");
@@ -150,7 +150,7 @@ fn head(message: &MessageView) -> String {
     });
     match message.place {
         MessagePlace::Window => {}
-        MessagePlace::UntakenFiles => words.push("left out".to_owned()),
+        MessagePlace::LeftOut => words.push("left out".to_owned()),
         MessagePlace::Unread => words.push("not read yet".to_owned()),
     }
     format!("#{}  {}", message.number, words.join(" · "))

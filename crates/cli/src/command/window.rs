@@ -7,7 +7,7 @@ use spinney_host::home::ids::NamedTree;
 use spinney_host::home::side_journals;
 use spinney_kernel::definition::Preset;
 use spinney_kernel::primitives::{Category, grouped};
-use spinney_kernel::record::UntakenFiles;
+use spinney_kernel::record::LeftOut;
 use spinney_view::agents;
 use spinney_view::recall::SharedThread;
 use spinney_view::window::{CategoryUse, WindowView};
@@ -84,7 +84,7 @@ const fn word(preset: Preset) -> &'static str {
     }
 }
 
-fn gone(left_out: UntakenFiles) -> String {
+fn gone(left_out: LeftOut) -> String {
     let messages = counted(left_out.messages.into(), "message");
     format!("{messages} of {}", counted(left_out.tokens, "token"))
 }
