@@ -10,6 +10,7 @@ use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::{AgentId, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::OpenHomeError;
+use spinney_view::branches::AgentBranch;
 use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::short_id;
 
@@ -85,6 +86,12 @@ fn raise_words(SuggestedRaise { resource, amount, .. }: &SuggestedRaise) -> [Str
         Resource::Retries => ("--add-retries", amount.to_string()),
     };
     [option.to_owned(), amount]
+}
+
+/// The command of git that merges what an agent changed.
+pub(crate) fn merging(AgentBranch { repository, branch, .. }: &AgentBranch) -> String {
+    let repository = shell_word::of_word(repository);
+    format!("git -C {repository} merge {branch}")
 }
 
 /// The command that accepts a loss, if the error is about one.

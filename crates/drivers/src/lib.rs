@@ -20,4 +20,6 @@ pub mod sandbox;
 pub mod scripted;
 pub mod tokens;
 pub mod wire;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+pub mod working_copies;
 pub mod workspace;

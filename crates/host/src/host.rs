@@ -24,7 +24,7 @@ use crate::approved_drivers::ApprovedDrivers;
 use crate::error_text::with_causes;
 use crate::home::tree_copies::TreeSources;
 use crate::home::workspaces::WorkspaceWriter;
-use crate::home::{self, HomeError, output_files, tree_copies};
+use crate::home::{self, HomeError, output_files, tree_copies, working_copies};
 use crate::inside;
 use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
@@ -357,6 +357,7 @@ pub async fn stored_result(
     let (mut result, faults) = TreeResult::read(snapshot, hash, journal, tree).await;
     let files = output_files::list(home, tree).into_iter();
     result.files = files.map(|file| file.path.display().to_string()).collect();
+    result.branches = working_copies::branches(home, tree);
     result.scripted = scripted_models(home, journal, tree).await;
     (result, faults)
 }

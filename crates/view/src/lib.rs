@@ -7,6 +7,7 @@ pub mod agents;
 pub mod approval;
 pub mod approval_answer;
 pub mod boxes;
+pub mod branches;
 pub mod checkpoints;
 pub mod context_message;
 pub mod costs;

@@ -62,8 +62,9 @@ const TABLES: [Table; 6] = [
         module: &[],
         rows: &[
             &["folders", "off_worker", "prices", "processes", "tokens", "wire", "workspace"],
-            &["files", "http", "sandbox", "scripted"],
-            &["commands", "providers"],
+            &["http", "sandbox", "scripted"],
+            &["working_copies"],
+            &["commands", "files", "providers"],
         ],
     },
     Table {

@@ -87,6 +87,9 @@ impl From<CostsTable> for CostsBy {
 pub(crate) struct Files {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
+    /// Show what each agent changed in its working copy instead
+    #[arg(long)]
+    pub(crate) diff: bool,
     /// Write each file as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,

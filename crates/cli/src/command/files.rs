@@ -9,6 +9,7 @@ use spinney_host::home::output_files::{FILES_MAX, OutputFile, list, named, open}
 use spinney_kernel::primitives::grouped;
 use spinney_view::wording::{counted, short_id};
 
+use super::files_diff::files_diff;
 use crate::args::{self, FilesCommand};
 use crate::exit::Exit;
 use crate::terminal::paint::{Ink, Row};
@@ -21,6 +22,9 @@ const CHUNK: usize = 64 * 1024;
 pub(super) async fn files(home: &Path, args: &args::Files, terminal: Terminal) -> Result<Exit> {
     if let Some(FilesCommand::Cat(args)) = &args.command {
         return cat(home, args, terminal).await;
+    }
+    if args.diff {
+        return files_diff(home, args).await;
     }
     let tree = NamedTree::in_home(home, args.tree.text()).await?.tree;
     let files = list(home, tree);

@@ -11,6 +11,7 @@ mod events;
 mod exec;
 mod export;
 mod files;
+mod files_diff;
 mod import;
 mod init;
 mod man;

@@ -7,10 +7,12 @@ use spinney::Orphan;
 use spinney_host::control::steering::does_run;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find};
-use spinney_host::removal::{UnremovedTree, remove};
+use spinney_host::removal::{UnremovedTree, UntakenChanges, remove};
 use spinney_journal::{Head, JournalFault, Shared};
+use spinney_view::branches::AgentBranch;
 use spinney_view::wording::short_id;
 
+use super::files_diff::left_words;
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command, go_on};
@@ -43,7 +45,12 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         return Ok(Exit::Usage);
     }
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
-    let orphans = remove(path, tree, shared).await.map_err(|error| match error {
+    let untaken = if args.force { UntakenChanges::Remove } else { UntakenChanges::Refuse };
+    let removed = remove(path, tree, shared, untaken).await.map_err(|error| match error {
+        UnremovedTree::Copy { .. } => {
+            let force = about(path, "rm", tree, &["--force"]);
+            anyhow::Error::new(error).context(format!("not removed; `{force}` removes it with these changes"))
+        }
         UnremovedTree::Journal(fault @ JournalFault::InUse { .. }) => {
             let force = about(path, "rm", tree, &["--force"]);
             anyhow::Error::new(fault).context(format!("not removed; `{force}` removes it anyway"))
@@ -59,7 +66,13 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
         UnremovedTree::Running(error) => error.into(),
     })?;
     out::note(&format!("removed tree {tree}"));
-    for Orphan { tree, notified } in orphans {
+    for AgentBranch { agent, repository, branch } in &removed.branches {
+        out::note(&format!("the changes of {agent} are in branch {branch} of {repository}"));
+    }
+    for (agent, left) in &removed.left_out {
+        out::note(&format!("removed with the working copy of {agent}: {}", left_words(left)));
+    }
+    for Orphan { tree, notified } in removed.orphans {
         let how = if notified { "its root was notified" } else { "it has ended and was not notified" };
         out::note(&format!("branch {tree} keeps the shared part; {how}"));
     }

@@ -20,7 +20,7 @@ use spinney_view::wording::counted;
 use crate::error_text::{in_words, in_words_of};
 use crate::events::screen::Style;
 use crate::exit::{Exit, unopened_in};
-use crate::hint::{ContinuedBy, YOUR_ANSWER, about};
+use crate::hint::{ContinuedBy, YOUR_ANSWER, about, merging};
 use crate::question_lines;
 use crate::terminal;
 use crate::terminal::out::{self, Unwritten};
@@ -166,6 +166,10 @@ impl Outcome {
             if !names.is_empty() {
                 blocks.push((label, few(names)));
             }
+        }
+        if !self.result.branches.is_empty() {
+            let lines: Vec<String> = self.result.branches.iter().map(merging).collect();
+            blocks.push(("merge", lines.join("\n")));
         }
         if !self.result.weak_boxes.is_empty() {
             let lines: Vec<String> = self.result.weak_boxes.iter().map(ToString::to_string).collect();

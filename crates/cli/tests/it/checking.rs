@@ -123,7 +123,9 @@ fn every_example_passes_the_check() {
     for folder in ["", "scenarios"] {
         for entry in std::fs::read_dir(example(folder)).unwrap() {
             let path = entry.unwrap().path().display().to_string();
-            if path.ends_with(".yaml") && !path.ends_with(".script.yaml") {
+            // The repository of `fix-tests.yaml` is made by its own test, in `working_copies.rs`.
+            let is_alone = !path.ends_with("fix-tests.yaml");
+            if path.ends_with(".yaml") && !path.ends_with(".script.yaml") && is_alone {
                 let line = stage.spinney(&["check", &path, "--json"]).result();
                 let is_wrong = |problem: &&Value| problem["severity"] == "error";
                 let problems = line["problems"].as_array().unwrap();

@@ -91,4 +91,5 @@ mod top;
 mod transferring;
 mod untrusted_input;
 mod upstream;
+mod working_copies;
 mod workspace;

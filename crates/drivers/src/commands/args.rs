@@ -35,14 +35,14 @@ enum WrittenCommand {
 }
 
 impl Args {
-    /// The command, which begins in this folder or below it unless `cwd` says otherwise.
-    pub(super) fn command(self, scratch: &Path) -> Result<BoxedCommand, String> {
+    /// The command, which begins where `cwd` says from the agent's own folder, or else in `begin`.
+    pub(super) fn command(self, scratch: &Path, begin: Option<&Path>) -> Result<BoxedCommand, String> {
         let arguments: Vec<OsString> = match self.command {
             WrittenCommand::List(words) => words.into_iter().map(OsString::from).collect(),
             WrittenCommand::Line(line) => ["sh".into(), "-c".into(), line.into()].into(),
         };
         let has_nul = |text: &std::ffi::OsStr| text.as_encoded_bytes().contains(&0);
-        let folder = self.cwd.map(|cwd| scratch.join(cwd));
+        let folder = self.cwd.map_or_else(|| begin.map(Path::to_owned), |cwd| Some(scratch.join(cwd)));
         if arguments.iter().any(|word| has_nul(word))
             || folder.as_ref().is_some_and(|folder| has_nul(folder.as_os_str()))
         {

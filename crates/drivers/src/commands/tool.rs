@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spinney_kernel::definition::{OnLost, OutputLimits, RUN_COMMAND, ToolSpec, ToolSubject};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, Pending, Rights};
-use spinney_kernel::primitives::ToolName;
+use spinney_kernel::primitives::{FolderPath, ToolName};
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use super::answer::{answer, not_started};
@@ -21,8 +22,9 @@ use super::permissions::BoxPermissions;
 use crate::folders::HiddenFolders;
 use crate::off_worker::off_worker;
 use crate::sandbox::{
-    BoxLauncher, BoxRefusal, BoxTierChoice, BoxedCommand, BoxedEnd, Confinement, OutputStream,
+    BoxLauncher, BoxRefusal, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedRun, Confinement, OutputStream,
 };
+use crate::working_copies::{CopyLock, OpenCopy};
 use crate::workspace::{
     AgentLocks, CommandFolders, OutputMarks, Stopped, Workspace, WorkspaceFault, Workspaces,
 };
@@ -144,19 +146,28 @@ impl Commands {
         let held = self.shared.agents.get(&folder).lock_owned().await;
         let path = folder.path();
         let rights = attempt.rights.clone();
-        let mut ready = Ready::new(folder, attempt.outputs, (rights, self.hidden.clone())).await?;
-        let command = args.command(&ready.folders.scratch)?;
+        let mut ready = Ready::new(folder.clone(), attempt.outputs, (rights, self.hidden.clone())).await?;
+        let copy = open_copy(&folder, attempt.working_copy.as_ref()).await?;
+        let begin = copy.as_ref().map(|copy| copy.folder.as_path());
+        let command = args.command(&ready.folders.scratch, begin)?;
         let spec = &attempt.sandbox;
         let folders = ready.folders.clone();
         let (permissions, tier) = (&prepared.permissions, self.tier_choice());
         let covers = ready.covers.clone();
-        let confinement = confinement(folders, &attempt.rights, covers, spec, permissions, tier)?;
+        let mut confinement = confinement(folders, &attempt.rights, covers, spec, permissions, tier)?;
+        if let Some(copy) = &copy {
+            let unusable = |error: std::io::Error| format!("your folder cannot be used: {}", error.kind());
+            ready.workspace.link_copy().map_err(unusable)?;
+            confinement.write.push(copy.folder.clone());
+            confinement.read.push(copy.objects.clone());
+        }
         if !self.untaken().insert(path.clone()) {
             ready.before = OutputMarks::default();
         }
-        let end = end(launcher, &confinement, &command, &attempt.watchers).await?;
+        let (note, lock) = copy.map(|copy| (copy.note, copy.lock)).unzip();
+        let end = end(launcher, &confinement, &command, &attempt.watchers, lock).await?;
         let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
-        Ok(off_worker(move || {
+        let mut answer = off_worker(move || {
             let left = ready.workspace.left_outputs(&ready.before, outputs);
             if left.is_ok() {
                 commands.untaken().remove(&path);
@@ -165,8 +176,22 @@ impl Commands {
             drop(held);
             answer(&end, &spec, left)
         })
-        .await)
+        .await;
+        if let Some(note) = note.flatten() {
+            answer.text = format!("{note}\n{}", answer.text);
+        }
+        Ok(answer)
     }
+}
+
+/// The working copy of an agent that has one; it is made if it is not there.
+async fn open_copy(
+    folder: &AgentFolder,
+    repository: Option<&FolderPath>,
+) -> Result<Option<OpenCopy>, String> {
+    let Some(repository) = repository else { return Ok(None) };
+    let opened = OpenCopy::open(folder, Path::new(repository.as_str())).await;
+    opened.map(Some).map_err(|error| format!("there is no working copy: {}", error.in_words()))
 }
 
 /// An agent's folder, ready for a command.
@@ -202,14 +227,17 @@ impl Ready {
     }
 }
 
-/// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started.
+/// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started; a working
+/// copy stays locked until that is done.
 async fn end(
     launcher: &BoxLauncher,
     confinement: &Confinement,
     command: &BoxedCommand,
     watchers: &OutputWatchers,
+    copy: Option<CopyLock>,
 ) -> Result<BoxedEnd, String> {
-    let mut running = launcher.start(confinement, command).map_err(|refusal| said(&refusal))?;
+    let running = launcher.start(confinement, command).map_err(|refusal| said(&refusal))?;
+    let mut running = RunningCommand { running: Some(running), copy };
     let mut cut = [Vec::new(), Vec::new()];
     let mut show = |stream: OutputStream, bytes: &[u8]| {
         let cut = match stream {
@@ -219,6 +247,38 @@ async fn end(
         watchers.show(&whole_characters(cut, bytes));
     };
     running.finish(&mut show).await.map_err(|error| format!("its guard cannot be followed ({error})"))
+}
+
+/// A command that may be given up.
+struct RunningCommand {
+    running: Option<BoxedRun>,
+    copy: Option<CopyLock>,
+}
+
+impl RunningCommand {
+    async fn finish(
+        &mut self,
+        show: &mut (dyn FnMut(OutputStream, &[u8]) + Send),
+    ) -> std::io::Result<BoxedEnd> {
+        let Some(running) = &mut self.running else { return Err(std::io::ErrorKind::NotFound.into()) };
+        let end = running.finish(show).await?;
+        self.running = None;
+        Ok(end)
+    }
+}
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        let (Some(mut running), Some(copy)) = (self.running.take(), self.copy.take()) else { return };
+        running.cancel();
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                // Dropping it ends the box, whatever this says.
+                let _ = running.finish(&mut |_, _| ()).await;
+                drop(copy);
+            });
+        }
+    }
 }
 
 /// The text of these bytes after those that were cut before, without a character that is cut at the end.

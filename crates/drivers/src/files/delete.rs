@@ -5,6 +5,7 @@ use spinney_kernel::primitives::{Durability, OutputPath};
 
 use super::advice::Refused;
 use super::granted;
+use super::path::Top;
 use super::place::{Place, Reach};
 use crate::workspace::NotRemoved;
 
@@ -31,9 +32,15 @@ pub(super) fn act(
             return granted::remove(reach, path, durability).map(|()| (said, None));
         }
     };
-    let output = path.output()?;
-    match reach.workspace.remove_output(&output, durability) {
-        Ok(()) => Ok((said, Some(output))),
+    let (removed, output) = match path.names().split_last().filter(|_| path.top() == Top::Copy) {
+        Some((name, folders)) => (reach.workspace.remove_copy(folders, name, durability), None),
+        None => {
+            let output = path.output()?;
+            (reach.workspace.remove_output(&output, durability), Some(output))
+        }
+    };
+    match removed {
+        Ok(()) => Ok((said, output)),
         Err(NotRemoved::NotPlain) => Err(Refused::not_plain(path)),
         Err(NotRemoved::Io(error)) => Err(Refused::io(path, &error)),
     }

@@ -7,6 +7,7 @@ use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
 use super::diff::{self, Replaced};
+use super::path::Top;
 use super::place::{Place, Reach};
 use super::{handle, write};
 
@@ -34,6 +35,7 @@ pub(super) fn act(
 ) -> Result<(String, Option<WrittenFile>), Refused> {
     let path = reach.place(&args.path)?;
     let (bytes_max, of_what) = match &path {
+        Place::Own(path) if path.top() == Top::Copy => (BLOB_BYTES_MAX as u64, "a file that is edited"),
         Place::Own(path) => {
             path.output()?;
             (limits.bytes_max, "all of your outputs")

@@ -35,10 +35,10 @@ pub(super) fn act(args: &Args, reach: &Reach<'_>) -> Result<String, Refused> {
         }
         opened => opened.map_err(|error| Refused::io(&path, &error))?,
     };
-    let is_closed = match path {
-        Place::Own(_) => |_: &str| false,
+    let is_closed: fn(&str) -> bool = match &path {
+        Place::Own(path) if path.top() != Top::Copy => |_| false,
         // A repository would fill the whole list.
-        Place::Granted(_) => |name: &str| name == ".git",
+        Place::Own(_) | Place::Granted(_) => |name| name == ".git",
     };
     let hidden = reach.hidden_ids(&path);
     let listing = Listing { most: ENTRIES_MAX, depth_max: DEPTH_MAX, hidden, is_closed };

@@ -8,6 +8,9 @@ use spinney_kernel::primitives::{OutputPath, is_file_name};
 
 use super::advice::Refused;
 
+/// Where git has its own files.
+const GIT_DIRECTORY: &str = ".git";
+
 /// A folder at the top of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Top {
@@ -16,10 +19,12 @@ pub enum Top {
     History,
     /// Long outputs of its tools.
     Offload,
+    /// Its working copy of a repository.
+    Copy,
 }
 
 impl Top {
-    const ALL: [Self; 3] = [Self::Outputs, Self::History, Self::Offload];
+    const ALL: [Self; 4] = [Self::Outputs, Self::History, Self::Offload, Self::Copy];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -27,6 +32,7 @@ impl Top {
             Self::Outputs => "outputs",
             Self::History => "history",
             Self::Offload => "offload",
+            Self::Copy => "copy",
         }
     }
 }
@@ -56,9 +62,8 @@ impl FilePath {
         let mut names = text.strip_suffix('/').unwrap_or(text).split('/');
         let first = names.next().unwrap_or_default();
         let names: Vec<&str> = names.collect();
-        if let Some(bad) =
-            std::iter::once(first).chain(names.iter().copied()).find(|name| !is_file_name(name))
-        {
+        let is_name = if first == Top::Copy.as_str() { is_copied_name } else { is_file_name };
+        if let Some(bad) = std::iter::once(first).chain(names.iter().copied()).find(|name| !is_name(name)) {
             let what = if matches!(bad, "." | "..") {
                 "contains `.` or `..`"
             } else {
@@ -117,6 +122,14 @@ impl fmt::Display for FilePath {
         f.write_str(self.top.as_str())?;
         self.names.iter().try_for_each(|name| write!(f, "/{name}"))
     }
+}
+
+/// Files of a repository have any names. Its git directory is not for file tools.
+fn is_copied_name(name: &str) -> bool {
+    !name.is_empty()
+        && !matches!(name, "." | "..")
+        && !name.eq_ignore_ascii_case(GIT_DIRECTORY)
+        && !name.contains(char::is_control)
 }
 
 fn wrong(text: &str, what: &str, instead: &str) -> Refused {

@@ -1,10 +1,12 @@
 //! The file tools, as one tool driver.
 
+use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use spinney_kernel::definition::{OnLost, ToolSpec as Spec, ToolSubject};
 use spinney_kernel::port::model::AttemptError;
@@ -13,10 +15,13 @@ use spinney_kernel::port::{AgentFolder, FolderFiller, Pending};
 use spinney_kernel::primitives::{Durability, OutputPath, ToolName, WrittenFile};
 
 use super::advice::Refused;
+use super::path::Top;
 use super::place::Reach;
 use super::{delete, edit, list, read, search, write};
 use crate::folders::HiddenFolders;
 use crate::off_worker::off_worker;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+use crate::working_copies::{CopyLock, OpenCopy};
 use crate::workspace::{AgentLocks, Workspace, WorkspaceFault, Workspaces};
 
 /// The file tools' driver, for the agents of every tree: each call brings the folder of its agent. Clones are the same
@@ -219,19 +224,60 @@ impl Tool for Opened {
                 Some(lock) => Some(lock.lock_owned().await),
                 None => None,
             };
+            let copy = match opened_copy(&attempt).await {
+                Ok(copy) => copy,
+                Err(refused) => return Ok(ToolAnswer::failed(refused.to_string())),
+            };
+            let (note, copy) = copy.unzip();
             let stop = Stop::default();
             let stopping = Arc::clone(&stop.0);
             let answer = pin!(off_worker(move || {
                 let acted =
                     folder(&attempt).and_then(|folder| tool.act(&attempt, folder, &hidden, &stopping));
                 // A call that was given up still has it until its file is there.
-                drop(held);
+                drop((held, copy));
                 acted
             }));
             let acted = stop.after(tool.ms_max(), answer).await;
-            Ok(acted.unwrap_or_else(|refused| ToolAnswer::failed(refused.to_string())))
+            let mut answer = acted.unwrap_or_else(|refused| ToolAnswer::failed(refused.to_string()));
+            if let Some(note) = note.flatten() {
+                answer.text = format!("{note}\n{}", answer.text);
+            }
+            Ok(answer)
         })
     }
+}
+
+/// The path that a call names.
+#[derive(Deserialize)]
+struct NamedPath {
+    path: Option<String>,
+}
+
+/// Makes the working copy of the agent if the call is about it. It stays locked as long as what is returned.
+#[cfg(all(feature = "processes", target_os = "linux"))]
+async fn opened_copy(attempt: &ToolAttempt) -> Result<Option<(Option<String>, CopyLock)>, Refused> {
+    let (Some(repository), Some(folder)) = (&attempt.working_copy, &attempt.workspace) else {
+        return Ok(None);
+    };
+    // What is wrong with it is said by the tool.
+    let Ok(NamedPath { path: Some(path) }) = serde_json::from_str(&attempt.args) else { return Ok(None) };
+    if path.split('/').next() != Some(Top::Copy.as_str()) {
+        return Ok(None);
+    }
+    let made = folder.clone();
+    off_worker(move || workspace(&made).map(drop)).await?;
+    let opened = OpenCopy::open(folder, Path::new(repository.as_str())).await;
+    let opened =
+        opened.map_err(|error| Refused::new(format!("there is no working copy: {}", error.in_words())))?;
+    Ok(Some((opened.note, opened.lock)))
+}
+
+/// Without processes there are no working copies.
+#[cfg(not(all(feature = "processes", target_os = "linux")))]
+#[expect(clippy::unused_async, reason = "it is awaited where there are copies")]
+async fn opened_copy(_: &ToolAttempt) -> Result<Option<(Option<String>, ())>, Refused> {
+    Ok(None)
 }
 
 /// Tells work on another thread to end, also when nothing waits for it any more.

@@ -5,8 +5,9 @@ use spinney_kernel::definition::OutputLimits;
 use spinney_kernel::primitives::{Durability, WrittenFile};
 
 use super::advice::Refused;
-use super::granted;
+use super::path::{FilePath, Top};
 use super::place::{Place, Reach};
+use super::{granted, handle};
 use crate::workspace::Stopped;
 
 pub(super) const DESCRIPTION: &str = "write a text file {path, text} below `outputs/` of your own folder, in place of what is there; use it for results that are too long to say, and name the file in your answer";
@@ -39,6 +40,7 @@ pub(super) fn put(
     durability: Durability,
 ) -> Result<Option<WrittenFile>, Refused> {
     let path = match place {
+        Place::Own(path) if path.top() == Top::Copy => return put_copied(reach, path, &bytes, durability),
         Place::Own(path) => path,
         Place::Granted(path) => return granted::write(reach, path, &bytes, durability).map(|()| None),
     };
@@ -50,4 +52,17 @@ pub(super) fn put(
             "{over} would be exceeded: limit {limit}, used {used}, asked {asked}: write less, or overwrite what is no longer needed"
         )),
     })
+}
+
+/// Writes a file of the working copy, of which the journal gets nothing.
+fn put_copied(
+    reach: &Reach<'_>,
+    path: &FilePath,
+    bytes: &[u8],
+    durability: Durability,
+) -> Result<Option<WrittenFile>, Refused> {
+    let names = path.names().split_last();
+    let (name, folders) = names.ok_or_else(|| Refused::new("`copy` is a folder: name a file in it"))?;
+    let written = reach.workspace.write_copy(folders, name, bytes, durability);
+    written.map(|()| None).map_err(|error| handle::linked(path, &error))
 }

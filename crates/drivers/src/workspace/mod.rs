@@ -5,6 +5,7 @@
 //!                                 outputs/…                  what the agent made, within limits
 //!                                 offload/{hash}.txt         long tool outputs, whole, from the journal
 //!                                 scratch/…                  where its commands work
+//!                                 copy/…                     its working copy, if it has one: `working_copies/`
 //! ```
 //!
 //! All of it is a copy of what the journal has. `history/` and `offload/` are ours: whatever is in them and is not what the
@@ -14,6 +15,7 @@
 
 mod agent_locks;
 mod atomic;
+mod copy_files;
 mod fault;
 mod fold;
 mod folder;
@@ -40,6 +42,10 @@ pub use fold::{StepChange, Steps};
 pub(crate) use left_outputs::{LeftOutputs, OutputMarks};
 pub(crate) use outputs::{NotRemoved, Stopped};
 pub use place::{Workspace, Workspaces};
+
+/// The folder of an agent's working copy.
+pub(crate) const COPY: &str = "copy";
+
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub(crate) use scratch::CommandFolders;
 pub use step::{Metadata, Step};

@@ -9,7 +9,7 @@ use spinney_kernel::context::offload::FOLDER;
 
 use super::history::HISTORY;
 use super::outputs::OUTPUTS;
-use super::{Workspace, folder};
+use super::{COPY, Workspace, folder};
 
 const SCRATCH: &str = "scratch";
 /// Links in it, so that paths are the same for commands as for file tools.
@@ -38,16 +38,22 @@ impl Workspace {
             ours: ours.into_iter().filter(is_folder).collect(),
         })
     }
+
+    /// Makes the working copy reachable from where commands have their own files.
+    pub(crate) fn link_copy(&self) -> io::Result<()> {
+        link(&folder::open(self.folder(), SCRATCH)?, COPY, "../copy")
+    }
 }
 
 fn make(agent: &Dir) -> io::Result<()> {
     let scratch = folder::open(agent, SCRATCH)?;
-    for (name, to) in LINKS {
-        match scratch.symlink(to, name) {
-            // The agent may have put something else there.
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
+    LINKS.into_iter().try_for_each(|(name, to)| link(&scratch, name, to))
+}
+
+fn link(scratch: &Dir, name: &str, to: &str) -> io::Result<()> {
+    match scratch.symlink(to, name) {
+        // The agent may have put something else there.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -33,6 +33,8 @@ mod scripted_tool;
 mod steps;
 mod tokens;
 mod wire;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod working_copies;
 mod writing;
 
 use std::collections::BTreeMap;

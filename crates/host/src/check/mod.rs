@@ -112,14 +112,10 @@ impl CheckedFile {
             let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration).with_folders(&granted);
             for (need, role, line) in needs.open(&source.text, &allowed)? {
                 let message = format!("would {line}, and you have not allowed that");
-                let key = match need {
-                    BoxAllowance::Folder { access, .. } => access.as_str(),
-                    BoxAllowance::Walls(_) | BoxAllowance::Env(_) => "box",
-                };
                 let of_role = definition.roles.get(role).and_then(|role| role.caps.folders.as_ref());
                 let error = match (need, of_role) {
-                    (BoxAllowance::Folder { .. }, None) => source.file.bad_key(key, message),
-                    _ => source.file.bad_agent(role, key, message),
+                    (BoxAllowance::Folder { .. }, None) => source.file.bad_key(need.key(), message),
+                    _ => source.file.bad_agent(role, need.key(), message),
                 };
                 let help = format!("if you trust this file, {}", (words.allow_box)(need));
                 problems.push(FileProblem::warning(error.with_help(help)));

@@ -6,6 +6,8 @@ use spinney_drivers::sandbox::{
     BoxLauncher, BoxRefusal, BoxTier, Confinement, NamespaceSupport, SeccompSupport, can_guard_boxes,
 };
 
+use spinney_drivers::working_copies::check_git;
+
 use crate::inside::OURSELVES;
 
 /// What commands of agents have on this machine.
@@ -35,7 +37,13 @@ impl BoxFinding {
             return Self::failed("the `main` of this program does not call `guard_a_box`");
         }
         match BoxLauncher::new(OURSELVES.into()).await {
-            Ok(launcher) => Self::new(&launcher),
+            Ok(launcher) => {
+                let mut finding = Self::new(&launcher);
+                if let Err(error) = check_git().await {
+                    finding.refused.push(format!("working copies: {error}"));
+                }
+                finding
+            }
             Err(error) => Self::failed(&error.to_string()),
         }
     }

@@ -8,6 +8,7 @@ pub mod output_files;
 pub mod pending_folders;
 pub mod side_journals;
 pub mod tree_copies;
+pub mod working_copies;
 pub mod workspaces;
 
 pub use self::find::{HOME, nearest};

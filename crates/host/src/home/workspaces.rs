@@ -10,17 +10,23 @@ use spinney::bus::{RecordedEvent, Tail, TracedEvent, Watch, Watcher};
 use spinney_drivers::workspace::{StepWriter, WorkspaceFault, Workspaces};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{BlobRef, Seq, TreeId};
+use spinney_kernel::record::Event;
 use spinney_store::layout::WORKSPACES;
 use spinney_view::wording::short_id;
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
+use super::working_copies::{AgentEnd, CopyKeeper, HomeCopies};
+
 /// Events that wait to be written. Beyond that, they stay in the journal until there is room: a slow disk does not
 /// hold the tree up, and memory stays bounded.
 const WAITING_MAX: usize = 256;
 
-/// Writes the step files of a tree that runs here, on its own thread.
-pub struct WorkspaceWriter(JoinHandle<()>);
+/// Writes the step files of a tree that runs here, on its own thread, and takes over the working copies of agents that end.
+pub struct WorkspaceWriter {
+    steps: JoinHandle<()>,
+    copies: CopyKeeper,
+}
 
 #[derive(Default)]
 struct Missing {
@@ -54,19 +60,22 @@ impl WorkspaceWriter {
     /// while there is something to write.
     pub fn begin(home: &Path, journal: Arc<dyn Journal>, tree: &Tree, past: Seq) -> Self {
         let events = tree.watch(Watch { room: Some(WAITING_MAX), ..Watch::default() });
+        let copies = CopyKeeper::begin(home, tree, past);
         let (home, tree) = (home.to_owned(), tree.id());
-        Self(tokio::spawn(async move {
+        let steps = tokio::spawn(async move {
             match follow(&home, journal, tree, past, events).await {
                 Ok(missing) => missing.recorded(&home, tree),
                 Err(error) => tracing::warn!("writing step files failed: {error}"),
             }
-        }))
+        });
+        Self { steps, copies }
     }
 
     /// Waits until everything is written. Then the tree is no longer run by.
     pub async fn end(self) {
         // It has reported what went wrong.
-        let _ = self.0.await;
+        let _ = self.steps.await;
+        self.copies.end().await;
     }
 }
 
@@ -99,7 +108,11 @@ async fn mended(home: &Path, journal: Arc<dyn Journal>, tree: TreeId) -> Result<
     let Ok(Some(head)) = journal.head(tree).await else { return Ok(Missing::default()) };
     let mut writing = Writing::begin(home, Arc::clone(&journal), tree, head.seq).await?;
     let mut tail = Tail::new(journal.as_ref(), tree);
+    let copies = HomeCopies::new(home);
     while let Ok(Some(traced)) = tail.next().await {
+        if let Event::AgentEnded { agent, .. } = &traced.recorded.event {
+            copies.ended(tree, agent, AgentEnd::Earlier).await;
+        }
         writing = writing.take(Arc::new(traced)).await?;
     }
     Ok(writing.fill_all().await?.missing)

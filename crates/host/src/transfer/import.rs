@@ -22,7 +22,7 @@ use crate::home::side_journals::{self, Imports, SideJournalError};
 use crate::home::{HomeError, open_read_only, open_writable_to_remove, open_writable_to_start, workspaces};
 use crate::inside;
 use crate::off_workers::off_workers;
-use crate::removal::remove;
+use crate::removal::{UntakenChanges, remove};
 use crate::system::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
 use crate::trust::{TrustError, foreign_home, tree_marks};
@@ -327,7 +327,7 @@ async fn place(
     drop(locked);
     // One that others read is left behind. Commands find the one that came back.
     if let Some(old) = old.filter(|_| !is_in_place)
-        && let Err(error) = remove(&old.home, tree, Shared::Refuse).await
+        && let Err(error) = remove(&old.home, tree, Shared::Refuse, UntakenChanges::Refuse).await
     {
         tracing::debug!("what is left of tree {tree} here was not removed: {error}");
     }

@@ -1,6 +1,7 @@
-//! What a tree needs on the machine that continues it and no file can bring: keys of providers, folders of the user, and the
-//! program that it was started for.
+//! What a tree needs on the machine that continues it and no file can bring: keys of providers, folders and repositories of
+//! the user, and the program that it was started for.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -28,6 +29,8 @@ pub enum TreeNeed {
         /// Where it was.
         path: FolderPath,
     },
+    /// A repository that agents have working copies of. The copies do not move.
+    Repository(FolderPath),
 }
 
 impl fmt::Display for TreeNeed {
@@ -35,6 +38,9 @@ impl fmt::Display for TreeNeed {
         match self {
             Self::Sends(line) => write!(f, "{line}"),
             Self::Folder { access: FolderAccess::Read, path } => write!(f, "the folder {path}, to read"),
+            Self::Repository(path) => {
+                write!(f, "the repository {path}: agents there begin with new working copies")
+            }
             Self::Folder { access: FolderAccess::Write, path } => {
                 write!(f, "the folder {path}, to read and write")
             }
@@ -59,11 +65,14 @@ pub(super) async fn needs(home: &Path, journal: &dyn Journal, tree: TreeId) -> V
     needs
 }
 
-/// The folders that a tree was started with, by the paths that they have to have.
+/// The folders and repositories that a tree was started with, by the paths that they have to have.
 async fn folders(journal: &dyn Journal, tree: TreeId) -> Vec<TreeNeed> {
     let first = journal.read(tree, Seq(0), 1).await.unwrap_or_default();
     let first = first.into_iter().next().and_then(|entry| entry.batch.events.into_iter().next());
     let Some(Event::TreeStarted { definition, .. }) = first else { return Vec::new() };
     let all = definition.all_folders();
-    all.iter().map(|(path, access)| TreeNeed::Folder { access, path: path.clone() }).collect()
+    let folders = all.iter().map(|(path, access)| TreeNeed::Folder { access, path: path.clone() });
+    let copied = definition.roles.values().filter_map(|role| role.working_copy().cloned());
+    let copied: BTreeSet<FolderPath> = copied.collect();
+    folders.chain(copied.into_iter().map(TreeNeed::Repository)).collect()
 }

@@ -16,9 +16,10 @@ use spinney_drivers::files::{FileTool, Files};
 use spinney_drivers::http::HttpSetupError;
 use spinney_drivers::sandbox::can_guard_boxes;
 use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
+use spinney_drivers::working_copies::WorkingCopyGate;
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, Role};
-use spinney_kernel::primitives::{BlobHash, ByName, ModelName, RoleName, ToolName};
+use spinney_kernel::primitives::{BlobHash, ByName, FolderPath, IdError, ModelName, RoleName, ToolName};
 
 use super::folders::{self, hidden_folders};
 use super::overrides::GivenValues;
@@ -214,6 +215,8 @@ pub fn examine(
     let mut examined = Examined { problems, texts: Vec::new(), source: None, can_start, lacks_only_keys };
     if let Some(mut file) = file {
         let folder = path.parent().unwrap_or(Path::new(""));
+        let unresolved = file.resolve_working_copies(&|text| repository(folder, text));
+        examined.problems.extend(unresolved.into_iter().map(FileProblem::error));
         let hidden = hidden_folders(home);
         let resolved =
             file.resolve_folders(&|written, access| folders::resolve(written, access, folder, &hidden));
@@ -223,6 +226,14 @@ pub fn examine(
     }
     examined.texts.push(text);
     Ok(examined)
+}
+
+/// The repository that a file in this folder names.
+fn repository(folder: &Path, text: &str) -> Result<FolderPath, String> {
+    let path = folder.join(text);
+    let found = path.canonicalize().map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+    let text = found.to_str().ok_or_else(|| format!("the path of {} is not a text", path.display()))?;
+    text.parse().map_err(|error: IdError| error.to_string())
 }
 
 /// The scripts of a tree file, and who answers for each model.
@@ -510,6 +521,8 @@ pub fn with_tools(
     let hidden = hidden_folders(home);
     let files = Files::default().hiding(hidden.clone());
     let drivers = drivers.with_workspaces(Workspaces::root(home)).with_folder_filler(Arc::new(files.clone()));
+    let guard = can_guard_boxes().then(|| OURSELVES.into());
+    let drivers = drivers.with_tool_source(Arc::new(WorkingCopyGate::new(guard)));
     let is_missing = |drivers: &Drivers, name: &ToolName| {
         is_wanted(name) && !drivers.tool_names().any(|played| played == name)
     };

@@ -1,6 +1,6 @@
 //! What the agents of a tree need beyond a whole box, and whether the user allows it. A file may ask for less of a box, for
-//! variables and for folders of the user; it decides none of it: the user allows them for one start, in their
-//! configuration, or in answer to a question about that text of the file.
+//! variables, and for folders and copies of repositories of the user; it decides none of it: the user allows them for one
+//! start, in their configuration, or in answer to a question about that text of the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,8 +25,8 @@ use crate::user::variables::Variables;
 pub struct BoxNeeds(BTreeMap<BoxAllowance, Vec<RoleName>>);
 
 impl BoxNeeds {
-    /// Those of a definition: of the boxes of roles that run commands, and the folders of all roles. The tree's are the
-    /// root's.
+    /// Those of a definition: of the boxes of roles that run commands, and the folders and working copies of all roles. The
+    /// tree's folders are the root's.
     #[must_use]
     pub fn from_definition(definition: &Definition) -> Self {
         let mut needs: BTreeMap<BoxAllowance, Vec<RoleName>> = BTreeMap::new();
@@ -34,6 +34,12 @@ impl BoxNeeds {
             let spec = settings.sandbox();
             let walls = (spec.walls != BoxWalls::Whole).then_some(BoxAllowance::Walls(spec.walls));
             for need in walls.into_iter().chain(spec.env.into_iter().map(BoxAllowance::Env)) {
+                needs.entry(need).or_default().push(role.clone());
+            }
+        }
+        for (role, settings) in &definition.roles {
+            if let Some(repository) = settings.working_copy() {
+                let need = BoxAllowance::Copy(repository.clone());
                 needs.entry(need).or_default().push(role.clone());
             }
         }
@@ -91,6 +97,8 @@ impl BoxNeeds {
         for need in self.0.keys() {
             match need {
                 BoxAllowance::Walls(walls) => permissions.walls = permissions.walls.max(*walls),
+                // Its driver makes it from what the tree's definition says.
+                BoxAllowance::Copy(_) => {}
                 // What an agent has of them is in its rights.
                 BoxAllowance::Folder { .. } => {}
                 // A key of a provider is never given, whatever was allowed.
@@ -126,6 +134,9 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
             )
         }
         BoxAllowance::Env(name) => format!("give {name} to commands of {roles}"),
+        BoxAllowance::Copy(path) => {
+            format!("give {roles} a working copy of {path}, and make branches in it")
+        }
         BoxAllowance::Folder { access: FolderAccess::Read, path } => format!("let {roles} read {path}"),
         BoxAllowance::Folder { access: FolderAccess::Write, path } => {
             format!("let {roles} read and write {path}")

@@ -1,5 +1,5 @@
-//! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, or a folder,
-//! `read:PATH` and `write:PATH`.
+//! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, a folder,
+//! `read:PATH` and `write:PATH`, or working copies of a repository, `copy:PATH`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,6 +23,20 @@ pub enum BoxAllowance {
         /// Absolute.
         path: FolderPath,
     },
+    /// Working copies of a repository.
+    Copy(FolderPath),
+}
+
+impl BoxAllowance {
+    /// The key of a file that asks for it.
+    #[must_use]
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Walls(_) | Self::Env(_) => "box",
+            Self::Folder { access, .. } => access.as_str(),
+            Self::Copy(_) => "working_copy",
+        }
+    }
 }
 
 /// A text that names nothing of that kind.
@@ -34,7 +48,7 @@ impl fmt::Display for NotABoxAllowance {
         let text: String = self.0.chars().take(60).collect();
         write!(
             f,
-            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH` or `write:PATH` with an absolute path"
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path"
         )
     }
 }
@@ -58,6 +72,7 @@ impl BoxAllowance {
         let (kind, name) = text.split_once(':')?;
         let access = match kind {
             "env" => return is_variable(name).then(|| Self::Env(name.to_owned())),
+            "copy" => return name.parse().ok().map(Self::Copy),
             "read" => FolderAccess::Read,
             "write" => FolderAccess::Write,
             _ => return None,
@@ -81,6 +96,7 @@ impl fmt::Display for BoxAllowance {
             Self::Walls(BoxWalls::OpenToSignals | BoxWalls::Whole) => f.write_str("signals"),
             Self::Env(name) => write!(f, "env:{name}"),
             Self::Folder { access, path } => write!(f, "{}:{path}", access.as_str()),
+            Self::Copy(path) => write!(f, "copy:{path}"),
         }
     }
 }
@@ -97,12 +113,22 @@ mod tests {
 
     #[test]
     fn an_allowance_is_written_as_it_is_read() {
-        for text in ["signals", "none", "env:CI", "env:_A1", "read:/a/b", "write:/a b"] {
+        for text in ["signals", "none", "env:CI", "env:_A1", "read:/a/b", "write:/a b", "copy:/a/b"] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }
-        for wrong in
-            ["", "all", "env:", "env:A=B", "env:1A", "env:A B", "CI", "read:a", "write:/", "read:/a/.."]
-        {
+        for wrong in [
+            "",
+            "all",
+            "env:",
+            "env:A=B",
+            "env:1A",
+            "env:A B",
+            "CI",
+            "read:a",
+            "write:/",
+            "read:/a/..",
+            "copy:a",
+        ] {
             let error = wrong.parse::<BoxAllowance>().unwrap_err().to_string();
             assert!(error.contains("write `signals`, `none`, `env:NAME`, `read:PATH`"), "{error}");
         }

@@ -8,7 +8,7 @@ use crate::definition::{
     Allow, BoxSpec, Caps, FolderGrants, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share,
     WindowSpec, bounded,
 };
-use crate::primitives::{Body, ByName, ModelName, TokenCount, ToolName, limit};
+use crate::primitives::{Body, ByName, FolderPath, ModelName, TokenCount, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,6 +76,12 @@ impl Role {
         self.turns.as_ref().map_or_else(BoxSpec::default, |turns| turns.sandbox.clone())
     }
 
+    /// The repository that each of its agents has a copy of.
+    #[must_use]
+    pub fn working_copy(&self) -> Option<&FolderPath> {
+        self.turns.as_ref()?.working_copy.as_ref()
+    }
+
     /// How much its agents may write into their folders.
     #[must_use]
     pub fn outputs(&self) -> OutputLimits {
@@ -107,6 +113,10 @@ pub struct Turns {
     pub outputs: OutputLimits,
     #[serde(rename = "box", skip_serializing_if = "BoxSpec::is_default")]
     pub sandbox: BoxSpec,
+    /// The repository that each of its agents has a copy of. It is not a right: a parent need not have it, and a model
+    /// cannot name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_copy: Option<FolderPath>,
     /// How long its agents may work, counted while one of their models or tools runs. Without it, sub-agents have a
     /// default and the root has no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +145,7 @@ impl Default for Turns {
             approvals: ByName::default(),
             outputs: OutputLimits::default(),
             sandbox: BoxSpec::default(),
+            working_copy: None,
             active_ms: None,
             children_max: None,
             window: None,

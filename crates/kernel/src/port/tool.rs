@@ -10,7 +10,9 @@ use crate::definition;
 use crate::definition::{BoxSpec, OutputLimits};
 use crate::port::model::AttemptError;
 use crate::port::{AgentFolder, Pending, Rights};
-use crate::primitives::{CallId, CommandExit, Durability, Enclosure, OutputPath, ToolName, WrittenFile};
+use crate::primitives::{
+    CallId, CommandExit, Durability, Enclosure, FolderPath, OutputPath, ToolName, WrittenFile,
+};
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> definition::ToolSpec;
@@ -41,6 +43,8 @@ pub struct ToolAttempt {
     pub workspace: Option<AgentFolder>,
     /// What surrounds the commands of the agent.
     pub sandbox: BoxSpec,
+    /// The repository that the agent has a copy of.
+    pub working_copy: Option<FolderPath>,
     /// Watchers of the call.
     pub watchers: OutputWatchers,
 }
@@ -97,6 +101,7 @@ impl ToolAttempt {
             rights: Rights::none(),
             workspace: None,
             sandbox: BoxSpec::default(),
+            working_copy: None,
             watchers: OutputWatchers::default(),
         }
     }

@@ -135,6 +135,7 @@ impl Preparing<'_> {
                 attempt.attempt = ticket.attempt;
                 attempt.outputs = role.map(Role::outputs).unwrap_or_default();
                 attempt.sandbox = role.map(Role::sandbox).unwrap_or_default();
+                attempt.working_copy = role.and_then(Role::working_copy).cloned();
                 attempt.durability = definition.durability;
                 attempt.rights = self.rights(&agent);
                 attempt.workspace = self.workspace(&attempt.origin);

@@ -25,7 +25,7 @@ use super::keys::{
 use super::node::{Kind, Node, Step};
 use super::recover::{self, Lost};
 use super::value_error::cut;
-use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest};
+use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest, working_copies};
 use crate::output_schema;
 
 /// How often a call may be restarted because its process died.
@@ -52,13 +52,14 @@ pub(super) fn read(
     }
     let reader =
         Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
-    let (read, folders) = (reader.tree(), reader.folders());
+    let (read, folders, working_copies) = (reader.tree(), reader.folders(), reader.working_copies());
     errors.extend(reader.errors.into_inner());
     let tree_file = read.map(|(definition, models, inputs)| {
         let usual =
             |(name, source): (&ModelName, &ModelSource)| Some((name.clone(), source.usual_price(catalog)?));
         let usual_prices = models.iter().filter_map(usual).collect();
-        TreeFile { definition, models, inputs, folders, file: file.to_owned(), root, usual_prices }
+        let file = file.to_owned();
+        TreeFile { definition, models, inputs, folders, working_copies, file, root, usual_prices }
             .without_folders()
     });
     (tree_file, errors)
@@ -327,7 +328,7 @@ impl Reader<'_> {
             rate: self.rate(&at("rate"), &keys.rate),
             recursive: if keys.recursive { Recursion::Allowed } else { Recursion::Refused },
             turns: Some(Turns {
-                prompt: Body::text(keys.prompt.clone()),
+                prompt: Body::text(working_copies::prompt(keys)),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap,
                 approvals: keys.approvals.clone(),

@@ -244,6 +244,7 @@ pub(super) struct AgentKeys {
     pub(super) sandbox: Option<WrittenBox>,
     pub(super) read: Option<Vec<String>>,
     pub(super) write: Option<Vec<String>>,
+    pub(super) working_copy: Option<String>,
 }
 
 #[derive(Deserialize)]

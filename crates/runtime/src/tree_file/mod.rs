@@ -30,6 +30,7 @@ mod source;
 mod toml;
 mod typed;
 mod value_error;
+mod working_copies;
 mod worst_case;
 mod yaml;
 
@@ -53,6 +54,7 @@ use error::TextPosition;
 use folders::FolderLists;
 use node::{Kind, Node, Step};
 use value_error::Wrong;
+use working_copies::WrittenCopies;
 
 /// Largest tree file, in bytes: a pipeline of the most steps, with short tasks.
 pub const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -98,6 +100,7 @@ pub struct TreeFile {
     /// What the file asks for. Its goal and prompts are templates until [`with_inputs`](Self::with_inputs) fills them.
     pub inputs: InputSpecs,
     folders: FolderLists,
+    working_copies: WrittenCopies,
     file: String,
     root: Node,
     /// What models at a URL of their own cost at their providers, by the names of the catalog.

@@ -8,6 +8,7 @@ use spinney_kernel::primitives::{AgentId, ModelName, TreeId};
 
 use super::{ResultError, TreeResult};
 use crate::boxes::WeakBox;
+use crate::branches::AgentBranch;
 use crate::questions::QuestionView;
 use crate::spent::Spent;
 
@@ -46,6 +47,9 @@ pub struct ResultJson<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(with = "Vec<String>")]
     scripted: &'r [ModelName],
+    /// Branches with what agents changed in their working copies.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    branches: &'r [AgentBranch],
     /// Roles whose commands ran in a weaker box (open_to_signals) or in none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     weak_boxes: &'r [WeakBox],
@@ -98,6 +102,7 @@ impl TreeResult {
             skipped: &steps.skipped,
             cancelled: &steps.cancelled,
             files: &self.files,
+            branches: &self.branches,
             spent: usage.as_ref().map(|(spent, _)| *spent),
             builtin_calls: usage.as_ref().map(|_| steps.builtin_calls),
             agents: usage.as_ref().map(|(_, agents)| *agents),

@@ -14,6 +14,7 @@ pub use self::error::ResultError;
 pub use self::json::{ErrorJson, ResultJson};
 pub use self::steps::{RunState, StepResults};
 use crate::boxes::WeakBox;
+use crate::branches::AgentBranch;
 use crate::first_batch::TreeBeginning;
 use crate::spent::Spent;
 
@@ -33,6 +34,8 @@ pub struct TreeResult {
     pub steps: StepResults,
     /// The files that its agents left, as paths that a person can open.
     pub files: Vec<String>,
+    /// The branches that were made of its agents' changes in working copies.
+    pub branches: Vec<AgentBranch>,
     /// What it spent and how many agents it had; `None` if that could not be read.
     pub usage: Option<(Spent, usize)>,
     /// From the first event to the last.
@@ -59,6 +62,7 @@ impl TreeResult {
             output: String::new(),
             steps: StepResults::default(),
             files: Vec::new(),
+            branches: Vec::new(),
             usage: tree.is_none().then(Default::default),
             elapsed_ms: 0,
             event_hash: String::new(),

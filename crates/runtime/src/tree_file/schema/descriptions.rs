@@ -154,6 +154,7 @@ const AGENT: Keys = &[
     ("box", "What surrounds its commands, or none. What weakens a box needs the user's permission."),
     ("read", "Folders of yours that it may read; its parent's if neither list is there."),
     ("write", "Folders of yours that it may read and write."),
+    ("working_copy", "A git repository that each of its agents gets a copy of. Needs the user's permission."),
 ];
 
 const AGENT_LIMITS: Keys = &[
