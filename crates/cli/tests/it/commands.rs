@@ -134,8 +134,7 @@ fn x10_a_killed_spinney_leaves_no_command_and_reports_it_lost() {
     let mut running = stage.play(&["run", &tree(&stage, "{ processes: 16 }", &runs(FOREVER))]);
     running.until("calls run_command");
     let ran = until_there(&mut running, stage.home(), "lead");
-    let all = HeldProcesses::new(&processes_below(running.pid()));
-    assert!(all.count() >= 4, "{}", all.count());
+    let all = hold(&running, 4);
     running.kill();
     assert!(all.have_ended());
     let resumed = stage.spinney(&["resume", "last", "--json"]);
@@ -160,8 +159,7 @@ fn o15_l30_a_cancelled_tree_leaves_no_command() {
     for agent in ["lead", "a", "b"] {
         until_there(&mut running, stage.home(), agent);
     }
-    let all = HeldProcesses::new(&processes_below(running.pid()));
-    assert!(all.count() >= 12, "{}", all.count());
+    let all = hold(&running, 12);
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
     assert!(all.have_ended());
     let ended = running.end();
@@ -180,5 +178,16 @@ fn until_there(running: &mut Playing, home: &Path, agent: &str) -> PathBuf {
             Some(ran) => return ran,
             None => std::thread::yield_now(),
         }
+    }
+}
+
+/// The processes below a run, as soon as there are so many.
+fn hold(running: &Playing, count: usize) -> HeldProcesses {
+    loop {
+        let all = HeldProcesses::new(&processes_below(running.pid()));
+        if all.count() >= count {
+            return all;
+        }
+        std::thread::yield_now();
     }
 }

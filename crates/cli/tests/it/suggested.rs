@@ -187,7 +187,7 @@ fn an_approval_suggests_commands_that_work() {
     assert_eq!(stage.shell(&pasted).code, Some(0));
     let resumed = stage.spinney(&["resume", "last", "--json"]).result();
     let output = resumed["output"].as_str().unwrap();
-    assert!(output.contains("a person did not let you call `put`: your answer"), "{output}");
+    assert!(output.contains("a person refused your call of `put`: your answer"), "{output}");
 }
 
 /// Issue 16: after Ctrl-C `unpause` was suggested, and refused.

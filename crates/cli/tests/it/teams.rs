@@ -111,7 +111,7 @@ fn s19_a_child_that_hangs_is_ended_in_time_and_its_parent_answers() {
     let stage = TestFolder::new();
     let run = run(&stage, "s19-timeout");
     let (events, result) = (run.json(), run.result());
-    assert_eq!(result["output"], json!("The oak is eighty; about the elm no answer in time."));
+    assert_eq!(result["output"], json!("The oak is eighty; about the elm nobody answered in time."));
     assert_eq!(
         texts(&stage.results("lead")),
         ["elm failed (timeout: it took longer than its timeout of 300 ms)", "eighty rings"]

@@ -402,7 +402,7 @@ fn a_tree_of_other_rules_is_refused() {
     for rules in ["0", "99"] {
         let forged = rewritten(&whole, |batch| {
             let text = String::from_utf8(batch.to_vec()).unwrap();
-            text.replace("\"rules\":6", &format!("\"rules\":{rules}")).into_bytes()
+            text.replace("\"rules\":7", &format!("\"rules\":{rules}")).into_bytes()
         });
         assert_ne!(forged, whole);
         fs::write(&file, forged).unwrap();

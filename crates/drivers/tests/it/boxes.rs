@@ -157,7 +157,7 @@ async fn x10_a_killed_process_leaves_no_command() {
                 lines.map(|line| line.strip_prefix("guard ").unwrap().parse().unwrap()).collect();
             assert_eq!(guards.len(), 50);
             let all = HeldProcesses::new(&processes_below(holder.id()));
-            assert!(all.count() > 250, "{}", all.count());
+            assert!(all.count() >= 250, "{}", all.count());
             let killed =
                 [holder.id().cast_signed()].into_iter().chain(guards.into_iter().filter(|_| with_guards));
             for pid in killed {
@@ -286,10 +286,11 @@ async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
 
 const LIMITS: BoxLimits = BoxLimits { processes: 256, memory_bytes: 512 << 20, disk_bytes: 256 << 20 };
 
+/// Several at once, because a guard that only samples loses that race.
 #[tokio::test]
-async fn a_fork_bomb_ends_before_twice_its_limit() {
-    bomb("fork", LIMITS, BoxLimit::Processes).await;
-    bomb("fork-sessions", LIMITS, BoxLimit::Processes).await;
+async fn a_fork_bomb_never_passes_its_limit() {
+    let bomb = |kind| bomb(kind, LIMITS, BoxLimit::Processes);
+    tokio::join!(bomb("fork"), bomb("fork"), bomb("fork-sessions"));
 }
 
 #[tokio::test]

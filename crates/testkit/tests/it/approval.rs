@@ -126,7 +126,7 @@ fn a_spawn_can_need_a_persons_leave_too() {
     #5 ended: done, spent $0.007 tokens=7 steps=1
     h ended: completed, spent $0.007 tokens=7 steps=1
     #4 ended: children h completed, spent nothing
-    #6 started: held $0.10 tokens=916 steps=1
+    #6 started: held $0.10 tokens=911 steps=1
     #6 ended: done, spent $0.005 tokens=5 steps=1
     root ended: completed, spent $0.022 tokens=22 steps=3
     "#);

@@ -266,10 +266,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     `root` may not do this to `a`: an agent acts for itself, and signals only its descendants
     agent `dead` is completed and takes no more work: spawn another one
     agent `dying` is ending and takes no more work: spawn another one
-    unknown agent `ghost`: the tree's events name every agent
-    unknown model `ghost`: choose one of `m`, `cheap`, `free`
     no question 99 is open: choose one of `1`
-    unknown role `ghost`: choose one of `root`, `a`, `b`, `dying`, `deep`, `dead`
     nothing to wait for: name at least one child, or wait for messages
     only a person may answer a question: ask one with `ask_human`
     only a person may charge outside spending: ask one with `ask_human`
@@ -283,8 +280,8 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     the goal is empty
     the instruction has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the message has 32769 bytes and the limit is 32768: shorten it or pass a reference
-    the message is empty
     the message has used up its ttl: do not forward it again
+    the message is empty
     the note has 1025 bytes and the limit is 1024: shorten it or pass a reference
     the partial result has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the question has 32769 bytes and the limit is 32768: shorten it or pass a reference
@@ -292,6 +289,9 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     the result has 32769 bytes and the limit is 32768: shorten it or pass a reference
     the topic is empty
     the tree has already started: a tree starts once
+    unknown agent `ghost`: the tree's events name every agent
+    unknown model `ghost`: choose one of `m`, `cheap`, `free`
+    unknown role `ghost`: choose one of `root`, `a`, `b`, `dying`, `deep`, `dead`
     ");
 }
 

@@ -24,7 +24,7 @@ fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
         #3 ended: done, spent $0.007 tokens=7 steps=1
         message from the runtime to child: Your answer was cut off at its output cap. Continue exactly where it stopped: do not repeat anything, do not explain, and be brief.
         #4 asked by child
-        #4 started: held $0.10 tokens=789 steps=1
+        #4 started: held $0.10 tokens=796 steps=1
         #4 ended: done, spent $0.008 tokens=8 steps=1
         child ended: failed (output_truncated), spent $0.015 tokens=15 steps=2
         #2 ended: children child failed, spent nothing
@@ -33,7 +33,7 @@ fn a_cut_answer_is_continued_once_and_is_partial_if_cut_again() {
         #5 ended: done, spent $0.007 tokens=7 steps=1
         message from the runtime to root: Your answer was cut off at its output cap. Continue exactly where it stopped: do not repeat anything, do not explain, and be brief.
         #6 asked by root
-        #6 started: held $0.10 tokens=1407 steps=1
+        #6 started: held $0.10 tokens=1414 steps=1
         #6 ended: done, spent $0.008 tokens=8 steps=1
         root ended: completed, spent $0.033 tokens=33 steps=5
         root completed, spent $0.033 tokens=33 steps=5

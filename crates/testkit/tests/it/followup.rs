@@ -32,7 +32,7 @@ fn a_completed_child_continues_under_the_next_name() {
     h-2 told 1 messages as its own of h
     message from root to h-2: You have a new task: see your first message. You still have the context of your earlier work.
     #6 asked by h-2
-    #6 started: held $0.10 tokens=771 steps=1
+    #6 started: held $0.10 tokens=772 steps=1
     h-2's active time runs: 600000ms left
     #6 ended: done, spent $0.023 tokens=23 steps=1
     h-2 ended: completed, spent $0.023 tokens=23 steps=1

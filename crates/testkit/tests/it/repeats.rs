@@ -72,19 +72,19 @@ fn g2_three_equal_calls_in_a_row_are_told_and_six_end_the_agent() {
     #6 ended: done, spent tool_calls=1
     root told: read 3 times in a row, the end is at 6
     #7 asked by root
-    #7 started: held $0.10 tokens=945 steps=1
+    #7 started: held $0.10 tokens=952 steps=1
     #7 ended: done, spent $0.003 tokens=3 steps=1
     #8 asked by root
     #8 started: held tool_calls=1
     #8 ended: done, spent tool_calls=1
     #9 asked by root
-    #9 started: held $0.10 tokens=1000 steps=1
+    #9 started: held $0.10 tokens=1007 steps=1
     #9 ended: done, spent $0.003 tokens=3 steps=1
     #10 asked by root
     #10 started: held tool_calls=1
     #10 ended: done, spent tool_calls=1
     #11 asked by root
-    #11 started: held $0.10 tokens=1055 steps=1
+    #11 started: held $0.10 tokens=1062 steps=1
     #11 ended: done, spent $0.003 tokens=3 steps=1
     #12 asked by root
     #12 started: held tool_calls=1

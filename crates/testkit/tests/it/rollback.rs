@@ -79,7 +79,7 @@ fn a_tool_that_was_running_is_shown_as_an_error_and_its_result_is_void() {
     insta::assert_snapshot!(play.log(), @"
     #5 ended: done, spent tool_calls=1
     #6 asked by root
-    #6 started: held $0.10 tokens=915 steps=1
+    #6 started: held $0.10 tokens=879 steps=1
     ");
     let recorded = texts(&play, "root");
     assert_eq!((recorded.len(), headers(&play, "root")), (5, 5), "{recorded:?}");

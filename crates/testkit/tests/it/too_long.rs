@@ -58,7 +58,7 @@ fn the_second_time_the_agent_fails_with_the_remedy() {
         panic!("{}", play.log())
     };
     assert_eq!(error.code, "model_context_too_long");
-    assert_snapshot!(error.message, @"the model call failed; set the model's `context` to its real size, give the agent a smaller `window.size`, or ask for less at once");
+    assert_snapshot!(error.message, @"the model call failed; set the model's `context` to what it takes, give the agent a smaller `window.size`, or ask for less at once");
 }
 
 /// Where only the first message is there, cutting cannot help; where no retry is left, nothing is cut in vain.

@@ -43,7 +43,7 @@ fn l28_unknown_tools_and_malformed_arguments_are_results_that_the_model_can_act_
     root tool 4 error: unknown tool `Not`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `read`, `write`
     root tool 5 error: unknown role `nobody`: choose one of `root`
     #2 asked by root
-    #2 started: held $0.10 tokens=1688 steps=1
+    #2 started: held $0.10 tokens=1673 steps=1
     #2 ended: done, spent $0.013 tokens=13 steps=1
     root ended: completed, spent $0.016 tokens=16 steps=2
     root completed, spent $0.016 tokens=16 steps=2
@@ -227,7 +227,7 @@ fn an_agent_may_list_message_wait_for_and_cancel_its_own() {
     two ended: completed, spent $0.014 tokens=14 steps=2
     #6 ended: children one cancelled, two completed, spent nothing
     #8 asked by root
-    #8 started: held $0.10 tokens=2851 steps=1
+    #8 started: held $0.10 tokens=2840 steps=1
     #8 ended: done, spent $0.007 tokens=7 steps=1
     root ended: completed, spent $0.021 tokens=21 steps=6
     root completed, spent $0.021 tokens=21 steps=6

@@ -125,7 +125,7 @@ fn after_the_roots_last_call_the_tree_halts_until_its_ceiling_is_raised() {
         message from the runtime to root: The budget was raised. Your last answer is kept as the output so far: continue.
         #5 ended: cancelled, spent nothing
         #6 asked by root
-        #6 started: held $1.50 tokens=1960 steps=1
+        #6 started: held $1.50 tokens=1957 steps=1
         #6 ended: done, spent $0.01 tokens=10 steps=1
         root ended: completed, spent $1.22 tokens=20 steps=3 tool_calls=1
         stale
