@@ -11,7 +11,6 @@ use crate::{
 /// A journal that changes, counts or delays what goes through it to another one. Every method that it does not write
 /// itself is the other journal's; [`Journal`] says what each must do.
 #[expect(missing_docs, reason = "they are the methods of `Journal`")]
-#[expect(clippy::missing_errors_doc, reason = "they are the methods of `Journal`")]
 pub trait JournalLayer: Send + Sync {
     /// The journal below.
     fn inner(&self) -> &dyn Journal;

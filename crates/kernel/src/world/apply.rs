@@ -106,8 +106,7 @@ impl World {
                 self.approvals.remember(self.place(agent), tool, *scope, pattern);
             }
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
-                let rules = self.rules;
-                self.progress_mut(agent).noticed(tool, *count, *count_max, rules);
+                self.noticed(agent, tool, *count, *count_max);
             }
             Event::TreeHalted { account, call, short, also, .. } => {
                 self.halted = Some(Halt::new(*call, account, short, also));
@@ -182,6 +181,11 @@ impl World {
         if stops {
             self.stopped(id);
         }
+    }
+
+    fn noticed(&mut self, id: &AgentId, tool: &str, count: u32, count_max: u32) {
+        let rules = self.rules;
+        self.progress_mut(id).noticed(tool, count, count_max, rules);
     }
 
     fn raised(&mut self, id: &AgentId, add: &Amounts, add_ms: u64) {
