@@ -178,8 +178,8 @@ pub(super) fn seccomp_is_there() -> io::Result<()> {
     checked(done).map(drop)
 }
 
-/// Filters the system calls of this process forever. Needs `no_new_privs`. Whoever has what it returns answers the calls that
-/// the filter leaves open; without anybody they fail.
+/// Filters the system calls of this process forever. Needs `no_new_privs`. The holder of the returned descriptor
+/// answers the calls that the filter leaves open; when it is closed, they fail.
 pub(super) fn seccomp_filter(program: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };

@@ -1,8 +1,10 @@
 //! A box asks before it makes a process or a thread. The kernel holds the call until the guard has answered, so that no
 //! command has more of them than it may, however fast it makes them and however busy the machine is.
 
+use std::collections::BTreeSet;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::num::NonZeroI32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,7 +19,7 @@ use rustix::process::Pid;
 use super::calls::{answer_call, asked_call, group_of};
 use super::order::Walls;
 use super::report::Reason;
-use super::usage::{Sampler, Scope};
+use super::usage::{Sampler, Scope, may_be_in_a_call};
 
 /// What a call that makes something would make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +38,15 @@ pub(super) struct Forks {
     /// How many more there may be before they are counted.
     processes_left: u64,
     threads_left: u64,
+    /// Who was allowed to make something since they were counted last.
+    allowed: BTreeSet<NonZeroI32>,
 }
 
 impl Forks {
     pub(super) fn new() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (from, to) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        Ok(Self { from, to, listener: None, processes_left: 0, threads_left: 0 })
+        Ok(Self { from, to, listener: None, processes_left: 0, threads_left: 0, allowed: BTreeSet::new() })
     }
 
     /// The end of the box, in its first process.
@@ -77,14 +81,20 @@ impl Forks {
             Made::Thread => self.threads_left,
         };
         if left == 0 {
-            let scope = match (walls, call.by) {
-                (Walls::Namespaces, _) => Scope::Namespace(first),
-                (Walls::None | Walls::Landlock, Some(by)) => {
-                    Scope::Group(group_of(by).ok_or(io::ErrorKind::NotFound)?)
-                }
-                (Walls::None | Walls::Landlock, None) => return Err(io::ErrorKind::InvalidData.into()),
+            let scope = match walls {
+                Walls::Namespaces => Some(Scope::Namespace(first)),
+                Walls::None | Walls::Landlock => call.by.and_then(group_of).map(Scope::Group),
             };
-            (self.processes_left, self.threads_left) = sampler.left(scope)?;
+            // A call that was allowed may not have made anything yet: what it makes is not listed then.
+            self.allowed.retain(|thread| may_be_in_a_call(*thread));
+            let unlisted = self.allowed.len() as u64;
+            // What cannot be counted makes nothing: the process that asks, or the whole box, has just ended.
+            let Some(Ok(left)) = scope.map(|scope| sampler.left(scope)) else {
+                answer_call(listener.as_fd(), &call, Err(Errno::AGAIN))?;
+                return Ok(None);
+            };
+            self.processes_left = left.0.saturating_sub(unlisted);
+            self.threads_left = left.1.saturating_sub(unlisted);
         }
         let left = match call.made {
             Made::Process => &mut self.processes_left,
@@ -95,6 +105,7 @@ impl Forks {
             return Ok(Some(Reason::Processes));
         }
         *left -= 1;
+        self.allowed.extend(call.by.map(Pid::as_raw_nonzero));
         answer_call(listener.as_fd(), &call, Ok(()))?;
         Ok(None)
     }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::io;
+use std::num::NonZeroI32;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
@@ -307,14 +308,26 @@ fn size(file: &Metadata) -> u64 {
     file.blocks().saturating_mul(BLOCK_BYTES).saturating_add(FILE_BYTES)
 }
 
-/// Everything below the first process of a box, found one after the other.
+/// Everything below the first process of a box, found one after the other. A process whose parent ends meanwhile is met
+/// twice, and counted once.
 fn below(first: Pid) -> impl Iterator<Item = i32> {
     let mut waiting = VecDeque::from(children(first));
+    let mut met = BTreeSet::new();
     std::iter::from_fn(move || {
-        let pid = waiting.pop_front()?;
-        waiting.extend(children(pid));
-        Some(pid.as_raw_nonzero().get())
+        loop {
+            let pid = waiting.pop_front()?;
+            if met.insert(pid.as_raw_nonzero()) {
+                waiting.extend(children(pid));
+                return Some(pid.as_raw_nonzero().get());
+            }
+        }
     })
+}
+
+/// Whether a thread may still be in the call that it was allowed: one that sleeps or has ended is not.
+pub(super) fn may_be_in_a_call(thread: NonZeroI32) -> bool {
+    let line = fs::read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
+    line.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['R', 'D']))
 }
 
 fn threads_of(process: &str) -> u64 {

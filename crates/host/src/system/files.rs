@@ -19,7 +19,7 @@ pub(crate) fn is_writable_folder(folder: &Path) -> bool {
 }
 
 /// Renames a file unless the new name is taken.
-pub(crate) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Not every file system can do that.
         Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(from, to),

@@ -257,7 +257,7 @@ impl NewFile {
 
     fn finish(self) -> Result<(), ExportError> {
         self.opened.sync_all().map_err(|error| self.fault(error))?;
-        files::rename_to_free(&self.new, &self.file).map_err(|error| match error {
+        files::rename_without_replacing(&self.new, &self.file).map_err(|error| match error {
             error if error.kind() == ErrorKind::AlreadyExists => ExportError::FileExists(self.file.clone()),
             error => self.fault(error),
         })?;
