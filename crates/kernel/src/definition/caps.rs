@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{FolderGrants, Refusal};
+use crate::definition::{FolderGrants, Network, Refusal};
 use crate::primitives::{ModelName, RoleName, ToolName};
 
 /// A right to all or some items of a kind.
@@ -83,16 +83,6 @@ enum Beyond<T> {
     Everything,
 }
 
-/// Whether an agent's own effects may use the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Network {
-    #[default]
-    Denied,
-    /// As far as the sandbox grants it.
-    Granted,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Caps {
@@ -129,7 +119,7 @@ impl Caps {
             below: Allow::All,
             tools: Allow::All,
             spawn: Allow::All,
-            network: Network::Granted,
+            network: Network::Any,
             folders: None,
             depth_max,
         }
@@ -191,7 +181,7 @@ impl Caps {
     /// allow; if the parent lacks the tools, the network or the folders, the spawn is refused.
     ///
     /// # Errors
-    /// Names the tools or folders the parent lacks, or the network.
+    /// Names the tools, folders or hosts the parent lacks.
     pub fn narrowed(&self, wanted: &Self) -> Result<Self, Refusal> {
         let tools = match wanted.tools.beyond(&self.tools) {
             Beyond::Nothing => wanted.tools.clone(),
@@ -201,9 +191,7 @@ impl Caps {
                 return Err(Refusal::ToolNotAllowed { tools, allowed: self.tools.listed() });
             }
         };
-        if wanted.network > self.network {
-            return Err(Refusal::NetworkNotAllowed);
-        }
+        self.check_network(&wanted.network)?;
         let folders = match &wanted.folders {
             Some(folders) => {
                 self.check_folders(folders)?;
@@ -216,10 +204,18 @@ impl Caps {
             below: self.below.and(&wanted.below),
             tools,
             spawn: self.spawn.and(&wanted.spawn),
-            network: wanted.network,
+            network: wanted.network.clone(),
             folders,
             depth_max: self.depth_max.min(wanted.depth_max),
         })
+    }
+
+    fn check_network(&self, wanted: &Network) -> Result<(), Refusal> {
+        match wanted.beyond(&self.network) {
+            Network::Any => Err(Refusal::NetworkNotAllowed),
+            hosts if hosts.is_denied() => Ok(()),
+            hosts => Err(Refusal::HostNotAllowed { hosts, allowed: self.network.clone() }),
+        }
     }
 
     fn check_folders(&self, wanted: &FolderGrants) -> Result<(), Refusal> {

@@ -11,6 +11,7 @@ mod folder_grants;
 mod graph;
 mod literals;
 mod model_provider;
+mod network;
 mod output_schema;
 mod rate_limit;
 mod refusal;
@@ -38,7 +39,7 @@ pub use box_spec::{BoxSpec, BoxWalls, RUN_COMMAND, WeakerBoxBelow};
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
 pub use cache_time::{CacheTime, NotCacheTime};
-pub use caps::{Allow, Caps, Network};
+pub use caps::{Allow, Caps};
 pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
 pub use folder_grants::{FolderAccess, FolderGrants};
 pub(crate) use graph::flow;
@@ -51,6 +52,7 @@ pub use literals::{
     BudgetKeys, ByteSize, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError,
 };
 pub use model_provider::ModelProvider;
+pub use network::Network;
 pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
 pub use rate_limit::RateLimit;
 pub use refusal::Refusal;
@@ -439,6 +441,7 @@ impl Definition {
             role.rate.check()?;
             bounded("caps", role.caps.len())?;
             role.caps.folders.as_ref().map_or(Ok(()), FolderGrants::check)?;
+            role.caps.network.check()?;
             if let Some(OnLow::Downgrade(model)) = &role.budget.on_low {
                 self.model(model)?;
             }

@@ -6,7 +6,7 @@ use crate::primitives::{Body, SealKind, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{AmountError, Resource, Shortfall};
-use crate::definition::{FolderGrants, SubjectPattern};
+use crate::definition::{FolderGrants, Network, SubjectPattern};
 use crate::primitives::{
     AgentId, BadPart, BadSources, CallId, Category, CheckpointName, Millis, ModelName, RoleName, Time,
     ToolName, Topic, TreeId, ValueName, check_parts,
@@ -82,6 +82,8 @@ pub enum Refusal {
         "not granted here: {folders}; granted here is {allowed}: do without, or ask a person to grant it"
     )]
     FolderNotAllowed { folders: FolderGrants, allowed: FolderGrants },
+    #[error("not granted here: {hosts}; granted here is {allowed}: do without, or ask a person to grant it")]
+    HostNotAllowed { hosts: Network, allowed: Network },
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
 
@@ -408,6 +410,7 @@ impl Refusal {
             Self::ToolNotAllowed { .. } => "tool_not_allowed",
             Self::NetworkNotAllowed => "network_not_allowed",
             Self::FolderNotAllowed { .. } => "folder_not_allowed",
+            Self::HostNotAllowed { .. } => "host_not_allowed",
             Self::LendWithoutCeiling => "lend_without_ceiling",
             Self::GraphTooLarge { .. } => "graph_too_large",
             Self::BadGraph { .. } => "bad_graph",

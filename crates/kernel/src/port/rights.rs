@@ -61,7 +61,7 @@ impl Rights {
 
 impl From<&Caps> for Rights {
     fn from(caps: &Caps) -> Self {
-        let rights = Self::none().with_network(caps.network);
+        let rights = Self::none().with_network(caps.network.clone());
         let granted = caps.folders.iter().flat_map(|folders| folders.iter());
         granted.fold(rights, |rights, (path, access)| rights.with_folder(path.as_str(), access))
     }

@@ -188,6 +188,8 @@ pub const FOLDER_PATH_BYTES_MAX: usize = 1_024;
 pub const FOLDER_PATH_NAMES_MAX: usize = 64;
 /// Most folders of one agent: each is a mount and a rule of every command.
 pub const FOLDERS_MAX: usize = 64;
+/// Most hosts that one agent may connect to: each is compared with every connection.
+pub const HOST_RULES_MAX: usize = 64;
 /// Most files that one tool call may write. Together they have at most as many bytes as one blob.
 pub const CALL_FILES_MAX: usize = 256;
 /// Longest pattern of an approval that is remembered, in bytes: what a person can read.

@@ -207,6 +207,10 @@ fn refused(parent: &RoleName, role: &RoleName, refusal: &Refusal) -> (String, St
             let help = format!("also list it for `{parent}`, or take it from `{role}`");
             (format!("`{parent}` may not {folders}"), help, Some(key))
         }
+        Refusal::HostNotAllowed { hosts, .. } => {
+            let help = format!("also list it for `{parent}`, or take it from `{role}`");
+            (format!("`{parent}` may not connect to {hosts}"), help, Some("network"))
+        }
         Refusal::DepthLimit { depth_max, .. } => {
             let reason = format!("`{parent}` is at the depth limit of {depth_max}");
             (reason, "raise `limits.depth`".to_owned(), None)

@@ -34,7 +34,7 @@ entry: lead
 /// The file with network for its lead, which no key grants yet.
 fn definition() -> Definition {
     let mut definition = TreeFile::parse("tree.yaml", FILE).unwrap().definition;
-    definition.roles.get_mut("lead").unwrap().caps.network = Network::Granted;
+    definition.roles.get_mut("lead").unwrap().caps.network = Network::Any;
     definition
 }
 
@@ -67,13 +67,13 @@ async fn an_attempt_brings_its_call_the_rights_of_its_agent_and_the_agents_folde
         assert!(started.contains(&attempt.call), "{}", attempt.call);
         assert!(attempt.rights.folders.is_empty());
         let folder = attempt.workspace.as_ref().unwrap().path();
-        seen.push((attempt.origin.role.to_string(), attempt.rights.network, folder));
+        seen.push((attempt.origin.role.to_string(), attempt.rights.network.clone(), folder));
     }
     let helper = notes.lock().unwrap()[1].origin.agent().to_string();
     assert_eq!(
         seen,
         [
-            ("lead".to_owned(), Network::Granted, place("lead")),
+            ("lead".to_owned(), Network::Any, place("lead")),
             ("helper".to_owned(), Network::Denied, place(&helper)),
         ]
     );

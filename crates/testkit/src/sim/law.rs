@@ -48,7 +48,7 @@ pub fn is_within(caps: &Caps, other: &Caps) -> bool {
         && all(&caps.below, &other.below)
         && all(&caps.tools, &other.tools)
         && all(&caps.spawn, &other.spawn)
-        && caps.network <= other.network
+        && caps.network.beyond(&other.network).is_denied()
         && are_folders_within(caps.folders.as_ref(), other.folders.as_ref())
         && caps.depth_max <= other.depth_max
 }

@@ -16,6 +16,8 @@ use crate::fixture::parse;
 
 /// The models of every simulated tree.
 pub(super) const MODELS: [&str; 3] = ["big", "small", "odd"];
+/// Each covers some of the others, and some cover none.
+const HOSTS: [&str; 4] = ["*.example.org", "a.example.org", "a.example.org:443", "10.0.0.1:8080"];
 /// The tools of every simulated tree.
 pub(super) const TOOLS: [&str; 3] = ["read", "write", "run"];
 /// The roles of every simulated tree.
@@ -194,7 +196,7 @@ fn role(dice: &mut Dice) -> Role {
             below: Allow::list(dice.once_in(4).then(|| parse(model))),
             tools: Allow::list(some(dice, &tools).iter().map(|name| parse(name))),
             spawn: Allow::list(some(dice, &ROLES).iter().map(|name| parse(name))),
-            network: if dice.once_in(2) { Network::Granted } else { Network::Denied },
+            network: Network::hosts(some(dice, &HOSTS).iter().map(|rule| parse(rule))),
             folders: dice.once_in(5).then(|| folders(dice)),
             depth_max: dice.between(1, 6) as u32,
         },

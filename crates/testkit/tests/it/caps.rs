@@ -201,6 +201,28 @@ proptest! {
     }
 }
 
+/// G26 (decision part): a child connects at most where its parent does, by the text of the rules.
+#[test]
+fn g26_a_child_connects_at_most_where_its_parent_does() {
+    let parent = Caps { network: Network::hosts([name("*.example.org")]), ..Caps::all(3) };
+    let child = |rule: &str| Caps { network: Network::hosts([name(rule)]), ..Caps::all(3) };
+    let narrowed = parent.narrowed(&child("a.example.org:443")).map(|caps| caps.network);
+    assert_eq!(narrowed, Ok(Network::hosts([name("a.example.org:443")])));
+    assert_eq!(
+        parent.narrowed(&Caps { network: Network::Denied, ..Caps::all(3) }).map(|caps| caps.network),
+        Ok(Network::Denied)
+    );
+    let refused = parent.narrowed(&child("example.org")).map(drop);
+    let (hosts, allowed) = (Network::hosts([name("example.org")]), parent.network.clone());
+    assert_eq!(refused, Err(Refusal::HostNotAllowed { hosts, allowed }));
+    let refusal = refused.err().map(|refusal| refusal.to_string()).unwrap_or_default();
+    insta::assert_snapshot!(refusal, @"not granted here: `example.org`; granted here is `*.example.org`: do without, or ask a person to grant it");
+    assert_eq!(
+        parent.narrowed(&Caps { network: Network::Any, ..Caps::all(3) }).map(drop),
+        Err(Refusal::NetworkNotAllowed)
+    );
+}
+
 /// The root has what its role lists, and otherwise what the tree lists. A driver gets both by path.
 #[test]
 fn the_root_has_the_folders_of_its_role_or_of_the_tree() {
@@ -208,7 +230,7 @@ fn the_root_has_the_folders_of_its_role_or_of_the_tree() {
     assert_eq!(caps_of(&play, "root").folders, folders("r/data w/data/out"));
     let rights = Rights::from(&caps_of(&play, "a"));
     let expected = Rights::none()
-        .with_network(Network::Granted)
+        .with_network(Network::Any)
         .with_folder("/data", FolderAccess::Read)
         .with_folder("/data/out", FolderAccess::Write);
     assert_eq!(rights, expected);
@@ -257,7 +279,7 @@ fn rights_with_one_more_of_anything_are_not_within() {
         Caps { tools: Allow::only([name("run")]), ..base.clone() },
         Caps { spawn: Allow::All, ..base.clone() },
         Caps { spawn: Allow::only([name("a"), name("b")]), ..base.clone() },
-        Caps { network: Network::Granted, ..base.clone() },
+        Caps { network: Network::Any, ..base.clone() },
         Caps { folders: folders("r/data"), ..base.clone() },
         Caps { depth_max: 3, ..base.clone() },
     ] {
@@ -282,7 +304,7 @@ fn prison(tree: &mut Definition) {
     for (role, definition) in &mut tree.roles {
         definition.caps = match role.as_str() {
             "greedy" => Caps::all(99),
-            "online" => Caps { network: Network::Granted, ..lead.clone() },
+            "online" => Caps { network: Network::Any, ..lead.clone() },
             "deep" => Caps { depth_max: 99, ..lead.clone() },
             "boss" => Caps { spawn: Allow::All, ..lead.clone() },
             "armed" => Caps { tools: Allow::only([name("read"), name("run")]), ..lead.clone() },

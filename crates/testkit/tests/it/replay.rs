@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use spinney_journal::Batch;
 use spinney_kernel::budget::{AmountError, Resource, Shortfall};
-use spinney_kernel::definition::{FolderAccess, FolderGrants, Refusal};
+use spinney_kernel::definition::{FolderAccess, FolderGrants, Network, Refusal};
 use spinney_kernel::primitives::Time;
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Input;
@@ -119,6 +119,10 @@ fn one_of_each() -> Vec<Refusal> {
             folders: FolderGrants::default().with(name("/a"), FolderAccess::Write),
             allowed: FolderGrants::default().with(name("/a"), FolderAccess::Read),
         },
+        Refusal::HostNotAllowed {
+            hosts: Network::hosts([name("*.example.org")]),
+            allowed: Network::hosts([name("a.example.org:443")]),
+        },
         Refusal::LendWithoutCeiling,
         Refusal::Ceiling { account: agent(), short },
         Refusal::Unpriced { model: model() },
@@ -143,7 +147,7 @@ fn every_refusal_reads_back_as_it_was_written() {
     all.extend(one_of_each());
     let codes: BTreeSet<String> =
         all.iter().filter_map(|refusal| tag(&round!(Refusal, refusal), "/code")).collect();
-    insta::assert_snapshot!(codes.into_iter().collect::<Vec<_>>().join(" "), @"agent_ended agent_stopped agents_limit already_paused amount bad_reserve bad_timeout ceiling children_limit deadline_passed depth_limit duplicate_id folder_not_allowed forwarded inbox_full lend_without_ceiling model_not_allowed model_unavailable network_not_allowed not_a_child not_paused not_yours nothing_to_wait_for open_calls_limit person_only role_cycle role_not_allowed text_empty text_too_long too_many tool_not_allowed tree_cannot_move tree_ended tree_halted tree_not_started tree_started_before unknown_agent unknown_model unknown_question unknown_role unpriced");
+    insta::assert_snapshot!(codes.into_iter().collect::<Vec<_>>().join(" "), @"agent_ended agent_stopped agents_limit already_paused amount bad_reserve bad_timeout ceiling children_limit deadline_passed depth_limit duplicate_id folder_not_allowed forwarded host_not_allowed inbox_full lend_without_ceiling model_not_allowed model_unavailable network_not_allowed not_a_child not_paused not_yours nothing_to_wait_for open_calls_limit person_only role_cycle role_not_allowed text_empty text_too_long too_many tool_not_allowed tree_cannot_move tree_ended tree_halted tree_not_started tree_started_before unknown_agent unknown_model unknown_question unknown_role unpriced");
 }
 
 /// Deciding the stored inputs again gives the same events and the same world.

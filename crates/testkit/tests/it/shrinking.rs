@@ -70,7 +70,7 @@ fn prison() -> Definition {
         definition.caps = match role.as_str() {
             "root" | "outside" => Caps::all(limit::DEPTH_CAP),
             "greedy" | "wealthy" => all.clone(),
-            "online" => Caps { network: Network::Granted, ..few.clone() },
+            "online" => Caps { network: Network::Any, ..few.clone() },
             "deepest" => Caps { depth_max: limit::DEPTH_CAP, ..few.clone() },
             "boss" => Caps { spawn: Allow::All, ..few.clone() },
             "armed" => Caps { tools: Allow::only([name("look"), name("run")]), ..few.clone() },

@@ -42,7 +42,7 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> Ag
         below: Allow::All,
         tools: Allow::All,
         spawn: Allow::All,
-        network: Network::Granted,
+        network: Network::Any,
         folders: definition.folders.clone(),
         depth_max: definition.limits.depth_max,
     };
