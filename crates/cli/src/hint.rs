@@ -29,7 +29,7 @@ pub(crate) fn command(home: &Path, words: &[&str]) -> String {
 }
 
 /// A command about a home itself, which may be a side journal.
-#[expect(clippy::disallowed_methods, reason = "whoever pastes the command does so in this environment")]
+#[expect(clippy::disallowed_methods, reason = "the command is pasted in this environment")]
 pub(crate) fn command_in(home: &Path, words: &[&str]) -> String {
     let is_meant = std::env::var_os(HOME_VARIABLE).is_none() && home == home::nearest();
     written(Some(home).filter(|_| !is_meant), words)
@@ -124,19 +124,36 @@ impl ContinuedBy {
         if side_journals::is_of_exec(home).await { Self::Exec } else { Self::Resume }
     }
 
-    /// The command that continues a tree that is not running, by the state in its journal.
+    /// The command for a tree that is not running, by the state in its journal: it continues the tree, unless the tree
+    /// is sealed.
     pub(crate) fn command(self, home: &Path, tree: TreeId, state: TreeState) -> String {
-        match self {
-            Self::Exec => command(home, &["exec", "--resume", &short_id(tree)]),
-            Self::Resume if state == TreeState::Paused => about(home, "resume", tree, &["--unpause"]),
-            Self::Resume => about(home, "resume", tree, &[]),
+        match (state, self) {
+            (TreeState::Moved, _) => about(home, "export", tree, &["--take-back"]),
+            (TreeState::Copied, _) => command(home, &["checkpoint", "ls"]),
+            (_, Self::Exec) => command(home, &["exec", "--resume", &short_id(tree)]),
+            (TreeState::Paused, Self::Resume) => about(home, "resume", tree, &["--unpause"]),
+            (_, Self::Resume) => about(home, "resume", tree, &[]),
         }
     }
 }
 
-/// The command that continues a tree that is not running, by the state in its journal.
-pub(crate) async fn go_on(home: &Path, tree: TreeId, state: TreeState) -> String {
+/// The command for a tree that is not running, by the state in its journal.
+pub(crate) async fn next_command(home: &Path, tree: TreeId, state: TreeState) -> String {
     ContinuedBy::find(home).await.command(home, tree, state)
+}
+
+/// The same, with what it is for.
+pub(crate) async fn next_step(home: &Path, tree: TreeId, state: TreeState) -> String {
+    format!("{}: {}", next_verb(state), next_command(home, tree, state).await)
+}
+
+/// What [`next_command`] is for.
+pub(crate) const fn next_verb(state: TreeState) -> &'static str {
+    match state {
+        TreeState::Moved => "take it back with",
+        TreeState::Copied => "see where it can be branched",
+        _ => "continue with",
+    }
 }
 
 fn written(home: Option<&Path>, words: &[&str]) -> String {

@@ -27,6 +27,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use mimalloc::MiMalloc;
+use spinney::tree::is_checking_events;
 use spinney_drivers::sandbox::guard_a_box;
 
 use crate::args::Args;
@@ -47,7 +48,12 @@ fn main() -> ExitCode {
         return exit;
     }
     let without_huge_pages = HugePagesOff::new();
-    std::panic::set_hook(Box::new(|panic| out::complain(&panic.to_string())));
+    std::panic::set_hook(Box::new(|panic| {
+        // Then it becomes an error.
+        if !is_checking_events() {
+            out::complain(&panic.to_string());
+        }
+    }));
     match completion::answer() {
         Ok(true) => return Exit::Completed.into(),
         Ok(false) => {}

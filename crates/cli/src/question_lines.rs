@@ -3,12 +3,23 @@
 use spinney::tree::OpenQuestion;
 use spinney_kernel::definition::SubjectPattern;
 use spinney_kernel::primitives::{AgentId, grouped};
+use spinney_kernel::world::TreeState;
 use spinney_view::approval::{ApprovalExtent, ShownApproval};
 use spinney_view::questions::joined;
-use spinney_view::wording::{LINE_CHARS_MAX, one_line};
+use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line};
 
 /// Above this many lines, a short form is repeated below, next to the prompt.
 const SCREEN_LINES: usize = 16;
+
+/// The line above the open questions of a tree.
+pub(crate) fn heading(count: usize, state: TreeState) -> String {
+    let questions = counted(count as u64, "question");
+    if state.is_sealed() {
+        format!("{questions} that cannot be answered here:")
+    } else {
+        format!("{questions} to answer:")
+    }
+}
 
 /// A question as lines. `show_all` is the command that shows what a brief extent hides.
 pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &str) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! Who may write a tree. Each claim raises the tree's epoch, and every append carries the epoch of its writer's claim:
-//! after a claim, earlier owners write nothing more. Epochs stand beside the journal, never in it.
+//! after a claim, earlier owners cannot write any more. Epochs are stored beside the journal, never in it.
 
 use spinney_kernel::primitives::TreeId;
 

@@ -16,6 +16,7 @@ mod page;
 mod port;
 mod recall;
 mod retention;
+mod seal;
 mod sources;
 
 pub use batch::{Batch, EncodedBatch};
@@ -36,4 +37,5 @@ pub use port::{
 };
 pub use recall::{damaged, mended, places, recall};
 pub use retention::{Cleaned, clean, expired};
+pub use seal::seal_of;
 pub use sources::{newest_sources, source_bytes, started_sources};

@@ -1,5 +1,5 @@
-//! Reads back agents' past contexts from a journal of any length with little memory: page by page, keeping of dropped
-//! messages only what later rollbacks need.
+//! Reads agents' past contexts from a journal of any length with little memory: page by page. Of dropped messages, it keeps
+//! only what later rollbacks need.
 
 use crate::{Journal, JournalFault, pages};
 use spinney_kernel::context::{ContextSnapshot, Contexts, Places};
@@ -59,22 +59,22 @@ pub async fn recall(
     at: Seq,
 ) -> Result<Result<(AgentSnapshot, ContextSnapshot), Refusal>, JournalFault> {
     let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
-    let mut is_its = false;
+    let mut has_checkpoint = false;
     each(journal, tree, at, |event, end| {
         world.apply(event);
         contexts.apply(event);
         let is_made = matches!(event, Event::CheckpointMade { agent: whose, .. } if whose == agent);
-        is_its |= is_made && end == at;
+        has_checkpoint |= is_made && end == at;
     })
     .await?;
-    if !is_its {
+    if !has_checkpoint {
         return Ok(Err(Refusal::NoCheckpoint { agent: agent.clone(), at: at.0 }));
     }
     let contexts = mended(journal, tree, contexts, Contexts::new(tree)).await?;
     let known = contexts.known(agent);
-    let stood = known.and_then(|known| Some((AgentSnapshot::new(&world, agent, &known)?, known)));
-    match stood {
-        Some((standing, known)) if known.fits(agent, &standing) => Ok(Ok((standing, known))),
+    let found = known.and_then(|known| Some((AgentSnapshot::new(&world, agent, &known)?, known)));
+    match found {
+        Some((snapshot, known)) if known.fits(agent, &snapshot) => Ok(Ok((snapshot, known))),
         Some(_) => Err(damaged(tree, at)),
         None => Ok(Err(Refusal::RollbackTurnless { agent: agent.clone() })),
     }

@@ -72,8 +72,8 @@ Examples:
   spinney top --once
   spinney top --json";
 pub(super) const ATTACH: &str = "\
-Ctrl-C detaches and the tree continues. The exit code is the tree's. Text that models stream is only shown by the process \
-that runs the tree.
+Ctrl-C detaches and the tree continues. The exit code is the tree's. Text that models stream is shown from the moment you \
+attach.
 
 Examples:
   spinney attach last --plain";

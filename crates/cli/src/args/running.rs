@@ -83,7 +83,7 @@ pub(crate) struct HostOptions {
 /// What commands of agents may do beyond a whole box.
 #[derive(Debug, Group)]
 pub(crate) struct BoxOptions {
-    /// Allow the file a weaker box for its commands: signals, none, or env:NAME; may be repeated
+    /// Allow what the file asks for beyond a full box: signals, none, env:NAME, copy:PATH, read:PATH or write:PATH; may be repeated
     #[arg(long, value_name = "WHAT")]
     pub(crate) allow_box: Vec<BoxAllowance>,
 }

@@ -1,4 +1,4 @@
-//! `spinney attach`: follows a tree that another process runs, with the same view as `run`. It only looks: leaving it
+//! `spinney attach`: follows a tree that another process runs, with the same view as `run`. It is read-only: leaving it
 //! changes nothing.
 
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::display::{Display, Shown};
 use crate::events::screen::Style;
 use crate::exit::Exit;
 use crate::follow::TailView;
-use crate::hint::go_on;
+use crate::hint::next_step;
 use crate::live::write_summary;
 use crate::result::Outcome;
 use crate::terminal::{Terminal, out, reader};
@@ -81,12 +81,8 @@ async fn left(
     }
     let head: Option<Head> = journal.head(tree).await?;
     if let Some(head) = head.filter(|head| !head.state.is_over()) {
-        let resume = go_on(home, tree, head.state).await;
-        out::note(&format!(
-            "no process runs tree {} ({}). Continue with: {resume}",
-            short_id(tree),
-            head.state
-        ));
+        let next = next_step(home, tree, head.state).await;
+        out::note(&format!("no process runs tree {} ({}); {next}", short_id(tree), head.state));
     }
     Ok(outcome.exit())
 }

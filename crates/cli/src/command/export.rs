@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::transfer::{
-    ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, seal_of, take_back,
+    ExportError, ExportKind, ExportedTree, TreeNeed, export as export_trees, take_back,
 };
 use spinney_host::tree_list::TreeList;
+use spinney_journal::seal_of;
 use spinney_kernel::primitives::{SealKind, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_view::wording::{counted, short_id};
 
 use crate::args;
 use crate::exit::Exit;
-use crate::hint::{about, command, go_on, on_another_machine};
+use crate::hint::{about, command, next_command, on_another_machine};
 use crate::terminal::out;
 use crate::terminal::question::{self, Reply};
 
@@ -134,7 +135,7 @@ async fn back(home: &Path, args: &args::Export) -> Result<Exit> {
         }
     }
     take_back(place).await?;
-    let resume = go_on(&home, tree, TreeState::Suspended).await;
+    let resume = next_command(&home, tree, TreeState::Suspended).await;
     out::note(&format!("tree {} continues here: {resume}", short_id(tree)));
     Ok(Exit::Completed)
 }

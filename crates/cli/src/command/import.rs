@@ -11,7 +11,7 @@ use spinney_view::wording::{one_line, short_id};
 use super::export::note_needs;
 use crate::args;
 use crate::exit::Exit;
-use crate::hint::{about, command, go_on};
+use crate::hint::{about, command, next_step};
 use crate::terminal::out;
 
 /// Prints the id of each tree.
@@ -55,7 +55,7 @@ async fn note(home: &Path, imported: &ImportedTree) {
                 about(home, "export", *tree, &["--take-back"])
             )
         }
-        (state, _) => format!("{came}; continue with: {}", go_on(folder, *tree, *state).await),
+        (state, _) => format!("{came}; {}", next_step(folder, *tree, *state).await),
     });
     if !state.is_over() && !state.is_sealed() {
         note_needs(needs);

@@ -13,7 +13,7 @@ use spinney_view::wording::{ago, short_id};
 use crate::args;
 use crate::error_text::in_words_of;
 use crate::exit::Exit;
-use crate::hint::{YOUR_FILE, command, go_on};
+use crate::hint::{YOUR_FILE, command, next_command};
 use crate::terminal::paint::{Ink, Row};
 use crate::terminal::state_ink::state_ink;
 use crate::terminal::table::{Column, Table};
@@ -75,7 +75,7 @@ pub(super) async fn ps(home: &Path, args: &args::Ps, terminal: Terminal) -> Resu
     let interrupted: Vec<&ListedTree> =
         listed.iter().filter(|listed| listed.state == ListedState::Interrupted).collect();
     for ListedTree { head, home, .. } in interrupted.iter().take(RESUMES_MAX) {
-        let (id, resume) = (short_id(head.tree), go_on(home, head.tree, head.state).await);
+        let (id, resume) = (short_id(head.tree), next_command(home, head.tree, head.state).await);
         out::note(&format!("{id} was interrupted, its process is gone; continue with: {resume}"));
     }
     if interrupted.len() > RESUMES_MAX {

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use spinney_host::home::ids::NamedTree;
+use spinney_journal::{Journal, JournalFault};
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::questions::{QuestionView, open as open_questions};
-use spinney_view::wording::{counted, short_id};
+use spinney_view::wording::short_id;
 
 use crate::args;
 use crate::exit::Exit;
-use crate::hint::{YOUR_ANSWER, about};
+use crate::hint::{YOUR_ANSWER, about, next_step};
 use crate::question_lines;
 use crate::terminal::out;
 
@@ -27,13 +28,19 @@ pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exi
         out::line(&format!("no open questions in tree {}", short_id(tree)))?;
         return Ok(Exit::Completed);
     }
-    out::line(&format!("{} to answer:", counted(open.len() as u64, "question")))?;
+    let head = journal.head(tree).await?.ok_or(JournalFault::UnknownTree { tree })?;
+    out::line(&question_lines::heading(open.len(), head.state))?;
     for question in open.values() {
         for line in question_lines::lines(question, ApprovalExtent::Whole, "") {
             out::line(&format!("  {line}"))?;
         }
-        let number = question.question.0.to_string();
-        out::line(&format!("    {}", about(home, "answer", tree, &[&number, YOUR_ANSWER])))?;
+        if !head.state.is_sealed() {
+            let number = question.question.0.to_string();
+            out::line(&format!("    {}", about(home, "answer", tree, &[&number, YOUR_ANSWER])))?;
+        }
+    }
+    if head.state.is_sealed() {
+        out::line(&next_step(home, tree, head.state).await)?;
     }
     Ok(Exit::Completed)
 }

@@ -14,7 +14,6 @@ use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::ResumeSource;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
-use spinney_host::transfer::seal_of;
 use spinney_host::tree_file::folders::given_grants;
 use spinney_host::tree_file::source::prepare_commands;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
@@ -23,9 +22,9 @@ use spinney_host::trust::egress::{self, Egress, InputValues};
 use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
-use spinney_journal::Journal;
+use spinney_journal::{Journal, seal_of};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{SealKind, Seq, TreeId};
+use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_view::TreeBeginning;
 use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{counted, one_line, short_id};
@@ -39,7 +38,7 @@ use crate::error_text::in_words_of;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
-use crate::hint::{ContinuedBy, about, command};
+use crate::hint::{ContinuedBy, about, next_step};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::{Outcome, failed_unseen};
@@ -109,13 +108,8 @@ async fn take_up(
         return tell_end(path, &journal, known.tree, style).await.map(Resumed::HadEnded);
     }
     if let Some(kind) = seal_of(&journal, &known).await? {
-        let helps = match kind {
-            SealKind::Moved { .. } => {
-                format!("take it back with: {}", about(path, "export", known.tree, &["--take-back"]))
-            }
-            SealKind::Copy => format!("see where: {}", command(path, &["checkpoint", "ls"])),
-        };
-        bail!("{}; {helps}", Refusal::Sealed { kind });
+        let next = next_step(path, known.tree, known.state).await;
+        bail!("{}; {next}", Refusal::Sealed { kind });
     }
     if let by @ ContinuedBy::Exec = ContinuedBy::find(path).await {
         let resume = by.command(path, known.tree, known.state);

@@ -9,21 +9,26 @@ use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find};
 use spinney_host::removal::{UnremovedTree, UntakenChanges, remove};
 use spinney_journal::{Head, JournalFault, Shared};
+use spinney_kernel::world::TreeState;
 use spinney_view::branches::AgentBranch;
 use spinney_view::wording::short_id;
 
 use super::files_diff::left_words;
 use crate::args;
 use crate::exit::Exit;
-use crate::hint::{about, command, go_on};
+use crate::hint::{about, command, next_command};
 use crate::terminal::out;
 use crate::terminal::question::{self, Reply};
 
 /// Asks for confirmation before an unfinished tree is removed. Without a terminal, says which option confirms.
 async fn confirmed(path: &Path, head: &Head) -> bool {
     let (id, state) = (short_id(head.tree), head.state);
-    let resume = go_on(path, head.tree, state).await;
-    let what = format!("tree {id} has not ended ({state}); `{resume}` continues it");
+    let next = next_command(path, head.tree, state).await;
+    let what = match state {
+        TreeState::Moved => format!("tree {id} was moved away; `{next}` continues it here"),
+        TreeState::Copied => format!("tree {id} is a copy; `{next}` lists where it can be branched"),
+        _ => format!("tree {id} has not ended ({state}); `{next}` continues it"),
+    };
     match question::ask(&format!("{what}. Remove it for good?")) {
         Reply::Yes => true,
         Reply::No => false,

@@ -54,11 +54,11 @@ pub(crate) fn notices(
                 short.describe(&account)
             );
             let cap = large_cap.map(too_large);
-            let go_on = format!("spinney: continue with: {command}");
+            let next = format!("spinney: continue with: {command}");
             // The view has the rest.
             let is_shown = view_on.is_some_and(|terminal| shows_command(&command, view_width(terminal)));
-            let (waits, go_on) = if is_shown { (None, None) } else { (Some(waits), Some(go_on)) };
-            for line in [waits, cap, go_on].into_iter().flatten() {
+            let (waits, next) = if is_shown { (None, None) } else { (Some(waits), Some(next)) };
+            for line in [waits, cap, next].into_iter().flatten() {
                 out::note(&line);
             }
         }

@@ -16,7 +16,7 @@ use spinney_kernel::world::TreeState;
 use crate::display::{Display, Shown};
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
-use crate::hint::{about, go_on};
+use crate::hint::{about, next_step};
 use crate::interrupt::Interrupts;
 use crate::live::{LiveScreen, write_summary};
 use crate::prompts::{Asking, Typed};
@@ -85,8 +85,8 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
                 // If the journal cannot be read, that error is reported below.
                 let head = journal.head(tree.id()).await.ok().flatten();
                 let state = head.map_or(TreeState::New, |head| head.state);
-                let resume = go_on(&path, tree.id(), state).await;
-                out::note(&format!("the tree is stopped. Continue with: {resume}"));
+                let next = next_step(&path, tree.id(), state).await;
+                out::note(&format!("the tree is stopped; {next}"));
             }
             Err(error)
         }

@@ -57,7 +57,7 @@ pub(super) fn summary(
     let mut lines = vec![Row::inked(ink, &outcome.headline())];
     for (label, text) in outcome.blocks(more, &looks) {
         // A command is never broken: it is there to be copied.
-        let is_command = matches!(label, "look" | "go on" | "give up" | "remedy" | "tree");
+        let is_command = matches!(label, "look" | "next" | "give up" | "remedy" | "tree");
         let room = room.filter(|_| !is_command);
         let text = out::inert(text.trim_end());
         let fitted = match room {

@@ -294,7 +294,7 @@ fn name(tree: &LiveTree, ix: AgentIx, rails: &[bool], width: usize) -> Row {
     let (id, note) = (agents.id(ix), tree.agents.get(&ix));
     let role = agents.living(ix).map_or_else(
         || agents.ended(ix).map_or("", |ended| ended.role.as_str()),
-        |agent| agent.charter.role.as_str(),
+        |agent| agent.terms.role.as_str(),
     );
     let mut row = Row::inked(Ink::Dim, &drawn(rails)).with(ink, sign).with(Ink::Plain, " ");
     let is_over = matches!(mark, AgentMark::Completed | AgentMark::Cancelled);

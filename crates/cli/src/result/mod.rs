@@ -15,12 +15,11 @@ use spinney_store::OpenHomeError;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::remedy::Remedy;
 use spinney_view::result::{self, FAILED, ResultError, StepResults, TreeResult};
-use spinney_view::wording::counted;
 
 use crate::error_text::{in_words, in_words_of};
 use crate::events::screen::Style;
 use crate::exit::{Exit, unopened_in};
-use crate::hint::{ContinuedBy, YOUR_ANSWER, about, merging};
+use crate::hint::{ContinuedBy, YOUR_ANSWER, about, merging, next_verb};
 use crate::question_lines;
 use crate::terminal;
 use crate::terminal::out::{self, Unwritten};
@@ -101,8 +100,8 @@ impl Outcome {
         self
     }
 
-    /// The command that continues its tree.
-    fn go_on(&self, tree: TreeId) -> String {
+    /// The command for its tree if it has not ended.
+    fn next(&self, tree: TreeId) -> String {
         self.continued_by.command(&self.home, tree, self.result.state)
     }
 
@@ -188,8 +187,10 @@ impl Outcome {
         blocks.push(("tree", tree.to_string()));
         blocks.push(("look", looks.join("\n")));
         if self.exit == Exit::Interrupted {
-            blocks.push(("go on", self.go_on(tree)));
-            blocks.push(("give up", about(&self.home, "cancel", tree, &[])));
+            blocks.push(("next", self.next(tree)));
+            if !self.result.state.is_sealed() {
+                blocks.push(("give up", about(&self.home, "cancel", tree, &[])));
+            }
         }
         blocks
     }
@@ -299,17 +300,21 @@ pub(crate) fn question_texts(
     snapshot: &TreeSnapshot,
     TreeInHome { home, tree }: TreeInHome<'_>,
 ) -> Vec<String> {
-    let mut lines = vec![format!("{} to answer:", counted(snapshot.questions.len() as u64, "question"))];
+    let state = outcome.result.state;
+    let mut lines = vec![question_lines::heading(snapshot.questions.len(), state)];
     let show_all = about(home, "questions", tree, &[]);
     for question in &snapshot.questions {
         let shown = question_lines::lines(question, ApprovalExtent::Brief, &show_all);
         let indent =
             |(at, line): (usize, String)| if at == 0 { format!("  {line}") } else { format!("    {line}") };
         lines.extend(shown.into_iter().enumerate().map(indent));
-        let number = question.question.0.to_string();
-        let answer = about(home, "answer", tree, &[&number, YOUR_ANSWER]);
-        lines.push(format!("    {answer}"));
+        if !state.is_sealed() {
+            let number = question.question.0.to_string();
+            let answer = about(home, "answer", tree, &[&number, YOUR_ANSWER]);
+            lines.push(format!("    {answer}"));
+        }
     }
-    lines.push(format!("then: {}", outcome.go_on(tree)));
+    let then = if state.is_sealed() { next_verb(state) } else { "then" };
+    lines.push(format!("{then}: {}", outcome.next(tree)));
     lines
 }

@@ -1,5 +1,4 @@
-//! The mode of the terminal: each key at once, or nothing shown of what is typed. It is put back however we end, except by
-//! a kill.
+//! The mode of the terminal: unbuffered keys, or no echo. It is restored however the process ends, except by a kill.
 
 use std::io::{self, stdin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +18,7 @@ const LAST_TRY_EVERY: Duration = Duration::from_millis(5);
 static MODE: Mutex<Mode> = Mutex::new(Mode { before: None, is_final: false });
 
 struct Mode {
-    /// The mode to put back.
+    /// The mode to restore.
     before: Option<Termios>,
     /// The process is about to end, so the mode stays.
     is_final: bool,
@@ -27,7 +26,7 @@ struct Mode {
 
 impl Mode {
     fn put_back(&mut self) {
-        // In the background it belongs to a shell, which has set its own.
+        // In the background the terminal belongs to a shell, which has set its own mode.
         if let Some(before) = self.before.take()
             && is_foreground()
         {
@@ -37,8 +36,7 @@ impl Mode {
     }
 }
 
-/// Whether the keyboard is ours. It belongs to others while we are in the background, and if the terminal is not the one
-/// that controls us.
+/// Whether the keyboard is ours. It is not while we are in the background, or if this is not our controlling terminal.
 pub(super) fn is_foreground() -> bool {
     tcgetpgrp(stdin()).is_ok_and(|group| group == getpgrp())
 }
@@ -47,7 +45,7 @@ fn mode() -> MutexGuard<'static, Mode> {
     MODE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts the terminal's mode back, for good, before the process ends at once. Waits only briefly for another thread.
+/// Restores the terminal's mode for good, just before the process ends. Waits only briefly for another thread.
 #[expect(clippy::disallowed_methods, reason = "the process ends, and nothing tells when the lock is free")]
 pub(crate) fn restore_at_once() {
     for _ in 0..LAST_TRIES {
@@ -59,8 +57,8 @@ pub(crate) fn restore_at_once() {
     }
 }
 
-/// Keeps what is typed off the terminal: shown by the terminal itself, it would move a view that is drawn over itself. The
-/// keys stay where they are, for the next reader.
+/// Turns the terminal's echo off, which would disturb a view that is redrawn in place. What is typed stays in the input
+/// queue for the next reader.
 pub(crate) struct EchoOff(());
 
 impl EchoOff {
@@ -71,7 +69,7 @@ impl EchoOff {
         echo_off
     }
 
-    /// Sets it again, if it was changed: by a question that was answered here, or by a shell that continues a job.
+    /// Turns it off again if it was changed: by a question that was answered here, or by a shell that continues a job.
     pub(crate) fn keep(&self) {
         let mut changing = mode();
         let Ok(before) = tcgetattr(stdin()) else { return };
@@ -92,7 +90,7 @@ impl Drop for EchoOff {
     }
 }
 
-/// Each key comes at once while this lives. What was typed before is dropped.
+/// Keys are delivered one by one while this exists. What was typed before is dropped.
 pub(super) struct KeyByKey;
 
 impl KeyByKey {
@@ -128,7 +126,7 @@ impl Drop for KeyByKey {
     }
 }
 
-/// Each key at once, unseen. Signals stay, but for the one that ends us without a word.
+/// Keys one by one, without echo. Keys that send signals keep working, except for the one that sends SIGQUIT.
 fn key_by_key(mut mode: Termios) -> Termios {
     mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
     mode.input_modes |= InputModes::ICRNL;

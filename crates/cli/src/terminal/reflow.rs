@@ -164,10 +164,14 @@ mod tests {
         assert_eq!(reflowed(hard, 30)[2], "This line is as wide as the");
         // Issue 34: a semicolon in a sentence made its line one of code.
         let semicolon =
-            "What is said of the others is partial if time is what\nhurts; the report says so, too.";
+            "The findings on the others are incomplete if time is what\nhurts; the report says so as well.";
         assert_eq!(
             reflowed(semicolon, 40),
-            ["What is said of the others is partial if", "time is what hurts; the report says so,", "too."]
+            [
+                "The findings on the others are incomplete",
+                "if time is what hurts; the report says",
+                "so as well."
+            ]
         );
     }
 

@@ -32,7 +32,7 @@ fn one_interrupt_lets_what_runs_end_and_the_tree_can_be_resumed() {
          agents  1
          tree    [tree]
          look    spinney events [id]
-         go on   spinney resume [id]
+         next    spinney resume [id]
          give up spinney cancel [id]
         "); }
         assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("stopped"));

@@ -181,7 +181,7 @@ tools: { look: { think_ms: 2000, say: it } }
     assert_eq!(ended.code, Some(130), "{}", ended.out);
     let summary = &ended.out[ended.out.find("stopped after").unwrap()..];
     insta::assert_snapshot!("stopped_80", steady(summary));
-    let resume = summary.lines().find_map(|line| line.trim().strip_prefix("go on   ")).unwrap();
+    let resume = summary.lines().find_map(|line| line.trim().strip_prefix("next    ")).unwrap();
     assert_eq!(stage.shell(resume).code, Some(0));
 }
 

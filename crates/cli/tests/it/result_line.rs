@@ -187,7 +187,7 @@ fn a_tree_that_a_person_paused_is_paused_wherever_states_are_shown() {
     resumed.signal("INT");
     let ended = resumed.end();
     assert_eq!(ended.code, Some(130));
-    let go_on = ended.out.lines().find_map(|line| line.strip_prefix("  go on   ")).unwrap();
-    let done = stage.shell(go_on);
+    let next = ended.out.lines().find_map(|line| line.strip_prefix("  next    ")).unwrap();
+    let done = stage.shell(next);
     assert!(done.out.contains("  answer  done\n"), "{}{}", done.out, done.err);
 }

@@ -134,6 +134,35 @@ fn a_tree_that_has_ended_suggests_commands_that_work() {
     }
 }
 
+/// G17: a tree that moved away, and a copy of one, suggest nothing that is refused. `--take-back` asks at a terminal; without
+/// one it suggests the option that says yes.
+#[test]
+fn a_sealed_tree_suggests_commands_that_work() {
+    let stage = odd();
+    let asked = stage.spinney(&["run", &stage.tree("ask_human", ASKS)]);
+    assert_eq!(asked.code, Some(5), "{}", asked.err);
+    let copy = stage.folder().join("copy.trees").display().to_string();
+    stage.spinney(&["export", "--copy", "-o", &copy]);
+    let moved = stage.spinney(&["export", "-o", &stage.folder().join("oak.trees").display().to_string()]);
+    assert_eq!(moved.code, Some(0), "{}", moved.err);
+    let back = ("export [id] --take-back", 2);
+    suggests(&stage, &stage.spinney(&["rm"]), &[back, ("rm [id] --force", 0)]);
+    suggests(&stage, &stage.spinney(&["questions"]), &[back]);
+    suggests(&stage, &stage.spinney(&["attach"]), &[back, ("events [id]", 0)]);
+    suggests(&stage, &stage.spinney(&["answer", "blue"]), &[back]);
+    suggests(&stage, &stage.spinney(&["resume"]), &[back]);
+    suggests(&stage, &stage.spinney(&["export", "--take-back"]), &[("export [id] --take-back --yes", 0)]);
+
+    assert_eq!(stage.spinney(&["rm", "--force"]).code, Some(0));
+    assert_eq!(stage.spinney(&["import", &copy]).code, Some(0));
+    let ls = ("checkpoint ls", 0);
+    suggests(&stage, &stage.spinney(&["rm"]), &[ls, ("rm [id] --force", 0)]);
+    suggests(&stage, &stage.spinney(&["questions"]), &[ls]);
+    suggests(&stage, &stage.spinney(&["attach"]), &[ls, ("events [id]", 0)]);
+    suggests(&stage, &stage.spinney(&["answer", "blue"]), &[ls]);
+    suggests(&stage, &stage.spinney(&["resume"]), &[ls]);
+}
+
 #[test]
 fn a_halted_tree_suggests_commands_that_work() {
     let stage = odd();

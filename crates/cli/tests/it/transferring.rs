@@ -412,6 +412,31 @@ fn a_tree_of_other_rules_is_refused() {
     }
 }
 
+/// Issue 36: events that do not fit their tree printed the text of a panic before the error.
+#[test]
+fn a_file_whose_events_do_not_fit_is_refused_without_a_panic() {
+    let (here, there) = (TestFolder::new(), TestFolder::new());
+    writes(&here);
+    let file = beside(&there, "oak.trees");
+    succeeds(&here, &["export", "-o", &file]);
+    let whole = fs::read(&file).unwrap();
+    for (event, from, to) in [
+        ("\"type\":\"call_ended\"", "\"call\":", "\"call\":9"),
+        ("\"type\":\"agent_spawned\"", "\"agent\":\"lead\"", "\"agent\":\"elder\""),
+    ] {
+        let forged = rewritten(&whole, |batch| {
+            let text = String::from_utf8(batch.to_vec()).unwrap();
+            if text.contains(event) { text.replace(from, to).into_bytes() } else { text.into_bytes() }
+        });
+        assert_ne!(forged, whole);
+        fs::write(&file, forged).unwrap();
+        let why = refused(&there, &["import", &file]);
+        assert!(why.contains("is damaged or was changed") && !why.contains("panicked"), "{why}");
+        assert_eq!(why.lines().count(), 1, "{why}");
+        assert_eq!(left(&there), [] as [PathBuf; 0]);
+    }
+}
+
 /// A file of one tree with other batches and the hashes that they have.
 fn rewritten(file: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let (format, mut rest) = file.split_at(16);

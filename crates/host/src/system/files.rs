@@ -1,9 +1,10 @@
 //! Facts about files, and ways to name them, that only this system has.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::fs::{Access, CWD, RenameFlags, access, renameat_with};
@@ -34,6 +35,11 @@ pub(crate) fn exchange(one: &Path, other: &Path, between: &Path) -> io::Result<(
         Err(Errno::INVAL | Errno::NOSYS) => fs::rename(other, between).and_then(|()| fs::rename(one, other)),
         exchanged => exchanged.map_err(io::Error::from),
     }
+}
+
+/// Whether an open file has no name any more.
+pub(crate) fn is_unlinked(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() == 0)
 }
 
 /// What follows a prefix.

@@ -1,28 +1,25 @@
 //! Writes trees of a home to one file.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spinney_journal::{Head, Journal, JournalFault, StoredEntry, blobs_of, started_sources};
+use spinney_journal::{Journal, JournalFault, StoredEntry, blobs_of, seal_of, started_sources};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{BlobHash, IdError, PartName, SealKind, Seq, TreeId, limit};
-use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Seal, Unseal};
 use spinney_kernel::world::TreeState;
 
 use super::needs::{self, TreeNeed};
+use super::new_file::{NewFile, Unfinished};
 use super::trees_file::{TransferredTree, TreesFileWriter};
 use crate::control::{SteerError, ask_with};
 use crate::control::{SteerReply, steering};
 use crate::home::ids::TreeInHome;
 use crate::home::{HomeError, open_read_only};
 use crate::off_workers::off_workers;
-use crate::system::files;
-use crate::system::private_files;
-use crate::text_file::{FileAction, FileFault};
+use crate::text_file::FileFault;
 
 /// Whether unfinished trees continue where the file is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,22 +204,6 @@ async fn must_be_sealed(place: TreeInHome<'_>, name: &PartName) -> Result<bool, 
     }
 }
 
-/// Why a tree can only be read and branched, if it can.
-///
-/// # Errors
-/// If the journal cannot be read.
-pub async fn seal_of(journal: &dyn Journal, head: &Head) -> Result<Option<SealKind>, JournalFault> {
-    if !head.state.is_sealed() {
-        return Ok(None);
-    }
-    let last = journal.read(head.tree, Seq(head.seq.0.saturating_sub(1)), limit::PAGE_BATCHES_MAX).await?;
-    let sealed = |event: Event| match event {
-        Event::TreeSealed { kind, .. } => Some(kind),
-        _ => None,
-    };
-    Ok(last.into_iter().flat_map(|entry| entry.batch.events).filter_map(sealed).last())
-}
-
 async fn seal(TreeInHome { home, tree }: TreeInHome<'_>, kind: SealKind) -> Result<(), ExportError> {
     match ask_with(home, tree, Seal { kind }, Vec::new()).await? {
         SteerReply::Done { .. } => Ok(()),
@@ -235,57 +216,23 @@ async fn seal(TreeInHome { home, tree }: TreeInHome<'_>, kind: SealKind) -> Resu
     }
 }
 
-/// A file that gets its name when it is whole. Without that, nothing of it stays.
-struct NewFile {
-    file: PathBuf,
-    new: PathBuf,
-    opened: File,
-}
-
-impl NewFile {
-    fn make(file: &Path) -> Result<Self, ExportError> {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let new = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
-        let opened = private_files::create(&new);
-        let opened = opened.map_err(FileFault::when(FileAction::Write, file))?;
-        Ok(Self { file: file.to_owned(), new, opened })
-    }
-
-    fn fault(&self, why: io::Error) -> ExportError {
-        FileFault::when(FileAction::Write, &self.file)(why).into()
-    }
-
-    fn finish(self) -> Result<(), ExportError> {
-        self.opened.sync_all().map_err(|error| self.fault(error))?;
-        files::rename_without_replacing(&self.new, &self.file).map_err(|error| match error {
-            error if error.kind() == ErrorKind::AlreadyExists => ExportError::FileExists(self.file.clone()),
-            error => self.fault(error),
-        })?;
-        private_files::flush_folder_of(&self.file).map_err(|error| self.fault(error))
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        // It has another name if it is whole.
-        let _ = fs::remove_file(&self.new);
-    }
-}
-
 /// Writes the file whole or not at all.
 async fn write_file(
     trees: &[(PathBuf, TreeId)],
     kind: ExportKind,
     file: NewFile,
 ) -> Result<Vec<ExportedTree>, ExportError> {
-    let fault = |error| file.fault(error);
+    let fault = |error| ExportError::from(file.fault(error));
     let mut to = TreesFileWriter::begin(BufWriter::new(&file.opened)).map_err(fault)?;
     let mut exported = Vec::new();
     for (home, tree) in trees {
         exported.push(write_tree(TreeInHome { home, tree: *tree }, kind, &mut to, fault).await?);
     }
     drop(to.end().map_err(fault)?);
-    file.finish()?;
+    file.finish().map_err(|error| match error {
+        Unfinished::Exists(file) => ExportError::FileExists(file),
+        Unfinished::Fault(fault) => fault.into(),
+    })?;
     Ok(exported)
 }
 

@@ -16,6 +16,7 @@ use spinney_view::TreeBeginning;
 
 use super::export::ExportKind;
 use super::needs::{self, TreeNeed};
+use super::new_file::{folder_of, remove_unfinished};
 use super::trees_file::{Record, TransferredTree, TreesFileReader, UnreadTreesFile};
 use crate::home::ids::{self, TreeNameError};
 use crate::home::side_journals::{self, Imports, SideJournalError};
@@ -166,6 +167,7 @@ pub async fn import(home: &Path, file: &Path) -> Result<Vec<ImportedTree>, Impor
     inside::check_self(&home).map_err(HomeError::from)?;
     let file = file.to_owned();
     off_workers(async move || {
+        remove_unfinished(folder_of(&file));
         let opened = private_files::plain(&file, Links::Follow);
         let opened =
             opened.map_err(FileFault::when(FileAction::Read, &file)).map_err(ImportError::Unopened)?;

@@ -1,5 +1,5 @@
-//! The file that trees move in: a line that names the format, and records. It is read as it comes, so its size has no bound, but
-//! that of each record has.
+//! The file that trees move in: a line that names the format, and records. It is read as a stream, so only the size of each
+//! record is bounded.
 //!
 //! ```text
 //! spinney-trees 1\n
@@ -19,7 +19,7 @@ use spinney_kernel::primitives::{Seq, TreeId, limit};
 
 use super::export::ExportKind;
 
-const FORMAT: &[u8] = b"spinney-trees 1\n";
+pub(super) const FORMAT: &[u8] = b"spinney-trees 1\n";
 const TREE: u8 = b'T';
 const BLOB: u8 = b'L';
 const BATCH: u8 = b'B';
@@ -32,10 +32,10 @@ const SEQ_BYTES: usize = 8;
 /// Why a file of trees cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadTreesFile {
-    /// The system says so.
+    /// The system reports an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// It has another format.
     #[error("it is not a file of exported trees")]
     OtherFormat,
     /// It ends in the middle.
@@ -110,7 +110,7 @@ impl<W: Write> TreesFileWriter<W> {
         self.record(BATCH, &[&after.0.to_le_bytes(), bytes])
     }
 
-    /// Ends it, and returns what it was written to.
+    /// Ends the file, and returns its writer.
     pub(super) fn end(mut self) -> io::Result<W> {
         self.record(END, &[])?;
         self.to.flush()?;

@@ -21,7 +21,7 @@ impl FreeBudget {
     pub(super) fn at(world: &World, agent: &AgentId) -> Option<Self> {
         let ix = world.agents().find(agent)?;
         let agent = world.agents().living(ix)?;
-        let (ledger, shrinks) = (world.ledger(), agent.charter.on_low == OnLow::Shrink);
+        let (ledger, shrinks) = (world.ledger(), agent.terms.on_low == OnLow::Shrink);
         Some(Self { free: ledger.free(agent.account), waiting: ledger.line_len(), shrinks })
     }
 }

@@ -2,7 +2,6 @@
 //! stay what they were. What comes is not trusted: every batch must fit the tree, and the whole is verified at its end.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use spinney_journal::{Append, Batch, ChainHash, EncodedBatch, Epoch, Journal, blobs_of, rebuild};
@@ -12,6 +11,7 @@ use spinney_kernel::world::World;
 
 use super::apply::write;
 use super::replay::{Diverged, Verified, verify};
+use super::unfit::checked;
 
 /// A tree that is being written to a journal which does not have it. It is whole when [`finish`](Self::finish) says so; until
 /// then its journal should be one that nothing else reads.
@@ -78,9 +78,8 @@ impl IncomingTree {
             self.world = World::under(*rules, self.seed);
         }
         let world = &mut self.world;
-        let applied =
-            catch_unwind(AssertUnwindSafe(|| batch.events.iter().for_each(|event| world.apply(event))));
-        applied.map_err(|_| "it was not decided for this tree".to_owned())
+        let applied = checked(|| batch.events.iter().for_each(|event| world.apply(event)));
+        applied.ok_or_else(|| "it was not decided for this tree".to_owned())
     }
 
     /// Verifies the whole tree, and lists its name and checkpoints in the catalog.

@@ -1,7 +1,6 @@
 //! The live state of a tree: its world and contexts, changed only by inputs. It decides and records; it runs no
 //! effects.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
@@ -14,6 +13,7 @@ use spinney_kernel::rules::{
 };
 use spinney_kernel::world::{TreeState, World};
 
+use super::unfit::checked;
 use crate::clock::Clock;
 use crate::rng::Rng;
 
@@ -94,16 +94,16 @@ impl LiveState {
     /// Applies a stored batch. A batch whose events do not fit is damage.
     fn take_up(&mut self, Entry { after, batch, .. }: &Entry) -> Result<(), JournalFault> {
         self.now = self.now.max(batch.input.now);
-        let applied = catch_unwind(AssertUnwindSafe(|| {
+        let applied = checked(|| {
             for event in &batch.events {
                 self.world.apply(event);
                 self.contexts.apply(event);
             }
             self.world.state() != TreeState::New
-        }));
+        });
         match applied {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => {
+            Some(true) => Ok(()),
+            Some(false) | None => {
                 let reason = "the next batch does not fit the tree".to_owned();
                 Err(JournalFault::Damaged { tree: self.world.tree(), after: after.0, reason })
             }

@@ -23,6 +23,7 @@ mod shared;
 mod snapshot;
 mod stored;
 mod timers;
+mod unfit;
 
 use spinney_journal::{ChainHash, Claim, Journal, JournalFault};
 use spinney_kernel::definition::{Refusal, RememberedApproval};
@@ -54,6 +55,7 @@ pub(crate) use run::{Begin, Seed, begin, claimed, release};
 pub use shared::{shared_json, shared_values};
 pub use snapshot::{OpenQuestion, TreeSnapshot};
 pub use stored::{Stored, stored};
+pub use unfit::is_checking_events;
 
 /// Capacity of the request channel; beyond it, callers wait.
 const REQUESTS_MAX: usize = 256;

@@ -150,7 +150,7 @@ impl Preparing<'_> {
     fn rights(&self, agent: &AgentId) -> Rights {
         let agents = self.world.agents();
         let living = agents.find(agent).and_then(|ix| agents.living(ix));
-        living.map(|living| Rights::from(living.charter.caps.as_ref())).unwrap_or_default()
+        living.map(|living| Rights::from(living.terms.caps.as_ref())).unwrap_or_default()
     }
 
     fn workspace(&self, origin: &Arc<Origin>) -> Option<AgentFolder> {

@@ -2,7 +2,6 @@
 //! no tool; names the position of the first difference.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use spinney_journal::{ChainHash, Entry, Head, Journal, JournalFault, blobs_of, damaged, pages, places};
 use spinney_kernel::context::{Contexts, Places};
@@ -12,6 +11,7 @@ use spinney_kernel::rules::decide;
 use spinney_kernel::world::{TreeState, World};
 
 use super::TreeSnapshot;
+use super::unfit::checked;
 
 /// A journal that was verified.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ impl Replay {
         }
         let ours = self.rules.is_some_and(are_decided);
         let seqs = || (first..).map(Seq).take(batch.events.len());
-        let fitted = catch_unwind(AssertUnwindSafe(|| -> Result<(), Diverged> {
+        let fitted = checked(|| -> Result<(), Diverged> {
             let mut shadow = seqs().any(|seq| self.places.has(seq)).then(|| self.world.clone());
             if ours {
                 let decided = decide(&mut self.world, &batch.input).map(|decision| decision.events);
@@ -212,9 +212,9 @@ impl Replay {
                 .iter()
                 .zip(seqs())
                 .try_for_each(|(event, seq)| self.follow(event, seq, shadow.as_mut()))
-        }));
+        });
         self.hash = Some(hash);
-        fitted.unwrap_or_else(|_| {
+        fitted.unwrap_or_else(|| {
             let reason = "it was not decided for this tree".to_owned();
             Err(Diverged::Misfit { seq: first, reason })
         })

@@ -16,7 +16,7 @@ use spinney_view::approval_answer::{approval_answer, is_always};
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
 
-use super::{Next, ask, continued, finish, whom};
+use super::{Next, ask, finish, next_of, whom};
 use crate::args::{self, AnswerWords, question_number};
 use crate::exit::Exit;
 use crate::hint::about;
@@ -158,7 +158,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
     }
     match (is_answered, continues) {
         (true, Continues::WhenResumed) => {
-            out::note(&format!("continue with: {}", continued(place).await?));
+            out::note(&next_of(place).await?);
         }
         (false, _) if !is_asked => {
             out::note(&format!("no open questions in tree {}", short_id(named.tree)));

@@ -10,7 +10,7 @@ use spinney_host::control::{Continues, SteerReply, steering};
 use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{AgentId, SealKind, ValueName};
+use spinney_kernel::primitives::{AgentId, ValueName};
 use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
 use spinney_kernel::world::TreeState;
 use spinney_view::agents::AgentPath;
@@ -19,7 +19,7 @@ use spinney_view::wording::{counted, short_id};
 use crate::args;
 use crate::error_text::of_address;
 use crate::exit::Exit;
-use crate::hint::{about, go_on};
+use crate::hint::{about, next_step};
 use crate::terminal::out;
 
 pub(super) use answer::answer;
@@ -162,10 +162,10 @@ pub(super) async fn finish<R>(
         SteerReply::Done { continues, .. } => {
             out::note(&match (continues, next) {
                 (Continues::WhenResumed, Next::Resume) => {
-                    format!("{said}; continue with: {}", continued(place).await?)
+                    format!("{said}; {}", next_of(place).await?)
                 }
                 (Continues::WhenResumed, Next::ResumeUnpaused) => {
-                    format!("{said}; continue with: {}", go_on(home, tree, TreeState::Paused).await)
+                    format!("{said}; {}", next_step(home, tree, TreeState::Paused).await)
                 }
                 (_, Next::Spawn) => format!("{said}; it gets the message when it is spawned"),
                 (Continues::Now | Continues::WhenResumed, _) => said.to_owned(),
@@ -187,27 +187,23 @@ pub(super) async fn finish<R>(
     }
 }
 
-/// The command that continues a tree, by the state in its journal.
-async fn continued(place: TreeInHome<'_>) -> Result<String> {
-    Ok(go_on(place.home, place.tree, steering::stored_state(place).await?).await)
+/// What to do with a tree that is not running, by the state in its journal.
+async fn next_of(place: TreeInHome<'_>) -> Result<String> {
+    Ok(next_step(place.home, place.tree, steering::stored_state(place).await?).await)
 }
 
 /// A command that helps after a refusal, if there is one.
 async fn way_out(refusal: &Refusal, place: TreeInHome<'_>) -> Result<Option<String>> {
     let TreeInHome { home, tree } = place;
     Ok(match refusal {
-        Refusal::NotPaused { .. } if !steering::may_run(place).await => {
-            Some(format!("continue with: {}", continued(place).await?))
-        }
+        Refusal::NotPaused { .. } if !steering::may_run(place).await => Some(next_of(place).await?),
         Refusal::AlreadyPaused { agent } => {
             Some(format!("end the pause with: {}", about(home, "unpause", tree, &[agent.as_str()])))
         }
         Refusal::UnknownQuestion { open, .. } if !open.is_empty() => {
             Some(format!("list open questions: {}", about(home, "questions", tree, &[])))
         }
-        Refusal::Sealed { kind: SealKind::Moved { .. } } => {
-            Some(format!("take it back with: {}", about(home, "export", tree, &["--take-back"])))
-        }
+        Refusal::Sealed { .. } => Some(next_of(place).await?),
         Refusal::TreeEnded => Some(format!("see how it ended: {}", about(home, "resume", tree, &[]))),
         _ => None,
     })
