@@ -1,6 +1,6 @@
 //! Fakes for trees of agents: a clock that tests control, trees from text and back to text, homes for whole trees
-//! with scripted models, and a simulator driven by a seed. Public, because people who build on Spinney test with it
-//! too.
+//! with scripted models, and a simulator driven by a seed. Public, so that programs that
+//! embed Spinney can be tested with it.
 
 #![deny(missing_docs)]
 
@@ -22,6 +22,7 @@ mod test_home;
 pub mod transfer_campaign;
 
 pub use spinney;
+pub use spinney_drivers;
 pub use spinney_drivers::scripted;
 pub use spinney_store;
 

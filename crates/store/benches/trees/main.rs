@@ -11,6 +11,7 @@ mod bus;
 mod cancel;
 mod durable;
 mod fan;
+mod files;
 mod graphs;
 mod many;
 #[path = "../../../testkit/benches/bench/measure.rs"]
@@ -25,11 +26,12 @@ mod tree;
 mod turns;
 
 /// Each table by name, with its heading. Those that count bytes or polls come last, because counting takes time.
-const TABLES: [(&str, &str, fn()); 10] = [
+const TABLES: [(&str, &str, fn()); 11] = [
     ("turns", "turns, in memory", turns::run),
     ("fan", "fan-out, in memory", fan::run),
     ("graphs", "graphs, in memory", graphs::run),
     ("durable", "durable steps", durable::run),
+    ("files", "files of agents", files::run),
     ("many", "many trees at once", many::run),
     ("bus", "the bus, in memory", bus::run),
     ("cancel", "cancel", cancel::run),

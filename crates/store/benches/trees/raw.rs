@@ -1,5 +1,7 @@
 //! The reference: bare inserts through the same library.
 
+use std::fs;
+
 use rusqlite::{Connection, params};
 use spinney_kernel::primitives::Durability;
 use tempfile::TempDir;
@@ -11,7 +13,7 @@ pub(crate) struct Raw {
     connection: Connection,
     body: String,
     next: i64,
-    _home: TempDir,
+    home: TempDir,
 }
 
 impl Raw {
@@ -23,12 +25,13 @@ impl Raw {
             let level = if durability == Durability::Full { "FULL" } else { "NORMAL" };
             connection.pragma_update(None, "synchronous", level)?;
             connection.execute_batch(
-                "CREATE TABLE batches (key INTEGER PRIMARY KEY, hash BLOB NOT NULL, body TEXT NOT NULL)",
+                "CREATE TABLE batches (key INTEGER PRIMARY KEY, hash BLOB NOT NULL, body TEXT NOT NULL);
+                 CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID",
             )?;
             Ok(connection)
         };
         let connection = made().unwrap_or_else(|error| panic!("{error}"));
-        Self { connection, body: "z".repeat(700), next: 0, _home: home }
+        Self { connection, body: "z".repeat(700), next: 0, home }
     }
 
     /// One row.
@@ -39,6 +42,25 @@ impl Raw {
             .and_then(|mut row| row.execute(params![self.next, [7_u8; 32], self.body]));
         assert_eq!(inserted, Ok(1));
         self.next += 1;
+    }
+
+    /// A row, a row with a blob in one transaction, and a file with the same bytes that is written whole or not at all.
+    pub(crate) fn write_file(&mut self, bytes: usize) {
+        self.insert();
+        let text = vec![b'f'; bytes];
+        let (new, file) = (self.home.path().join("file.new"), self.home.path().join("file.md"));
+        let written = fs::write(&new, &text).and_then(|()| fs::rename(&new, &file));
+        assert!(written.is_ok(), "{written:?}");
+        assert_eq!(self.connection.execute_batch("BEGIN IMMEDIATE"), Ok(()));
+        self.insert();
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&self.next.to_be_bytes());
+        let inserted = self
+            .connection
+            .prepare_cached("INSERT INTO blobs (hash, bytes) VALUES (?1, ?2)")
+            .and_then(|mut row| row.execute(params![hash, text]));
+        assert_eq!(inserted, Ok(1));
+        assert_eq!(self.connection.execute_batch("COMMIT"), Ok(()));
     }
 
     /// This many rows in each of this many transactions.

@@ -24,6 +24,9 @@ use tokio::sync::watch;
 /// The text of a step and of a tool result: 200 bytes.
 pub(crate) const STEP_BYTES: usize = 200;
 
+/// The size of a written file.
+pub(crate) const FILE_BYTES: usize = 4_096;
+
 /// Children of each lead: the maximum of one answer.
 pub(crate) const EACH: u32 = ASKS_MAX as u32;
 
@@ -32,6 +35,8 @@ pub(crate) const EACH: u32 = ASKS_MAX as u32;
 pub(crate) enum Plan {
     /// The root calls one tool in each of this many turns, then answers.
     Turns(u32),
+    /// The root writes a file in each of this many turns, then answers.
+    Files(u32),
     /// The root spawns this many children in its first turn; each answers at once.
     Children(u32),
     /// This many children, which never answer.
@@ -73,12 +78,17 @@ impl Scripted {
     /// Waits for this many calls that never end.
     pub(crate) async fn stuck(&self, count: usize) {
         let waited = self.stuck.subscribe().wait_for(|stuck| *stuck >= count).await.map(drop);
-        assert!(waited.is_ok(), "whoever waits holds the model");
+        assert!(waited.is_ok(), "the caller holds the model");
     }
 
     fn next(&self, depth: usize, turn: u32) -> Move {
         match (self.plan, depth, turn) {
             (Plan::Turns(turns), _, _) if turn <= turns => Move::Ask(vec![ask("noop", "{}", turn)]),
+            (Plan::Files(turns), _, _) if turn <= turns => {
+                let text = format!("{turn:0>FILE_BYTES$}");
+                let args = format!(r#"{{"path":"outputs/file.md","text":"{text}"}}"#);
+                Move::Ask(vec![ask("write_file", &args, turn)])
+            }
             (Plan::Children(count) | Plan::Stuck(count), 0, 1) => spawn("child", count),
             (Plan::Leads(leads, _), 0, 1) => spawn("lead", leads),
             (Plan::Leads(..), 1, 1) => spawn("child", EACH),
@@ -88,7 +98,11 @@ impl Scripted {
             (Plan::Still, _, _) | (Plan::Stuck(_), 1, _) | (Plan::Leads(_, Idle::Calling), 2, _) => {
                 Move::Never
             }
-            (Plan::Turns(_) | Plan::Children(_) | Plan::Stuck(_) | Plan::Leads(..), _, _) => Move::Answer,
+            (
+                Plan::Turns(_) | Plan::Files(_) | Plan::Children(_) | Plan::Stuck(_) | Plan::Leads(..),
+                _,
+                _,
+            ) => Move::Answer,
         }
     }
 }
@@ -164,13 +178,23 @@ pub(crate) fn home(journal: Arc<dyn Journal>, plan: Plan) -> Home {
 
 /// A home with this model.
 pub(crate) fn home_with<M: Model + 'static>(journal: Arc<dyn Journal>, model: &Arc<M>) -> Home {
+    home_of(journal, drivers(model))
+}
+
+/// A home with these drivers.
+pub(crate) fn home_of(journal: Arc<dyn Journal>, drivers: Drivers) -> Home {
+    Home::open(journal, drivers)
+}
+
+/// This model under every name, and a tool that does nothing.
+pub(crate) fn drivers<M: Model + 'static>(model: &Arc<M>) -> Drivers {
     let mut drivers =
         Drivers::new().with_tool("noop".parse().unwrap_or_else(|error| panic!("{error}")), Arc::new(Noop));
     for name in ["m", "cheap", "free"] {
         let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
         drivers = drivers.with_model(name, Arc::clone(model) as Arc<dyn Model>);
     }
-    Home::open(journal, drivers)
+    drivers
 }
 
 /// A journal in a folder.
