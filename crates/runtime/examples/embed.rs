@@ -35,7 +35,7 @@ async fn forecast(call: ToolRequest<Weather>) -> Result<Forecast, String> {
     let ToolRequest { args: Weather { city, days }, attempt } = call;
     match (city.as_str(), days) {
         ("Bonn", 0..=7) => Ok(Forecast { degrees: 21, key: attempt.key }),
-        ("Bonn", _) => Err("nobody knows: ask for 7 days at most".to_owned()),
+        ("Bonn", _) => Err("there is no forecast that far ahead: ask for 7 days at most".to_owned()),
         _ => Err(format!("no station in {city}: Bonn has one")),
     }
 }

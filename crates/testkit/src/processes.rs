@@ -6,19 +6,19 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// Handles of processes that lived when they were taken.
+/// Handles of processes that were alive when they were opened.
 #[derive(Debug)]
 pub struct HeldProcesses(Vec<OwnedFd>);
 
 impl HeldProcesses {
-    /// Those of them that live.
+    /// Those that are alive.
     #[must_use]
     pub fn new(pids: &[u32]) -> Self {
         let open = |pid: &u32| pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok();
         Self(pids.iter().filter_map(open).collect())
     }
 
-    /// How many they are.
+    /// Their number.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()

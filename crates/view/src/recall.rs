@@ -289,15 +289,21 @@ impl<'a> Fold<'a> {
             let known = agents.all().map(|ix| agents.id(ix).clone()).collect();
             return Err(RecallError::Unknown { agent, known });
         };
-        let (charter, window) = (&living.charter, living.progress.window.clone());
+        let (agent_terms, window) = (&living.terms, living.progress.window.clone());
         let definition = self.world.definition();
-        let role = definition.roles.get(&charter.role);
+        let role = definition.roles.get(&agent_terms.role);
         let Some(turns) = role.and_then(|role| role.turns.as_ref()) else {
             return Err(RecallError::NoTurns { agent });
         };
         let because = window.size().map(|size| {
-            match SizeSource::new(definition, &charter.role, &charter.model, &charter.on_low, size) {
-                SizeSource::Role => format!("set by role `{}`", charter.role),
+            match SizeSource::new(
+                definition,
+                &agent_terms.role,
+                &agent_terms.model,
+                &agent_terms.on_low,
+                size,
+            ) {
+                SizeSource::Role => format!("set by role `{}`", agent_terms.role),
                 SizeSource::Model(model) => {
                     format!("{} % of the context of model `{model}`", limit::WINDOW_PERCENT)
                 }

@@ -145,12 +145,12 @@ fn folders_that_cannot_be_granted_are_errors() {
         errors.iter().filter_map(|line| line.split_once(": error: ")).map(|(_, it)| it).collect();
     insta::assert_snapshot!(errors.join("\n"), @"
     folder `absent` does not exist
-    folder `notes/todo.md` is not a folder, or a link leads to it
-    folder `.spinney` is in the home or in the settings of this program, which no agent may see
-    folder `.spinney/workspace` is in the home or in the settings of this program, which no agent may see
-    folder `/` is not the path of a folder that can be granted
-    folder `/proc` has no files: it is the machine's own
-    folder `notes/.git` is in `.git`, which no agent may write: grant it for reading, or grant what is around it
+    folder `notes/todo.md` is not a folder, or its path contains a link
+    folder `.spinney` is in the home or in Spinney's settings, which agents may not see
+    folder `.spinney/workspace` is in the home or in Spinney's settings, which agents may not see
+    folder `/` cannot be granted: name another folder
+    folder `/proc` is a system folder: grant another one
+    folder `notes/.git` is in `.git`, which agents may not write to: grant it for reading, or grant a folder above it
     ");
     let given = stage.spinney(&["run", &tree, "--read", &at(&stage, "absent")]);
     assert!(given.err.contains("absent` does not exist"), "{}", given.err);

@@ -1,5 +1,5 @@
-//! Ignore files: what `.gitignore` and `.ignore` say is left out of a search, as ripgrep and git read them. Only those of
-//! the folders that are searched count, and a bounded part of each: what is in them may be hostile.
+//! Ignore files: a search leaves out what `.gitignore` and `.ignore` exclude, as ripgrep and git do. Only those in the
+//! searched folders count, and only a bounded part of each, because their content may be hostile.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::walk;
 
-/// Their names. The first one that says something about a path decides.
+/// Their names, strongest first: the first one with a pattern for a path decides.
 const NAMES: [&str; 2] = [".ignore", ".gitignore"];
-/// How much of an ignore file is read, and how long its lines may be. The rest says nothing.
+/// How much of an ignore file is read, and how long its lines may be. The rest is ignored.
 const BYTES_MAX: u64 = 64 * 1_024;
 const LINES_MAX: usize = 1_000;
 const LINE_BYTES_MAX: usize = 256;
 
-/// What the ignore files of a folder and of those above it say.
+/// The ignore files of a folder and of those above it.
 pub(super) struct Ignored {
     above: Option<Arc<Self>>,
     here: Vec<Gitignore>,
-    /// Where the path of something in this folder begins in its whole path.
+    /// Where paths relative to this folder begin in a whole path.
     skip: usize,
 }
 
 impl Ignored {
-    /// With the ignore files of one more folder; the path of what is in it begins at `skip`.
+    /// Adds the ignore files of a folder; paths relative to it begin at `skip`.
     pub(super) fn below(above: Option<Arc<Self>>, folder: impl AsFd, skip: usize) -> Option<Arc<Self>> {
         let here: Vec<Gitignore> = NAMES.iter().filter_map(|name| read(folder.as_fd(), name)).collect();
         if here.is_empty() { above } else { Some(Arc::new(Self { above, here, skip })) }
@@ -33,9 +33,10 @@ impl Ignored {
     /// Whether a path is left out.
     pub(super) fn has(&self, path: &str, is_folder: bool) -> bool {
         let below = path.get(self.skip..).unwrap_or_default();
-        let said = self.here.iter().map(|file| file.matched(below, is_folder)).find(|said| !said.is_none());
-        match said {
-            Some(said) => said.is_ignore(),
+        let found =
+            self.here.iter().map(|file| file.matched(below, is_folder)).find(|found| !found.is_none());
+        match found {
+            Some(found) => found.is_ignore(),
             None => self.above.as_ref().is_some_and(|above| above.has(path, is_folder)),
         }
     }
@@ -48,7 +49,7 @@ fn read(folder: impl AsFd, name: &str) -> Option<Gitignore> {
     let mut rules = GitignoreBuilder::new("");
     let text = String::from_utf8_lossy(&bytes);
     for line in text.lines().take(LINES_MAX).filter(|line| line.len() <= LINE_BYTES_MAX) {
-        // A line that is not a pattern says nothing.
+        // A line that is not a pattern has no effect.
         let _ = rules.add_line(None, line);
     }
     rules.build().ok().filter(|rules| !rules.is_empty())

@@ -19,28 +19,30 @@ const SYSTEM: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 #[non_exhaustive]
 pub enum FolderProblem {
     /// It is not absolute, or everything.
-    #[error("is not the path of a folder that can be granted")]
+    #[error("cannot be granted: name another folder")]
     Path,
     /// It has no files of the user.
-    #[error("has no files: it is the machine's own")]
+    #[error("is a system folder: grant another one")]
     System,
     /// It is, or is in, a folder that stays hidden.
-    #[error("is in the home or in the settings of this program, which no agent may see")]
+    #[error("is in the home or in Spinney's settings, which agents may not see")]
     Hidden,
     /// It is, or is in, something that is only read.
-    #[error("is in `{name}`, which no agent may write: grant it for reading, or grant what is around it")]
+    #[error(
+        "is in `{name}`, which agents may not write to: grant it for reading, or grant a folder above it"
+    )]
     Protected {
         /// The name that is protected.
         name: String,
     },
     /// It is a repository without files of its own.
-    #[error("is a git directory, which no agent may write: grant it for reading")]
+    #[error("is a git directory, which agents may not write to: grant it for reading")]
     GitDirectory,
     /// There is nothing.
     #[error("does not exist")]
     NotFound,
     /// It is a file, or a link is in its path.
-    #[error("is not a folder, or a link leads to it")]
+    #[error("is not a folder, or its path contains a link")]
     NotAFolder,
     /// The operating system does not open it.
     #[error("cannot be opened: {0}")]

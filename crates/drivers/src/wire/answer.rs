@@ -1,25 +1,25 @@
-//! What a provider answered, the same for all of them, and the pieces in which it comes.
+//! A provider's answer in one form for all providers, and the pieces in which it arrives.
 
 use super::continuation::Continuation;
 
-/// An answer, as far as it came.
+/// An answer, as far as it arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireAnswer {
-    /// The provider's id of it.
+    /// The provider's id for it.
     pub id: Option<String>,
     /// Which model answered, as the provider says.
     pub model: Option<String>,
     pub text: String,
-    /// What the model thought, as far as the provider shows it. It is not part of the answer.
+    /// The model's reasoning, as far as the provider shows it. It is not part of the answer.
     pub reasoning: String,
     pub calls: Vec<WireToolCall>,
     /// Why the model stopped there, if the provider said.
     pub stop: Option<WireStop>,
     pub usage: WireUsage,
-    /// What the provider wants back unchanged.
+    /// What the provider needs back unchanged.
     pub continuation: Option<Continuation>,
     pub end: StreamEnd,
-    /// Texts in it that only the provider can read.
+    /// Parts of it that only the provider can read.
     pub opaque: Vec<OpaqueHash>,
 }
 
@@ -36,7 +36,7 @@ impl OpaqueHash {
         Self(hash)
     }
 
-    /// An argument of a call, which a program may hand on to another agent. It is never taken for reasoning.
+    /// An argument of a call, which a program may pass to another agent. It never equals the hash of reasoning.
     #[must_use]
     pub fn of_argument(text: &str) -> Self {
         Self::new(&format!("argument {text}"))
@@ -48,7 +48,7 @@ impl OpaqueHash {
 pub enum StreamEnd {
     /// It had its last event.
     Whole,
-    /// It broke off, or failed: something is missing, and the final usage is.
+    /// It broke off or failed: something is missing, including the final usage.
     #[default]
     Cut,
     /// The provider sent an error instead of an answer: no output came before it.
@@ -62,23 +62,23 @@ pub struct WireToolCall {
     pub name: String,
     /// The arguments as the model wrote them: a JSON object, unless `is_whole` is false.
     pub arguments: String,
-    /// Whether the arguments are a whole JSON object. A cap can cut them.
+    /// Whether the arguments are a complete JSON object. An output cap can cut them.
     pub is_whole: bool,
 }
 
 /// Why a model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireStop {
-    /// It had said everything, or met a text at which it was to stop.
+    /// It was finished, or reached a stop sequence.
     End,
     ToolCalls,
-    /// Its output cap or its context is full: what it said is not all of it.
+    /// It reached its output cap or filled its context: the answer is incomplete.
     OutputCap,
     /// The provider's filter held back the rest.
     ContentFilter,
     /// The model declined. Its text says so, if there is any.
     Refusal,
-    /// A reason that we do not know, in the provider's word.
+    /// An unknown reason, in the provider's word.
     Other(String),
 }
 
@@ -86,14 +86,14 @@ pub enum WireStop {
 /// overlap, however the provider counts. `reasoning` is a part of `output`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireUsage {
-    /// Input that no cache knew.
+    /// Input that was not in a cache.
     pub input: Option<u64>,
     /// Everything that the model wrote, reasoning included.
     pub output: Option<u64>,
     pub cache_read: Option<u64>,
-    /// Written to a cache that lasts for five minutes, or for a time that the provider does not name.
+    /// Written to a cache that lasts five minutes, or a time that the provider does not state.
     pub cache_written_5m: Option<u64>,
-    /// Written to a cache that lasts for an hour.
+    /// Written to a cache that lasts an hour.
     pub cache_written_1h: Option<u64>,
     pub reasoning: Option<u64>,
     /// The cost of the whole call as the provider reported it, in nano-USD.
@@ -104,7 +104,7 @@ pub struct WireUsage {
     pub has_unknown_price: bool,
 }
 
-/// A piece of an answer, as it comes. Calls are named by their place among the calls of the answer.
+/// A piece of an answer, as it arrives. A call is identified by its index among the calls of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireDelta<'d> {
     Text(&'d str),
@@ -118,13 +118,13 @@ pub enum WireDelta<'d> {
         call: usize,
         text: &'d str,
     },
-    /// The provider sends no more of its arguments.
+    /// All of its arguments have arrived.
     CallFinished {
         call: usize,
     },
 }
 
-/// Takes pieces of an answer.
+/// Receives pieces of an answer.
 pub type OnDelta<'f> = dyn FnMut(WireDelta<'_>) + 'f;
 
 impl WireStop {

@@ -36,12 +36,12 @@ impl WorkingCopyGate {
         }
         check_git().await.map_err(|error| error.to_string())?;
         let helper = self.helper.clone().ok_or(
-            "what agents leave is read in a box, and the `main` of this program does not call `guard_a_box`",
+            "git reads working copies in a box, and the `main` of this program does not call `guard_a_box`",
         )?;
         let contained = BoxLauncher::new(helper).await;
         let contained = contained.and_then(|launcher| launcher.tier(&Confinement::new("/".into())));
         contained.map_err(|refusal| {
-            format!("what agents leave is read in a box, and there is none here: {refusal}")
+            format!("git reads working copies in a box, and boxes do not work here: {refusal}")
         })?;
         for (role, path) in wanted() {
             let opened = Repository::open(Path::new(path.as_str())).await;

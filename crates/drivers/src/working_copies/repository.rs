@@ -42,7 +42,7 @@ pub enum RepositoryError {
         alternates.display()
     )]
     Borrows { path: PathBuf, alternates: PathBuf },
-    #[error("the git directory of {} is in another place, {}, which does not name it", path.display(), git_dir.display())]
+    #[error("the git directory of {} is elsewhere, at {}, and does not point back to it", path.display(), git_dir.display())]
     Elsewhere { path: PathBuf, git_dir: PathBuf },
     #[error(transparent)]
     Git(#[from] GitError),

@@ -350,17 +350,17 @@ fn folders_of_the_machine_and_of_this_program_are_not_granted() {
     insta::assert_snapshot!(all.join("\n"), @r"
     write /m/repo: yes
     read /m/repo/.git: yes
-    write /m/repo/.git/hooks: is in `.git`, which no agent may write: grant it for reading, or grant what is around it
-    write /m/bare.git: is a git directory, which no agent may write: grant it for reading
+    write /m/repo/.git/hooks: is in `.git`, which agents may not write to: grant it for reading, or grant a folder above it
+    write /m/bare.git: is a git directory, which agents may not write to: grant it for reading
     read /m/bare.git: yes
-    read /m/repo/home: is in the home or in the settings of this program, which no agent may see
-    read /m/repo/home/workspace: is in the home or in the settings of this program, which no agent may see
-    read /m/repo/out: is not a folder, or a link leads to it
-    read /m/docs/guide.md: is not a folder, or a link leads to it
+    read /m/repo/home: is in the home or in Spinney's settings, which agents may not see
+    read /m/repo/home/workspace: is in the home or in Spinney's settings, which agents may not see
+    read /m/repo/out: is not a folder, or its path contains a link
+    read /m/docs/guide.md: is not a folder, or its path contains a link
     read /m/absent: does not exist
-    read /: is not the path of a folder that can be granted
-    read /proc/self: has no files: it is the machine's own
-    write /dev/shm: has no files: it is the machine's own
-    read relative: is not the path of a folder that can be granted
+    read /: cannot be granted: name another folder
+    read /proc/self: is a system folder: grant another one
+    write /dev/shm: is a system folder: grant another one
+    read relative: cannot be granted: name another folder
     ");
 }

@@ -27,10 +27,10 @@ const WAITING_MAX: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// There is no box for it.
-    #[error("what agents leave is read in a box, and there is none here")]
+    #[error("git reads working copies in a box, and boxes do not work here")]
     Box(#[from] BoxRefusal),
     /// This program has no guard for boxes.
-    #[error("what agents leave is read in a box, and the `main` of this program does not call `guard_a_box`")]
+    #[error("git reads working copies in a box, and the `main` of this program does not call `guard_a_box`")]
     NoGuard,
     /// The home cannot be read.
     #[error("the home cannot be read")]

@@ -19,7 +19,7 @@
 //!
 //! let tool = FunctionTool::new(async |ask: Weather| match ask.days {
 //!     0..=7 => Ok(format!("21 degrees in {}", ask.city)),
-//!     _ => Err("nobody knows: ask for 7 days at most"),
+//!     _ => Err("there is no forecast that far ahead: ask for 7 days at most"),
 //! })
 //! .repeatable();
 //! # use spinney_kernel::port::tool::Tool;

@@ -89,11 +89,11 @@ pub(super) struct UpstreamResponse {
     last_piece: Instant,
     /// Reset when it fires, not with each piece: timers are shared by all calls.
     timer: Pin<Box<Sleep>>,
-    /// What came behind the pieces that were handed over, if it is the end.
+    /// What came after the pieces that were returned: the end of the body, or a fault.
     next: Option<Result<Option<Bytes>, UpstreamFault>>,
 }
 
-/// Why a response did not arrive, or not whole.
+/// Why a response did not arrive, or only in part.
 #[derive(Debug)]
 pub(super) struct UpstreamFault {
     pub(super) message: String,
@@ -163,7 +163,7 @@ impl Upstream {
         down
     }
 
-    /// Refuses a call that the provider would refuse for want of a key.
+    /// Refuses a call that the provider would refuse because there is no key.
     pub(super) fn check_key(&self, api: ProviderApi) -> Result<(), GatewayError> {
         let server = self.server(api);
         if server.key.is_some() || self.kind(api) == CallUpstream::Elsewhere {
@@ -231,8 +231,8 @@ impl UpstreamResponse {
         self.response.headers()
     }
 
-    /// The next piece of the body, with what arrives while others have their turn: a program gets all of it in one write.
-    /// None at the end of the body.
+    /// The next piece of the body, with what arrives while other tasks run: a program gets all of it in one write.
+    /// `None` at the end of the body.
     pub(super) async fn pieces(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
         if let Some(next) = self.next.take() {
             return next;
@@ -240,7 +240,7 @@ impl UpstreamResponse {
         let Some(first) = self.piece().await? else { return Ok(None) };
         let mut more = BytesMut::new();
         while first.len().max(more.len()) < PIECES_BYTES_MAX {
-            // On an idle machine this is nearly nothing, and a word that comes alone goes out alone.
+            // On an idle machine this returns at once, so a single word is forwarded immediately.
             yield_now().await;
             match self.piece_now().await {
                 Some(Ok(Some(piece))) => {
@@ -259,7 +259,7 @@ impl UpstreamResponse {
         Ok(Some(if more.is_empty() { first } else { more.freeze() }))
     }
 
-    /// A piece that is here already.
+    /// A piece that has already arrived.
     async fn piece_now(&mut self) -> Option<Result<Option<Bytes>, UpstreamFault>> {
         let mut piece = pin!(self.piece());
         poll_fn(|context| match piece.as_mut().poll(context) {
@@ -269,7 +269,7 @@ impl UpstreamResponse {
         .await
     }
 
-    /// The next piece of the body; none at its end.
+    /// The next piece of the body; `None` at its end.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
         loop {
             let Self { response, timer, .. } = self;
@@ -291,7 +291,7 @@ impl UpstreamResponse {
     }
 }
 
-/// Whether an address is on this machine: no proxy leads there.
+/// Whether an address is on this machine, where no proxy is used.
 fn is_local(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     match url.host_str() {

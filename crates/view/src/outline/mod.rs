@@ -322,7 +322,7 @@ fn spends(worst: &WorstCase) -> Vec<String> {
 fn shared_line((name, access): (&ValuePattern, &ValueAccess)) -> String {
     let who = |roles: &Option<BTreeSet<RoleName>>| match roles {
         None => "every agent".to_owned(),
-        Some(roles) if roles.is_empty() => "nobody".to_owned(),
+        Some(roles) if roles.is_empty() => "no agent".to_owned(),
         Some(roles) => listed(roles.iter()),
     };
     format!("{name}: read by {} · written by {}", who(&access.read), who(&access.write))
