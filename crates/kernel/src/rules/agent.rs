@@ -54,11 +54,11 @@ pub(crate) fn end_if_drained(draft: &mut Draft<'_>, ix: AgentIx) {
     let mut next = Some(ix);
     while let Some(ix) = next {
         let Some(agent) = draft.agents().living(ix) else { return };
-        let AgentState::Ending(farewell) = &agent.state else { return };
+        let AgentState::Ending(end_note) = &agent.state else { return };
         if is_busy(draft, ix) {
             return;
         }
-        let EndNote { exit, result } = EndNote::clone(farewell);
+        let EndNote { exit, result } = EndNote::clone(end_note);
         next = draft.agents().parent(ix);
         close(draft, ix, exit, result);
     }
@@ -70,7 +70,7 @@ fn is_live(draft: &Draft<'_>, ix: AgentIx) -> bool {
 
 fn is_busy(draft: &Draft<'_>, ix: AgentIx) -> bool {
     let agent = draft.agent(ix);
-    agent.running > 0 || agent.kin.children_live > 0
+    agent.running > 0 || agent.family.children_live > 0
 }
 
 /// Drops the agent's calls that do not run, except those that `keep` selects.

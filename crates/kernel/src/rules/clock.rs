@@ -195,7 +195,7 @@ pub(crate) fn check_deadline(draft: &Draft<'_>, ix: AgentIx) -> Result<(), Refus
             None => return Ok(()),
         }
     } else {
-        match draft.agent(ix).charter.deadline.filter(|deadline| *deadline <= draft.now()) {
+        match draft.agent(ix).terms.deadline.filter(|deadline| *deadline <= draft.now()) {
             Some(deadline) => (ix, deadline),
             None => return Ok(()),
         }

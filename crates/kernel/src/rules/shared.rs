@@ -99,7 +99,7 @@ pub(crate) fn read(draft: &Draft<'_>, ix: AgentIx, name: &ValueName) -> Result<(
 
 /// One line for each value that an agent may read, as far as a text may be long.
 pub(crate) fn list(draft: &Draft<'_>, ix: AgentIx, prefix: &str) -> Body {
-    let (role, access) = (&draft.agent(ix).charter.role, &draft.definition().shared);
+    let (role, access) = (&draft.agent(ix).terms.role, &draft.definition().shared);
     let shown = |name: &ValueName| name.as_str().starts_with(prefix) && access.may_read(role, name);
     let mut text = String::new();
     for (name, header) in draft.shared().all().filter(|(name, _)| shown(name)) {
@@ -154,7 +154,7 @@ fn check(
     may: fn(&SharedAccess, &RoleName, &ValueName) -> bool,
     allowed: fn(&ValueAccess) -> Option<&std::collections::BTreeSet<RoleName>>,
 ) -> Result<(), Refusal> {
-    let (role, access) = (&draft.agent(ix).charter.role, &draft.definition().shared);
+    let (role, access) = (&draft.agent(ix).terms.role, &draft.definition().shared);
     if may(access, role, name) {
         return Ok(());
     }

@@ -22,7 +22,7 @@ pub struct Window {
     /// The most tokens of a packet; unlimited if absent.
     size: Option<NonZeroU32>,
     /// Boxed because most windows have none of it.
-    seldom: Option<Box<RareParts>>,
+    rare: Option<Box<RareParts>>,
     /// Only where counts are estimates. Without it each header's estimate is its bound.
     calibration: Option<Box<Calibration>>,
 }
@@ -57,7 +57,7 @@ impl Window {
         let images = headers.iter().map(|header| usize::from(header.images)).sum();
         let mut window = Self { list: MessageList::new(headers.into(), unread), ..Self::default() };
         if images > 0 {
-            window.seldom().images = vec![0; images];
+            window.rare().images = vec![0; images];
         }
         window
     }
@@ -164,15 +164,15 @@ impl Window {
 
     #[must_use]
     pub fn images(&self) -> usize {
-        self.seldom.as_ref().map_or(0, |seldom| seldom.images.len())
+        self.rare.as_ref().map_or(0, |rare| rare.images.len())
     }
 
     /// The tokens of each image of the message at `place`, in order.
     #[must_use]
     pub fn images_at(&self, place: usize) -> &[u32] {
-        let Some(seldom) = &self.seldom else { return &[] };
+        let Some(rare) = &self.rare else { return &[] };
         let range = self.image_places(place);
-        seldom.images.get(range).unwrap_or_default()
+        rare.images.get(range).unwrap_or_default()
     }
 
     /// The range of a message's images among all images shown.
@@ -190,7 +190,7 @@ impl Window {
 
     /// What was left out so far, by category.
     pub fn left_out(&self) -> impl Iterator<Item = (Category, LeftOut)> {
-        let left_out = self.seldom.as_ref().map(|seldom| seldom.left_out).unwrap_or_default();
+        let left_out = self.rare.as_ref().map(|rare| rare.left_out).unwrap_or_default();
         Category::ALL.into_iter().zip(left_out).filter(|(_, left)| left.messages > 0)
     }
 
@@ -262,13 +262,12 @@ impl Window {
     /// What replaces a cut if a summary was requested; `None` if none was.
     #[must_use]
     pub fn summary(&self, cut: &Cut) -> Option<Summary> {
-        self.seldom.as_ref()?.summary.as_ref().map(|draft| draft.tells(cut))
+        self.rare.as_ref()?.summary.as_ref().map(|draft| draft.tells(cut))
     }
 
     /// The number of its own context messages, dropped ones included.
     pub(crate) fn context_messages(&self) -> u32 {
-        let gone =
-            self.seldom.as_ref().map_or(0, |seldom| seldom.left_out[Category::Context.place()].messages);
+        let gone = self.rare.as_ref().map_or(0, |rare| rare.left_out[Category::Context.place()].messages);
         gone + self.headers().iter().filter(|header| header.is_own_context()).count() as u32
     }
 
@@ -278,7 +277,7 @@ impl Window {
     }
 
     fn teller(&self, from: &AgentId) -> Option<(u8, &ContextSharer)> {
-        let tellers = &self.seldom.as_ref()?.tellers;
+        let tellers = &self.rare.as_ref()?.tellers;
         (0..=u8::MAX).zip(tellers).find(|(_, teller)| teller.agent == *from)
     }
 
@@ -365,7 +364,7 @@ impl Window {
     }
 
     pub(crate) fn summary_asked(&mut self, spans: &[Span]) {
-        self.seldom().summary = Some(Box::new(Draft::from_spans(spans.to_vec())));
+        self.rare().summary = Some(Box::new(Draft::from_spans(spans.to_vec())));
     }
 
     pub(crate) fn summary_ended(&mut self, end: Summary) {
@@ -376,19 +375,19 @@ impl Window {
 
     /// The summary was used or is no longer needed.
     pub(crate) fn forget_summary(&mut self) {
-        if let Some(seldom) = &mut self.seldom {
-            seldom.summary = None;
+        if let Some(rare) = &mut self.rare {
+            rare.summary = None;
         }
     }
 
     fn summary_mut(&mut self) -> Option<&mut Draft> {
-        self.seldom.as_mut()?.summary.as_deref_mut()
+        self.rare.as_mut()?.summary.as_deref_mut()
     }
 
     pub fn cut(&mut self, cut: &Cut) {
         self.forget_summary();
         for (category, left) in self.dropped(cut) {
-            let all = &mut self.seldom().left_out[category.place()];
+            let all = &mut self.rare().left_out[category.place()];
             all.messages = all.messages.saturating_add(left.messages);
             all.tokens = all.tokens.saturating_add(left.tokens);
         }
@@ -453,7 +452,7 @@ impl Window {
     }
 
     fn note_teller(&mut self, from: &AgentId, contexts: u32, system: bool) -> u8 {
-        let tellers = &mut self.seldom().tellers;
+        let tellers = &mut self.rare().tellers;
         let place = tellers.iter().position(|teller| teller.agent == *from).unwrap_or(tellers.len());
         match tellers.get_mut(place) {
             Some(teller) => (teller.contexts, teller.system) = (contexts, teller.system || system),
@@ -462,15 +461,15 @@ impl Window {
         u8::try_from(place).unwrap_or(u8::MAX)
     }
 
-    fn seldom(&mut self) -> &mut RareParts {
-        self.seldom.get_or_insert_default()
+    fn rare(&mut self) -> &mut RareParts {
+        self.rare.get_or_insert_default()
     }
 
     /// Records the images of the new message at `place`.
     fn note_images(&mut self, place: usize, images: &[u32]) {
         if !images.is_empty() {
             let first = self.image_places(place).start;
-            self.seldom().images.splice(first..first, images.iter().copied());
+            self.rare().images.splice(first..first, images.iter().copied());
         }
     }
 
@@ -483,9 +482,9 @@ impl Window {
         let Some(header) = self.list.all_mut().get_mut(place).filter(|header| header.images > 0) else {
             return;
         };
-        let Some(seldom) = &mut self.seldom else { return };
-        let end = end.min(start + usize::from(images)).min(seldom.images.len());
-        for tokens in seldom.images.drain(start.min(end)..end) {
+        let Some(rare) = &mut self.rare else { return };
+        let end = end.min(start + usize::from(images)).min(rare.images.len());
+        for tokens in rare.images.drain(start.min(end)..end) {
             *header = header.with_tokens(header.counted().minus(TokenCount::exact(tokens.into())));
             header.images -= 1;
         }

@@ -216,7 +216,7 @@ impl World {
         for member in self.agents.subtree(self.place(agent)) {
             self.agents.forget_lost(member);
             if let Some(on_low) = on_low {
-                Arc::make_mut(&mut self.agents.agent_mut(member).charter).on_low = on_low.clone();
+                Arc::make_mut(&mut self.agents.agent_mut(member).terms).on_low = on_low.clone();
             }
         }
     }
@@ -250,9 +250,9 @@ impl World {
     /// The tokens of an agent's first message as others see it. Under rules 2 they saw all of it.
     fn briefing_tokens(&self, ix: AgentIx) -> Option<TokenCount> {
         let agent = self.agents.living(ix).filter(|_| self.rules >= 3)?;
-        let turns = self.definition().roles.get(&agent.charter.role)?.turns.as_ref()?;
+        let turns = self.definition().roles.get(&agent.terms.role)?.turns.as_ref()?;
         let first = agent.progress.window.headers().first()?.counted();
-        Some(context::briefing_tokens(self.definition(), &agent.charter.caps, turns, first))
+        Some(context::briefing_tokens(self.definition(), &agent.terms.caps, turns, first))
     }
 
     /// The window of an agent, or of a completed child that can get another task.
@@ -283,7 +283,7 @@ impl World {
 
     /// Notifies an agent that its child's window is smaller than its own.
     fn note_clamped(&mut self, child: &AgentId, size: u64, clamped: Clamped) {
-        let Some(parent) = self.agent(self.place(child)).kin.parent else { return };
+        let Some(parent) = self.agent(self.place(child)).family.parent else { return };
         let text = context::clamp_text(child.as_str(), size, clamped.parent_size);
         let tokens = TokenCount::of_bytes(text.len());
         let progress = &mut self.agents.agent_mut(parent).progress;
@@ -313,11 +313,11 @@ impl World {
         }
     }
 
-    fn ending(&mut self, id: &AgentId, farewell: EndNote) {
+    fn ending(&mut self, id: &AgentId, end_note: EndNote) {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
-        agent.state = AgentState::Ending(Box::new(farewell));
+        agent.state = AgentState::Ending(Box::new(end_note));
         let account = agent.account;
         self.clocks_gone(ix);
         self.ledger.shut(account);
@@ -326,8 +326,8 @@ impl World {
     fn ended(&mut self, id: &AgentId, exit: &Exit, result: Option<&Body>) {
         let ix = self.place(id);
         let agent = self.agents.agent_mut(ix);
-        let (account, role, depth) = (agent.account, agent.charter.role.clone(), agent.charter.depth);
-        let parent = agent.kin.parent;
+        let (account, role, depth) = (agent.account, agent.terms.role.clone(), agent.terms.depth);
+        let parent = agent.family.parent;
         let detached = agent.attachment == Attachment::Detached;
         let tokens = result.map_or(agent.progress.last_tokens(), context::shown_tokens);
         if let Some(result) = result {
@@ -364,7 +364,7 @@ impl World {
 
     /// Whether a parent may give a child another task after it has completed.
     fn follows_up(&self, parent: AgentIx, child: AgentIx) -> bool {
-        let caps = self.agents.living(parent).map(|parent| &parent.charter.caps.tools);
+        let caps = self.agents.living(parent).map(|parent| &parent.terms.caps.tools);
         caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.as_str()))
             && self.agent(child).progress.window.can_go_on()
     }
@@ -398,7 +398,7 @@ impl World {
             if self
                 .definition
                 .as_ref()
-                .and_then(|d| d.roles.get(&agent.charter.role))
+                .and_then(|d| d.roles.get(&agent.terms.role))
                 .is_some_and(|role| role.turns.is_some())
             {
                 agent.progress.count_calls();
@@ -605,7 +605,7 @@ impl World {
             let thought = TokenCount::exact(thought);
             agent.progress.said(self.seq, tokens_shown, thought, !asks.is_empty());
             if rules >= 5 {
-                agent.progress.asked_tools(asks, agent.charter.repeats);
+                agent.progress.asked_tools(asks, agent.terms.repeats);
             }
             is_answer = asks.is_empty() && mismatch.is_none();
             if let Some(mismatch) = mismatch {

@@ -27,8 +27,8 @@ impl World {
                     alarm.at = alarm.at.after_ms(later_ms);
                 }
             }
-            if let Some(deadline) = agent.charter.deadline {
-                Arc::make_mut(&mut agent.charter).deadline = Some(deadline.after_ms(later_ms));
+            if let Some(deadline) = agent.terms.deadline {
+                Arc::make_mut(&mut agent.terms).deadline = Some(deadline.after_ms(later_ms));
             }
         }
     }

@@ -342,8 +342,9 @@ impl World {
         let Some(Call { agent, work: Work::Model(work), .. }) = self.call(id) else {
             unreachable!("only a model call has a prompt")
         };
-        let charter = &self.agent(*agent).charter;
-        let (model, role, tools) = (work.model.clone(), charter.role.clone(), charter.caps.tools.clone());
+        let agent_terms = &self.agent(*agent).terms;
+        let (model, role, tools) =
+            (work.model.clone(), agent_terms.role.clone(), agent_terms.caps.tools.clone());
         PrefixKey { model, role, tools }
     }
 
@@ -372,7 +373,7 @@ impl World {
 
     /// How an agent takes turns on its own, if it does.
     pub(crate) fn turns_of(&self, ix: AgentIx) -> Option<&Turns> {
-        self.definition().roles.get(&self.agent(ix).charter.role)?.turns.as_ref()
+        self.definition().roles.get(&self.agent(ix).terms.role)?.turns.as_ref()
     }
 
     /// The tokens of a facts line for this agent.

@@ -1,5 +1,5 @@
 //! Applies a rollback: sets an agent to its state at a checkpoint. What was spent, the number of turns, the window
-//! size and the charter stay.
+//! size and the terms stay.
 
 use super::World;
 use crate::context::ROLLED_BACK;

@@ -131,8 +131,8 @@ impl World {
         AgentView {
             agent: id,
             parent,
-            role: agent.charter.role.clone(),
-            depth: agent.charter.depth,
+            role: agent.terms.role.clone(),
+            depth: agent.terms.depth,
             status: self.status(ix),
             spent: account.spent,
             presumed: *account.presumed,
@@ -141,7 +141,7 @@ impl World {
             overrun: *account.overrun,
             limit: Some(account.terms.limit),
             remaining: Some(self.ledger.remaining(agent.account)),
-            thread: Some(agent.charter.thread.clone()),
+            thread: Some(agent.terms.thread.clone()),
         }
     }
 

@@ -41,36 +41,36 @@ struct LineageRow {
     seed: TreeId,
 }
 
-const KIN: &str = "SELECT id, trees.tree, last, base, base_seq, coalesce(seed, trees.tree)
+const LINEAGE: &str = "SELECT id, trees.tree, last, base, base_seq, coalesce(seed, trees.tree)
     FROM trees JOIN heads ON heads.tree = id";
 
-fn to_kin(row: &Row<'_>) -> rusqlite::Result<LineageRow> {
+fn to_lineage(row: &Row<'_>) -> rusqlite::Result<LineageRow> {
     let (base, at): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
     let (tree, seed) = (TreeId::new(row.get(1)?), TreeId::new(row.get(5)?));
     Ok(LineageRow { id: row.get(0)?, tree, last: row.get(2)?, base: base.zip(at), seed })
 }
 
-fn kin(connection: &Connection, tree: TreeId) -> Result<LineageRow, JournalFault> {
+fn lineage(connection: &Connection, tree: TreeId) -> Result<LineageRow, JournalFault> {
     connection
-        .prepare_cached(&format!("{KIN} WHERE trees.tree = ?1"))
-        .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_kin).optional())
+        .prepare_cached(&format!("{LINEAGE} WHERE trees.tree = ?1"))
+        .and_then(|mut found| found.query_row([tree.bytes().as_slice()], to_lineage).optional())
         .map_err(|error| from_sqlite(connection, &error))?
         .ok_or(JournalFault::UnknownTree { tree })
 }
 
 /// The base of a branch. A missing one is damage: a tree that a branch reads is never removed.
 fn above(connection: &Connection, tree: TreeId, at: i64, base: i64) -> Result<LineageRow, JournalFault> {
-    let reason = || "the tree that it was branched from is not there".to_owned();
+    let reason = || "the tree that it branched from is missing".to_owned();
     connection
-        .prepare_cached(&format!("{KIN} WHERE id = ?1"))
-        .and_then(|mut found| found.query_row([base], to_kin).optional())
+        .prepare_cached(&format!("{LINEAGE} WHERE id = ?1"))
+        .and_then(|mut found| found.query_row([base], to_lineage).optional())
         .map_err(|error| from_sqlite(connection, &error))?
         .ok_or_else(|| JournalFault::Damaged { tree, after: at as u64, reason: reason() })
 }
 
 /// The tree that stores the event after `from`.
 pub(super) fn owner(connection: &Connection, tree: TreeId, from: i64) -> Result<Owner, JournalFault> {
-    let mut owner = kin(connection, tree)?;
+    let mut owner = lineage(connection, tree)?;
     let (seed, mut end) = (owner.seed, i64::MAX);
     while let Some((base, at)) = owner.base.filter(|(_, at)| from < *at) {
         end = end.min(at);
@@ -88,7 +88,7 @@ pub(super) fn fork(
 ) -> Result<Fork, JournalFault> {
     let wrong = || JournalFault::NotABoundary { tree: origin, at: at.0 };
     let from = i64::try_from(at.0).map_err(|_| wrong())?;
-    let mut owner = kin(connection, origin)?;
+    let mut owner = lineage(connection, origin)?;
     // Earlier batches are read from the tree that stores them.
     while let Some((base, _)) = owner.base.filter(|(_, at)| from <= *at) {
         owner = above(connection, origin, from, base)?;
@@ -129,8 +129,8 @@ pub(super) fn release(
 ) -> Result<(), JournalFault> {
     let sqlite = |error| from_sqlite(connection, &error);
     let mut users: Vec<LineageRow> = connection
-        .prepare_cached(&format!("{KIN} WHERE base = ?1 ORDER BY id"))
-        .and_then(|mut found| found.query_map([id], to_kin)?.collect())
+        .prepare_cached(&format!("{LINEAGE} WHERE base = ?1 ORDER BY id"))
+        .and_then(|mut found| found.query_map([id], to_lineage)?.collect())
         .map_err(sqlite)?;
     match shared {
         Shared::Refuse if users.is_empty() => Ok(()),

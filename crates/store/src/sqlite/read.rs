@@ -1,4 +1,4 @@
-//! Reads beside the writer: entries in pages, heads, blobs.
+//! Reads that run beside the writer: pages of entries, heads, blobs.
 
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};

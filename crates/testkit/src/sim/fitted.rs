@@ -13,7 +13,7 @@ use super::start::dearest;
 /// The model call whose cap is fitted, if it is one.
 fn fitted<'w>(world: &'w World, call: &'w Call) -> Option<&'w ModelCall> {
     let Work::Model(work) = &call.work else { return None };
-    let shrinks = world.agents().agent(call.agent).charter.on_low == OnLow::Shrink;
+    let shrinks = world.agents().agent(call.agent).terms.on_low == OnLow::Shrink;
     (work.outside.is_some() && shrinks && world.rules() >= 6).then_some(work)
 }
 

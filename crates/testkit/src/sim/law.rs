@@ -233,7 +233,7 @@ impl Witness {
     pub(super) fn check_nobody_stuck(world: &World) -> Law {
         for ix in world.agents().all() {
             let Some(agent) = world.agents().living(ix) else { continue };
-            let role = world.definition().roles.get(&agent.charter.role);
+            let role = world.definition().roles.get(&agent.terms.role);
             let moves =
                 role.is_some_and(|role| role.turns.is_some()) && matches!(agent.state, AgentState::Live);
             hold(!moves || !agent.open.is_empty(), || {
@@ -366,7 +366,7 @@ impl Witness {
         let mut lent: BTreeMap<AgentId, Amounts> = BTreeMap::new();
         let mut living: Vec<AgentIx> =
             world.agents().all().filter(|ix| world.agents().living(*ix).is_some()).collect();
-        living.sort_by_key(|ix| std::cmp::Reverse(world.agents().agent(*ix).charter.depth));
+        living.sort_by_key(|ix| std::cmp::Reverse(world.agents().agent(*ix).terms.depth));
         for ix in living {
             let (id, agent) = (world.agents().id(ix), world.agents().agent(ix));
             let account = world.ledger().account(agent.account);
@@ -408,7 +408,7 @@ fn files_within_limits(world: &World) -> Law {
         let Some(agent) = world.agents().living(ix) else {
             return Err(format!("{id} is gone and has files"));
         };
-        let limits = world.definition().roles.get(&agent.charter.role).map(Role::outputs).unwrap_or_default();
+        let limits = world.definition().roles.get(&agent.terms.role).map(Role::outputs).unwrap_or_default();
         let there: Vec<u64> = files.values().flatten().map(|blob| blob.bytes).collect();
         let (count, bytes) = (there.len(), there.iter().sum::<u64>());
         let is_within = count as u64 <= limits.files_max && bytes <= limits.bytes_max;

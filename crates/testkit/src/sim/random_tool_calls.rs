@@ -13,7 +13,7 @@ use super::random_definition::{ROLES, TOOLS};
 /// The tool calls of one answer; often none, because that ends the agent. An agent whose window is summarized lives
 /// longer, so its window fills up.
 pub(super) fn asks(dice: &mut Dice, world: &World, call: &Call) -> Vec<ToolAsk> {
-    let role = world.definition().roles.get(&world.agents().agent(call.agent).charter.role);
+    let role = world.definition().roles.get(&world.agents().agent(call.agent).terms.role);
     let window = role.and_then(|role| role.turns.as_ref()?.window.as_ref());
     let sums_up = window.is_some_and(|window| window.compact == Compact::Summary);
     let is_summary = matches!(call.work, Work::Model(_)) && !call.work.is_turn();

@@ -195,7 +195,7 @@ impl Loops {
         let Exit::Failed { error } = exit else { return Ok(()) };
         // A graph and its groups fail with the error of a step.
         let takes_turns = before.agents().find(agent).is_some_and(|ix| {
-            let role = before.agents().living(ix).map(|agent| &agent.charter.role);
+            let role = before.agents().living(ix).map(|agent| &agent.terms.role);
             let role = role.and_then(|role| before.definition().roles.get(role));
             role.is_some_and(|role| role.turns.is_some())
         });
@@ -214,7 +214,7 @@ impl Loops {
 
 fn repeats(world: &World, agent: &AgentId) -> Repeats {
     let ix = world.agents().find(agent);
-    ix.and_then(|ix| world.agents().living(ix)).map_or(Repeats::OFF, |agent| agent.charter.repeats)
+    ix.and_then(|ix| world.agents().living(ix)).map_or(Repeats::OFF, |agent| agent.terms.repeats)
 }
 
 fn whole(body: &Body) -> String {

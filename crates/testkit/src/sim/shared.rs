@@ -60,5 +60,5 @@ fn written(before: &World, name: &ValueName, by: &Actor, version: u64, bytes: u6
 
 fn role<'w>(world: &'w World, agent: &AgentId) -> Option<&'w RoleName> {
     let ix = world.agents().find(agent)?;
-    world.agents().living(ix).map(|agent| &agent.charter.role)
+    world.agents().living(ix).map(|agent| &agent.terms.role)
 }

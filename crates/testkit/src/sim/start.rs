@@ -109,13 +109,15 @@ impl Before<'_> {
         let agents = self.world.agents();
         let Some(parent) = spawned.parent.as_ref().and_then(|id| agents.find(id)) else { return Ok(()) };
         let (id, limits) = (&spawned.agent, self.world.definition().limits);
-        let charter = &agents.agent(parent).charter;
+        let agent_terms = &agents.agent(parent).terms;
         // The graph bounds how deep and wide it is itself, and its own agents share a role.
         if let Attachment::Step { .. } = spawned.attachment {
             hold(agents.len() < limits.agents_max as usize, || format!("{id} is one too many"))?;
             return hold(self.in_time(parent), || format!("{id} was spawned when its parent's time was up"));
         }
-        hold(charter.depth < charter.caps.depth_max.min(limits.depth_max), || format!("{id} is too deep"))?;
+        hold(agent_terms.depth < agent_terms.caps.depth_max.min(limits.depth_max), || {
+            format!("{id} is too deep")
+        })?;
         let siblings = agents.children(parent).count();
         hold(siblings < limits.children_max as usize, || format!("{id} has {siblings} siblings"))?;
         hold(agents.len() < limits.agents_max as usize, || format!("{id} is one too many"))?;
@@ -124,11 +126,13 @@ impl Before<'_> {
         if spawned.role.is_of_graphs() {
             return Ok(());
         }
-        hold(charter.caps.spawn.has(&spawned.role), || format!("{id} has a role its parent may not spawn"))?;
+        hold(agent_terms.caps.spawn.has(&spawned.role), || {
+            format!("{id} has a role its parent may not spawn")
+        })?;
         let role = self.world.definition().roles.get(&spawned.role);
         let once = role.is_none_or(|role| role.recursive == Recursion::Refused);
         let mut path = std::iter::once(parent).chain(agents.above(parent));
-        let again = path.any(|ix| agents.agent(ix).charter.role == spawned.role);
+        let again = path.any(|ix| agents.agent(ix).terms.role == spawned.role);
         hold(!(once && again), || format!("{id} repeats a role of its ancestors"))
     }
 
@@ -157,7 +161,7 @@ impl Before<'_> {
 
     /// The agent may use what it calls, and nothing unpriced is called while money is limited.
     fn rights(&self, id: CallId, agent: &Agent, call: &Call) -> Law {
-        let caps = &agent.charter.caps;
+        let caps = &agent.terms.caps;
         match &call.work {
             Work::Tool(work) => hold(caps.tools.has(&work.tool), || format!("{id} has no right to its tool")),
             Work::Model(work) => {

@@ -132,11 +132,11 @@ impl LastCalls {
     /// An agent that ends for want of room had its last call, or there was no room for the smallest one.
     fn no_room(&self, world: &World, ix: AgentIx, how: &str) -> Law {
         let (id, agent) = (world.agents().id(ix), world.agents().agent(ix));
-        let role = world.definition().roles.get(&agent.charter.role);
+        let role = world.definition().roles.get(&agent.terms.role);
         let Some(turns) = role.and_then(|role| role.turns.as_ref()) else { return Ok(()) };
-        let model = self.models.get(id).unwrap_or(&agent.charter.model);
+        let model = self.models.get(id).unwrap_or(&agent.terms.model);
         let Some(spec) = world.definition().models.get(model) else { return Ok(()) };
-        if !self.orderly || agent.charter.wrap_up == WrapUp::Off || self.had.contains(id) {
+        if !self.orderly || agent.terms.wrap_up == WrapUp::Off || self.had.contains(id) {
             return Ok(());
         }
         // An agent with an open call that the simulator made does not end with its own turn alone.
@@ -183,7 +183,7 @@ const fn is_done(outcome: &Outcome) -> bool {
 /// left out, and the notice that it is the last.
 fn smallest_packet(world: &World, ix: AgentIx) -> u64 {
     let agent = world.agents().agent(ix);
-    let role = world.definition().roles.get(&agent.charter.role);
+    let role = world.definition().roles.get(&agent.terms.role);
     let spec = role.and_then(|role| role.turns.as_ref()?.window.clone()).unwrap_or_default();
     let mut window = agent.progress.window.by_bounds();
     window.read();

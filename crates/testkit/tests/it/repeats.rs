@@ -221,7 +221,7 @@ fn a_child_repeats_as_its_role_or_the_tree_says_or_less() {
         let spawn = format!("{{\"agent\":\"helper\",\"goal\":\"Help.\",\"id\":\"h\"{args}}}");
         play.run(&format!("said #1 You. | spawn_agent {spawn}"));
         let child = play.world().agents().find(&name("h")).unwrap();
-        let Repeats { notice, end } = play.world().agents().agent(child).charter.repeats;
+        let Repeats { notice, end } = play.world().agents().agent(child).terms.repeats;
         (notice, end)
     };
     let of = |notice, end| Some(Repeats { notice, end });

@@ -48,7 +48,7 @@ fn wait_ms(draft: &Draft<'_>, call: &Call) -> Option<u64> {
         return None;
     }
     let rates = model.price.as_ref()?.rates_at(draft.now(), work.input_tokens);
-    let (turns, caps) = (draft.turns_of(call.agent)?, &draft.agent(call.agent).charter.caps);
+    let (turns, caps) = (draft.turns_of(call.agent)?, &draft.agent(call.agent).terms.caps);
     let no_goal = Goal { text: "", tokens: Some(TokenCount::ZERO), schema: None };
     let shared_tokens = context::first_tokens(draft.definition(), caps, turns, no_goal);
     (rates.saves_by_cache() && shared_tokens.estimate() >= limit::CACHED_TOKENS_MIN).then_some(wait_ms)

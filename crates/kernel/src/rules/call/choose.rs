@@ -16,7 +16,7 @@ pub(crate) fn check_model<'w>(
 ) -> Result<&'w ModelSpec, Refusal> {
     let model = world.definition().model(name)?;
     let agent = world.agent(ix);
-    agent.charter.caps.check_model(name)?;
+    agent.terms.caps.check_model(name)?;
     if model.price.is_some() || world.definition().unpriced == Unpriced::Allow {
         return Ok(model);
     }
@@ -88,7 +88,7 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
     if !short.resource.stops_all() {
         return None; // Neither a cheaper model nor a shorter answer saves a step or a retry.
     }
-    let chosen = match &draft.agent(call.agent).charter.on_low {
+    let chosen = match &draft.agent(call.agent).terms.on_low {
         OnLow::Halt => None,
         // Its cap is already fitted to what is left.
         OnLow::Shrink if work.outside.is_some() && draft.rules() >= 6 => None,

@@ -28,7 +28,7 @@ impl<'d> FittedCap<'d> {
         let call = draft.call(id)?;
         let Work::Model(work) = &call.work else { return None };
         let outside = work.outside.as_deref().filter(|_| draft.rules() >= 6)?;
-        if draft.agent(call.agent).charter.on_low != OnLow::Shrink {
+        if draft.agent(call.agent).terms.on_low != OnLow::Shrink {
             return None;
         }
         let least = work.output_cap.min(limit::OUTPUT_TOKENS_FITTED);

@@ -81,8 +81,8 @@ pub(crate) fn run_pipeline(draft: &mut Draft<'_>, caller: AgentIx, written: &Val
     let graph = checked(draft, caller, written)?;
     let own = graph.nodes().first().and_then(|node| node.budget.as_deref()).cloned().unwrap_or_default();
     let terms = terms(draft, caller, &own, AtSpentCeiling::Refuse)?;
-    let charter = &draft.agent(caller).charter;
-    let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
+    let agent_terms = &draft.agent(caller).terms;
+    let (caps, thread) = (Caps::clone(&agent_terms.caps), agent_terms.thread.clone());
     let agent = free_id(draft, |step| {
         let first = (draft.draw() as u32).wrapping_add(draft.agents().len() as u32);
         AgentId::drawn(&RoleName::of_graphs(), first.wrapping_add(step))
@@ -100,7 +100,7 @@ pub(crate) fn run_pipeline(draft: &mut Draft<'_>, caller: AgentIx, written: &Val
 
 /// A graph as a model wrote it, within the rights of the agent that asks for it.
 fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph, Refusal> {
-    let caps = &draft.agent(caller).charter.caps;
+    let caps = &draft.agent(caller).terms.caps;
     let definition = draft.definition();
     if definition.roles.contains_key(&RoleName::of_graphs()) {
         return Err(Refusal::ReservedId { agent: AgentId::of_role(&RoleName::of_graphs()) });
@@ -126,7 +126,7 @@ fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph,
         caps.check_child_model(&role.caps, &role.model)?;
         caps.narrowed(&role.caps)?;
         let mut path = std::iter::once(caller).chain(draft.agents().above(caller));
-        let is_above = |ix: AgentIx| draft.agent(ix).charter.role == step.agent_id;
+        let is_above = |ix: AgentIx| draft.agent(ix).terms.role == step.agent_id;
         if role.recursive == Recursion::Refused && path.any(is_above) {
             let path = draft.agents().path(caller).iter().map(ToString::to_string).collect();
             return Err(Refusal::RoleCycle { role: step.agent_id.clone(), path });
@@ -366,8 +366,8 @@ fn group(
     clock::check_deadline(draft, above)?;
     check_agents(draft)?;
     let terms = terms(draft, above, budget, AtSpentCeiling::AcceptRoots)?;
-    let charter = &draft.agent(above).charter;
-    let (caps, thread) = (Caps::clone(&charter.caps), charter.thread.clone());
+    let agent_terms = &draft.agent(above).terms;
+    let (caps, thread) = (Caps::clone(&agent_terms.caps), agent_terms.thread.clone());
     let (parent, goal) = (Some(draft.agent_id(above).clone()), format!("the group `{}`", node.id));
     let due = clock::of_group(draft, draft.now(), budget);
     let id = agent_id(draft, graph, frame, node, begin);

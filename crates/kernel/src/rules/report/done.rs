@@ -109,7 +109,7 @@ impl Done {
         let is_any = !self.files.is_empty() || !self.removed.is_empty();
         let call = draft.call(self.call).filter(|_| is_any)?;
         let agent = draft.agent(call.agent);
-        let limits = draft.definition().roles.get(&agent.charter.role).map(Role::outputs).unwrap_or_default();
+        let limits = draft.definition().roles.get(&agent.terms.role).map(Role::outputs).unwrap_or_default();
         let Wrote { files, bytes, removed } = draft.outputs().with(call.agent, &self.files, &self.removed);
         if removed > limit::REMOVED_FILES_MAX {
             return Some(format!(

@@ -76,14 +76,22 @@ impl Branch {
         let old = draft.account_of(root).terms.limit;
         let limit = BudgetSpec::with_limit(given).or(&BudgetSpec::with_limit(old)).limit;
         let definition = draft.definition();
-        let role = definition.roles.get(&draft.agent(root).charter.role);
+        let role = definition.roles.get(&draft.agent(root).terms.role);
         let budget =
             role.map_or_else(|| definition.budget.clone(), |role| definition.budget.or(&role.budget));
-        let charter = &draft.agent(root).charter;
+        let agent_terms = &draft.agent(root).terms;
         let first = draft.agent(root).progress.window.headers().first();
         let packet = first.map_or(0, |header| u64::from(header.tokens));
         let lead = role.and_then(|role| {
-            Lead::new(definition, role, &charter.caps, charter.depth, &charter.model, packet, draft.now())
+            Lead::new(
+                definition,
+                role,
+                &agent_terms.caps,
+                agent_terms.depth,
+                &agent_terms.model,
+                packet,
+                draft.now(),
+            )
         });
         Ok(with_reserve(Terms::plain(limit), draft.rules(), &budget, lead.as_ref()))
     }

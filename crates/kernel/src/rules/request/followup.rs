@@ -54,15 +54,15 @@ impl Followup {
         let Some(finished) = draft.agents().finished(parent, child) else {
             return Err(Refusal::NotKept { agent, state: ended.exit.as_str().to_owned() });
         };
-        let charter = &finished.charter;
+        let agent_terms = &finished.terms;
         let spawn = Spawn {
             parent: self.parent.clone(),
-            role: charter.role.clone(),
+            role: agent_terms.role.clone(),
             goal: self.task.clone(),
             goal_tokens: self.task_tokens,
             id: self.next_id(draft),
-            model: Some(charter.model.clone()),
-            tools: match &charter.caps.tools {
+            model: Some(agent_terms.model.clone()),
+            tools: match &agent_terms.caps.tools {
                 Allow::All => None,
                 Allow::Only(tools) => Some(tools.iter().cloned().collect()),
             },

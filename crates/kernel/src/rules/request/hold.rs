@@ -127,7 +127,7 @@ impl Hold {
     fn work(&self, draft: &Draft<'_>, ix: AgentIx) -> Result<Work, Refusal> {
         match &self.effect {
             HoldFor::Model { model, input_tokens, output_cap } => {
-                let model = model.as_ref().unwrap_or(&draft.agent(ix).charter.model);
+                let model = model.as_ref().unwrap_or(&draft.agent(ix).terms.model);
                 let output_cap = match output_cap {
                     Some(output_cap) => *output_cap,
                     None if draft.rules() < 5 => limit::OUTPUT_TOKENS_RULES_4,
@@ -143,7 +143,7 @@ impl Hold {
                 Ok(Work::Model(ModelCall { outside, ..work }))
             }
             HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
-                draft.agent(ix).charter.caps.check_tool(tool)?;
+                draft.agent(ix).terms.caps.check_tool(tool)?;
                 Amounts::cost(*cost_nanos_max).checked()?;
                 check_text("arguments", args, limit::ARGS_BYTES_MAX)?;
                 let (cost_nanos_max, lost) = (*cost_nanos_max, *lost);

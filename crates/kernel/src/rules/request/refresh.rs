@@ -41,7 +41,7 @@ impl Refresh {
     ) -> Result<RefreshReply, Refusal> {
         person(by, "refresh an agent")?;
         let ix = draft.living(&self.agent)?;
-        let above = draft.agent(ix).kin.parent;
+        let above = draft.agent(ix).family.parent;
         let parent = above.ok_or_else(|| Refusal::NobodyAbove { agent: self.agent.clone() })?;
         let from = draft.agent_id(parent).clone();
         let before = if self.replace { Before::Goes } else { Before::Stays };

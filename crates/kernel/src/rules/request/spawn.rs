@@ -137,7 +137,7 @@ impl Spawn {
             check_room(draft, parent)?;
         }
         let (name, role) = self.role(draft, parent)?;
-        draft.agent(parent).charter.caps.check_role(&self.role)?;
+        draft.agent(parent).terms.caps.check_role(&self.role)?;
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
         self.check_models(draft, parent, role, &model)?;
         let caps = self.rights(draft, parent, role)?;
@@ -164,7 +164,7 @@ impl Spawn {
             role: name.clone(),
             goal: self.goal.clone(),
             model,
-            thread: draft.agent(parent).charter.thread.clone(),
+            thread: draft.agent(parent).terms.thread.clone(),
             caps,
             terms,
             on_low: budget.on_low.clone().unwrap_or_default(),
@@ -187,7 +187,7 @@ impl Spawn {
                 if is_step && halts_tree(draft, &account, &short) => {}
             checked => checked?,
         }
-        let depth = draft.agent(parent).charter.depth + 1;
+        let depth = draft.agent(parent).terms.depth + 1;
         let lead =
             Lead::new(draft.definition(), role, &spawned.caps, depth, &spawned.model, packet, draft.now());
         spawned.terms = with_reserve(spawned.terms, draft.rules(), &budget, lead.as_ref());
@@ -219,7 +219,7 @@ impl Spawn {
     /// The requested role. A refusal lists the roles that this agent may spawn.
     fn role<'d>(&self, draft: &'d Draft<'_>, parent: AgentIx) -> Result<(&'d RoleName, &'d Role), Refusal> {
         let found = draft.definition().role(&self.role);
-        let spawn = &draft.agent(parent).charter.caps.spawn;
+        let spawn = &draft.agent(parent).terms.caps.spawn;
         found.map_err(|refusal| match refusal {
             Refusal::UnknownRole { role, known } if draft.rules() >= 3 => {
                 let known = known.into_iter().filter(|role| spawn.has(role)).collect();
@@ -239,8 +239,8 @@ impl Spawn {
         let goal = LazyCell::new(|| digest(&self.goal));
         let mut path = std::iter::once(parent).chain(draft.agents().above(parent));
         let repeats = |ix: AgentIx| {
-            let charter = &draft.agent(ix).charter;
-            charter.role == self.role && charter.goal.as_ref().is_none_or(|before| **before == *goal)
+            let agent_terms = &draft.agent(ix).terms;
+            agent_terms.role == self.role && agent_terms.goal.as_ref().is_none_or(|before| **before == *goal)
         };
         if path.any(repeats) {
             let mut path: Vec<String> = draft.agents().path(parent).iter().map(ToString::to_string).collect();
@@ -258,7 +258,7 @@ impl Spawn {
         role: &Role,
         model: &ModelName,
     ) -> Result<(), Refusal> {
-        let own = &draft.agent(parent).charter.caps;
+        let own = &draft.agent(parent).terms.caps;
         let low = if let Some(OnLow::Downgrade(low)) = &self.budget.on_low { Some(low) } else { None };
         std::iter::once(model).chain(low).try_for_each(|model| {
             own.check_child_model(&role.caps, model)?;
@@ -268,7 +268,7 @@ impl Spawn {
 
     /// The child's rights: its role's, narrowed by the request and by its parent's.
     fn rights(&self, draft: &Draft<'_>, parent: AgentIx, role: &Role) -> Result<Caps, Refusal> {
-        let own = &draft.agent(parent).charter.caps;
+        let own = &draft.agent(parent).terms.caps;
         let mut wanted = role.caps.clone();
         if let Some(tools) = &self.tools {
             if tools.len() > limit::NAMES_MAX {
@@ -294,9 +294,9 @@ enum For {
 }
 
 pub(in crate::rules) fn check_depth(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
-    let charter = &draft.agent(parent).charter;
-    if charter.depth >= charter.caps.depth_max {
-        return Err(Refusal::DepthLimit { depth: charter.depth, depth_max: charter.caps.depth_max });
+    let agent_terms = &draft.agent(parent).terms;
+    if agent_terms.depth >= agent_terms.caps.depth_max {
+        return Err(Refusal::DepthLimit { depth: agent_terms.depth, depth_max: agent_terms.caps.depth_max });
     }
     Ok(())
 }
@@ -311,7 +311,7 @@ fn halts_tree(draft: &Draft<'_>, account: &AgentId, short: &Shortfall) -> bool {
 /// Checks the limits on live children and on all agents.
 pub(in crate::rules) fn check_room(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {
     let limits = draft.limits();
-    let live = draft.agent(parent).kin.children_live;
+    let live = draft.agent(parent).family.children_live;
     let live_max = draft
         .turns_of(parent)
         .and_then(|turns| turns.children_max)
@@ -408,7 +408,7 @@ fn due(draft: &Draft<'_>, parent: AgentIx, role: &Role, budget: &BudgetSpec) -> 
         let active_ms = role.turns.as_ref().map(|turns| turns.active_ms.unwrap_or(limit::ACTIVE_MS));
         return clock::of_newborn(draft, draft.now(), role, budget, active_ms);
     }
-    let deadline = earlier(own, draft.agent(parent).charter.deadline);
+    let deadline = earlier(own, draft.agent(parent).terms.deadline);
     Due { deadline, alarm: own.filter(|own| deadline == Some(*own)).map(alarm), ..Due::default() }
 }
 

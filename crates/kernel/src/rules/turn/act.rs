@@ -74,7 +74,7 @@ impl AskedTool {
 
 /// The tool, if it exists, is allowed, and its arguments are an object.
 fn known(draft: &Draft<'_>, ix: AgentIx, ask: &ToolAsk) -> Result<AskedTool, Refusal> {
-    let caps = &draft.agent(ix).charter.caps;
+    let caps = &draft.agent(ix).terms.caps;
     let unknown = || {
         let all = draft.definition().tool_names(draft.rules());
         let known = all.filter(|name| caps.tools.has(name)).collect();

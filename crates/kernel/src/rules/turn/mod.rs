@@ -52,7 +52,7 @@ pub(crate) use wrap_up::will_wrap_up;
 pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     let Some(turns) = draft.turns_of(ix) else { return };
-    let first = context::first_tokens(draft.definition(), &draft.agent(ix).charter.caps, turns, goal);
+    let first = context::first_tokens(draft.definition(), &draft.agent(ix).terms.caps, turns, goal);
     // Messages sent before it existed are part of its first turn.
     let letters = draft.agent(ix).progress.tokens;
     ask_model(draft, ix, first.bound().saturating_add(letters));

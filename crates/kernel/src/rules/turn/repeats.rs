@@ -10,7 +10,7 @@ use crate::world::AgentIx;
 /// turn to act on it, however many equal calls its last answer had.
 pub(super) fn ends(draft: &mut Draft<'_>, ix: AgentIx) -> bool {
     let agent = draft.agent(ix);
-    let Repeats { notice, end } = agent.charter.repeats;
+    let Repeats { notice, end } = agent.terms.repeats;
     let Some(row) = agent.progress.row().filter(|_| agent.inbox.is_empty()) else { return false };
     let (tool, count) = (row.tool.to_owned(), row.count);
     if notice > 0 && !row.is_noticed {

@@ -36,7 +36,7 @@ pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compac
 /// The call for a summary of what is dropped, if it fits and the turn can still be paid for.
 fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
     let agent = draft.agent(ix);
-    let (window, model) = (&agent.progress.window, &agent.charter.model);
+    let (window, model) = (&agent.progress.window, &agent.terms.model);
     let size = window.room().unwrap_or(u64::MAX);
     let (covers, tokens) = window::covers(window, cut, size, summary_tokens()).ok_or(Unsummed::NoRoom)?;
     let mut left = window.clone();

@@ -19,7 +19,7 @@ use crate::window::{Bounds, Window};
 use crate::world::{AgentIx, AgentState, CallStage, World};
 
 pub(super) fn is_on(world: &World, ix: AgentIx) -> bool {
-    world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).charter.wrap_up == WrapUp::On
+    world.rules() >= 3 && world.turns_of(ix).is_some() && world.agent(ix).terms.wrap_up == WrapUp::On
 }
 
 pub(super) fn is_due(world: &World, ix: AgentIx) -> bool {
@@ -61,7 +61,7 @@ fn last_step(world: &World, ix: AgentIx) -> Option<WrapUpReason> {
 /// Makes an agent's next turn its last call, if it must be and fits. Returns whether it did.
 pub(super) fn instead_of_turn(draft: &mut Draft<'_>, ix: AgentIx, tokens: u64) -> bool {
     let Some(reason) = due(draft, ix) else { return false };
-    let model = draft.agent(ix).charter.model.clone();
+    let model = draft.agent(ix).terms.model.clone();
     let Some(work) = last_call(draft, ix, &model, tokens, reason) else { return false };
     super::ask(draft, ix, work);
     true
@@ -117,7 +117,7 @@ pub(super) fn turn_model(world: &World, ix: AgentIx) -> &ModelName {
     let agent = world.agent(ix);
     let is_at_ceiling = matches!(agent.progress.wrapped_up(), Some(WrapUpReason::Ceiling { .. }));
     let refused = agent.progress.wrapped_up_model().filter(|_| is_at_ceiling && world.rules() >= 6);
-    refused.unwrap_or(&agent.charter.model)
+    refused.unwrap_or(&agent.terms.model)
 }
 
 /// The last call of an agent whose whole packet has `tokens`. `None` if the budget does not cover the smallest one.

@@ -13,9 +13,9 @@ impl Window {
         WindowSnapshot {
             headers: self.headers().to_vec(),
             unread: self.unread() as u32,
-            images: self.seldom.as_ref().map(|seldom| seldom.images.clone()).unwrap_or_default(),
+            images: self.rare.as_ref().map(|rare| rare.images.clone()).unwrap_or_default(),
             left_out: self.left_out().collect(),
-            tellers: self.seldom.as_ref().map(|seldom| seldom.tellers.clone()).unwrap_or_default(),
+            tellers: self.rare.as_ref().map(|rare| rare.tellers.clone()).unwrap_or_default(),
         }
     }
 
@@ -24,17 +24,17 @@ impl Window {
         let headers = holding.headers.iter().copied().collect();
         self.list.restore(MessageList::new(headers, holding.unread));
         let (tellers, images) = (holding.tellers.clone(), holding.images.clone());
-        let mut seldom = RareParts { tellers, images, ..RareParts::default() };
+        let mut rare = RareParts { tellers, images, ..RareParts::default() };
         for (category, left) in &holding.left_out {
-            seldom.left_out[category.place()] = *left;
+            rare.left_out[category.place()] = *left;
         }
-        self.seldom = Some(Box::new(seldom)).filter(|seldom| **seldom != RareParts::default());
+        self.rare = Some(Box::new(rare)).filter(|rare| **rare != RareParts::default());
     }
 
     /// Forgets another agent's context messages beyond the first `contexts`: they no longer exist, and their
     /// replacements are new.
     pub(crate) fn knows_at_most(&mut self, teller: &AgentId, contexts: u32) {
-        let tellers = self.seldom.iter_mut().flat_map(|seldom| &mut seldom.tellers);
+        let tellers = self.rare.iter_mut().flat_map(|rare| &mut rare.tellers);
         for known in tellers.filter(|known| known.agent == *teller) {
             known.contexts = known.contexts.min(contexts);
         }

@@ -41,9 +41,9 @@ impl AgentIx {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// What was fixed at spawn; siblings share it if it is the same.
-    pub charter: Arc<AgentTerms>,
+    pub terms: Arc<AgentTerms>,
     pub attachment: Attachment,
-    pub(crate) kin: FamilyLinks,
+    pub(crate) family: FamilyLinks,
     pub account: AccountIx,
     pub state: AgentState,
     /// Whether it and everything below it start no new effects.
@@ -110,7 +110,7 @@ pub struct AgentTerms {
 }
 
 impl AgentTerms {
-    /// Whether a new sibling would have the same charter.
+    /// Whether a new sibling would have the same terms.
     fn is_of(&self, spawned: &Spawned) -> bool {
         self.goal.is_none()
             && self.role == spawned.role
@@ -166,7 +166,7 @@ enum Slot {
 /// A completed child that can be given another task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    pub charter: Arc<AgentTerms>,
+    pub terms: Arc<AgentTerms>,
     /// Its messages, as headers.
     pub window: Window,
 }
@@ -278,7 +278,7 @@ impl Agents {
     /// each other; one that ends a call is part of that call's result.
     pub(crate) fn answered(&mut self, ix: AgentIx, body: &Body) {
         let agent = self.agent(ix);
-        match (agent.kin.parent, agent.attachment) {
+        match (agent.family.parent, agent.attachment) {
             (Some(parent), Attachment::Detached) => self.kept.answered(parent, ix, answer_digest(body)),
             (Some(parent), Attachment::Call { ask: Some(ask), .. }) => {
                 self.agent_mut(parent).progress.child_answered(ask, body);
@@ -298,7 +298,7 @@ impl Agents {
     pub(crate) fn finish(&mut self, ix: AgentIx, parent: AgentIx) {
         let agent = self.agent_mut(ix);
         let window = std::mem::take(&mut agent.progress.window);
-        let finished = Finished { charter: Arc::clone(&agent.charter), window };
+        let finished = Finished { terms: Arc::clone(&agent.terms), window };
         self.kept.finish(parent, ix, finished);
     }
 
@@ -306,7 +306,7 @@ impl Agents {
     #[must_use]
     pub fn parent(&self, ix: AgentIx) -> Option<AgentIx> {
         self.living(ix)
-            .map_or_else(|| self.ended(ix).and_then(|ended| ended.parent), |agent| agent.kin.parent)
+            .map_or_else(|| self.ended(ix).and_then(|ended| ended.parent), |agent| agent.family.parent)
     }
 
     /// Nearest first.
@@ -316,8 +316,8 @@ impl Agents {
 
     /// Living ones, newest first.
     pub fn children(&self, ix: AgentIx) -> impl Iterator<Item = AgentIx> {
-        let first = self.living(ix).and_then(|agent| agent.kin.first_child);
-        std::iter::successors(first, |ix| self.living(*ix).and_then(|agent| agent.kin.next))
+        let first = self.living(ix).and_then(|agent| agent.family.first_child);
+        std::iter::successors(first, |ix| self.living(*ix).and_then(|agent| agent.family.next))
     }
 
     /// `ix` and every living agent below it, parents before their children.
@@ -344,11 +344,11 @@ impl Agents {
     pub(crate) fn insert(&mut self, spawned: &Spawned, birth: &Birth) -> AgentIx {
         let Birth { parent, account, recursive } = *birth;
         let ix = AgentIx::after(self.slots.len());
-        let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.kin.first_child);
+        let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.family.first_child);
         let agent = Agent {
-            charter: self.charter(spawned, parent, recursive),
+            terms: self.terms_of(spawned, parent, recursive),
             attachment: spawned.attachment,
-            kin: FamilyLinks { parent, next: sibling, ..FamilyLinks::default() },
+            family: FamilyLinks { parent, next: sibling, ..FamilyLinks::default() },
             account,
             state: AgentState::Live,
             paused: false,
@@ -360,12 +360,12 @@ impl Agents {
             clocks: AgentClocks::from_spawned(spawned),
         };
         if let Some(sibling) = sibling {
-            self.agent_mut(sibling).kin.previous = Some(ix);
+            self.agent_mut(sibling).family.previous = Some(ix);
         }
         if let Some(parent) = parent {
-            let kin = &mut self.agent_mut(parent).kin;
-            kin.first_child = Some(ix);
-            kin.children_live += 1;
+            let family = &mut self.agent_mut(parent).family;
+            family.first_child = Some(ix);
+            family.children_live += 1;
         }
         make_room(&mut self.slots);
         self.slots.insert(spawned.agent.clone(), Slot::Living(Box::new(agent)));
@@ -375,20 +375,20 @@ impl Agents {
     pub(crate) fn retire(&mut self, ix: AgentIx, ended: Ended) {
         let agent = self.agent_mut(ix);
         assert!(agent.state.phase().may_become(Phase::Ended), "the end of an agent is final");
-        let kin = std::mem::take(&mut agent.kin);
+        let family = std::mem::take(&mut agent.family);
         self.kept.forget(&ix);
         self.lost.remove(&ix);
-        if let Some(previous) = kin.previous {
-            self.agent_mut(previous).kin.next = kin.next;
+        if let Some(previous) = family.previous {
+            self.agent_mut(previous).family.next = family.next;
         }
-        if let Some(next) = kin.next {
-            self.agent_mut(next).kin.previous = kin.previous;
+        if let Some(next) = family.next {
+            self.agent_mut(next).family.previous = family.previous;
         }
-        if let Some(parent) = kin.parent {
-            let parent = &mut self.agent_mut(parent).kin;
+        if let Some(parent) = family.parent {
+            let parent = &mut self.agent_mut(parent).family;
             parent.children_live -= 1;
-            if kin.previous.is_none() {
-                parent.first_child = kin.next;
+            if family.previous.is_none() {
+                parent.first_child = family.next;
             }
         }
         if let Some((_, slot)) = self.slots.get_index_mut(ix.place()) {
@@ -413,24 +413,26 @@ impl Agents {
         }
     }
 
-    /// Siblings of one role mostly have the same charter, and a child often has its parent's rights.
-    fn charter(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Arc<AgentTerms> {
+    /// Siblings of one role mostly have the same terms, and a child often has its parent's rights.
+    fn terms_of(&self, spawned: &Spawned, parent: Option<AgentIx>, recursive: Recursion) -> Arc<AgentTerms> {
         let parent = parent.and_then(|ix| self.living(ix));
-        let sibling = parent.and_then(|parent| self.living(parent.kin.first_child?));
+        let sibling = parent.and_then(|parent| self.living(parent.family.first_child?));
         let recurses = recursive == Recursion::Allowed;
-        if let Some(sibling) = sibling.filter(|sibling| !recurses && sibling.charter.is_of(spawned)) {
-            return Arc::clone(&sibling.charter);
+        if let Some(sibling) = sibling.filter(|sibling| !recurses && sibling.terms.is_of(spawned)) {
+            return Arc::clone(&sibling.terms);
         }
-        let shared = [sibling, parent].into_iter().flatten().find(|kin| *kin.charter.caps == spawned.caps);
+        let shared =
+            [sibling, parent].into_iter().flatten().find(|relative| *relative.terms.caps == spawned.caps);
         Arc::new(AgentTerms {
             role: spawned.role.clone(),
             model: spawned.model.clone(),
             thread: spawned.thread.clone(),
-            caps: shared.map_or_else(|| Arc::new(spawned.caps.clone()), |kin| Arc::clone(&kin.charter.caps)),
+            caps: shared
+                .map_or_else(|| Arc::new(spawned.caps.clone()), |relative| Arc::clone(&relative.terms.caps)),
             on_low: spawned.on_low.clone(),
             wrap_up: spawned.wrap_up,
             repeats: spawned.repeats,
-            depth: parent.map_or(0, |parent| parent.charter.depth + 1),
+            depth: parent.map_or(0, |parent| parent.terms.depth + 1),
             goal: recurses.then(|| Box::new(digest(&spawned.goal))),
             deadline: spawned.due.deadline,
         })
