@@ -117,7 +117,7 @@ fn a_run_that_nobody_reads_stops_in_good_order() {
         // The call still runs, and no event comes before its end.
         running.until_noted("stopping, because the reader of the output went away: running calls finish");
         upstream.release();
-        running.until_noted("the tree is stopped. Continue with: spinney resume");
+        running.until_noted("the tree is stopped; continue with: spinney resume");
         assert_eq!(running.end().code, Some(141));
         assert_eq!(stage.spinney(&["ps", "--json"]).result()["state"], json!("stopped"));
         let resumed = stage.spinney(&["resume", "--json"]);
