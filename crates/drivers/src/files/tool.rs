@@ -157,6 +157,13 @@ impl FileTool {
         }
     }
 
+    const fn changes_files(self) -> bool {
+        match self {
+            Self::Write | Self::Edit | Self::Delete => true,
+            Self::Read | Self::List | Self::Search => false,
+        }
+    }
+
     /// How long a call may take before it ends with what it has.
     const fn ms_max(self) -> Option<u64> {
         match self {
@@ -208,8 +215,10 @@ impl Tool for Opened {
         Spec {
             description: self.tool.description().to_owned(),
             schema: self.tool.schema().to_owned(),
-            // What is done twice is as if it was done once: before a tree continues, its files are what the journal has.
+            // What is done twice is as if it was done once: before a tree continues, its outputs are what the journal has.
+            // Files of the user and of working copies are not in it.
             lost: OnLost::Repeatable,
+            repeatable_below: self.tool.changes_files().then(|| format!("{}/", Top::Outputs.as_str())),
             shown_bytes: self.tool.shown_bytes(),
             subject: Some(ToolSubject::path("path")),
             ..Spec::default()

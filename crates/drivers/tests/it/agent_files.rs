@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use serde_json::{Value, json};
+use spinney_drivers::files::{FileTool, Files};
 use spinney_journal::{blobs_of, checkpoints};
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::definition::{FolderAccess, FolderGrants};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::primitives::limit;
 use spinney_kernel::record::{Event, Outcome};
@@ -13,7 +17,8 @@ use spinney_testkit::spinney::tool::{
 };
 use spinney_testkit::spinney::tree::{BranchOff, verify};
 use spinney_testkit::spinney::{ResumeError, Shutdown, Tree};
-use spinney_testkit::{TestHome, recorded, settled};
+use spinney_testkit::{TestHome, definition, recorded, settled};
+use tokio::sync::watch;
 
 /// Writes two versions of a file and another one, asks a person, and reads them.
 const WRITES: &str = "
@@ -291,4 +296,77 @@ fn the_path_of_an_output_is_plain() {
     for good in ["plan.md", "a/b c (1).md", "über/日本.txt"] {
         assert_eq!(good.parse::<OutputPath>().unwrap().as_str(), good);
     }
+}
+
+/// A file tool whose process dies after it has acted and before its answer is recorded.
+struct DiesAfter {
+    inner: Arc<dyn Tool>,
+    acted: watch::Sender<usize>,
+}
+
+impl Tool for DiesAfter {
+    fn spec(&self) -> ToolSpec {
+        self.inner.spec()
+    }
+
+    fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
+        let (call, acted) = (self.inner.call(attempt), self.acted.clone());
+        Box::pin(async move {
+            let answer = call.await.unwrap();
+            assert!(!answer.is_error, "{}", answer.text);
+            acted.send_modify(|count| *count += 1);
+            std::future::pending().await
+        })
+    }
+}
+
+/// What becomes of a call that acted in a process that died: what the agent is told by the one after it.
+async fn said_after_death(folder: &Path, tool: FileTool, args: &Value) -> String {
+    let call = json!([{ "tool": tool.as_str(), "args": args }]);
+    let script =
+        format!("rules:\n  - {{ when: {{ turn: 1 }}, call: {call} }}\n  - {{ say: '{{{{ last }}}}' }}\n");
+    let stage = TestHome::new(&script).with_files(folder);
+    let (acted, mut seen) = watch::channel(0);
+    let dying = DiesAfter { inner: Files::default().tool(tool), acted };
+    let home = stage.home_with(|drivers| drivers.with_tool(tool.name(), Arc::new(dying)));
+    let mut definition = definition(FIXTURE);
+    let user = folder.join("user").canonicalize().unwrap();
+    let user = user.to_str().unwrap().parse().unwrap();
+    definition.folders = Some(FolderGrants::default().with(user, FolderAccess::Write));
+    let tree = home.start(definition).await.unwrap();
+    seen.wait_for(|count| *count == 1).await.unwrap();
+    home.shutdown(Shutdown::Kill).await;
+    let home = stage.home();
+    let tree = home.resume(tree.id()).await.unwrap();
+    tree.ended().await;
+    let ended = recorded(&tree).await.into_iter().rev().find_map(|recorded| match recorded.event {
+        Event::CallEnded { outcome: Outcome::Done { body, .. }, .. } => Some(body.text),
+        _ => None,
+    });
+    assert!(verify(stage.journal().as_ref(), tree.id(), None).await.is_ok());
+    ended.unwrap()
+}
+
+/// X2: outputs are what the journal has before a tree continues, so a call that changes one is repeated. Files of the user
+/// are as the dead process left them, and may have changed since: a call that changes one is reported lost.
+#[tokio::test]
+async fn x2_only_changes_of_outputs_are_repeated() {
+    let folder = tempfile::Builder::new().prefix("spinney-lost-").tempdir_in("/var/tmp").unwrap();
+    let user = |name: &str| folder.path().canonicalize().unwrap().join("user").join(name);
+    fs::create_dir(folder.path().join("user")).unwrap();
+    fs::write(user("todo.md"), "a").unwrap();
+    fs::write(user("old.md"), "old").unwrap();
+    let is_lost = |said: &str| said.contains("it is unknown whether it happened");
+    let edit = json!({ "path": user("todo.md"), "old_text": "a", "new_text": "aa" });
+    assert!(is_lost(&said_after_death(folder.path(), FileTool::Edit, &edit).await));
+    assert_eq!(fs::read_to_string(user("todo.md")).unwrap(), "aa", "once");
+    let delete = json!({ "path": user("old.md") });
+    assert!(is_lost(&said_after_death(folder.path(), FileTool::Delete, &delete).await));
+    let write = json!({ "path": user("new.md"), "text": "new" });
+    assert!(is_lost(&said_after_death(folder.path(), FileTool::Write, &write).await));
+    let read = json!({ "path": user("todo.md") });
+    assert_eq!(said_after_death(folder.path(), FileTool::Read, &read).await, "aa");
+    let own = json!({ "path": "outputs/plan.md", "text": "mine" });
+    let said = said_after_death(folder.path(), FileTool::Write, &own).await;
+    assert_eq!(said, "wrote 4 bytes to outputs/plan.md");
 }

@@ -235,6 +235,10 @@ pub struct ToolSpec {
     pub schema: String,
     /// How to treat a call whose end was never recorded.
     pub lost: OnLost,
+    /// If it is set, only calls whose subject begins with this are repeatable: a tool that acts below a folder of its agent,
+    /// which the journal restores, and also elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeatable_below: Option<String>,
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_nanos_max: u64,
     /// How long one call may take; has a default.
@@ -252,6 +256,14 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// How to treat this call if its end is never recorded.
+    pub(crate) fn on_lost(&self, args: &str) -> OnLost {
+        let Some(beginning) = &self.repeatable_below else { return self.lost };
+        let subject = self.subject.as_ref().and_then(|subject| subject.of_call(args));
+        let is_below = subject.is_some_and(|subject| subject.starts_with(beginning.as_str()));
+        if is_below { self.lost } else { OnLost::Presumed }
+    }
+
     fn check(&self, name: &ToolName, rules: u32) -> Result<(), Refusal> {
         if Builtin::named_under(rules, name).is_some() {
             return Err(Refusal::ToolNameTaken { tool: name.clone() });
@@ -260,6 +272,9 @@ impl ToolSpec {
         check_text("schema of a tool", &self.schema, limit::TEXT_BYTES_MAX)?;
         if let Some(subject) = &self.subject {
             check_text("subject of a tool", &subject.argument, limit::NAME_BYTES_MAX)?;
+        }
+        if let Some(beginning) = &self.repeatable_below {
+            check_text("where a tool is repeatable", beginning, limit::NAME_BYTES_MAX)?;
         }
         Amounts::cost(self.cost_nanos_max).checked()?;
         match self.timeout_ms {

@@ -44,7 +44,7 @@ fn start(
         AskedTool::Builtin(builtin, _) => {
             draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask))
         }
-        AskedTool::Tool(name, tool) => call(draft, ix, place, name, &tool).map(|()| None),
+        AskedTool::Tool(name, tool) => call(draft, ix, place, name, &tool, &ask.args).map(|()| None),
     }
 }
 
@@ -108,9 +108,10 @@ fn call(
     place: u32,
     tool: ToolName,
     spec: &ToolSpec,
+    args: &str,
 ) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
-    let ToolSpec { cost_nanos_max, lost, .. } = *spec;
+    let (cost_nanos_max, lost) = (spec.cost_nanos_max, spec.on_lost(args));
     let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost };
     let work = Work::Tool(Box::new(call));
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
