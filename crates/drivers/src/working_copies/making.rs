@@ -11,6 +11,7 @@ use super::commit_id::CommitId;
 use super::copy_lock::{CopyLock, CopyUse};
 use super::gate::with_source;
 use super::git::{Git, GitError, word};
+use super::ignore_rules;
 use super::own_git;
 use super::record::{CopyRecord, UNFINISHED_COPY, copy_folder};
 use super::repository::{Repository, RepositoryError};
@@ -126,6 +127,7 @@ async fn check_out(record: &CopyRecord, agent: &Path, copy: &Path) -> Result<(),
     own_git::borrow(&git_dir, std::slice::from_ref(&record.repository.objects))?;
     fs::create_dir_all(git_dir.join("info"))?;
     fs::write(git_dir.join("info/attributes"), own_git::ATTRIBUTES)?;
+    ignore_rules::write(&git_dir, &ignore_rules::of_repository(&record.repository.git_dir)?)?;
     let config = git_dir.join("config");
     // So that the agent can commit, and git does not clean up what others borrow from.
     let settings = format!(

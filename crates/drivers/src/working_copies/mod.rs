@@ -15,6 +15,7 @@ mod commit_id;
 mod copy_lock;
 mod gate;
 mod git;
+mod ignore_rules;
 mod making;
 mod own_git;
 mod record;

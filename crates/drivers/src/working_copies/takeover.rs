@@ -10,8 +10,9 @@ use super::changed_files::ChangedFiles;
 use super::commit_id::CommitId;
 use super::copy_lock::{CopyLock, CopyUse};
 use super::git::{COMMITTER, GitError};
+use super::ignore_rules;
 use super::record::{CopyRecord, TakenCopy, UntakenFiles, copy_folder, open_plain, read_bounded};
-use super::tips;
+use super::tips::{self, Tips};
 use crate::off_worker::off_worker;
 
 const PLACE: &str = ".unfinished-takeover";
@@ -119,8 +120,13 @@ pub(super) async fn pack(
     now_ms: u64,
 ) -> Result<Packed, NotTaken> {
     let copy = copy_folder(agent);
-    let (at, like) = (copy.clone(), record.base.clone());
-    let tips = off_worker(move || tips::read(&at, &like)).await;
+    let (at, like, git_dir) = (copy.clone(), record.base.clone(), record.repository.git_dir.clone());
+    let place = git.written("");
+    let tips = off_worker(move || -> io::Result<Tips> {
+        ignore_rules::write(&place, &ignore_rules::of_copy(&git_dir, &at)?)?;
+        Ok(tips::read(&at, &like))
+    });
+    let tips = tips.await?;
     let head = tips.head.unwrap_or_else(|| record.base.clone());
     let words: Vec<&str> = std::iter::once(&head).chain(&tips.others).map(CommitId::as_str).collect();
     git.run(LIST, &words).await?;

@@ -54,6 +54,13 @@ pub(super) fn read(copy: &Path, like: &CommitId) -> Tips {
     Tips { others: all.iter().filter(|tip| is_other(tip)).take(TIPS_MAX).cloned().collect(), head }
 }
 
+/// The file of a copy that names what git ignores, which is not committed.
+pub(super) fn exclude(copy: &Path, bytes_max: u64) -> io::Result<String> {
+    let copy = Dir::open_ambient_dir(copy, ambient_authority())?;
+    let info = copy.open_dir_nofollow(".git")?.open_dir_nofollow("info")?;
+    read_file(&info, "exclude", bytes_max)
+}
+
 /// `HASH NAME`; lines of another form say something about one.
 fn packed_line(line: &str) -> Option<(CommitId, &str)> {
     let (hash, name) = line.split_once(' ')?;

@@ -341,6 +341,27 @@ async fn g27_what_is_not_committed_stays_and_is_named() {
     }
 }
 
+/// What `info/exclude` names is ignored as well: that of the user's repository, and that of the copy. A link in its place is
+/// not followed.
+#[tokio::test]
+async fn g27_what_exclude_files_name_is_not_committed() {
+    for scene in Scene::each().await {
+        write(scene.repo().join(".git/info/exclude"), "*.private\n");
+        let said = scene
+            .done("cat .git/info/exclude; echo x > a.private; echo x > a.own; echo x > a; echo '*.own' >> .git/info/exclude; git status --short")
+            .await;
+        assert!(said.ends_with("*.private\n?? a"), "{said}");
+        let taken = scene.take().await;
+        assert_eq!(taken.left_out.ignored.names, ["a.own", "a.private"]);
+        let names = git(&scene.repo(), &["ls-tree", "--name-only", &taken.branches[0]]);
+        assert_eq!(names, ".gitignore\na\nlink\nsrc\n");
+        // Without the copy's, the user's still counts.
+        scene.done("rm .git/info/exclude; ln -s ../../a .git/info/exclude").await;
+        let taken = scene.take().await;
+        assert_eq!(taken.left_out.ignored.names, ["a.private"]);
+    }
+}
+
 /// G27: other branches, detached commits and stashes of an agent are not lost either.
 #[tokio::test]
 async fn g27_other_branches_of_an_agent_are_taken_over_as_well() {
