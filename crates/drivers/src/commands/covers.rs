@@ -147,7 +147,7 @@ impl Search<'_> {
 
 /// Whether a folder is gone, or is another user's and closed: then a command cannot open it either. One of the user's own
 /// could be opened again by the command that closed it.
-fn is_out_of_reach(folder: &Dir, name: &OsStr, error: &io::Error) -> bool {
+pub(super) fn is_out_of_reach(folder: &Dir, name: &OsStr, error: &io::Error) -> bool {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => true,
         io::ErrorKind::PermissionDenied => {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod args;
+mod changed_settings;
 mod confinement;
 mod covers;
 mod gate;

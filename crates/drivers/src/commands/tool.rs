@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use super::answer::{answer, not_started};
 use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX};
+use super::changed_settings::SettingsSearch;
 use super::confinement::confinement;
 use super::covers::FolderCovers;
 use super::gate::said;
@@ -75,6 +76,15 @@ impl Commands {
         let (launcher, prepared) = (OnceCell::new(), Mutex::default());
         let (agents, untaken) = (AgentLocks::default(), Mutex::default());
         let shared = SharedCommands { helper, tier, launcher, prepared, agents, untaken };
+        Self { shared: Arc::new(shared), hidden: HiddenFolders::default() }
+    }
+
+    /// With boxes of this launcher, which is not tried again.
+    #[must_use]
+    pub fn with_launcher(launcher: BoxLauncher, tier: BoxTierChoice) -> Self {
+        let (launcher, prepared) = (OnceCell::new_with(Some(launcher)), Mutex::default());
+        let (agents, untaken) = (AgentLocks::default(), Mutex::default());
+        let shared = SharedCommands { helper: PathBuf::new(), tier, launcher, prepared, agents, untaken };
         Self { shared: Arc::new(shared), hidden: HiddenFolders::default() }
     }
 
@@ -165,18 +175,25 @@ impl Commands {
             ready.before = OutputMarks::default();
         }
         let (note, lock) = copy.map(|copy| (copy.note, copy.lock)).unzip();
-        let end = end(launcher, &confinement, &command, &attempt.watchers, lock).await?;
+        let agent = folder.origin().agent();
+        let search = SettingsSearch::begin(agent, &attempt.rights, &self.hidden, &ready.covers);
+        let afterwards = Afterwards { copy: lock, search: search.clone() };
+        let end = end(launcher, &confinement, &command, &attempt.watchers, afterwards).await?;
         let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
-        let mut answer = off_worker(move || {
+        let (mut answer, changed) = off_worker(move || {
+            let changed = search.and_then(|search| search.end());
             let left = ready.workspace.left_outputs(&ready.before, outputs);
             if left.is_ok() {
                 commands.untaken().remove(&path);
             }
             // A call that was given up still has it until its files are read.
             drop(held);
-            answer(&end, &spec, left)
+            (answer(&end, &spec, left), changed)
         })
         .await;
+        if let Some(changed) = changed {
+            answer.text = format!("{changed}\n{}", answer.text);
+        }
         if let Some(note) = note.flatten() {
             answer.text = format!("{note}\n{}", answer.text);
         }
@@ -227,17 +244,23 @@ impl Ready {
     }
 }
 
-/// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started; a working
-/// copy stays locked until that is done.
+/// What there is to do when everything of a command has ended, also when its call was given up.
+struct Afterwards {
+    /// Its working copy stays locked until then.
+    copy: Option<CopyLock>,
+    search: Option<SettingsSearch>,
+}
+
+/// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started.
 async fn end(
     launcher: &BoxLauncher,
     confinement: &Confinement,
     command: &BoxedCommand,
     watchers: &OutputWatchers,
-    copy: Option<CopyLock>,
+    afterwards: Afterwards,
 ) -> Result<BoxedEnd, String> {
     let running = launcher.start(confinement, command).map_err(|refusal| said(&refusal))?;
-    let mut running = RunningCommand { running: Some(running), copy };
+    let mut running = RunningCommand { running: Some(running), afterwards: Some(afterwards) };
     let mut cut = [Vec::new(), Vec::new()];
     let mut show = |stream: OutputStream, bytes: &[u8]| {
         let cut = match stream {
@@ -252,7 +275,7 @@ async fn end(
 /// A command that may be given up.
 struct RunningCommand {
     running: Option<BoxedRun>,
-    copy: Option<CopyLock>,
+    afterwards: Option<Afterwards>,
 }
 
 impl RunningCommand {
@@ -269,13 +292,18 @@ impl RunningCommand {
 
 impl Drop for RunningCommand {
     fn drop(&mut self) {
-        let (Some(mut running), Some(copy)) = (self.running.take(), self.copy.take()) else { return };
+        let (Some(mut running), Some(afterwards)) = (self.running.take(), self.afterwards.take()) else {
+            return;
+        };
         running.cancel();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 // Dropping it ends the box, whatever this says.
                 let _ = running.finish(&mut |_, _| ()).await;
-                drop(copy);
+                drop(afterwards.copy);
+                if let Some(search) = afterwards.search {
+                    off_worker(move || search.end()).await;
+                }
             });
         }
     }

@@ -108,7 +108,10 @@ async fn g25_commands_keep_to_granted_folders() {
         .map(|(at, line)| format!("( cd $M/repo; {line} ) 2> /dev/null > /dev/null && echo passed {at}\n"))
         .collect();
     let tried = run(&machine, &commands, machine.rights(), &format!("{set}{tried}echo all tried")).await;
-    assert_eq!(tried.text, "exit code 0\n[stdout]\nall tried");
+    // Where `mv` cannot rename it copies, and a copy of a repository is a new one.
+    let copied = machine.path("repo/deep2/module/.git").display().to_string();
+    let named = format!("it made or changed what programs of the user obey, and the user is told: {copied}");
+    assert_eq!(tried.text, format!("{named}\nexit code 0\n[stdout]\nall tried"));
     machine.assert_kept();
 }
 
@@ -261,4 +264,49 @@ async fn g25_a_folder_that_was_closed_is_not_skipped() {
     let refused = run(&machine, &commands, machine.rights(), "true").await;
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(refused.exit, Some(CommandExit::NotStarted), "{}", refused.text);
+}
+
+/// A repository or settings that a command makes below the folders in which it cannot, or changes deeper than its box looks,
+/// are named in its answer. What the user had before, what the box kept, and plain files are not.
+#[tokio::test]
+async fn what_programs_of_the_user_obey_is_named_when_a_command_makes_it() {
+    if !has_namespaces().await {
+        return;
+    }
+    let machine = Machine::new();
+    let commands = commands(&machine, BoxTierChoice::Namespaces);
+    let deep = machine.path("repo/1/2/3/4/5/.git");
+    fs::create_dir_all(deep.join("hooks")).unwrap();
+    fs::create_dir_all(deep.join("objects")).unwrap();
+    fs::create_dir_all(machine.path("repo/1/2/3/4/5/kept/.vscode")).unwrap();
+    let said =
+        |answer: ToolAnswer| answer.text.replace(machine.path("").display().to_string().as_str(), "/m/");
+    let in_repo = |line: &str| format!("cd {}; {line}", machine.path("repo").display());
+    let untouched =
+        "true; echo x > plain; echo x > 1/2/3/4/5/plain; echo x > 1/2/3/4/5/.git/objects/x; mkdir .hg/x";
+    let plain = said(run(&machine, &commands, machine.rights(), &in_repo(untouched)).await);
+    assert!(plain.starts_with("exit code 1\n"), "{plain}");
+    for (line, expected) in [
+        ("mkdir src/.git", "/m/repo/src/.git"),
+        ("echo 'gitdir: /tmp' > src/x; mv src/x 1/.git", "/m/repo/1/.git"),
+        ("ln -s /etc 1/2/.vscode", "/m/repo/1/2/.vscode"),
+        ("echo x > 1/2/3/4/5/.git/hooks/pre-commit", "/m/repo/1/2/3/4/5/.git"),
+        ("touch -d 2001-01-01 1/2/3/4/.envrc", "/m/repo/1/2/3/4/.envrc"),
+        ("mkdir -p new/.husky; chmod 000 new/.husky", "/m/repo/new/.husky"),
+        ("sleep 86400 & touch src/.exrc; exit 3", "/m/repo/src/.exrc"),
+    ] {
+        let answer = said(run(&machine, &commands, machine.rights(), &in_repo(line)).await);
+        let first = answer.lines().next().unwrap();
+        let named =
+            format!("it made or changed what programs of the user obey, and the user is told: {expected}");
+        assert_eq!(first, named, "{line}: {answer}");
+    }
+    // A folder that nothing can look into is said to be one.
+    let closed = in_repo("mkdir -p closed/in/.git; chmod 000 closed");
+    let answer = said(run(&machine, &commands, machine.rights(), &closed).await);
+    let is_root = rustix::process::geteuid().is_root();
+    let expected =
+        if is_root { "/m/repo/closed/in/.git" } else { "it left folders that cannot all be searched" };
+    assert!(answer.lines().next().unwrap().contains(expected), "{answer}");
+    fs::set_permissions(machine.path("repo/closed"), fs::Permissions::from_mode(0o700)).unwrap();
 }
